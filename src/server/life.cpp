@@ -94,8 +94,8 @@ GateRules rules_for(const sys::ListenAddress& address, std::string token,
   return rules;
 }
 
-// A terminal that is gone or a full disk costs the words and nothing else: they are said on threads
-// that an exception would end, and the server with them.
+// A closed terminal or a full disk loses only the message: messages are written on threads where an
+// exception would end the server.
 std::function<void(std::string_view)> unfailing(std::function<void(std::string_view)> complain) {
   if (!complain) return {};
   return [complain = std::move(complain)](std::string_view what) {
@@ -261,7 +261,7 @@ Response RunningServer::handle(Request request) {
     RunningServer& server;
   };
   const Busy busy(*this);
-  // Reads, too: what they say of a session lets its spool go.
+  // Reads are refused, too: an answer about a session lets its spool be deleted.
   if (const auto intact = store_->intact(); !intact && request.path != kStopPath)
     return refusal(request, intact.error());
   Response response = route(std::move(request), context_);

@@ -52,7 +52,7 @@ Result<FoundReference> apply_reference(const store::Reader& store, const ChangeR
     const SeriesId id = request.series[i];
     const auto known = wanted.find(id.value);
     const auto other = known == wanted.end() ? others.end() : others.find(known->second);
-    // One that nobody knows is refused with the others.
+    // An unknown series is refused later, with the others.
     if (known != wanted.end() && other == others.end()) {
       ++out.unmatched;
       continue;

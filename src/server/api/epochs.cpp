@@ -32,7 +32,7 @@ std::optional<std::int64_t> index_of(const store::page::NamedPhase& phase,
   return name.index;
 }
 
-// Sets the epochs and the first step that phases tell of.
+// Sets the epochs and the first step from the phases.
 Result<> read_phases(const store::Reader& store, RunEpochs& out) {
   // Each rank has its own.
   constexpr std::size_t kMostPhases = 2 * analyze::kMostEpochs;

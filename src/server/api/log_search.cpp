@@ -1,5 +1,5 @@
-// Searching a run's output: so much of it in one answer as time and bytes allow, and where to go
-// on.
+// Searches a run's output. An answer covers as much of it as time and bytes allow, and contains the
+// place to continue from.
 #include <re2/re2.h>
 
 #include "core/json.h"

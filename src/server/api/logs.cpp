@@ -22,7 +22,7 @@ using Which = page::LogPageQuery::Which;
 
 constexpr std::int64_t kMaxChunks = 256;  // 16 MiB at limits::kLogChunkBytes each
 
-// The request; `ends`: of a cursor that says where the streams stand.
+// The request; `ends`: offsets of the streams, if the cursor has them.
 struct Question {
   page::LogPageQuery query;
   std::optional<page::PerStream> ends;

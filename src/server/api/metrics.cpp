@@ -1,4 +1,4 @@
-// The series of a run, with what the catalogue knows of them.
+// The series of a run, with their entries of the catalogue.
 #include "core/json.h"
 #include "metric/catalogue.h"
 #include "metric/foreign.h"
@@ -21,7 +21,8 @@ std::string_view aggregation_name(metric::Aggregation aggregation) {
   return "mean";
 }
 
-// Another tool's metric: which one of the catalogue it is, and what makes its values that one's.
+// For another tool's metric: the equivalent metric of the catalogue, and the conversion of its
+// values.
 void write_alias(JsonWriter& json, const store::Series& series) {
   const auto foreign = metric::find_foreign(series.name);
   const bool known = foreign && !foreign->alias.empty();

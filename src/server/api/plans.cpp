@@ -1,4 +1,4 @@
-// Plans: what schedulers say of them, for the page and `corral ls plans`.
+// Plans: the reports of schedulers, for the page and `corral ls plans`.
 #include <fmt/core.h>
 
 #include "core/json.h"

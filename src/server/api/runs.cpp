@@ -85,7 +85,7 @@ Result<> write_neighbours(JsonWriter& json, const store::Run& run, const store::
   return {};
 }
 
-// The filter of the query string, or the 400 that names what is wrong with it.
+// The filter of the query string, or the 400 that names its error.
 tl::expected<store::RunFilter, Response> parse_filter(const Request& request) {
   store::RunFilter filter;
   filter.facts = true;  // a list shows commands

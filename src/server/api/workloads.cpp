@@ -1,4 +1,4 @@
-// Workloads, on demand with their runs and who of them shared what.
+// Workloads, on demand with their runs and the resources that these shared.
 #include <fmt/core.h>
 
 #include <algorithm>

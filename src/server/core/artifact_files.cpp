@@ -30,7 +30,7 @@ constexpr std::array kTypes = {
     Type{"avif", "image/avif"}, Type{"svg", "image/svg+xml"},  Type{"json", "application/json"},
     Type{"mp4", "video/mp4"},   Type{"webm", "video/webm"},    Type{"wav", "audio/wav"},
     Type{"mp3", "audio/mpeg"},  Type{"pdf", "application/pdf"}};
-// Shown as what they are made of. HTML and scripts among them: no browser is to run them.
+// Types that are shown as plain text, including HTML and scripts, so that no browser runs them.
 constexpr std::array<std::string_view, 28> kTexts = {
     "txt",   "log", "md",  "yaml", "yml", "csv",  "tsv",   "py",  "js",   "ts",
     "html",  "htm", "xml", "css",  "sh",  "toml", "ini",   "cfg", "conf", "jsonl",

@@ -37,7 +37,7 @@ std::span<const Route> routes();
 bool owns(std::string_view path);
 // The next four are only for a request whose path owns() is true for.
 Response dispatch(Request request, Context& context);
-// The error of a request without a route in dispatch(); nullopt if there is one.
+// The error of a request without a route in dispatch(); nullopt if a route exists.
 std::optional<Response> no_route(const Request& request);
 Response refusal(const Request& request, const Error& error);
 // True if the body is a file, of any content.

@@ -20,7 +20,7 @@ bool is_port(std::string_view text) {
   return text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "LOCALHOST:5000" -> "localhost"; "[::1]:5000" -> "::1"; empty for what is no host and port.
+// "LOCALHOST:5000" -> "localhost"; "[::1]:5000" -> "::1"; empty if it is not a host and port.
 std::string host_without_port(std::string_view host) {
   const bool literal = host.starts_with('[');
   const std::size_t end = literal ? host.find(']') : std::min(host.find(':'), host.size());
@@ -157,7 +157,7 @@ std::optional<Response> check_origin(const Request& request) {
                    {Code::kPermission, "pages of other sites may not change anything here"},
                    "Sec-Fetch-Site");
   }
-  // Among the methods that change something, only POST needs no asking first.
+  // Among the methods that change something, only POST can be sent without a preflight.
   if (request.method == Method::kPost && is_form(request.header("content-type")))
     return form_refused(request);
   return std::nullopt;
@@ -169,7 +169,7 @@ std::optional<Response> check_token(const Request& request, std::string_view tok
       same_secret(basic_password(credentials(request, "basic")), token))
     return std::nullopt;
   if (same_secret(request.cookie(kTokenCookie), token)) {
-    // A browser sends the cookie by itself; it says as well whose page asks.
+    // A browser sends the cookie by itself, but it also names the site of the page that asks.
     const bool page_known =
         !request.header("origin").empty() || !request.header("sec-fetch-site").empty();
     if (page_known || !changes_something(request)) return std::nullopt;

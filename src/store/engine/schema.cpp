@@ -13,12 +13,12 @@ namespace corral::store::sql {
 namespace {
 
 // Written for SQLite; PostgreSQL reads it with words exchanged (Dialect::words) and its own lines
-// (after `--postgresql`) added. Blobs stand last in their rows, so that the columns before them are
-// read without touching overflow pages. Batch rows and row groups do not live long: PostgreSQL is
-// to take their room back every minute, however large the tables are.
+// (after `--postgresql`) added. Blobs are the last columns of their rows, so that the other columns
+// are read without touching overflow pages. Batch rows and row groups are short-lived: PostgreSQL
+// reclaims their space every minute, however large the tables are.
 //
-// Rows refer to a run without a foreign key: a run's row goes at once, what belongs to it piece by
-// piece (remove.h).
+// Rows refer to a run without a foreign key: a run's row is deleted at once, its other rows piece
+// by piece (remove.h).
 constexpr const char* kFirst = R"sql(
 CREATE TABLE experiments (
   id      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -216,7 +216,7 @@ CREATE TABLE removals (
 
 // The tables of MLflow's interface (docs/store-schema.md, "Tracking"). Runs and experiments that
 // were deleted there have lifecycle 1: they are hidden, and can be restored. Values of `source_run`
-// are ids as clients gave them, of runs that may be gone.
+// are ids as clients gave them, of runs that may have been removed.
 constexpr const char* kTracking = R"sql(
 ALTER TABLE experiments ADD COLUMN lifecycle INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE experiments ADD COLUMN updated INTEGER NOT NULL DEFAULT 0;
@@ -366,7 +366,7 @@ CREATE TABLE spans (
 ) WITHOUT ROWID;
 )sql";
 
-// Places of artifacts whose owner is gone, until a server has removed what lies there.
+// Places of artifacts whose owner was removed, until a server has removed their files.
 constexpr const char* kRemovedArtifacts = R"sql(
 CREATE TABLE removed_artifacts (
   id       INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -519,7 +519,7 @@ Result<> migrate(Connection& database) {
       return tl::unexpected(
           done.error().with_context(fmt::format("migrating the store to schema {}", step + 1)));
   }
-  // The experiment that was there before everything: now.
+  // Experiment 0, which a migration made, gets the current time.
   return database.exec("UPDATE experiments SET created = ?1 WHERE id = 0 AND created = 0",
                        sys::utc_now());
 }

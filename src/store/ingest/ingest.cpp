@@ -79,7 +79,7 @@ void Ingest::drop(std::span<const codec::Frame> frames) {
   call_batches_.clear();
 }
 
-// In the order of keys, which all processes share: nobody waits for one who waits for him.
+// Writes the rows in the order of their keys, as all processes do, so that they cannot deadlock.
 Result<> Ingest::finish_group() {
   for (const auto& [run, newest] : newest_)
     TRY(db_.defer("UPDATE runs SET newest = ?2 WHERE key = ?1 AND newest < ?2", run, newest));
@@ -238,7 +238,7 @@ Result<bool> Ingest::still_true(const SessionState& session) {
          (row.integer(2) != 0) == session.removed;
 }
 
-// Once per call: durable sequence numbers; then what the caller is told.
+// Writes the durable sequence numbers once per call, and then fills in the answer.
 Result<> Ingest::finish(Call& call, LockRuns lock) {
   if (lock == LockRuns::kAtOnce) {
     for (const auto& [run, newest] : call_newest_) TRY(db_.defer(lock_run(db_), run));
@@ -251,7 +251,7 @@ Result<> Ingest::finish(Call& call, LockRuns lock) {
   }
   failpoint::reach("ingest.finish");
   for (const std::int64_t workload : call.data_workloads) {
-    // Without the plus SQLite takes the index of the status, that is, every run that goes on.
+    // Without the plus SQLite takes the index of the status, that is, it reads every running run.
     Statement row =
         TRY(db_.query("SELECT id FROM runs WHERE workload = ?1 AND +status = 0", workload));
     while (TRY(row.step())) call.data_runs.insert(row.id128<RunId>(0));

@@ -1,5 +1,5 @@
-// Facts that an MLflow client told through the relay of its supervisor (compat/mlflow/relay/):
-// facts that change the run's row rather than stand beside it.
+// Facts that an MLflow client sent through the relay of its supervisor (compat/mlflow/relay/) and
+// that change the run's row.
 #include "core/json.h"
 #include "store/ingest/ingest.h"
 #include "sys/clock.h"
@@ -43,7 +43,7 @@ Result<bool> Ingest::client_says(const SessionState& session, const codec::Fact&
   return true;
 }
 
-// Its workload goes with it unless it holds other runs, too.
+// The workload of the run moves with it, unless it has other runs, too.
 Result<> Ingest::move_run(std::int64_t run, const std::string& experiment) {
   const std::int64_t id = TRY(experiment_of(experiment, sys::utc_now()));
   TRY(
@@ -54,8 +54,8 @@ Result<> Ingest::move_run(std::int64_t run, const std::string& experiment) {
   return db_.defer("UPDATE runs SET experiment = ?2 WHERE key = ?1", run, id);
 }
 
-// The supervisor tells the status and end of a supervised run; the client's view stands beside
-// it. A client that said "running" before the end came says nothing about it.
+// The status and end of a supervised run come from its supervisor; the client's view is stored
+// separately. A client's "running" from before the end says nothing about the end.
 Result<> Ingest::client_status(std::int64_t run, std::int64_t status, std::int64_t end_ms) {
   if (status <= 0 || status > kClientKilled) return {};
   if (status <= kClientScheduled) {

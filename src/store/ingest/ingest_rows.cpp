@@ -56,7 +56,7 @@ Result<> Ingest::store(Call& call, SessionState& session, const codec::Frame& fr
   return {};
 }
 
-// Series of the run or its workload are not made again: nobody would remove them.
+// Series of the run or its workload are not made again, because they would never be removed.
 Result<> Ingest::store_for_host(Call& call, SessionState& session, const codec::Frame& frame) {
   if (!session.machine) return {};
   auto content = decode_content(frame);
@@ -186,8 +186,8 @@ Result<> Ingest::store_phases(const SessionState& session,
     return t ? std::optional(session.anchor.to_utc(*t)) : std::nullopt;
   };
   for (const codec::PhaseRecord& phase : phases) {
-    // Begin and end may come in either order and in different frames; what only a begin knows is
-    // not wiped by an end.
+    // Begin and end may come in either order and in different frames; an end does not overwrite the
+    // fields that only a begin has.
     TRY(db_.defer(
         "INSERT INTO phases (session, id, run, parent, kind, started, ended, name, type, lane, "
         "links, attributes) "
@@ -252,7 +252,7 @@ Result<std::int64_t> Ingest::log_length(std::int64_t run, codec::LogStream strea
   return TRY(db_.number(sql, run, stream)).value_or(0);
 }
 
-// Only what lies beyond the end of the stream is new: a supervisor that took over reads its output
+// Only bytes beyond the end of the stream are new: a supervisor that took over reads its output
 // file from the start.
 Result<> Ingest::store_log(const SessionState& session, const codec::LogBody& log) {
   const std::int64_t known = TRY(log_length(session.run, log.stream));
@@ -276,7 +276,7 @@ Result<> Ingest::store_log(const SessionState& session, const codec::LogBody& lo
       session.run, log.stream, limits::kLogHeadBytes, end - limits::kLogTailBytes);
 }
 
-// Knowing how it ended wins over not knowing, whichever comes last.
+// A known outcome wins over an unknown one, whichever comes last.
 Result<> Ingest::store_end(Call& call, const SessionState& session, const codec::RunEndBody& end) {
   call.changed_runs.insert(session.run_id);
   return db_.defer(
@@ -287,7 +287,7 @@ Result<> Ingest::store_end(Call& call, const SessionState& session, const codec:
       end.exit_signal, codec::EndReason::kUnknown);
 }
 
-// A gap has no time of its own: the event stands at the newest that is known of the run.
+// A gap has no time of its own: its event gets the newest known time of the run.
 Result<> Ingest::store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
                            const codec::GapBody& gap) {
   const auto event = codec::event_of_gap(frame.header, gap);

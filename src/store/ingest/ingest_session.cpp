@@ -106,8 +106,8 @@ Result<Ingest::RunRow> Ingest::run_of(Call& call, const codec::SessionBody& body
   return RunRow{.key = *key, .workload = workload};
 }
 
-// The first supervisor says when the run started; a later one has adopted it, and it runs again if
-// nobody saw its end.
+// The first supervisor sets the start of the run. A later one has adopted the run, which counts as
+// running again if its end is unknown.
 Result<> Ingest::supervise(Call& call, const codec::SessionBody& body, UtcTime started,
                            const SessionState& session) {
   const std::int64_t run = session.run;

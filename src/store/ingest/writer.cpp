@@ -15,8 +15,8 @@ constexpr std::size_t kQueue = 256;
 // Bytes of one transaction: bounds the log and how long one caller waits for the others.
 constexpr std::size_t kGroupBytes = 4u << 20;
 constexpr int kAttempts = 5;
-// For so long after a row was found held by another process; what such a one leaves behind when it
-// is gone is let go after 15 to 25 seconds.
+// Waits stay short for this long after a row was found locked by another process. The locks of a
+// process that disappeared are released after 15 to 25 seconds.
 constexpr Nanos kHurry = std::chrono::seconds(3);
 
 // Errors that another process's writes or a lost connection cause.
@@ -210,7 +210,8 @@ void Writer::write_alone(Job& job) {
                     : Result<AppendResult>(tl::unexpected(done.error()));
 }
 
-// An Error: nothing of the group is stored, or nobody knows (a connection lost while committing).
+// An Error: nothing of the group is stored, or that is unknown (a connection lost while
+// committing).
 Result<> Writer::try_group(const std::vector<Job*>& group, Ingest::LockRuns lock,
                            Answers& answers) {
   try {

@@ -88,7 +88,7 @@ Result<std::vector<Hit>> hits_of(sql::Connection& db, const std::string& sql) {
   return hits;
 }
 
-// Another column of the table that says whose the rows are.
+// Another column of the table, which names the owner of the rows.
 std::pair<Owner, std::string> owner_of(const Reference& reference) {
   static constexpr std::array<std::pair<Owner, std::string_view>, 3> kOwners = {
       {{Owner::kSession, "session"}, {Owner::kSeries, "series"}, {Owner::kRun, "run"}}};

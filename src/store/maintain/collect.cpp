@@ -18,10 +18,10 @@ struct Orphans {
   std::string where;
 };
 
-// Children first, so that nothing that is referred to goes.
+// Children come first, so that no row is deleted that others refer to.
 std::vector<Orphans> orphans() {
   std::vector<Orphans> all;
-  // A series that belongs to nobody takes its blocks and its pyramid along.
+  // The blocks and the pyramid of a series without an owner are deleted with it.
   const std::string lost = fmt::format("(SELECT id FROM series WHERE {})", kLostSeries);
   for (const char* table : {"pyramid", "blocks", "session_series"})
     all.push_back({table, "series IN " + lost});

@@ -8,7 +8,7 @@
 namespace corral::store::maintain {
 namespace {
 
-// The last keys of tables whose newest rows may be gone.
+// The last keys of tables whose newest rows may have been deleted.
 struct Trace {
   std::string_view table, sql;
 };

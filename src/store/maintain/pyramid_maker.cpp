@@ -46,7 +46,7 @@ Result<> PyramidMaker::add_rates(const StoredBlock& block) {
   for (std::size_t i = 0; i < rates.size(); ++i)
     rates[i] = rates_.next(block.times[i], block.values[i]);
   const Buckets buckets = buckets_of(block, rates);
-  // After a gap nobody knows what was before it.
+  // After a gap the last value before it is unknown.
   const bool vague = (goes_on && !ended_finite_) || (!session_ && blocks_ > 0);
   return extend(Channel::kRate, 0, blocks_, {.buckets = buckets, .vague = vague});
 }

@@ -70,7 +70,7 @@ Result<> LastRows::last_rows(Channel channel) {
   return {};
 }
 
-// As it is stored, or made anew and stored.
+// Returns the stored row if it is good, else remakes and stores it.
 Result<PyramidRow> LastRows::good_row(const PyramidKey& key) {
   const auto buckets = static_cast<std::size_t>(buckets_in_row(blocks_, key.tier, key.no));
   auto stored = sql::read_pyramid_row(db_, key);

@@ -19,7 +19,7 @@ using sql::Blob;
 using sql::Connection;
 using sql::Statement;
 
-// But for sums, whose rounding depends on the order.
+// Compares everything except sums, whose rounding depends on the order.
 bool same(const SliceStatistics& a, const SliceStatistics& b) {
   return std::ranges::equal(a, b, [](const auto& left, const auto& right) {
     SeriesDelta mine = left.second, other = right.second;
@@ -32,8 +32,8 @@ bool same(const SliceStatistics& a, const SliceStatistics& b) {
   });
 }
 
-// The rows that a slice's points are made of; while they are the same, so are its points. Rows are
-// never written anew, and blocks only added.
+// The rows that hold a slice's points. As long as they are the same, its points are, too: rows are
+// never rewritten, and blocks are only added.
 struct Content {
   std::map<SeriesId, std::int64_t> blocks;
   std::vector<std::int64_t> row_groups;
@@ -128,7 +128,7 @@ Result<bool> SessionSlices::make(std::int64_t slice, const std::set<SeriesId>& s
   made_.clear();
   damaged_ = false;
   const Content content = TRY(content_of(slice, series));
-  // Blocks hold what arrived before the row groups.
+  // Points of blocks arrived before those of row groups.
   for (const auto& [id, blocks] : content.blocks) TRY(add_blocks(id, blocks));
   for (const std::int64_t id : content.row_groups) TRY(add_row_group(slice, id));
   // Each statement may have seen a later state than the one before.
@@ -170,7 +170,7 @@ Result<> SessionSlices::add_row_group(std::int64_t slice, std::int64_t id) {
   return {};
 }
 
-// Only over what was read: a seal that came between knows more.
+// Overwrites only the row that was read: a seal in between has newer statistics.
 Result<> SessionSlices::write(std::int64_t slice, const Stored& stored) {
   const std::string data = encode_statistics(made_);
   const auto written =

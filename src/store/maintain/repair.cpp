@@ -74,7 +74,8 @@ Result<> repair_session(sql::Connection& db, std::int64_t session) {
   TRY(rebuild_slices(db, findings, session, Slices::kUnreadable));
   for (const SeriesId series : TRY(damaged_series(db, session))) {
     auto done = rebuild_last_rows(db, findings, series);
-    // Too much of it is damaged: the others go on, and its seal says so.
+    // If too much of a series is damaged, the others are still repaired, and its seal reports the
+    // damage.
     if (!done && done.error().code != Code::kCorruption) return done;
     if (sys::boot_now() >= until) break;
   }

@@ -31,7 +31,7 @@ fs::path find_programs() {
   return newest;
 }
 
-// Durable like a real one, small, and silent; passwords are asked for only of `guarded`.
+// Durable like a real one, small, and silent; only `guarded` needs a password.
 constexpr const char* kConfiguration =
     "listen_addresses = ''\n"
     "fsync = on\n"

@@ -12,7 +12,7 @@ namespace {
 
 // Beyond, all is forgotten: a metric takes about 150 bytes.
 constexpr std::size_t kMostBytes = 96u << 20;
-// Up to so many runs are asked for one by one, more in one statement.
+// Up to this many runs are read one by one, more in one statement.
 constexpr std::size_t kFew = 64;
 // Runs whose metrics are read by one set of statements.
 constexpr std::size_t kAtOnce = 64;

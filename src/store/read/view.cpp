@@ -217,7 +217,7 @@ Result<> View::open_part(SeriesId id, const HostPart& part) {
                        {.from = window.front().from, .to = window.back().to});
 }
 
-// False: it is known already, or it is gone.
+// False: the series is open already, or does not exist.
 Result<bool> View::open_blocks(SeriesId id) {
   const auto [entry, fresh] = series_.try_emplace(id);
   if (!fresh) return false;

@@ -182,7 +182,8 @@ Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id) {
 }
 
 Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, UtcTime now) {
-  // The whole database takes more than what is counted in it: below the limit there is no need to.
+  // The database is larger than the counted data in it: if it is below the limit, counting is not
+  // needed.
   std::int64_t excess = 0;
   if (retention.bytes && TRY(db.bytes()) > *retention.bytes)
     excess = TRY(db.number(kAllBytes)).value_or(0) - TRY(bytes_that_go(db)) - *retention.bytes;

@@ -63,7 +63,7 @@ Result<> note_artifacts(Connection& db, const std::string& location) {
   return db.exec("INSERT INTO removed_artifacts (location) VALUES (?1)", location);
 }
 
-// If the directory is the run's own, all of it goes.
+// If the directory is the run's own, all of it is removed.
 Result<> note_artifacts_of_run(Connection& db, RunId id, const RunRow& run) {
   constexpr std::string_view kFiles = "/artifacts";
   std::string place = run.artifacts;
@@ -113,14 +113,14 @@ constexpr std::array<std::string_view, 3> kFeeds = {
     "m.session = ",
     "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
     "x.owner <> ?1 AND m.session = "};
-// The next few series of the owner; they stand here until all of theirs is gone.
+// The next few series of the owner. Their rows stay until all their data is deleted.
 constexpr std::array<std::string_view, 3> kSeries = {
     "SELECT id FROM series WHERE owner_kind = 0 AND owner = ?1 ORDER BY id LIMIT 16",
     "SELECT id FROM series WHERE owner_kind = 1 AND owner = ?1 ORDER BY id LIMIT 16",
     "SELECT id FROM series WHERE owner_kind = 2 AND owner = ?1 ORDER BY id LIMIT 16"};
 
 // One kind of rows: ?1 is the owner, ?2 how many at a time. {sessions}, {series} and {feeds} stand
-// for the queries above. RETURNING, because that is how the rows are counted.
+// for the queries above. RETURNING counts the rows.
 struct Step {
   std::string_view sql;
   std::int64_t rows = 0;  // at a time: of large ones few
@@ -203,7 +203,8 @@ class Cleaning {
   [[nodiscard]] bool clean() const { return clean_; }
 
  private:
-  // Not before something went: however slow the database, a round comes to its end.
+  // False until a row was deleted, so that every round makes progress, however slow the database
+  // is.
   [[nodiscard]] bool late() const { return gone_ > 0 && sys::boot_now() >= until_; }
 
   // Returns the number of deleted rows.

@@ -119,7 +119,7 @@ Result<codec::PyramidRow> BlockMaker::open_row(const Key& key, std::size_t tier,
   return row;
 }
 
-// Adds what child number `child` (a block, or a full row of the tier below) gives a tier.
+// Adds the buckets of child number `child` (a block, or a full row of the tier below) to a tier.
 Result<> BlockMaker::extend(const Key& key, std::size_t tier, std::int64_t child,
                             std::span<const Bucket> buckets) {
   const std::int64_t children = children_of(tier);

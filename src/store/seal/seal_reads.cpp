@@ -176,7 +176,7 @@ Result<std::optional<SeriesToSeal>> series_to_seal(Connection& db, SeriesId id) 
   return series;
 }
 
-// Columns of series that are gone are left out.
+// Omits columns of series that were removed.
 Result<> find_series(Connection& db, RowGroupsToSeal& work) {
   std::set<SeriesId> gone;
   for (const auto& group : work.groups) {

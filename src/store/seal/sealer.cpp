@@ -26,9 +26,10 @@ constexpr Nanos kSilent = seconds(30);
 constexpr Nanos kVerySilent = std::chrono::minutes(10);
 constexpr Nanos kPause = seconds(5);  // after an error
 constexpr Nanos kRepairPause = std::chrono::minutes(10);
-// Other servers' removals are looked for so often.
+// Interval of looking for other servers' removals.
 constexpr Nanos kCleanEvery = seconds(60);
-// So often what another server on the same database has left for as long.
+// Interval of looking for rows that another server on the same database has left unsealed for that
+// time.
 constexpr Nanos kLookEvery = seconds(60);
 constexpr int kAttempts = 5;
 constexpr std::int64_t kNoSession = 0;
@@ -176,8 +177,8 @@ bool Sealer::reclaim() {
   return spare_room_ = true;
 }
 
-// Finds rows that an earlier process stored and did not seal; on a database of several servers,
-// again and again what none of them has sealed since the last time.
+// Finds rows that an earlier process stored and did not seal. On a database of several servers,
+// repeated calls find the rows that no server has sealed since the last call.
 void Sealer::find_left_over() {
   look_at_ = sys::boot_now() + kPause;
   const auto found = readers_.with([&](Connection& db) { return left_over(db, seen_); });
@@ -224,8 +225,8 @@ void Sealer::run(const Task& task) {
   change(task.session, [](Waiting& waiting) { waiting.not_before = sys::boot_now() + kPause; });
 }
 
-// A running session may fall silent for long and then go on: its rest is not written anew each
-// time.
+// A running session may be silent for long and then continue: its remaining rows are not rewritten
+// each time.
 Result<bool> Sealer::may_settle(std::int64_t session, Nanos silent) {
   if (silent >= kVerySilent) return true;
   const auto ended = TRY(readers_.with([&](Connection& db) {
@@ -237,7 +238,7 @@ Result<bool> Sealer::may_settle(std::int64_t session, Nanos silent) {
   return ended.value_or(0) == 0;
 }
 
-// Those that are there now, however fast others come.
+// Seals the rows that exist now, even if others arrive meanwhile.
 Result<> Sealer::seal_batches(std::int64_t session) {
   const auto left = [&](std::int64_t newest) {
     return readers_.with([&](Connection& db) {

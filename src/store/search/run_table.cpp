@@ -18,7 +18,8 @@ using sql::Statement;
 using Kind = RunField::Kind;
 using Value = RunField::Value;
 
-// So many are looked up one by one; of more, all are read and those that are meant are picked.
+// Up to this many are looked up one by one; for more, all are read and the requested ones are
+// picked.
 constexpr std::size_t kFew = 256;
 
 constexpr std::string_view kRows =
@@ -158,7 +159,7 @@ Result<> RunTable::read(const RunScope& scope) {
   return {};
 }
 
-// By whichever list names the fewest runs.
+// Reads by the list that names the fewest runs.
 Result<> RunTable::read_scope(const RunScope& scope) {
   const auto experiments = set_of(scope.experiments);
   std::unordered_set<std::int64_t> workloads;

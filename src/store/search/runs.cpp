@@ -33,7 +33,7 @@ RunStatus stored_status(ClientStatus status) {
   return RunStatus::kStopped;
 }
 
-// The status of a run that no client spoke of: one whose end is unknown did not end well.
+// The status of a run without a report of a client. A run whose end is unknown counts as failed.
 ClientStatus told_status(RunStatus status) {
   switch (status) {
     case RunStatus::kRunning:
@@ -213,8 +213,8 @@ Result<std::vector<RunDetails>> details(Connection& db, std::span<const std::int
   return all;
 }
 
-// If the run has a supervisor, only the client's view changes: the run itself goes on, or is over
-// already.
+// If the run has a supervisor, only the client's view changes: the run itself continues, or has
+// ended already.
 Result<> update_run(Connection& db, const RunRow& run, const RunUpdate& update) {
   if (update.name) TRY(db.exec("UPDATE runs SET name = ?2 WHERE key = ?1", run.key, *update.name));
   if (update.status) {

@@ -67,7 +67,8 @@ Result<Temporary> make_temporary(int uploads) {
         ::openat(uploads, made.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!made.file) return fail_errno("artifact", errno);
     if (::flock(made.file.get(), LOCK_EX | LOCK_NB) == 0) return made;
-    // A process that opens the store meanwhile takes it for a left-over and removes it.
+    // A process that opens the store now takes the unlocked file for a remainder and removes it:
+    // try another.
   }
 }
 

@@ -25,8 +25,8 @@ constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 // Deeper than any path that check_path takes (segments of one byte).
 constexpr int kMostDepth = static_cast<int>(kPathBytes / 2) + 1;
 
-// open(O_NOFOLLOW | O_DIRECTORY) of a link fails with ENOTDIR, of a link as a file with ELOOP: what
-// it was decides between "not there" and "not allowed".
+// open(O_NOFOLLOW | O_DIRECTORY) of a link fails with ENOTDIR, of a link as a file with ELOOP. The
+// type of the entry decides between "not there" and "not allowed".
 tl::unexpected<Error> why_not(int parent, const std::string& name, int error) {
   struct stat info {};
   const bool seen = ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;

@@ -413,7 +413,7 @@ Result<> PgConnection::open() {
   // The server's and the role's defaults may be anything; acknowledged means on the disk.
   std::string settings =
       "SET client_min_messages = warning; SET statement_timeout = 0; SET lock_timeout = '1s'; ";
-  // A writer that stands still or is gone in the middle of a transaction must not keep its locks.
+  // A writer that hangs or disappears within a transaction must not keep its locks.
   settings +=
       mode_ == Mode::kReadOnly || mode_ == Mode::kForeign
           ? "SET idle_in_transaction_session_timeout = 0; "

@@ -222,8 +222,8 @@ class SqliteConnection final : public sql::Connection {
 };
 
 // A database in WAL mode cannot be read where its directory cannot be written, because SQLite wants
-// to keep an index of the log beside it. Without a log there is nothing that could change: the file
-// is read as it is.
+// to keep an index of the log beside it. Without a log the file cannot change, and is read as it
+// is.
 bool SqliteConnection::needs_log_index() {
   std::error_code error;
   if (fs::exists(file_.string() + "-wal", error)) return false;
@@ -299,7 +299,7 @@ Result<std::vector<std::string>> SqliteConnection::integrity() {
   return found;
 }
 
-// A store that was made without auto_vacuum is written anew, which needs room for a second one.
+// A store that was made without auto_vacuum is rewritten, which needs space for a second one.
 Result<> SqliteConnection::give_back_space() {
   if (TRY(number("PRAGMA auto_vacuum")) == 2) {
     TRY(script("PRAGMA incremental_vacuum"));

@@ -339,7 +339,7 @@ TEST_F(Life, AServerWithoutItsStoreSaysSoRefusesAndLeaves) {
   EXPECT_TRUE(fs::exists(sys::server_record_path(moved)));
 }
 
-// As of a store in a database, whose files are elsewhere.
+// Acts as a store in a database, whose files are elsewhere.
 TEST_F(Life, AServerWhoseDirectoryIsGoneServesOn) {
   Guarded<std::string> said;
   std::stop_source stop;

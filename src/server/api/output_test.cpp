@@ -165,7 +165,7 @@ TEST_F(Output, ASearchGoesOnWhereItStopped) {
     }
     EXPECT_EQ(got, wanted) << limit;
   }
-  // A cursor that nobody gave out, after all chunks and before all bytes, loses nothing either.
+  // A cursor that no answer contained, after all chunks and before all bytes, loses nothing either.
   std::size_t matches = 0;
   std::string from = "999999.0.0.0";
   for (int answers = 0; answers < 200 && !from.empty(); ++answers) {

@@ -1,4 +1,4 @@
-// Plans: what a scheduler says is checked, kept as it came, listed and told of.
+// Plans: a scheduler's report is checked, kept unchanged, listed and announced.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// POST /runs/search: what it answers and what it refuses.
+// POST /runs/search: its answers and its refusals.
 #include <fmt/core.h>
 
 #include <random>

@@ -1,4 +1,4 @@
-// Views, boards and notes: what people keep on the server.
+// Views, boards and notes: saved on the server by users.
 #include <semaphore>
 
 #include "server/core/handler_test_support.h"

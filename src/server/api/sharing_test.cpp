@@ -143,7 +143,7 @@ TEST_F(SharingApi, WorkloadsTellTheirMembersOnDemand) {
   EXPECT_EQ(count(item(seven, "shared", 0), "runs"), 2U);
 }
 
-// The workload's own runs that met somebody, and whom.
+// The workload's own runs that overlapped with others, and these.
 std::set<std::string> met_in(const Json& lanes) {
   const Json::Array& runs = *lanes.find("runs")->as_array();
   std::set<std::string> met;

@@ -7,7 +7,7 @@
 namespace corral::server {
 namespace {
 
-// Collects what a stream gets; waits for a text instead of a time.
+// Collects the events of a stream; waits for a text instead of a time.
 class Reader {
  public:
   explicit Reader(std::shared_ptr<PushStream> stream) : stream_(std::move(stream)) {

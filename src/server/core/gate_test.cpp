@@ -119,7 +119,8 @@ TEST(Gate, PagesOfOtherSitesChangeNothing) {
     EXPECT_EQ(post("content-type", kind), 415) << kind;
   }
   EXPECT_EQ(post("content-type", "application/json; charset=utf-8"), 200);
-  // Files are uploaded as what they are; a browser asks before it sends a PUT to another site.
+  // Files are uploaded with their own type; a browser sends a preflight before a PUT to another
+  // site.
   EXPECT_EQ(post("content-type", "text/plain", Method::kPut), 200);
   EXPECT_EQ(post("content-type", "application/x-corral-frames"), 200);
 }

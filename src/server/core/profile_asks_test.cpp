@@ -1,5 +1,5 @@
-// Profiles on demand: what a page asks for reaches the run's supervisor with its next frames, and
-// what that says of it reaches the page.
+// Profiles on demand: the page's request reaches the run's supervisor with its next frames, and the
+// supervisor's reports reach the page.
 #include "server/core/profile_asks.h"
 
 #include <fmt/core.h>

@@ -19,7 +19,7 @@ namespace corral::store {
 class StorePlace {
  public:
   virtual ~StorePlace() = default;
-  // Opens what is there; at most one at a time.
+  // Opens the existing store; at most one at a time.
   virtual Result<std::unique_ptr<Store>> open() = 0;
 };
 

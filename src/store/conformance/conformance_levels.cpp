@@ -54,7 +54,7 @@ codec::SchemaBody three_series() {
   return schema;
 }
 
-// Values that compress to next to nothing: what a plan takes is bounded by what it decodes to.
+// Values that compress to next to nothing: the size of a plan is bounded by the decoded size.
 TEST_P(StoreLevels, FramesThatDecodeToFarMoreThanTheyTakeAreSealed) {
   const RunId run = RunId::random();
   SessionWriter writer;

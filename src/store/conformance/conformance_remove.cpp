@@ -1,4 +1,4 @@
-// Tests what removing runs must delete, and what it must leave.
+// Tests the rows that removing runs must delete, and those that it must keep.
 #include <algorithm>
 #include <array>
 

@@ -57,7 +57,7 @@ class BitFlip : public ::testing::TestWithParam<FlipCase> {
     replace_blob(file_, GetParam().column, good, damaged);
   }
 
-  // Points found that nobody sent.
+  // Points found that were never sent.
   std::size_t invented(const ScriptPoints& found) {
     std::size_t count = 0;
     for (const auto& [name, points] : found) {
@@ -91,7 +91,7 @@ class BitFlip : public ::testing::TestWithParam<FlipCase> {
     EXPECT_EQ(least < size(sent_), GetParam().points);
   }
 
-  // Sealing goes on around what is damaged, and takes nothing more away.
+  // Sealing continues around the damage and loses no other point.
   void seal_around() {
     for (int round = 0; round < rounds_ / 2 && !HasFailure(); ++round) {
       SCOPED_TRACE("round " + std::to_string(round));
@@ -125,7 +125,7 @@ class BitFlip : public ::testing::TestWithParam<FlipCase> {
 TEST_P(BitFlip, IsAMarkedGapAndNeverAWrongValue) { never_wrong(); }
 TEST_P(BitFlip, IsSealedAround) { seal_around(); }
 
-// Rows of the pyramid and statistics follow from the points: sealing makes them anew.
+// Rows of the pyramid and statistics follow from the points, so sealing remakes them.
 class PyramidFlip : public BitFlip {};
 TEST_P(PyramidFlip, IsNoticed) { never_wrong(); }
 TEST_P(PyramidFlip, IsMadeAnewBySealing) { seal_around(); }

@@ -54,7 +54,7 @@ class Disk {
   std::vector<NameChange> pending_names_;
 };
 
-// Makes the directory anew with these files.
+// Replaces the directory by one with these files.
 void write_image(const DiskImage& image, const std::filesystem::path& directory);
 
 }  // namespace corral::store::faults

@@ -19,8 +19,8 @@ class Engine {
   virtual ~Engine() = default;
   // At most one store at a time.
   virtual Result<std::unique_ptr<Store>> open() = 0;
-  // The store that is open reaches the disk `calls` times more, then never again: when it is
-  // dropped, what is left is what kill -9 leaves. open() works again after restart().
+  // The open store reaches the disk `calls` times more, then never again: when it is dropped, its
+  // files are as after a kill -9. open() works again after restart().
   virtual void stop_after(std::uint64_t calls) = 0;
   virtual void restart() = 0;
   // Faults that the engine's own check finds; empty: none. No store may be open.

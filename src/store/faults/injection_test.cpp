@@ -1,5 +1,5 @@
-// Every call that reaches the disk fails once: the append that needed it says so by name, nothing
-// of it is stored, and the service goes on.
+// Every call that reaches the disk fails once: the append that needed it names the failure, nothing
+// of it is stored, and the service continues.
 #include <gtest/gtest.h>
 
 #include "store/faults/engine.h"

@@ -35,8 +35,8 @@ constexpr std::array<Place, 9> kPlaces = {{{"writer.begin", 30},
                                            {"seal.before_commit", 6},
                                            {"seal.after_commit", 6}}};
 
-// Sends what the victim before it left unsent, then its own script; tells how many appends of its
-// own were acknowledged.
+// Sends the frames that the previous victim left unsent, then its own script. Reports the number of
+// its own acknowledged appends.
 [[noreturn]] void victim(const fs::path& directory, std::uint64_t round, const Frames& left_over,
                          int pipe) {
   {
@@ -86,7 +86,7 @@ class Kill : public ::testing::Test {
     return death;
   }
 
-  // Opens what the victim left and compares it with its script and with the one before.
+  // Opens the victim's store and compares it with its script and with the previous one.
   void check(const Death& death) {
     Script script(round_, kShape);
     for (int i = 0; i < death.acknowledged; ++i) script.next();

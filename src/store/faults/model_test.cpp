@@ -1,4 +1,4 @@
-// Random schedules against a plain list of what was sent. A failing one names its seed:
+// Random schedules against a plain list of the sent points. A failing one names its seed:
 // CORRAL_MODEL_SEED=N runs that schedule alone.
 #include <gtest/gtest.h>
 
@@ -74,8 +74,8 @@ class Schedule {
     store_ = *std::move(store);
   }
 
-  // The process dies somewhere in an append or in a seal; the client sends what was not
-  // acknowledged.
+  // The process dies somewhere in an append or in a seal; the client sends unacknowledged frames
+  // again.
   void crash() {
     engine_.stop_after(pick(150));
     for (int i = 0; i < 20; ++i) {

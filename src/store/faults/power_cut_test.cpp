@@ -1,5 +1,5 @@
-// The power goes at any moment of a recorded history; what the disk may then hold is a good store
-// with every acknowledged point in it, once.
+// The power goes at any moment of a recorded history; every possible content of the disk is then a
+// good store that has each acknowledged point once.
 #include <gtest/gtest.h>
 
 #include "store/faults/disk_image.h"
@@ -38,7 +38,7 @@ class PowerCut : public ::testing::Test {
     return store ? *std::move(store) : nullptr;
   }
 
-  // A store is made, filled, closed and opened again; what fails is tried once more.
+  // A store is made, filled, closed and opened again; failed calls are retried once.
   void record(History& history, int opens, int appends) {
     vfs_.record(store_);
     for (int i = 0; i < opens; ++i) {
@@ -130,8 +130,8 @@ TEST_F(PowerCut, LosesNothingAtAnySyncPoint) {
   EXPECT_GE(checkpoints, 4) << "the history must hold checkpoints by commits and by closing";
 }
 
-// The kernel forgets what a failed fsync was to write (it is "clean" afterwards): what is
-// acknowledged later must not stand on it.
+// The kernel forgets the data of a failed fsync (its pages are "clean" afterwards): later
+// acknowledgements must not depend on that data.
 TEST_F(PowerCut, LosesNothingAfterAFailedSync) {
   bool met = true;
   for (std::uint64_t at = 1; met && !HasFatalFailure(); at += soak_ > 1 ? 1 : 3) {

@@ -36,7 +36,7 @@ struct PowerCutVfs::State {
     const Lock lock(mutex);
     events.push_back(std::move(event));
   }
-  // SQLITE_OK, or what the call must answer.
+  // SQLITE_OK, or the error that the call must return.
   int verdict(DiskCall call, bool changes);
 };
 

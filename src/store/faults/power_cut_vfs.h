@@ -2,8 +2,8 @@
 // request.
 //
 // While one lives it is the default VFS, so that every connection which the store opens goes
-// through it. It never syncs for real: what a power cut leaves behind is computed from the record
-// (disk_image.h), and the tests stay fast. Recorded are the files of one directory (database,
+// through it. It never really syncs: the state after a power cut is computed from the record
+// (disk_image.h), and the tests stay fast. It records the files of one directory (database,
 // journal, log; the shared memory does not outlive a crash). At most one at a time; make it before
 // the first connection and drop it after the last. Any thread.
 #pragma once
@@ -49,7 +49,7 @@ class PowerCutVfs {
   PowerCutVfs(const PowerCutVfs&) = delete;
   PowerCutVfs& operator=(const PowerCutVfs&) = delete;
 
-  // Forgets what was recorded; nothing is recorded before the first call.
+  // Starts a new record for the directory; nothing is recorded before the first call.
   void record(const std::filesystem::path& directory);
   [[nodiscard]] std::size_t event_count() const;
   [[nodiscard]] std::vector<DiskEvent> events() const;

@@ -2,9 +2,9 @@
 //
 // Several sessions of one run feed the same series: in order, late, with equal and with falling
 // times, with steps that go back, with values of every kind, over clocks that were set back. A
-// script knows each frame that it made, so that it can say what a store holds which took a
-// session's frames up to some number, and send anything again. The same seed makes the same frames
-// in every process. One thread.
+// script keeps each frame that it made, so that it can tell the contents of a store that accepted a
+// session's frames up to some number, and can send any frame again. The same seed makes the same
+// frames in every process. One thread.
 #pragma once
 
 #include <compare>
@@ -44,11 +44,11 @@ class Script {
   explicit Script(std::uint64_t seed, ScriptShape shape = {});
 
   [[nodiscard]] RunId run() const { return run_; }
-  // New frames: what one append sends.
+  // New frames for one append.
   Frames next();
   // The frames that were made before, once more.
   Frames again();
-  // Every frame above these numbers, in order: what is sent after a crash.
+  // Every frame above these numbers, in order, as clients send them after a crash.
   [[nodiscard]] Frames above(const Durable& durable) const;
   [[nodiscard]] Durable sent() const;
   // True when no frame of any session ends beside these numbers.

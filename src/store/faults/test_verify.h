@@ -1,4 +1,4 @@
-// Verify: compares a store with what a script sent to it.
+// Verify: compares a store with the frames that a script sent to it.
 #pragma once
 
 #include <string>
@@ -21,9 +21,8 @@ struct Reading {
 // kInternal when the pyramid and the points under it contradict each other.
 Result<Reading> read_points(Store& store, const Script& script);
 
-// The store's faults, in words; empty when each session is stored at least up to
-// `acknowledged`, whole frames only, and exactly the points of what is stored are there, with
-// statistics that agree.
+// The store's faults, in words; empty when each session is stored at least up to `acknowledged`,
+// whole frames only, and has exactly the points of its stored frames, with matching statistics.
 std::string problem_of(Store& store, const Script& script, const Durable& acknowledged);
 
 }  // namespace corral::store::faults

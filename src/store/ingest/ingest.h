@@ -147,7 +147,7 @@ class Ingest {
 
   Connection& db_;
   Newest newest_, call_newest_;     // from kept calls; from the current call
-  Batches batches_, call_batches_;  // likewise
+  Batches batches_, call_batches_;  // from kept calls; from the current call
   std::unordered_map<SessionId, std::shared_ptr<SessionState>> sessions_;
   std::size_t remembered_series_ = 0;  // in all sessions_ since they were last cleared
 };

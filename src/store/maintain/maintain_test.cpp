@@ -271,7 +271,7 @@ class Copies : public ::testing::TestWithParam<std::pair<Engine, Engine>> {
     const auto to = connect(*to_);
     return copy_store(*from, *to, kQuiet);
   }
-  // Ends like kill -9 after so many transactions of the copy.
+  // Ends like kill -9 after this number of transactions of the copy.
   void copy_and_die(int transactions) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -388,7 +388,7 @@ TEST_P(Copies, KeysOfWhatIsGoneAreNotGivenAgain) {
                                columns_of(table).front().name, used.at(std::string(table.name))));
     EXPECT_GE(rows->value_or(0), 1) << table.name << " of the new run stand behind all others";
   }
-  // Nothing of the new run goes with the removal that came along.
+  // The copied removal deletes nothing of the new run.
   auto store = to_->open();
   ASSERT_TRUE(store);
   ASSERT_TRUE((*store)->seal(true));

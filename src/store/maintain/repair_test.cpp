@@ -1,4 +1,4 @@
-// Tests the sealer's repair: what it makes anew, what it leaves alone, and how it works beside
+// Tests the sealer's repair: the rows that it remakes, the rows that it keeps, and its work beside
 // other servers.
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ TEST_P(Repairs, TheLastRowsOfEachTierAreMadeAnew) {
   }
 }
 
-// Sealing does not read it; making it anew means reading blocks while acknowledgements wait.
+// Sealing does not read this row, and remaking it would read blocks while acknowledgements wait.
 TEST_P(Repairs, RowsThatSealingDoesNotReadAreLeft) {
   change("DELETE FROM pyramid WHERE tier = 0 AND no = 1");
   const std::string damaged = dump(*db_, kPyramid);

@@ -29,7 +29,7 @@ std::vector<Column> columns_of(const Table& table);
 
 struct Reference {
   std::string_view table, column, to, key;
-  std::string_view unless{};  // such rows may refer to what is gone
+  std::string_view unless{};  // condition of rows that may refer to deleted rows
 };
 std::span<const Reference> references();
 // The rows of reference.table that refer to nothing, as a condition.

@@ -92,7 +92,7 @@ struct RunFilter {
 };
 struct RunPage {
   std::vector<Run> runs;
-  std::int64_t total = 0;  // that match, all pages
+  std::int64_t total = 0;  // matching runs on all pages
 };
 
 struct Series {
@@ -140,7 +140,7 @@ struct PhaseCounts {
   std::int64_t unended = 0;          // phases without an end
   std::int64_t ends_alone = 0;       // ends whose begin never came
   std::int64_t unknown_parents = 0;  // phases whose parent is not there
-  std::int64_t backwards = 0;        // that end before they begin
+  std::int64_t backwards = 0;        // phases that end before they begin
 };
 struct StoredEvent {
   UtcTime time;
@@ -176,7 +176,7 @@ struct StoreInfo {
 
 // Counted since the store was opened, by this process.
 struct StoreActivity {
-  std::uint64_t points = 0;                         // that became durable
+  std::uint64_t points = 0;                         // points that became durable
   std::size_t waiting_rows = 0, waiting_bytes = 0;  // in batch rows that the sealer knows of
 };
 
@@ -188,7 +188,7 @@ struct RemoveOptions {
   bool dry_run = false;  // only says what would go
 };
 struct Removal {
-  std::vector<RunId> runs;  // that were there
+  std::vector<RunId> runs;  // runs that existed
   std::int64_t points = 0;  // points of the runs' own series
   std::int64_t bytes = 0;   // stored bytes of points, summaries and output
 };

@@ -34,7 +34,7 @@ struct SeriesDelta {
   std::optional<std::int64_t> value_time, value_step;  // time and step of the newest finite value
   std::optional<double> last, min, max;
   double sum = 0;
-  TopPoint top;  // when there are points
+  TopPoint top;  // valid if there are points
 
   void add(std::int64_t time, std::optional<std::int64_t> step, double value);
   // Adds `later`, the statistics of points that arrived after these.

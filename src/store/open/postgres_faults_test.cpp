@@ -68,7 +68,7 @@ class PostgresFaults : public PostgresNodes {
     const RunId run_ = RunId::random();
     std::atomic<bool> stop_ = false;
     std::atomic<std::int64_t> frames_ = 0;
-    std::thread thread_;  // last: it uses what stands above
+    std::thread thread_;  // last: it uses the members above
   };
 
   // Calls `work` on a thread again and again for as long as it lives.
@@ -156,7 +156,7 @@ class HeldRow : public PostgresFaults {
                         writer.frame(codec::SchemaBody{.series = {series_def(1, "x")}})});
     }
   }
-  // Only what needs the row is refused, soon, and taken once the row is free.
+  // Only calls that need the row are refused, soon, and are accepted once the row is free.
   void expect_only_the_first_waits(const std::string& row) {
     const auto holder = admin();
     ASSERT_TRUE(holder->script("BEGIN"));

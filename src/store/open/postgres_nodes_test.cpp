@@ -126,7 +126,7 @@ class Appender {
 
   std::atomic<bool> stop_ = false;
   std::atomic<std::size_t> sent_ = 0;
-  std::thread thread_;  // last: it uses what stands above
+  std::thread thread_;  // last: it uses the members above
 };
 
 TEST_F(PostgresNodes, AServerThatCrashesLosesAndDoublesNothing) {

@@ -100,7 +100,7 @@ struct RowGroupsToSeal {
   std::int64_t slice = 0;
   std::vector<std::int64_t> rows;              // neighbours, ascending
   std::vector<codec::SamplingGroup> groups;    // Gather's
-  std::map<SeriesId, SeriesToSeal> series;     // all that stand in groups
+  std::map<SeriesId, SeriesToSeal> series;     // all series in the groups
   RowGroupState state = RowGroupState::kOpen;  // state of the row group that remains
 };
 // Points that fill blocks move to blocks; the rest becomes one row group.

@@ -51,7 +51,7 @@ class FacetCount {
   Result<std::vector<Facet>> keys(Fact kind) {
     struct Counted {
       Facet facet;
-      std::int64_t runs = 0;  // that have the key
+      std::int64_t runs = 0;  // runs that have the key
     };
     std::vector<Counted> all;
     for (const auto& [name, column] : *TRY(table_.facts())) {

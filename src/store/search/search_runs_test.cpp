@@ -26,7 +26,7 @@ using testing::SessionWriter;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 using Keys = std::vector<std::int64_t>;
 
-// A run as it was read back, and what was logged of it.
+// A run as it was read back, and the data that was logged for it.
 struct Known {
   RunRow row;
   RunDetails details;

@@ -1,4 +1,4 @@
-// A store for the tests of searches, on both engines: what is written into it and looked at.
+// A store for the tests of searches, on both engines, with helpers to fill and read it.
 #pragma once
 
 #include <gtest/gtest.h>

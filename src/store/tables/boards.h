@@ -31,7 +31,7 @@ struct BoardChange {
 };
 struct SavedBoard {
   bool saved = false;              // false: it is not what was expected
-  std::optional<UtcTime> updated;  // as it is now; nothing: there is none
+  std::optional<UtcTime> updated;  // current version; nothing: no such board
 };
 // kTooLarge: there are kMostBoards.
 Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now);

@@ -25,7 +25,7 @@ struct PhaseWindow {
 struct PhaseChoice {
   PhaseWindow window;
   Nanos shortest{0};  // shorter ones are left out; not those whose begin or end is not known
-  std::optional<std::size_t> limit = {};  // the longest so many
+  std::optional<std::size_t> limit = {};  // only this many of the longest
 };
 struct ChosenPhases {
   std::vector<Phase> phases;  // by start

@@ -16,10 +16,10 @@ namespace corral::analyze {
 namespace {
 
 constexpr std::size_t kPairsAtOnce = 256;  // in one snapshot
-constexpr double kFewPoints = 2048;        // of a window
+constexpr double kFewPoints = 2048;        // points in a window
 constexpr double kPointsOfColumn = 320;    // somewhat more than a bucket's
-constexpr double kRounding = 1e-12;        // of the greatest magnitude
-constexpr double kGreatest = 1e150;        // whose square is a double; greater ones are left aside
+constexpr double kRounding = 1e-12;        // relative to the greatest magnitude
+constexpr double kGreatest = 1e150;        // the square fits a double; greater values are ignored
 
 struct Side {
   query::SeriesInput input;

@@ -27,7 +27,7 @@ inline constexpr std::size_t kMaxChangeSeries = 4096;
 inline constexpr std::uint32_t kChangeColumns = 256;
 inline constexpr std::uint32_t kLeastChangeColumns = 64;
 inline constexpr std::uint32_t kMostAgainstColumns = 4 * kChangeColumns;
-inline constexpr std::size_t kLeastValues = 5;  // of either sample
+inline constexpr std::size_t kLeastValues = 5;  // in each of the two samples
 
 // Half open, ns or steps.
 struct ChangeWindow {
@@ -45,10 +45,10 @@ struct ChangesRequest {
       {};  // one for each series, UTC in ns; else the windows are UTC
   ChangeWindow window;
   std::optional<ChangeWindow> against = {};  // left out: window_before(window)
-  std::vector<Baseline> baseline = {};       // of some series: instead of `against`
+  std::vector<Baseline> baseline = {};       // per series; replaces `against` where given
   query::ChartMode mode = query::ChartMode::kAuto;
   query::GridAxis axis =
-      query::GridAxis::kTime;  // of all windows; points without a step are on kTime only
+      query::GridAxis::kTime;  // for all windows; points without a step are on kTime only
 };
 
 // Just before a window, four times as long, as far as time reaches.

@@ -19,7 +19,7 @@ struct PhaseCheck {
   std::vector<std::string> problems;  // in words; empty: all is well
 };
 
-// Of a run that still runs, what has not ended is no problem. Streamed: memory does not grow.
+// An open phase of a run that still runs is no problem. Streamed: memory does not grow.
 Result<PhaseCheck> check_phases(const store::Reader& store, RunId run);
 
 }  // namespace corral::analyze

@@ -1,8 +1,8 @@
 // Series made of series that were resampled to one grid: the ratio of two.
 //
-// Per column the mean of one divided by the mean of the other, where both have points; NaN
-// elsewhere: holes stay empty. Of two rates it is the ratio of what was counted per time (bytes per
-// operation). Unit: that of one per that of the other. Pure functions, any thread.
+// Each column holds the mean of one series divided by the mean of the other, or NaN where one of
+// them has no points. For two rates this is the ratio of the two counts (bytes per operation). The
+// unit is that of the first per that of the second. Pure functions, any thread.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ struct GroupRequest {
 };
 
 enum class IntervalReason : std::uint8_t {
-  kGiven,           // where n >= 2
+  kGiven,           // in each column with n >= 2
   kNotRepetitions,  // the owners do not repeat one another
   kTooFew,          // one unit: nothing to compare
 };
@@ -50,15 +50,15 @@ std::string_view interval_reason_text(IntervalReason reason);
 
 // One entry per column in each; NaN where there is nothing.
 struct GroupAnswer {
-  std::uint32_t units = 0;              // of the whole group
+  std::uint32_t units = 0;              // in the whole group
   std::uint32_t counted_once = 0;       // members left out or merged because they are the same
   std::vector<std::uint32_t> n;         // units with a value
-  std::vector<std::uint32_t> filled;    // of them by interpolation
-  std::vector<double> mean, low, high;  // of the unit values; low, high: least and greatest
+  std::vector<std::uint32_t> filled;    // units whose value is interpolated
+  std::vector<double> mean, low, high;  // over the unit values; low and high are min and max
   std::vector<double> deviation;        // sample standard deviation (n - 1) of the unit values
   std::vector<double> interval;         // half the width around the mean
-  std::vector<double> least, greatest;  // of all points of all members
-  std::vector<double> sum;              // of the unit values; empty when sums make no sense
+  std::vector<double> least, greatest;  // min and max of all points of all members
+  std::vector<double> sum;              // over the unit values; empty when sums make no sense
   IntervalReason reason = IntervalReason::kGiven;
   bool exact = true;  // every member was resampled exactly
   std::uint64_t not_finite = 0;

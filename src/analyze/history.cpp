@@ -85,7 +85,7 @@ class Pager {
   const HistoryPlace from_;
   const std::size_t most_;
   std::vector<HistoryPoint> points_;
-  std::size_t moment_ = 0;  // where the points of the time begin that is not complete yet
+  std::size_t moment_ = 0;  // first point of the newest time, which may get more
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ struct HistoryPlace {
 
 struct HistoryPage {
   std::vector<HistoryPoint> points;
-  std::optional<HistoryPlace> next;  // where the rest begins; nothing: there is none
+  std::optional<HistoryPlace> next;  // the start of the rest; nullopt at the end
 };
 
 // A page that is large enough to cost little more than its points.

@@ -1,9 +1,9 @@
-// The time-weighted mean of a series over several spans of time: what a metric was while a run was
-// alone, or while it shared.
+// The time-weighted mean of a series over several spans of time, such as the spans in which a run
+// was alone.
 //
-// That of query/series/integral.h, over all spans together. Of many spans the longest kMostSpans
-// count; `covered` says over how many seconds there were points. Sources: one PointView; its
-// thread.
+// Integrates as query/series/integral.h does, over all spans together. At most kMostSpans spans
+// count, the longest ones. `covered` is the number of seconds for which there were points. Sources:
+// one PointView; its thread.
 #pragma once
 
 #include <optional>

@@ -93,7 +93,7 @@ Result<> add_steps(const store::Reader& store, std::span<const SeriesId> ids,
   });
 }
 
-// Where the data of the series lies.
+// Returns the range that holds the data of all series.
 Result<query::Range> find_data(const store::Reader& store, const LineRequest& request,
                                const Infos& infos) {
   query::DataRange data;
@@ -197,7 +197,7 @@ class LineMaker {
  private:
   struct Members {
     std::vector<query::ResampledSeries> series;
-    std::vector<GroupMember> members;  // of `series`
+    std::vector<GroupMember> members;  // one per entry of `series`
     metric::Aggregation aggregation = metric::Aggregation::kMean;
     bool repetitions = false;
   };

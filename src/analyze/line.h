@@ -22,7 +22,7 @@
 namespace corral::analyze {
 
 inline constexpr std::size_t kMaxLines = 64;
-inline constexpr std::size_t kMaxLineSeries = 1024;  // of all lines together
+inline constexpr std::size_t kMaxLineSeries = 1024;  // in all lines together
 inline constexpr std::size_t kLineSeriesAtOnce = 64;
 
 enum class LineKind : std::uint8_t {
@@ -70,7 +70,7 @@ struct LineRequest {
 
 struct Line {
   LineKind kind = LineKind::kMean;
-  bool exact = true;  // of every point, each in its own column
+  bool exact = true;  // every point was counted in its own column
   // Bit i: the line's i-th series was taken as a rate (of a group: any of it).
   std::uint8_t rate = 0;
   IntervalReason reason = IntervalReason::kGiven;  // kGroup

@@ -21,12 +21,12 @@ struct PathStatistics {
   std::string lane;
   std::vector<std::string> path;  // from the outermost parent to the phases' own name
   std::int64_t count = 0;         // phases of which some time lies in the window
-  std::int64_t open = 0;          // of these, without an end
+  std::int64_t open = 0;          // phases among them without an end
   Nanos total{0};                 // in the window; of an open one, up to its end
   // Over each phase that has ended; nothing when none has.
   std::int64_t ended = 0;
   double mean_s = 0, min_s = 0, max_s = 0;
-  std::optional<double> deviation_s;  // of the sample; nothing below two
+  std::optional<double> deviation_s;  // sample standard deviation; nullopt below two values
 };
 
 // The greatest total first. The window has both its ends.

@@ -69,7 +69,7 @@ TEST(PhaseStatistics, ChildrenMayComeBeforeTheirParentsAndInAnyLane) {
   EXPECT_EQ(texts(phase_statistics(phases, {.from = at(0), .to = at(9)})),
             (Texts{"main epoch 1: 4 s", "main epoch/step 1: 3 s", "loader epoch/step/wait 1: 1 s",
                    "main lost 1: 1 s"}));
-  phases[0].session = 2;  // whose phases are others
+  phases[0].session = 2;  // another session has other phases
   EXPECT_EQ(texts(phase_statistics(phases, {.from = at(0), .to = at(9)}))[2], "loader wait 1: 1 s");
 }
 

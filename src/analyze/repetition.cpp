@@ -10,7 +10,7 @@
 namespace corral::analyze {
 namespace {
 
-constexpr std::size_t kMostRuns = 1000;  // of a workload
+constexpr std::size_t kMostRuns = 1000;  // read per workload
 
 bool names_seed(std::string_view name) {
   constexpr std::string_view kSeed = "seed";
@@ -82,7 +82,8 @@ Result<Ran> owner_of(const store::Reader& store, const store::Series& info, bool
       if (overlap(own, other)) own.conditions += '\n' + other.conditions;
     return own;
   }
-  const WorkloadId workload = TRY(WorkloadId::parse(info.owner_id));  // of a host's series, too
+  const WorkloadId workload =
+      TRY(WorkloadId::parse(info.owner_id));  // set for a host's series, too
   const std::vector<Ran> runs = TRY(runs_of(store, workload));
   Ran all{.host = runs.empty() ? "" : runs.front().host, .conditions = {}, .workload = workload};
   for (const Ran& run : runs) all.conditions += '\n' + run.conditions;

@@ -27,7 +27,7 @@ struct Ownership {
   bool repetitions = false;
 };
 
-// `of_repetitions`: whether that is wanted; without it less is read.
+// Compares repetitions only with `of_repetitions`; less is read without it.
 Result<Ownership> ownership_of(const store::Reader& store, std::span<const store::Series> infos,
                                bool of_repetitions);
 

@@ -1,10 +1,10 @@
 // The difference of two samples of values: Kolmogorov and Smirnov's distance, Cohen's d, Cliff's
 // delta.
 //
-// The distance (0 to 1) sees any difference of the distributions, also one of shape alone; d says
-// how far apart the means are in pooled standard deviations, delta (-1 to 1) how much more often a
-// value after is greater than one before than it is less. Of a time series no p-value is given: its
-// values depend on each other. Pure functions, any thread; cost: that of sorting.
+// The distance (0 to 1) sees any difference of the distributions, also one of shape alone. Cohen's
+// d is the distance of the means in pooled standard deviations. Delta (-1 to 1) says how much more
+// often a value after is greater than one before than it is less. There is no p-value, because the
+// values of a time series depend on each other. Pure functions, any thread; cost: that of sorting.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace corral::analyze {
 
 struct SampleMoments {
   double mean = 0;
-  double deviation = 0;  // of the sample (n - 1); 0 for one value
+  double deviation = 0;  // sample standard deviation (n - 1); 0 for one value
   std::size_t n = 0;
 };
 

@@ -36,9 +36,9 @@ struct Overlap {
 struct SharedPlace {
   PlaceKind kind = PlaceKind::kHost;
   std::string host;
-  std::string name;     // "gpu0", "GPU-…", "MIG-…", "0-3"; of a host, its name
-  std::string device;   // of an instance: the name of the device that it is a part of
-  std::string profile;  // of an instance: "3g.20gb"; may be empty
+  std::string name;     // "gpu0", "GPU-…", "MIG-…", "0-3"; a host's own name
+  std::string device;   // kInstance: the name of the device that it is a part of
+  std::string profile;  // kInstance: "3g.20gb"; may be empty
   // Within the time of the whole, by begin.
   std::vector<Stay> stays;
   std::vector<Overlap> overlaps;
@@ -49,7 +49,7 @@ struct SharedPlace {
 // One run's sharing, over all its places; both by begin, without overlaps.
 struct RunShare {
   std::vector<TimeSpan> alone, shared;
-  std::vector<std::size_t> with;  // whom it met, ascending
+  std::vector<std::size_t> with;  // the runs that overlapped with it, ascending
 };
 
 struct Sharing {

@@ -82,11 +82,11 @@ void hide_passwords(std::span<char* const> args) {
 struct Arguments::Impl {
   CLI::App app;
   std::string name;
-  std::vector<std::string> names;                          // of options, without dashes
-  std::map<std::string, std::vector<std::string>*> lists;  // of them those that may be repeated
+  std::vector<std::string> names;                          // all options, without dashes
+  std::map<std::string, std::vector<std::string>*> lists;  // options that may be repeated
   std::map<std::string, std::string*> texts;
   std::vector<std::pair<std::string, std::string>> exclusive;
-  std::map<std::string, ConfigOrigin> in_file;  // which gave an option last
+  std::map<std::string, ConfigOrigin> in_file;  // the file that gave an option last
   std::set<std::string> flag_only;
   std::vector<std::string>* rest = nullptr;
   std::string usage;  // the words after the options
@@ -100,7 +100,7 @@ struct Arguments::Impl {
   std::string* withheld = nullptr;
   bool* token_kept_back = nullptr;
   bool asks = false;
-  std::vector<std::string> notices;  // of what was ignored
+  std::vector<std::string> notices;  // about ignored options of files
   std::string refusal;               // why the command may not go on; empty: it may
   std::pair<std::string, std::string> config_variable;
 
@@ -201,7 +201,7 @@ struct Arguments::Impl {
     if (own)
       return fail(Code::kInvalidArgument, fmt::format("[{}] has no option '{}'{}", name, item.name,
                                                       did_you_mean(item.name, views(names))));
-    if (option_counts(item.name)) return {};  // of another subcommand
+    if (option_counts(item.name)) return {};  // another subcommand's option
     return fail(Code::kInvalidArgument, fmt::format("unknown option '{}'{}", item.name,
                                                     did_you_mean(item.name, option_names())));
   }

@@ -46,12 +46,12 @@ class Arguments {
                   bool required);
   void positionals(const std::string& name, std::vector<std::string>& values,
                    const std::string& help, bool required = true);
-  // Everything from the first word that is no option (or after `--`) goes here untouched. Where
-  // `alone` says that this word takes no arguments, options may follow it.
+  // Everything from the first word that is no option (or after `--`) goes here untouched. Options
+  // may follow that word if `alone` returns true for it: it takes no arguments.
   void rest(const std::string& name, std::vector<std::string>& values,
             bool (*alone)(std::string_view word));
-  // Two texts that exclude each other: of a flag, a variable and a line of the file the stronger
-  // one stays, the other becomes empty.
+  // Two texts that exclude each other. A flag beats a variable, a variable beats a line of the
+  // file; the weaker text becomes empty.
   void exclusive(const std::string& a, const std::string& b);
 
   // An empty value of this text is misuse: it would mean the default. Call after its declaration.

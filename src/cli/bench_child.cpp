@@ -143,7 +143,7 @@ ChildEnd Child::reap() {
   rusage used{};
   while (::wait4(pid_, &end.status, 0, &used) < 0 && errno == EINTR) {
   }
-  ::kill(-std::exchange(pid_, 0), SIGKILL);  // what it left behind in its session
+  ::kill(-std::exchange(pid_, 0), SIGKILL);  // ends the processes that it left in its session
   end.cpu_s = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
   end.peak_bytes = peak_;
   return end;

@@ -1,9 +1,9 @@
 // Measures one run of a training.
 //
-// `corral bench measure FILE COMMAND` stands between whoever starts the training (the benchmark, or
-// `corral run`) and the training itself, on both sides of a pair, so that the same is timed on
-// both: from the start of the command to its end, and nothing of the tool around it. It writes
-// FILE. The command finds in $CORRAL_BENCH_STEPS where it may write the time of each of its steps,
+// `corral bench measure FILE COMMAND` runs between the training and the process that starts it (the
+// benchmark, or `corral run`). It does so in both runs of a pair, so that both are timed alike:
+// from the start of the command to its end, without the tool around it. It writes FILE.
+// $CORRAL_BENCH_STEPS names the file to which the command may write the time of each of its steps,
 // in seconds, one a line.
 #pragma once
 
@@ -20,8 +20,8 @@ inline constexpr const char* kStepsVariable = "CORRAL_BENCH_STEPS";
 
 struct Measurement {
   double wall_s = 0;
-  double cpu_s = 0;             // of the command and the children that it waited for
-  double own_cpu_s = 0;         // of `corral bench measure` itself
+  double cpu_s = 0;             // used by the command and the children that it waited for
+  double own_cpu_s = 0;         // used by `corral bench measure` itself
   std::int64_t peak_bytes = 0;  // resident, of the largest of its processes
   std::int64_t written_bytes = 0;
   std::vector<double> steps_s = {};  // empty: not known

@@ -19,7 +19,7 @@ inline constexpr double kConfidence = 0.9;
 
 struct Pair {
   std::size_t setting = 0;  // index into Bench::settings
-  std::size_t number = 0;   // of the setting, from 0
+  std::size_t number = 0;   // counts the setting's pairs from 0
   bool on_first = false;
   std::optional<OneRun> off, on;
   [[nodiscard]] bool complete() const { return off && on; }
@@ -33,7 +33,7 @@ struct Bench {
   std::size_t wanted_pairs = 0;
   double margin = 0.01;
   std::uint64_t seed = 1;
-  double load_before = 0, load_after = 0;  // of the machine, 1 min
+  double load_before = 0, load_after = 0;  // the machine's load average over 1 min
   UtcTime began;
 };
 

@@ -23,10 +23,10 @@ using Kind = Setting::Kind;
 // shell's. It prints something as soon as it is at work, and ends at SIGTERM.
 struct Peer {
   std::string_view name;
-  std::string_view about;         // what it does, at which rate
-  std::string_view program = {};  // that must be there
+  std::string_view about;         // its task and its rate
+  std::string_view program = {};  // must be in $PATH
   std::string_view modules = {};
-  std::string_view words = {};  // how it is started, by blanks
+  std::string_view words = {};  // its command line, split at blanks
   std::string_view script = {};
   bool around = false;  // it starts the training itself
 };
@@ -149,7 +149,7 @@ void add_once(std::vector<Setting>& settings, Setting one) {
     settings.push_back(std::move(one));
 }
 
-// Whatever measures nothing here would cost nothing, but say so as if it did.
+// Adds the fixed settings and each listener, also those that have nothing to measure on this host.
 void add_each(std::vector<Setting>& settings) {
   for (const Setting& fixed : fixed_settings()) add_once(settings, fixed);
   for (const auto& entry : collect::listeners())

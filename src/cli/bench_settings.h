@@ -19,7 +19,7 @@ struct Setting {
   };
   Kind kind = Kind::kOff;
   std::string name;
-  std::string about;  // what it does, at which rate
+  std::string about;  // its task and its rate
   std::vector<std::string> words = {};
   double planted = 0;
   std::string missing = {};  // why it cannot be measured here; empty: it can

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Nanos kStarting{std::chrono::seconds(60)};  // what imports MLflow can take long
+constexpr Nanos kStarting{std::chrono::seconds(60)};  // importing MLflow can take long
 constexpr Nanos kEnding{std::chrono::seconds(5)};
 constexpr Nanos kIdleFor{std::chrono::milliseconds(100)};
 constexpr double kIdleShare = 0.02;

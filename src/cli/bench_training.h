@@ -14,14 +14,14 @@ namespace corral::cli {
 
 struct Training {
   std::string about;                 // one line, for the report
-  std::vector<std::string> command;  // what is run, the same each time
-  double expected_s = 0;             // of one run, measured
+  std::vector<std::string> command;  // the same in each run
+  double expected_s = 0;             // measured length of one run
 };
 
 struct TrainingOptions {
   std::vector<std::string> command;  // the user's; empty: one of ours
-  std::string kind = "auto";         // of ours: auto, torch, numpy, loop
-  Nanos length{};                    // of ours: how long a run shall take
+  std::string kind = "auto";         // our training's kind: auto, torch, numpy, loop
+  Nanos length{};                    // target length of a run of our training
   std::vector<std::string> environment;
   std::filesystem::path directory;  // for its files
 };

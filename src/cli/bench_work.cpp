@@ -67,7 +67,8 @@ int bench_burn(std::span<char* const> args) {
     const Nanos burnt = sys::thread_cpu_time();
     const double due_s = seconds(burnt) / *share;
     const BootTime due =
-        began + Nanos(static_cast<std::int64_t>(due_s * 1e9));  // what was burnt is earned by then
+        began +
+        Nanos(static_cast<std::int64_t>(due_s * 1e9));  // the share holds again at this time
     while (!sys::system_clock().sleep_until(due)) {
     }
     while (sys::thread_cpu_time() < burnt + kBurst) {

@@ -23,10 +23,10 @@ enum class ConfigOrigin : std::uint8_t { kUser, kDirectory, kNamed };
 
 struct ConfigFile {
   std::filesystem::path path;  // as messages name it
-  std::string text;            // what was read is what was hashed and what counts
+  std::string text;            // exactly the bytes that were hashed
   ConfigOrigin origin = ConfigOrigin::kUser;
   bool trusted = false;
-  std::string advice;  // what to do to have it trusted
+  std::string advice;  // the command that makes it trusted
 };
 
 // The files of a command with these options, the weakest first: the one that was named alone, else

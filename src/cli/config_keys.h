@@ -1,9 +1,9 @@
 // The names that corral.toml may hold, and which of them count from a file that nobody trusts.
 //
 // The one table of them: an option that the file may give and that is missing here fails the first
-// parse of its command. Whatever executes something, names a server, store, spool, token, file or
-// address, or lets data go (a limit, a removal, a question that is answered beforehand) counts from
-// a trusted file alone.
+// parse of its command. An option counts from a trusted file alone if it executes something, names
+// a server, store, spool, token, file or address, or lets data go (a limit, a removal, a question
+// that is answered beforehand).
 #pragma once
 
 #include <cstdint>

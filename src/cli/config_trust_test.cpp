@@ -227,7 +227,7 @@ TEST_F(ConfigTrustTest, APlaceThatOnlyAnUntrustedFileNamesIsWithheld) {
   const Parsed reads = parse({}, false);
   EXPECT_EQ(reads.status, kFailed);
   EXPECT_NE(reads.error.find("corral trust"), std::string::npos) << reads.error;
-  // Whoever chooses is not held up.
+  // A chosen store needs no trusted file.
   const Parsed chosen = parse({"--store", "/mine"}, false);
   EXPECT_EQ(chosen.status, std::nullopt);
   EXPECT_EQ(chosen.destination.store + chosen.destination.server + chosen.error, "/mine");

@@ -20,7 +20,7 @@ struct KeptFile {
   bool executable = false;
   std::string link{};  // target of a symbolic link; empty: a file
   bool changed_meanwhile = false;
-  std::int64_t at = -1;  // where it begins in `corral/together`; < 0: `corral/code/` has it
+  std::int64_t at = -1;  // its offset in `corral/together`; < 0: `corral/code/` has it
 };
 
 struct LeftOut {
@@ -30,10 +30,11 @@ struct LeftOut {
 };
 
 struct KeptCode {
-  std::string root{};       // absolute, on the machine of the run
-  std::string directory{};  // where the command worked: below the root, or absolute outside of it
-  std::string commit{};     // empty: outside of git
-  std::string remote{};     // empty: none
+  std::string root{};  // absolute, on the machine of the run
+  std::string
+      directory{};  // the command's working directory: below the root, or absolute outside of it
+  std::string commit{};  // empty: outside of git
+  std::string remote{};  // empty: none
   std::vector<std::string> deleted{};
   bool whole = false;
   std::vector<KeptFile> files{};

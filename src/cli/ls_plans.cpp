@@ -105,7 +105,7 @@ struct PhaseSum {
   std::int64_t count = 0;
   std::int64_t ended = 0;
   double total_s = 0;    // within the run
-  double lengths_s = 0;  // of those that ended
+  double lengths_s = 0;  // sum over those that ended
   double share = 0;
 };
 

@@ -1,9 +1,9 @@
 // MemoryStore: the directory of `corral serve --store :memory:`, which goes with its server.
 //
-// An embedded store wants files (several connections, each with its own snapshot, and a log that
-// they share: SQLite's own databases in memory have neither). So its files lie in /dev/shm, which
-// is memory, or where there is none or little room in it (containers give it 64 MiB) among the
-// temporary files. Whoever was killed leaves them behind; the next one takes them away.
+// An embedded store needs files, because SQLite's databases in memory have neither snapshots per
+// connection nor a shared log. Its files lie in /dev/shm, which is memory, or among the temporary
+// files if /dev/shm is missing or has little room (containers give it 64 MiB). A server that is
+// killed leaves its files behind; the next such server removes them.
 #pragma once
 
 #include <filesystem>

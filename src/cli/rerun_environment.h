@@ -15,21 +15,21 @@ namespace corral::cli {
 inline constexpr const char* kRecordedRequirements = "corral-requirements.txt";
 
 struct RerunEnvironment {
-  std::string spec{};                // of --environment; empty: as in this shell
+  std::string spec{};                // a value of --environment; empty: as in this shell
   std::string text{};                // for people
   std::string requirements{};        // to be written as kRecordedRequirements; empty: nothing
-  std::vector<std::string> notes{};  // what differs
+  std::vector<std::string> notes{};  // differences, for people
 };
 
 struct EnvironmentWish {
-  std::string spec{};                 // chosen by the user; empty: not
-  bool any = false;                   // what differs is accepted
-  environment::fs::path directory{};  // where the command is to work: relative names start there
+  std::string spec{};                 // chosen by the user; empty: none
+  bool any = false;                   // differences are accepted
+  environment::fs::path directory{};  // the command's working directory: relative names start there
   bool restored = false;              // the code is there
 };
 
 // `info`: the run's facts. kUnprocessable when the recorded environment cannot be had here, with
-// what differs.
+// the differences.
 Result<RerunEnvironment> choose_environment(const Json& info, const EnvironmentWish& wish,
                                             const environment::PrepareOptions& options);
 

@@ -1,5 +1,5 @@
-// Rerun plan: what `corral rerun` is about to do, from the server's answers about a run and from
-// what this machine has. Nothing is changed. What a server says is not trusted.
+// Rerun plan: the steps of `corral rerun`, made from the server's answers about a run and from this
+// machine's state. Nothing is changed. The server's answers are not trusted.
 #pragma once
 
 #include <filesystem>
@@ -26,13 +26,13 @@ struct RerunPlan {
   std::string id{}, name{}, experiment{}, host{};
   KeptCode code{};
   std::filesystem::path directory{};   // absolute
-  std::filesystem::path work{};        // where the command starts: directory or below it
-  std::vector<std::string> sources{};  // of git; empty when the kept files are whole
+  std::filesystem::path work{};        // the command's working directory: `directory` or below it
+  std::vector<std::string> sources{};  // git repositories; empty when the kept files are whole
   std::vector<std::string> command{};  // secrets still masked
-  std::vector<Masked> masked{};        // of command and variables, each once
+  std::vector<Masked> masked{};        // the secrets of command and variables, each once
   std::vector<Variable> variables{};
   std::vector<std::pair<std::string, std::string>> params{}, tags{};  // those of the command line
-  std::vector<std::string> notes{};  // what differs and what is missing
+  std::vector<std::string> notes{};  // differences and missing parts
 };
 
 // `run` as the API describes it, `list` its corral/code.json. kUnprocessable for a run that cannot

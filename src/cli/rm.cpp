@@ -30,7 +30,7 @@ struct Flags {
 };
 
 struct Target {
-  std::string path;  // of the API
+  std::string path;  // the route of the API
   std::string what;  // in words
 };
 struct Size {

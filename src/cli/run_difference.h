@@ -17,7 +17,7 @@ struct Difference {
   bool operator==(const Difference&) const = default;
 };
 
-// By part, then by key. What a run came to (its end, its cost, its outcome) is no set-up.
+// By part, then by key. A run's results (its end, its cost, its outcome) are no part of its set-up.
 // The list of kept code (`corral/code.json`) is the member "code" of a run, which may be missing.
 std::vector<Difference> difference_of(const Json& a, const Json& b);
 

@@ -79,7 +79,7 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
     while (!stop.stop_requested()) {
       [[maybe_unused]] const bool doubted = delivery.begin();
       const auto done = finisher.step(*server);
-      // An error is the server's own and is told to whoever asks it; the next round tries again.
+      // The server reports the error to the client that asks; the next round tries again.
       delivery.end(done ? Result<bool>(true) : tl::unexpected(done.error()));
       if (finisher.unfinished() > 0) [[maybe_unused]]
         const auto reply = client.send({.path = "/health", .body = {}});

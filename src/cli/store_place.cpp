@@ -26,7 +26,7 @@ using store::RawStore;
 
 std::atomic<bool> interrupt = false;
 
-// Who holds the flock of this file, as the kernel knows it.
+// Returns the process that holds the flock of this file, as the kernel names it.
 std::optional<std::int64_t> holder_of(const fs::path& lock) {
   struct stat info {};
   if (::stat(lock.c_str(), &info) != 0) return std::nullopt;

@@ -18,7 +18,7 @@ namespace corral::cli {
 
 struct StorePlace {
   std::string name;         // for messages, without passwords
-  sys::fs::path directory;  // of the lock; empty: a single file
+  sys::fs::path directory;  // holds the lock; empty: a single file
   sys::fs::path file;       // SQLite; empty: a database server's
   std::string database;     // its URL
 };
@@ -26,8 +26,8 @@ struct StorePlace {
 // `store` as --store takes it, or a file (a backup); empty: the default store.
 Result<StorePlace> place_of(const std::string& store);
 
-// For reading, beside whoever writes. kNotFound: no store there; kUnsupported: not a store, or of a
-// newer schema.
+// Opens the store to read while another process may write. kNotFound: no store there; kUnsupported:
+// not a store, or a newer schema.
 Result<store::RawStore> open_to_read(const StorePlace& place);
 
 // The store for this process alone.

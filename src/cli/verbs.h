@@ -13,7 +13,7 @@ struct Verb {
 
 struct VerbCommand {
   std::string_view name;  // "corral store"
-  std::string_view head;  // of the help, up to the list of verbs
+  std::string_view head;  // the help up to the list of verbs
   std::string_view foot;
   std::span<const Verb> verbs;
 };

@@ -171,7 +171,7 @@ class Records {
   const TakePhases& take_;
   RadtBatch batch_;
   std::vector<codec::PhaseRecord> phases_;
-  std::unordered_map<std::uint64_t, std::size_t> open_;  // of phases_
+  std::unordered_map<std::uint64_t, std::size_t> open_;  // indexes in phases_
   std::unordered_map<std::string, std::uint64_t> flows_;
 };
 

@@ -27,7 +27,7 @@ struct RadtBatch {
 };
 
 inline constexpr std::string_view kRadtFolder = "radt-trace/";
-inline constexpr std::string_view kRadtLane = "radt";  // of threads that do not say which
+inline constexpr std::string_view kRadtLane = "radt";  // for threads that name no lane
 inline constexpr std::size_t kRadtLineBytes = 1u << 20;
 // Limit of records in one file: the client closes it after 200,000.
 inline constexpr std::int64_t kRadtRecords = 20'000'000;

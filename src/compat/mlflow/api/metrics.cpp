@@ -161,7 +161,7 @@ class HistoryText {
   }
 
  private:
-  std::string begin_;  // of each point
+  std::string begin_;  // the JSON with which each point begins
   bool begun_ = false;
 };
 

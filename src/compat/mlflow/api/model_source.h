@@ -5,7 +5,7 @@
 // are, and into the run and the logged model that they belong to. Any other URI is taken as it is
 // unless it climbs: its path must be absolute and without "..", however often it is encoded. Paths
 // of the server's own file system are taken only within the artifacts of the run or logged model
-// that the request names: whoever may read a model version would read them, too.
+// that the request names, because a client that may read a model version may read its files.
 #pragma once
 
 #include <string>

@@ -200,7 +200,7 @@ using tracking::TraceRow;
 constexpr std::array<std::string_view, 3> kServersTags = {
     kSpansLocationTag, "mlflow.trace.archiveLocation", "mlflow.trace.archivalFailure"};
 constexpr std::size_t kMostLinks = 100;
-constexpr std::size_t kMostTraces = 1000;  // of one answer
+constexpr std::size_t kMostTraces = 1000;  // in one answer
 constexpr std::int64_t kMostFound = 500;
 constexpr std::int64_t kUsuallyFound = 100;
 

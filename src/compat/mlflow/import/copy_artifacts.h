@@ -27,11 +27,11 @@ struct Imported {
 };
 struct ArtifactCopy {
   artifacts::ArtifactStore& to;
-  std::string root;  // of `mlflow-artifacts:/`; empty: such artifacts cannot be copied
+  std::string root;  // the target of `mlflow-artifacts:/`; empty: such artifacts cannot be copied
 };
 struct CopiedFiles {
   std::int64_t files = 0, bytes = 0;
-  std::vector<std::pair<std::string, std::string>> left_out;  // where, why
+  std::vector<std::pair<std::string, std::string>> left_out;  // place, reason
 };
 Result<CopiedFiles> copy_artifacts(const Imported& imported, const ArtifactCopy& copy,
                                    const maintain::Watch& watch);

@@ -12,8 +12,8 @@ namespace corral::store::importing {
 
 struct Count {
   std::string what;
-  std::int64_t source = 0;  // what cannot be taken in is not counted
-  std::int64_t stored = 0;  // of those; as many: all is well
+  std::int64_t source = 0;  // items that cannot be imported are not counted
+  std::int64_t stored = 0;  // items of `source` in the store; complete if equal
   std::optional<std::int64_t> added{};
   std::int64_t left_out = 0;           // rows that belong to nothing that is in the store
   std::vector<std::string> missing{};  // the first few, named

@@ -33,7 +33,7 @@ class Import {
     runs_ = TRY(read_runs(source_));
     for (const SourceRun& run : runs_) total_points_ += run.points;
     const Result<> taken = take_all();
-    TRY(sink_.finish());  // what was read until an interrupt is kept, too
+    TRY(sink_.finish());  // also keeps points that were read before an interrupt
     TRY(taken);
     copied_ = TRY(copy_tables(source_, store_, experiments_, watch_));
     spans_ = TRY(copy_spans(source_, store_, reader_, watch_));
@@ -135,7 +135,7 @@ class Import {
   Experiments experiments_;
   std::vector<SourceRun> runs_;
   std::vector<const SourceRun*> there_;
-  std::vector<RunCounts> wanted_;  // of those
+  std::vector<RunCounts> wanted_;  // one per run of `there_`
   std::vector<Copied> copied_;
   CopiedSpans spans_;
   PointCounts points_;

@@ -22,19 +22,19 @@
 namespace corral::store::importing {
 
 struct ImportOptions {
-  // Of the store: all that the import has written is counted.
+  // Reads the store, to count all that the import has written.
   Access access;
-  // Where artifacts are copied to; nullptr: they stay where they are, and runs say so.
+  // Receives the artifacts; nullptr: they stay where they are, and runs say so.
   artifacts::ArtifactStore* artifacts = nullptr;
   // The --artifacts-destination of the source's server, for `mlflow-artifacts:/`.
   std::string artifacts_root{};
 };
 
 struct ImportReport {
-  std::vector<Count> counts;  // of every kind that the source has
+  std::vector<Count> counts;  // one per kind that the source has
   std::int64_t new_points = 0;
   std::int64_t files = 0, bytes = 0;  // artifacts that were copied
-  std::vector<std::string> notes;     // what is not as in the source, and why
+  std::vector<std::string> notes;     // differences from the source, with reasons
   [[nodiscard]] bool complete() const;
 };
 

@@ -308,7 +308,7 @@ TEST_P(Import, ASecondOneAddsWhatIsNewAndNothingElse) {
 TEST_P(Import, GoesOnWhereItWasStopped) {
   write_run(kRunA);
   write_run(kRunB);
-  constexpr std::int64_t kPoints = 60'000;  // of each: several frames, several pages
+  constexpr std::int64_t kPoints = 60'000;  // per run: several frames, several pages
   for (const std::string_view run : {kRunA, kRunB}) {
     write(
         fmt::format("INSERT INTO metrics WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 "
@@ -470,7 +470,7 @@ TEST_P(Import, SpansOfTracesBecomePhasesOfTheirRuns) {
   const Count count = count_of(must_import(), "spans");
   EXPECT_EQ(count.added, 1);
   EXPECT_EQ(count.source, 3);
-  EXPECT_EQ(number("SELECT sum(durable_seq) FROM sessions"), batches + 2);  // of both runs
+  EXPECT_EQ(number("SELECT sum(durable_seq) FROM sessions"), batches + 2);  // the last of each run
 }
 
 TEST_P(Import, NamesWhatIsMissing) {

@@ -24,7 +24,7 @@ SessionId import_session_of(RunId run) {
 }
 
 constexpr std::size_t kRowsPerFrame = 16'384;
-constexpr std::size_t kSchemaBytes = 1u << 20;  // of new names in one frame
+constexpr std::size_t kSchemaBytes = 1u << 20;  // new names in one frame
 constexpr std::size_t kSendBytes = 2u << 20;
 constexpr std::size_t kSendFrames = 16;
 

@@ -64,7 +64,7 @@ class Rows {
 
   sql::Connection* db_;
   sql::Statement statement_;
-  bool cursor_;  // of the database: rows come by pages
+  bool cursor_;  // the database has a cursor: rows come by pages
   std::size_t on_page_ = 0;
 };
 

@@ -22,7 +22,7 @@ inline constexpr std::string_view kSpans = "spans";
 
 struct CopiedSpans {
   std::int64_t added = 0;
-  std::int64_t archived = 0;          // whose content is somewhere else
+  std::int64_t archived = 0;          // their content is in another place
   std::vector<std::string> unread{};  // the first few: which, and why
 };
 Result<CopiedSpans> copy_spans(Source& source, Store& store, const Reader& reader,

@@ -25,9 +25,9 @@ constexpr std::int64_t kNsPerMs = 1'000'000;
 // One table. `columns` are the source's, in the order of the parameters: NAME:TYPE, with types t
 // (text, NULL is empty), x (text or NULL), i (integer, NULL is 0), m (milliseconds that become
 // nanoseconds), n (the same or NULL), r (real), e (experiment, by its new id). A column with `?`
-// may be missing, and is NULL then. Databases of SQLite may hold rows whose `parent` is gone: those
-// are left aside. `found`: the row in the store. `where`: of the source's rows, these only.
-// `into` is empty: others copy it (spans.h).
+// may be missing, and is NULL then. SQLite databases may hold rows whose `parent` is gone; those
+// are ignored. `found`: the row in the store. `where`: only these rows of the source are copied.
+// `into` is empty if other code copies the table (spans.h).
 struct Copy {
   std::string_view what, table, columns, into, values, parent, found, where{};
 };
@@ -160,7 +160,7 @@ std::string select_of(const Source& source, const Copy& copy, std::span<const Co
                      copy.where);
 }
 
-// A table that lacks a needed column is another release's thing: it is left aside.
+// A table that lacks a needed column belongs to another release and is ignored.
 bool can_copy(const Source& source, const Copy& copy, std::span<const Column> columns) {
   return std::ranges::all_of(columns, [&](const Column& column) {
     return column.optional || source.has(copy.table, column.name);

@@ -324,7 +324,7 @@ RunBook::Shared RunBook::make_child(const NewRun& run) {
                .params = {},
                .tags = {},
                .metrics = {}};
-  // In the book before it is in the spool: whoever goes on with the book can end it.
+  // Entered in the book before the spool, so that a process that continues the book can end it.
   note_child(run, view, experiment);
   auto child = std::make_shared<TrackedRun>(std::move(view), std::move(session), options_.room);
   announce(run, child);

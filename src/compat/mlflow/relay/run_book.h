@@ -23,7 +23,7 @@
 namespace corral::run {
 
 struct BookOptions {
-  const spool::Manifest& manifest;  // of the Corral run
+  const spool::Manifest& manifest;  // the Corral run's
   bool experiment_chosen = false;   // --experiment was given: programs cannot move the run
   bool name_chosen = false;         // --name was given: programs cannot rename it
   LogRoom room;

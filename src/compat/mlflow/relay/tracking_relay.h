@@ -26,7 +26,7 @@ namespace corral::run {
 struct RelayOptions {
   BookOptions book;
   UpstreamOptions upstream;
-  std::function<std::string()> page;  // where the run can be seen; empty: not yet known
+  std::function<std::string()> page;  // the address of the run's page; empty: not yet known
   // Called once for each part of MLflow that is answered but not stored; any thread; may be empty.
   std::function<void(const std::string& part, const std::string& reason)> not_kept{};
   // The address of a previous supervisor; nullopt: any free port.
@@ -53,7 +53,7 @@ class TrackingRelay {
   void stop();
   // The same, and the command is gone: the runs that it left open end.
   void end();
-  // Of the run itself, of each metric that programs logged here.
+  // The newest point of each metric that programs logged to the run itself.
   [[nodiscard]] std::vector<std::pair<std::string, mlflow::MetricPoint>> newest_metrics() const {
     return book_.own()->newest_metrics();
   }

@@ -34,7 +34,7 @@ struct ModelVersionRow {
   UtcTime created, updated;
   std::optional<std::string> description;
   std::string user_id, stage, source;
-  std::string storage_location;  // where the files are; empty: at `source`
+  std::string storage_location;  // the place of the files; empty: `source`
   std::string run_id, run_link, model_id;
   VersionStatus status = VersionStatus::kReady;
   std::string status_message;
@@ -53,12 +53,12 @@ struct RegisteredModelRow {
   std::string description;
   Tags tags;                            // by key
   std::vector<Alias> aliases;           // by name
-  std::vector<ModelVersionRow> latest;  // of each stage, without aliases
+  std::vector<ModelVersionRow> latest;  // the newest of each stage, without aliases
 };
 
 struct NewRegisteredModel {
   std::string name, description;
-  Tags tags;  // of a key that comes twice, the last
+  Tags tags;  // the last value of a repeated key counts
 };
 // kAlreadyExists.
 Result<> create_registered_model(sql::Connection& db, const NewRegisteredModel& model, UtcTime now);
@@ -93,7 +93,7 @@ Result<std::vector<VersionKey>> latest_versions(sql::Connection& db, const std::
 
 struct NewModelVersion {
   std::string model, description, user_id, source, storage_location, run_id, run_link, model_id;
-  Tags tags;  // of a key that comes twice, the last
+  Tags tags;  // the last value of a repeated key counts
 };
 // kNotFound: no such model.
 Result<VersionKey> create_model_version(sql::Connection& db, const NewModelVersion& version,

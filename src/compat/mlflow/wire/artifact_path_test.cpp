@@ -59,8 +59,8 @@ TEST(ArtifactPath, RefusesEndlessEncoding) {
   EXPECT_EQ(artifact_path(shallow).value_or("?"), shallow);
 }
 
-// Whatever comes: what is let through is relative, has only proper segments, and stays as it is
-// when it is checked again.
+// Every accepted path is relative, has only proper segments, and does not change when it is checked
+// again.
 TEST(ArtifactPath, WhatIsLetThroughIsSafe) {
   const bool holds = rc::check([] {
     const auto pieces = *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(

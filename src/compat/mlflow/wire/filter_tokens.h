@@ -14,7 +14,7 @@ struct Token {
     kName,      // word, `word` or "word", then further parts after dots, which may be 'quoted' too
     kText,      // '...'
     kNumber,    // -?, digits, a fraction, an exponent (e-5 or e5)
-    kOperator,  // of < > = ~ !
+    kOperator,  // made of < > = ~ !
     kOther,     // one character that is nothing of these, or a quote that has no end with the rest
   };
   Kind kind = Kind::kOther;

@@ -10,7 +10,7 @@
 
 namespace corral::mlflow {
 
-inline constexpr std::size_t kKeyLength = 250;     // of metrics, params, tags
+inline constexpr std::size_t kKeyLength = 250;     // keys of metrics, params, tags
 inline constexpr std::size_t kParamLength = 6000;  // longer ones are cut
 inline constexpr std::size_t kTagLength = 8000;    // likewise
 inline constexpr std::size_t kExperimentNameLength = 500;

@@ -1,10 +1,10 @@
 // OTLP's ExportTraceServiceRequest (https://opentelemetry.io/docs/specs/otlp/): protobuf or JSON
 // into spans.
 //
-// What is not needed to show a span again is left aside (dropped counts, trace state, scopes,
-// schema URLs). Text that is no UTF-8 is mended. A request is taken whole or not at all. Bounds:
-// values nest 32 deep, and a request holds at most 100,000 spans and a million values, so that a
-// small body cannot become a large memory. Pure, any thread.
+// Fields that are not needed to show a span again are ignored (dropped counts, trace state, scopes,
+// schema URLs). Invalid UTF-8 is replaced. A request is taken whole or not at all. Bounds: values
+// nest 32 deep, and a request holds at most 100,000 spans and a million values, so that a small
+// body cannot use much memory. Pure, any thread.
 #pragma once
 
 #include <cstddef>

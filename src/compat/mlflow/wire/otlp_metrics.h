@@ -2,10 +2,10 @@
 // into numbers.
 //
 // Gauges and sums are numbers. A histogram, exponential or not, becomes its count and its sum
-// ("x_count", "x_sum"), a summary its quantiles, too (label `quantile`), as Prometheus names them;
-// buckets, least and greatest values and exemplars are left aside. A point that says that it has no
-// value is left out. A request is taken whole or not at all. Bounds are those of spans (otlp.h),
-// and at most 100,000 numbers. Pure, any thread.
+// ("x_count", "x_sum"), a summary its quantiles, too (label `quantile`), as Prometheus names them.
+// Buckets, min and max, exemplars, and points that are flagged as having no value are ignored. A
+// request is taken whole or not at all. The bounds are those of spans (otlp.h), and 100,000
+// numbers. Pure, any thread.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ struct OtlpNumber {
   std::string name = {};  // valid UTF-8; may be empty
   std::string unit = {};
   metric::Kind kind = metric::Kind::kGauge;
-  bool delta = false;  // what was added since the point before, not a total
+  bool delta = false;  // the increase since the previous point, not a total
   SpanAttributes attributes = {};
-  std::int64_t time_ns = 0;  // UTC; 0: it was not said
+  std::int64_t time_ns = 0;  // UTC; 0: missing
   double value = 0;
 };
 

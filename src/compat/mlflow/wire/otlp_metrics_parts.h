@@ -1,4 +1,4 @@
-// What both forms of OTLP's metrics share: how a metric's points become numbers.
+// Turns a metric's points into numbers, for both forms of OTLP's metrics.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct MetricPoint {
   SpanAttributes attributes;
   std::int64_t time_ns = 0;
   std::uint64_t flags = 0;
-  std::optional<double> value;         // of gauges and sums
-  std::optional<std::uint64_t> count;  // of histograms and summaries
+  std::optional<double> value;         // gauges and sums have one
+  std::optional<std::uint64_t> count;  // histograms and summaries have one
   std::optional<double> sum;
-  std::vector<std::pair<double, double>> quantiles;  // of summaries: quantile, value
+  std::vector<std::pair<double, double>> quantiles;  // summaries: quantile, value
 };
 
-// A metric: points of one kind, which may stand before or behind what is said of all of them.
+// A metric: points of one kind. They may come before or after the fields that hold for all of them.
 struct MetricParts {
   std::string name;
   std::string unit;

@@ -21,14 +21,14 @@ constexpr FieldNumber kName = 1, kUnit = 3, kGauge = 5, kSum = 7, kHistogram = 9
                       kExponentialHistogram = 10, kSummary = 11;
 // Gauge, Sum, Histogram, ExponentialHistogram, Summary
 constexpr FieldNumber kDataPoints = 1, kTemporality = 2, kMonotonic = 3;
-// Of every kind of point
+// Every kind of point
 constexpr FieldNumber kTime = 3;
 constexpr FieldNumber kDouble = 4, kInteger = 6;  // NumberDataPoint
 constexpr FieldNumber kCount = 4, kSumOf = 5;     // the others
 constexpr FieldNumber kQuantiles = 6;             // SummaryDataPoint
 constexpr FieldNumber kQuantile = 1, kQuantileValue = 2;
 
-// In which the kinds of points differ.
+// The kinds of points differ in these.
 struct PointForm {
   FieldNumber attributes;
   FieldNumber flags;

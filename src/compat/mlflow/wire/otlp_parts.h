@@ -1,4 +1,4 @@
-// What both forms of OTLP share: counting against its bounds, and what makes a span a good one.
+// Checks for both forms of OTLP: the bounds of a request, and the validity of a span.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace corral::mlflow {
 
-// Sticky: the first thing wrong stays.
+// Sticky: keeps the first error.
 class OtlpChecks {
  public:
   [[nodiscard]] bool ok() const { return !error_; }

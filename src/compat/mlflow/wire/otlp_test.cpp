@@ -224,7 +224,7 @@ bool has_nul(std::initializer_list<std::string_view> texts) {
       texts, [](std::string_view text) { return text.find('\0') != std::string_view::npos; });
 }
 
-// What becomes text of a database: PostgreSQL takes no NUL.
+// Checks all that becomes text of a database, because PostgreSQL takes no NUL.
 void expect_no_nul(const SpanExport& spans) {
   for (const TraceOfSpans& trace : traces_of(spans)) {
     EXPECT_FALSE(has_nul({trace.request, trace.response}));

@@ -36,7 +36,7 @@ Json kvlist_value(std::string_view message, OtlpChecks& checks, int depth) {
   return items;
 }
 
-// Of a oneof the last one counts.
+// The last member of a oneof counts.
 Json any_value(std::string_view message, OtlpChecks& checks, int depth) {
   Json out;
   if (!checks.count_value(depth)) return out;

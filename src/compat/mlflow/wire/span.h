@@ -55,7 +55,7 @@ struct Span {
   SpanAttributes attributes;
   std::vector<SpanEvent> events;
   std::vector<SpanLink> links;
-  std::string lane;  // where it ran: "host/process/thread", as far as it says so
+  std::string lane;  // "host/process/thread" that it ran in, as far as it says so
 
   // nullptr when there is none of that name.
   [[nodiscard]] const Json* attribute(std::string_view key) const;

@@ -16,16 +16,16 @@ namespace corral::mlflow {
 
 struct TraceOfSpans {
   std::string id;
-  std::vector<const Span*> spans;  // of the export; never empty
+  std::vector<const Span*> spans;  // in the export; never empty
   std::int64_t start_ns = 0;
-  std::optional<std::int64_t> end_ns;  // of the spans that have ended
+  std::optional<std::int64_t> end_ns;  // the last end; nullopt if none has ended
   std::optional<SpanStatus> root;      // nothing: the root is not among them
   std::string request, response;       // previews, at most kPreviewLength code points
   std::vector<std::pair<std::string, std::string>> tags, metadata;
 };
 
 inline constexpr std::size_t kPreviewLength = 1000;
-inline constexpr std::size_t kTraceValueLength = 8000;  // of a tag
+inline constexpr std::size_t kTraceValueLength = 8000;  // code points of a tag
 
 // Returns traces in the order of their first spans.
 std::vector<TraceOfSpans> traces_of(const SpanExport& spans);

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 2> kAvailableColumns = {"key", "run_uuid"
 constexpr std::array<std::string_view, 5> kMetricColumns = {"run_uuid", "key", "value", "timestamp",
                                                             "step"};
 constexpr std::size_t kPieceBytes = 64u << 10;
-constexpr std::size_t kRowsAtOnce = 1000;       // of those in memory
+constexpr std::size_t kRowsAtOnce = 1000;       // in memory at once
 constexpr std::size_t kMostSorted = 1'000'000;  // rows that are put in order in memory
 
 // Writes rows as they come: filtered, counted, the wanted cells.
@@ -259,7 +259,7 @@ class Histories {
   const std::vector<RunId> runs_;
   const ViewQuery query_;
   std::size_t run_ = 0;                // the next one
-  std::vector<store::Series> series_;  // of the one before it that are left, the next one last
+  std::vector<store::Series> series_;  // the previous run's remaining series, the next one last
   analyze::HistoryPlace place_;
 };
 

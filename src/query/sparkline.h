@@ -22,7 +22,7 @@ struct Sparkline {
   std::string metric;
   bool rate = false;
   std::vector<std::optional<double>> means;      // one for each part; nothing where no point is
-  double first = 0, last = 0, min = 0, max = 0;  // of the points
+  double first = 0, last = 0, min = 0, max = 0;  // over all points
 };
 
 struct SparklineRequest {

@@ -20,13 +20,13 @@ struct Loss {
 };
 
 // The newest value of the first of `loss`, `train/loss`, `train_loss`, `training_loss` that is
-// among the series, else of the first name in alphabetical order that ends in `loss`. Of several
-// sources the one with the newest point.
+// among the series, else of the first name in alphabetical order that ends in `loss`. If it has
+// several sources, the one with the newest point counts.
 std::optional<Loss> loss_of(std::span<const store::Series> series);
 // That series; null: there is none.
 const store::Series* loss_series(std::span<const store::Series> series);
 
-// Of many runs at once; runs without a loss are left out.
+// The losses of many runs at once; runs without a loss are left out.
 Result<std::unordered_map<RunId, Loss>> losses_of(const store::Reader& store,
                                                   std::span<const RunId> runs);
 

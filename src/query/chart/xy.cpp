@@ -55,7 +55,7 @@ class Pairer {
   }
 
  private:
-  // In order of time. What has no rate is no point; by step neither is what has no step.
+  // In order of time. Skips points without a rate and, when pairing by step, points without a step.
   [[nodiscard]] Result<std::vector<Sample>> load(Cursor& cursor, const SeriesInput& input) {
     const bool steps = request_.by == PairBy::kStep;
     const bool rate = input.channel == store::Channel::kRate;
@@ -76,7 +76,7 @@ class Pairer {
 
   void by_step(std::vector<Sample>& x, const std::vector<Sample>& y) {
     std::ranges::stable_sort(x, {}, &Sample::step);
-    std::size_t at = 0;  // of the least step that is not below y's
+    std::size_t at = 0;  // index of the first step that is not below y's
     std::optional<std::int64_t> before;
     for (const Sample& point : y) {
       if (before && point.step < *before) cut_ = true;
@@ -101,7 +101,7 @@ class Pairer {
 
   void by_time(const std::vector<Sample>& x, const std::vector<Sample>& y) {
     const std::uint64_t reach = reach_of(x);
-    std::size_t next = 0;  // of the first later than y's
+    std::size_t next = 0;  // index of the first point later than y's
     for (const Sample& point : y) {
       while (next < x.size() && x[next].time <= point.time) ++next;
       if (next == 0 || gap(x[next - 1], point) > reach) {

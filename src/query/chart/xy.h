@@ -73,12 +73,12 @@ std::string encode_xy(const Xy& xy);
 // ---- pairs
 // Pairs the points of two series, so that one can be drawn over the other.
 //
-// By step: a point of y with the point of x at the same step; where a step came more than once (a
-// training that resumed), with the one nearest in time. By time: with the last point of x at or
-// before it, unless that lies more than ten usual (median) spacings of x back. Pairs come in the
-// order of y's time. Of more than `most` points together the pairs are the means of both in
-// kMaxGridColumns equal columns of their common steps or time. Sources: one PointView; its thread.
-// Memory: about 60 bytes a point, of at most `most`.
+// By step: a point of y is paired with the point of x at the same step. If a step came more than
+// once (a training that resumed), the point nearest in time counts. By time: a point of y is paired
+// with the last point of x at or before it, unless that lies more than ten median spacings of x
+// back. Pairs come in the order of y's time. If both series have more than `most` points together,
+// the pairs are the means of both in kMaxGridColumns equal columns of their common steps or time.
+// Sources: one PointView; its thread. Memory: about 60 bytes a point, of at most `most`.
 
 enum class PairBy : std::uint8_t { kStep, kTime };
 
@@ -92,7 +92,7 @@ struct PairRequest {
 
 struct Pairs {
   // Finite. Cut where steps go back, beside points that are not finite, and by time where x is
-  // missing. Of means by step the times are 0.
+  // missing. Means by step have times of 0.
   std::vector<PathPoint> path = {};
   std::uint64_t unpaired = 0;    // points of y without one of x
   std::uint64_t not_finite = 0;  // pairs of which one is not

@@ -294,7 +294,7 @@ TEST_F(XyInAStore, Bytes) {
   EXPECT_EQ(read(48, std::uint64_t{}), 2U);        // pairs
   EXPECT_EQ(read(48 + 16, std::uint64_t{}), 1U);   // not finite
   EXPECT_EQ(read(48 + 40, std::uint32_t{}), 2U);   // points
-  EXPECT_EQ(read(48 + 44, std::uint32_t{}), 2U);   // of two stretches
+  EXPECT_EQ(read(48 + 44, std::uint32_t{}), 2U);   // in two stretches
   EXPECT_EQ(read(48 + 52, std::uint8_t{}), 1);     // exact
   EXPECT_EQ(read(48 + 53, std::uint8_t{}), 1);     // by step
   EXPECT_EQ(read(48 + 56 + 8, double{}), 2);       // the second x

@@ -1,7 +1,7 @@
 // Raw points of a run, in parts: between two of them nothing of the store is held.
 //
 // Rows come series by series, each in order of arrival, which is the order of logging within one
-// process. What is damaged and could not be read is marked where it is missing.
+// process. Damaged parts that could not be read are marked at their place.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ struct Track {
 using codec::ProtoWriter;
 
 // Fields of the messages.
-constexpr std::uint32_t kPacket = 1;  // of Trace
+constexpr std::uint32_t kPacket = 1;  // a field of Trace
 constexpr std::uint32_t kTimestamp = 8, kSequence = 10, kTrackEvent = 11, kTrackDescriptor = 60;
 constexpr std::uint32_t kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParent = 5,
                         kCounterOf = 8;

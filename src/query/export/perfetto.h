@@ -38,8 +38,8 @@ class PerfettoExport {
   std::unique_ptr<State> state_;
 };
 
-// Calls `take(phase)` for every phase that has begun, in the order that LaneStacks wants, until it
-// gives false. What ends before it begins ends at its begin.
+// Calls `take(phase)` for every phase that has begun, in the order that LaneStacks needs, until it
+// returns false. A phase whose end lies before its begin ends at its begin.
 Result<> walk_phases(const store::Reader& store, RunId run,
                      const std::function<bool(const store::Phase&)>& take);
 

@@ -216,7 +216,7 @@ TEST_F(Perfetto, TheCheckNamesWhatIsWrong) {
   EXPECT_EQ(running->counts.unknown_parents, 1);
   EXPECT_EQ(running->counts.backwards, 1);
   EXPECT_EQ(running->overlaps, 1);
-  EXPECT_EQ(running->problems.size(), 4U);  // of a run that runs, a phase may be open
+  EXPECT_EQ(running->problems.size(), 4U);  // a run that runs may have an open phase
   codec::RunEndBody end;
   end.time = boot_time(8000);
   store_.append({writer_.frame(end)});

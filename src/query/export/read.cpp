@@ -79,7 +79,7 @@ class ChunkWriter {
 struct ChunkWriter::Header {
   std::uint32_t kind = 0;
   std::uint32_t flags = 0;
-  std::uint64_t bytes = 0;  // of the body
+  std::uint64_t bytes = 0;  // length of the body
   std::uint32_t count = 0;
   std::uint32_t series = 0;
   std::int64_t session = 0;

@@ -25,7 +25,7 @@ namespace corral::query {
 
 struct CellWalkOptions {
   GridAxis axis = GridAxis::kTime;
-  int max_level = kTopLevel;  // of buckets
+  int max_level = kTopLevel;  // the coarsest buckets to use
   bool times = false;         // the sink needs times on the step axis
 };
 

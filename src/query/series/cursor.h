@@ -43,7 +43,7 @@ constexpr std::int64_t bucket_points(int level) {
 // Points [first, end) of the blocks.
 struct Node {
   std::int64_t first = 0, end = 0;
-  int level = -1;  // of the bucket over them; -1: there is none
+  int level = -1;  // the level of the bucket over them; -1: none
   [[nodiscard]] std::int64_t points() const { return end - first; }
   // One block's points are of one session and ascend in time; true for the levels 0 to 2.
   [[nodiscard]] bool in_one_block() const {
@@ -164,8 +164,8 @@ class Cursor {
   // A recent chunk, or several as one.
   struct Recent {
     PointSpan span;
-    std::vector<std::int64_t> times, since;  // times: of merged ones
-    std::vector<double> values;              // of merged ones, and rates
+    std::vector<std::int64_t> times, since;  // times: for merged points
+    std::vector<double> values;              // for merged points and rates
   };
 
   Result<const Row*> held_row(int tier, std::int64_t no);

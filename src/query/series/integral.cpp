@@ -14,7 +14,7 @@
 namespace corral::query {
 namespace {
 
-constexpr double kSecond = 1e-9;  // of a nanosecond
+constexpr double kSecond = 1e-9;  // seconds per nanosecond
 
 struct Knot {
   std::int64_t time = 0;

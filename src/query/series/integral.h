@@ -34,7 +34,7 @@ enum class IntegralRule : std::uint8_t { kTrapezoid, kForward, kBackward };
 struct IntegralOptions {
   IntegralRule rule = IntegralRule::kTrapezoid;
   Nanos max_gap = std::chrono::hours(1);  // positive
-  std::uint64_t max_points = 10'000'000;  // of one series, within max_gap around the grid
+  std::uint64_t max_points = 10'000'000;  // per series, within max_gap around the grid
 };
 
 struct IntegralCell {

@@ -62,7 +62,7 @@ class MemoryView final : public store::PointView {
   };
   struct Series {
     std::vector<std::shared_ptr<const store::Block>> blocks;
-    std::vector<std::int64_t> order;  // of sessions whose open points are chunks
+    std::vector<std::int64_t> order;  // sessions whose open points are chunks
     std::map<std::int64_t, Open> open;
     std::vector<store::Chunk> chunks;
     std::vector<store::Damage> damaged;

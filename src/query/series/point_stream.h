@@ -1,8 +1,8 @@
 // PointStream: the points of one series in order of time, whatever the order in which they came.
 //
-// Merges blocks and recent chunks; points at equal times come in order of arrival. Where nothing
-// overlaps, which is the rule, whole vectors of 1,024 points are given. Memory: one vector for each
-// block that is open, that is, overlaps the present time. One thread.
+// Merges blocks and recent chunks; points at equal times come in order of arrival. Gives whole
+// vectors of 1,024 points unless blocks overlap, which is rare. Memory: one vector for each open
+// block, that is, each block that overlaps the present time. One thread.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ class PointStream {
   struct Source {
     std::int64_t t0 = 0;
     std::int64_t order = 0, end = 0;
-    std::size_t chunk = 0;  // of a chunk: which
+    std::size_t chunk = 0;  // the number of a chunk
   };
   struct Head {
-    std::int64_t order = 0, end = 0;  // of the points that are not in `span` yet
+    std::int64_t order = 0, end = 0;  // range of the points that are not in `span` yet
     PointSpan span;
     std::vector<std::int64_t> times, steps;
     std::vector<double> values;

@@ -68,7 +68,7 @@ class PointWalk {
  private:
   store::Reader store_;
   PointQuery query_;
-  std::size_t series_ = 0;  // where it goes on
+  std::size_t series_ = 0;  // the next series
   std::int64_t block_ = 0;
 };
 

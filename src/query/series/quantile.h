@@ -36,7 +36,7 @@ struct SeriesQuantiles {
   std::vector<Quantile> quantiles;  // as the probabilities
   bool exact = true;
   std::uint64_t count = 0;   // finite points in the window
-  std::uint64_t sample = 0;  // of them that were looked at
+  std::uint64_t sample = 0;  // points of `count` that were read
   Lost lost;                 // the bounds do not cover these
 };
 

@@ -155,7 +155,7 @@ class Gather {
   Cursor& cursor_;
   const AxisCells& cells_;
   bool steps_, ends_, exact_;
-  double limit_;  // of a bucket's length on the axis
+  double limit_;  // the longest bucket on the axis
   bool all_in_place_ = true;
   std::vector<Cell> out_;
   std::vector<CellEnds> extents_;

@@ -6,7 +6,7 @@
 // one, go whole to the column of their first point; bounded work (about 8 buckets per column and
 // series, or, where there are fewer, at most 256 points per column); the borders of the whole grid
 // are kept exactly in both. NaN and infinities are counted and enter nothing else. On the step axis
-// points without a step are left aside. Rate channel: values are rates per second, and points that
+// points without a step are ignored. Rate channel: values are rates per second, and points that
 // have none count as not finite. Sources: pyramids, blocks, recent points of one PointView; its
 // thread.
 #pragma once

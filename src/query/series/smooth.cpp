@@ -19,8 +19,10 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kCut = 4;            // standard deviations of a Gaussian
 constexpr double kCellsOfWidth = 16;  // cells in one standard deviation
 constexpr double kMostCells = 1U << 18U;
-constexpr double kMostPairs = 1U << 24U;  // of points and columns that one by one is quick for
-constexpr double kLeastWeight = 0.011108996538242306;  // of a point 3 deviations away: exp(-4.5)
+constexpr double kMostPairs =
+    1U << 24U;  // pairs of point and column; up to so many, each is computed
+constexpr double kLeastWeight =
+    0.011108996538242306;  // the weight of a point 3 deviations away: exp(-4.5)
 
 struct Mass {
   double sum = 0;
@@ -434,15 +436,15 @@ class Average {
   bool seen_ = false, overlaps_ = false, from_buckets_ = false;
   std::int64_t newest_ = 0;
   double sum_ = 0, weight_ = 0;
-  double estimated_ = 0;  // of the weight, from buckets
-  double far_ = 0;        // of it, from buckets that are too long but for being far back
+  double estimated_ = 0;  // the part of weight_ that comes from buckets
+  double far_ = 0;        // the part from long buckets, used because they are far back
   bool any_ = false;
   std::int64_t x_ = 0;
   double distance_ = -1, distance_factor_ = 1;
   std::vector<double> out_;
-  std::vector<std::int64_t> ends_;  // of the cells, or of the points in them once known
+  std::vector<std::int64_t> ends_;  // ends of the cells, or of the points in them once known
   std::vector<std::int64_t> last_;  // x of the last point
-  std::vector<bool> by_far_;        // whose value leans on buckets taken for being far back
+  std::vector<bool> by_far_;        // cells whose value depends mostly on far_
 };
 
 // Times at which points are looked for that weigh something in the grid.

@@ -7,13 +7,15 @@
 // alpha^k (TensorBoard's). kGaussian and kRunningMean are centred on the middle of each column:
 // points weighted by a Gaussian of standard deviation `width` cut off at 4 of them, or the plain
 // mean of the points in [middle - width / 2, middle + width / 2). Points that are not finite do not
-// exist here. Where steps go back (a resumed run) a moving average begins anew, and of two passes
-// over a column the later one stays. NaN: no value (no point in the column; for centred windows,
-// none within 3 standard deviations or in the window). Up to `max_points` points every point is
-// used (of a Gaussian also only where they and the columns in their reach make at most 2^24 pairs;
-// else cells of a 16th of its width stand for their points); beyond, buckets where they are short
-// against the weights' decay or far enough back (their mean, with the weights of `count` even
-// points), and `from_buckets` says so. Sources: one PointView; its thread.
+// exist here. A moving average begins anew at a step that goes back (a resumed run), and the later
+// of two passes over a column stays. NaN: no value (no point in the column; for centred windows,
+// none within 3 standard deviations or in the window).
+//
+// Up to `max_points` points every point is used. A Gaussian also needs at most 2^24 pairs of point
+// and column in reach; else cells of a 16th of its width stand for their points. Beyond
+// `max_points`, buckets are used if they are short against the weights' decay or far enough back,
+// and `from_buckets` says so. A bucket counts as `count` evenly spaced points of its mean. Sources:
+// one PointView; its thread.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +32,10 @@ enum class Smoothing : std::uint8_t { kTimeEma, kPointEma, kGaussian, kRunningMe
 
 struct SmoothOptions {
   Smoothing kind = Smoothing::kTimeEma;
-  double alpha = 0.9;                    // of moving averages: in (0, 1)
+  double alpha = 0.9;                    // moving averages: in (0, 1)
   double unit = 1e9;                     // kTimeEma: x after which a point weighs alpha; positive
-  double width = 0;                      // of centred windows, in x; positive
-  std::uint64_t max_points = 4'000'000;  // of one series in what the weights reach
+  double width = 0;                      // centred windows, in x; positive
+  std::uint64_t max_points = 4'000'000;  // per series, within reach of the weights
 };
 
 struct SmoothRequest {
@@ -48,7 +50,7 @@ struct SmoothedSeries {
   bool from_buckets = false;   // or from cells; else from every point
   bool in_order = true;  // false: moving average over points that overlap in time, in order of
                          // arrival, because they were more than max_points
-  double width = 0;      // of centred windows, as used: a Gaussian from cells is at least as wide
+  double width = 0;      // centred windows, as used: a Gaussian from cells is at least as wide
                          // as 16 of the 2^18 that the grid and its margins are cut into
   Lost lost;
 };

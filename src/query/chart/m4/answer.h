@@ -46,7 +46,7 @@ struct ChartCost {
   std::uint64_t points = 0;        // read one by one
   std::uint32_t pyramid_rows = 0;  // read
   std::uint32_t damaged_blocks = 0;
-  std::uint32_t damaged_rows = 0;  // of the pyramid; read from the blocks instead
+  std::uint32_t damaged_rows = 0;  // rows of the pyramid; read from the blocks instead
 };
 
 struct ChartSeries {
@@ -58,7 +58,7 @@ struct ChartSeries {
   std::int64_t origin = 0;  // ns of UTC at which a relative axis has its zero
   // In the range. For a rate: the differences, and nan is 0.
   std::uint64_t points = 0;
-  std::uint64_t nan = 0;  // of them NaN or infinite
+  std::uint64_t nan = 0;  // NaN or infinite ones among them
   // Ascending by index within a segment; only those with finite points.
   std::vector<ChartColumn> columns;
   // The index in `columns` at which each segment begins; a line is not drawn from one to the next.

@@ -44,8 +44,8 @@ class ColumnSet {
  public:
   ColumnSet(const Grid& grid, Order order) : grid_(grid), order_(order), columns_(grid.width()) {}
 
-  // Points inside the grid, ascending in x, consecutive in arrival from `position` on. How many of
-  // them are not finite.
+  // Adds points inside the grid, ascending in x, consecutive in arrival from `position` on. Returns
+  // the number of those that are not finite.
   std::uint64_t add_run(std::span<const std::int64_t> xs, std::span<const double> values,
                         std::int64_t position);
   // Everything of some points but which is first and last.

@@ -208,14 +208,14 @@ class Reduction {
   Lines lines_;
   Cursor cursor_, values_;  // values_: for its pyramid
   PointReads points_;
-  std::uint64_t tolerance_ = 0;  // of an aligned answer: the widest bucket that is taken whole
+  std::uint64_t tolerance_ = 0;  // aligned answers: the widest bucket that is taken whole
   std::uint64_t judged_ = 0, read_ = 0;
   std::uint32_t lost_ = 0;  // batch rows and row groups that could not be read
   bool over_ = false;       // a limit was met: what is gathered will be thrown away
 };
 
 void Reduction::start() {
-  const ChartCost cost = answer_.cost;  // what was in vain was work as well
+  const ChartCost cost = answer_.cost;  // work that is thrown away counts as well
   answer_ = {};
   answer_.cost = cost;
   answer_.id = request_.series;

@@ -82,8 +82,8 @@ Result<Ran> owner_of(const store::Reader& store, const store::Series& info, bool
       if (overlap(own, other)) own.conditions += '\n' + other.conditions;
     return own;
   }
-  const WorkloadId workload =
-      TRY(WorkloadId::parse(info.owner_id));  // set for a host's series, too
+  // The id of a series' host has the form of a workload's.
+  const WorkloadId workload = TRY(WorkloadId::parse(info.owner_id));
   const std::vector<Ran> runs = TRY(runs_of(store, workload));
   Ran all{.host = runs.empty() ? "" : runs.front().host, .conditions = {}, .workload = workload};
   for (const Ran& run : runs) all.conditions += '\n' + run.conditions;

@@ -66,9 +66,8 @@ int bench_burn(std::span<char* const> args) {
   for (;;) {
     const Nanos burnt = sys::thread_cpu_time();
     const double due_s = seconds(burnt) / *share;
-    const BootTime due =
-        began +
-        Nanos(static_cast<std::int64_t>(due_s * 1e9));  // the share holds again at this time
+    // At this time the share holds again.
+    const BootTime due = began + Nanos(static_cast<std::int64_t>(due_s * 1e9));
     while (!sys::system_clock().sleep_until(due)) {
     }
     while (sys::thread_cpu_time() < burnt + kBurst) {

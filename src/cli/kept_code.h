@@ -30,11 +30,10 @@ struct LeftOut {
 };
 
 struct KeptCode {
-  std::string root{};  // absolute, on the machine of the run
-  std::string
-      directory{};  // the command's working directory: below the root, or absolute outside of it
-  std::string commit{};  // empty: outside of git
-  std::string remote{};  // empty: none
+  std::string root{};       // absolute, on the machine of the run
+  std::string directory{};  // the command's: below the root, or absolute outside of it
+  std::string commit{};     // empty: outside of git
+  std::string remote{};     // empty: none
   std::vector<std::string> deleted{};
   bool whole = false;
   std::vector<KeptFile> files{};

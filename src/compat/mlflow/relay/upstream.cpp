@@ -15,7 +15,7 @@
 namespace corral::run {
 namespace {
 
-constexpr std::size_t kMemoryBytes = 1u << 20;  // an answer's part in memory; the rest goes to a file
+constexpr std::size_t kMemoryBytes = 1u << 20;  // per answer; the rest goes to a file
 constexpr std::size_t kPieceBytes = 64u << 10;
 constexpr Nanos kTimeout{std::chrono::minutes(2)};  // a client's own
 // A body has this much time beyond it: 64 KiB/s, as the server wants.

@@ -31,7 +31,7 @@ struct SparklineRequest {
   std::uint32_t points = 32;
 };
 
-// Beside the runs; nothing: no such run, no such metric or no finite point.
+// One per run; nullopt: no such run, no such metric or no finite point.
 Result<std::vector<std::optional<Sparkline>>> sparklines(const store::Reader& store,
                                                          const SparklineRequest& request);
 

@@ -1,11 +1,11 @@
-// Reduces a path of points in the plane to what lights the same pixels.
+// Reduces a path of points in the plane to points that light the same pixels.
 //
-// The rasteriser this holds for maps points to the cells of a width x height grid and joins the
-// cells of consecutive points. While a path stays in one column of cells it lights the rows between
-// the least and the greatest, so of each such stay the first, lowest, highest and last point do (M4
-// without the need of an x that only grows); then likewise for stays in one row. A path that runs
-// one way along either axis keeps at most four points per column or row of pixels; one that jumps
-// about keeps all of its jumps. Memory: what is kept. One thread.
+// It assumes a rasteriser that maps points to the cells of a width x height grid and joins the
+// cells of consecutive points. A path that stays in one column of cells lights the rows between its
+// lowest and its highest point, so each such stay keeps its first, lowest, highest and last point
+// (M4 for an x that may go back). Stays in one row are reduced likewise. A path that runs one way
+// along either axis keeps at most four points per column or row of pixels; one that jumps about
+// keeps all of its jumps. Memory: the points that are kept. One thread.
 #pragma once
 
 #include <cstddef>

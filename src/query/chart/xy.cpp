@@ -259,7 +259,7 @@ Result<Pairs> pairs_of(store::PointView& view, const XyRequest& request, PairReq
   return pair_up(view, wanted);
 }
 
-// Takes out what a logarithmic axis cannot show.
+// Removes points that a logarithmic axis cannot show.
 void drop_below_zero(const XyRequest& request, XyLine& line) {
   if (!request.x.log && !request.y.log) return;
   std::vector<PathPoint> shown;

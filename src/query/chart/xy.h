@@ -1,5 +1,5 @@
-// A metric over another: lines through pairs of values, reduced to what a picture of given pixels
-// shows, and their binary form.
+// A metric over another: lines through pairs of values, reduced to the visible points of a picture
+// of given pixels, and their binary form.
 //
 // Pairs: pair_up(); each line in a snapshot of its own. Reduction: query/chart/path_reduce.h; a
 // line that would still be longer than kMostXyPoints comes as the cells that it passes, unjoined.

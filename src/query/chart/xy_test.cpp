@@ -59,7 +59,7 @@ TEST(Pairs, AStepThatCameTwiceIsPairedInItsOwnTime) {
 TEST(Pairs, ByTimeWithTheLastOneBefore) {
   const auto got = pairs({{10, 20, 30, 40}, {}, {1, 2, 3, 4}},
                          {{9, 10, 25, 140, 141, 45}, {}, {5, 6, 7, 8, 9, 10}}, PairBy::kTime);
-  // Up to ten spacings of 10 back; what lies between is cut out.
+  // Up to ten spacings of 10 back; points in between are cut out.
   EXPECT_EQ(got.path,
             (std::vector<PathPoint>{
                 {1, 6, 10, true}, {2, 7, 25, false}, {4, 10, 45, false}, {4, 8, 140, false}}));

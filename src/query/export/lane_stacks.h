@@ -2,8 +2,8 @@
 // beside it. Phases that overlap without nesting, as those of asynchronous code do, get tracks of
 // their own.
 //
-// Phases come in order of their begins, of those that begin together the longest first. Memory is
-// what is open at one time. One thread.
+// Phases come in order of their begins; if several begin together, the longest comes first. Memory
+// grows with the number of open phases. One thread.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class LaneStacks {
 
  private:
   static constexpr std::size_t kMostTracks = 256;
-  std::vector<std::vector<std::int64_t>> tracks_;  // ends of what is open, the innermost last
+  std::vector<std::vector<std::int64_t>> tracks_;  // ends of the open phases, the innermost last
 };
 
 }  // namespace corral::query

@@ -288,7 +288,7 @@ class Counters final : public PointTaker {
   std::unordered_map<SeriesId, std::uint64_t> tracks_;
 };
 
-// The next phases in the order that LaneStacks wants; none: that were all.
+// Returns the next phases in the order that LaneStacks needs; empty at the end.
 Result<std::vector<store::Phase>> next_phases(const store::Reader& store, RunId run,
                                               std::optional<store::PhasePlace>& place) {
   auto page = TRY(store.phases_after(run, place, kPageRows));

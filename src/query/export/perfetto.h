@@ -19,7 +19,7 @@ namespace corral::query {
 
 struct PerfettoRequest {
   RunId run;
-  std::string metric = "*";  // glob over metric names; what matches none has no counters
+  std::string metric = "*";  // glob over metric names; no counters if none matches
 };
 class PerfettoExport {
  public:

@@ -25,7 +25,7 @@ struct ReadRequest {
   // Half open; UTC in ns, or ns since the start of each run.
   std::optional<std::int64_t> from = {}, to = {};
   bool since_start = false;
-  // At most so many of each series: those that draw the same line (M4), of points / 4 columns.
+  // At most so many points of each series, which draw the same line (M4 of points / 4 columns).
   // Absent: all.
   std::optional<std::int64_t> points = {};
 };

@@ -1,4 +1,4 @@
-// The stream of points: what is in it, read by a decoder of its own (docs/format-points.md).
+// Tests the stream of points with a decoder of their own (docs/format-points.md).
 #include "query/export/read.h"
 
 #include <gtest/gtest.h>

@@ -148,7 +148,8 @@ Result<PointSpan> Cursor::read(std::int64_t order, std::size_t count, PointParts
   return found;
 }
 
-// Decodes a vector of the block held, unless it is decoded already: a part of one costs as much.
+// Decodes a vector of the held block, unless it is decoded already. A whole vector costs no more
+// than a part.
 Result<> Cursor::load(std::int64_t vector, PointParts parts) {
   const std::uint32_t bit = bit_of(vector);
   if ((damaged_vectors_ & bit) != 0) return fail(Code::kCorruption, "the vector is damaged");

@@ -76,7 +76,7 @@ struct Lost {
   bool operator==(const Lost&) const = default;
 };
 
-// Damage is told apart in an answer; other errors fail it.
+// An answer reports damage beside its data; other errors fail it.
 inline bool is_damage(const Error& error) {
   return error.code == Code::kCorruption || error.code == Code::kNotFound;
 }

@@ -156,7 +156,7 @@ Result<> integrate_points(Cursor& cursor, const AxisCells& around, Integrator& o
   }
 }
 
-// Estimate: cells are shifted by one, for what lies before the grid.
+// Estimate: cells are shifted by one; the first holds all before the grid.
 class BucketChain {
  public:
   BucketChain(Integrator& out, const AxisCells& cells) : out_(out), grid_(cells) {}

@@ -2,17 +2,18 @@
 //
 // Between consecutive points of one session the value is a line (kTrapezoid), the earlier point's
 // (kForward: a setting that holds until it is changed) or the later one's (kBackward: a rate or a
-// power that was averaged since the reading before). A stretch of the line that crosses a column
-// border is cut there, so columns add up to the whole. Nothing is integrated over a gap: longer
-// than `max_gap`, beside a point that is not finite, or between sessions; `covered` says how many
-// seconds were. Sessions that overlap in time count each, but of a host's series once: all of them
-// measured the same machine. A rate under kBackward holds since the
-// sample that it is the difference to (codec/block/rate.h), so that the integral over everything is
-// the sum of the counter's increments. Units: the series' times seconds (W -> J). Up to
-// `max_points` points the answer is exact; beyond, stretches inside a bucket are estimated as its
-// mean times its length, between its min and its max times its length, sessions and gaps inside of
-// buckets are not told apart (but resets and first samples of a counter, up to kMostOpened points
-// around them), and it says so. Sources: one PointView; its thread.
+// power that was averaged since the previous reading). A stretch of the line that crosses a column
+// border is cut there, so columns add up to the whole. Gaps are not integrated: stretches longer
+// than `max_gap`, beside a point that is not finite, or between sessions. `covered` is the number
+// of integrated seconds. Sessions that overlap in time count each, except those of a host's series,
+// which measured the same machine and count once. A rate under kBackward holds since the sample
+// that it is the difference to (codec/block/rate.h), so the integral over everything is the sum of
+// the counter's increments. Units: the series' times seconds (W -> J).
+//
+// Up to `max_points` points the answer is exact. Beyond, it says that it is estimated: a stretch
+// inside a bucket is the bucket's mean times its length, bounded by min and max times its length.
+// Sessions and gaps inside of buckets are then not distinguished, except resets and first samples
+// of a counter, with up to kMostOpened points around them. Sources: one PointView; its thread.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // MemoryView: a PointView over points in memory, with damage on request, for tests and benchmarks.
 //
 // Points of each session are cut into blocks of 8,192 as they arrive, sorted by time inside a
-// block; what is left over are chunks. Counts what is read of it. One thread.
+// block; the remaining points are chunks. Counts the reads. One thread.
 #pragma once
 
 #include <map>

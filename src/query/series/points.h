@@ -1,10 +1,10 @@
 // Walks the points of some series over all levels of the store, with bounded memory.
 //
-// Series after series, each in order of arrival but for what a block or chunk has sorted by time.
-// A walk goes on as long as its taker has room, and pauses between two blocks (blocks keep their
-// numbers and never change). Series are taken a few at a time, each lot in a snapshot of its own; a
-// step that takes long takes a fresh one, and between two steps none is held, so that a slow reader
-// does not hold the store's log back.
+// Series come one after another, each in order of arrival, except that blocks and chunks are sorted
+// by time. A walk continues while its taker has room, and pauses between two blocks (blocks keep
+// their numbers and never change). A few series at a time share a snapshot; a long step takes a
+// fresh one. No snapshot is held between two steps, so a slow reader does not hold the store's log
+// back.
 #pragma once
 
 #include <cstdint>

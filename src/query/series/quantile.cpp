@@ -49,7 +49,7 @@ class Sampler {
   std::uint64_t next_ = 0;
 };
 
-// Type 7, of values ascending in their places already or not.
+// Returns the quantile of type 7. The values need not be sorted.
 double select(std::vector<double>& values, double p) {
   if (values.empty()) return kNone;
   const double place = p * static_cast<double>(values.size() - 1);

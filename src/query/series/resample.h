@@ -1,14 +1,14 @@
 // Resampling: many series to one summary per column of a shared grid, over time, time relative to
 // something, or step; from full data.
 //
-// kExact: every point counts in its own column; buckets serve where they lie wholly in one, points
-// where a border cuts them. kAligned: buckets of at most half a column, of the shortest a whole
-// one, go whole to the column of their first point; bounded work (about 8 buckets per column and
-// series, or, where there are fewer, at most 256 points per column); the borders of the whole grid
-// are kept exactly in both. NaN and infinities are counted and enter nothing else. On the step axis
-// points without a step are ignored. Rate channel: values are rates per second, and points that
-// have none count as not finite. Sources: pyramids, blocks, recent points of one PointView; its
-// thread.
+// kExact: every point counts in its own column. Buckets that lie wholly in one column are used;
+// points are read if a border cuts the bucket. kAligned: buckets of at most half a column (the
+// shortest buckets: a whole one) go whole to the column of their first point. The work is bounded:
+// about 8 buckets per column and series, or at most 256 points per column if there are fewer. The
+// borders of the whole grid are exact in both. NaN and infinities are counted and enter nothing
+// else. On the step axis points without a step are ignored. Rate channel: values are rates per
+// second, and points that have none count as not finite. Sources: pyramids, blocks, recent points
+// of one PointView; its thread.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct ResampledSeries {
   Lost lost;
 };
 
-// kInvalidArgument: the grid; otherwise what the view says. An unknown series is empty.
+// kInvalidArgument: the grid; other errors are the view's. An unknown series is empty.
 Result<std::vector<ResampledSeries>> resample(store::PointView& view,
                                               const ResampleRequest& request);
 

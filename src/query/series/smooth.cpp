@@ -117,7 +117,7 @@ std::vector<double> means(const std::vector<Window>& windows, const AxisCells& c
 }
 
 // ---- Gaussian: cells of a sixteenth of its width, around the grid as well
-// The grid and what a Gaussian reaches beside it.
+// Returns the grid with the cells beside it that a Gaussian reaches.
 AxisCells around_of(const AxisCells& columns, double width) {
   const auto margin = static_cast<std::int64_t>(std::ceil(kCut * width));
   return AxisCells({add_clipped(columns.begin(), -margin), add_clipped(columns.end(), margin)});
@@ -287,8 +287,8 @@ struct Decay {
         rate(-std::log(options.alpha) / (per_point ? 1.0 : options.unit)) {}
 };
 
-// The average, point by point and bucket by bucket, in order. Cell 0 is what lies before the grid,
-// and on the step axis the last one what lies behind it: steps may go back from there.
+// The average, point by point and bucket by bucket, in order. Cell 0 holds all before the grid. On
+// the step axis the last cell holds all behind it, because steps may go back from there.
 class Average {
  public:
   // The points that must be taken one by one: all; those in the grid, and before it those that
@@ -324,7 +324,7 @@ class Average {
     return learned && !overlapped();
   }
 
-  // kInReach: of what lies before the grid, only what is far back by the clock or by the step.
+  // kInReach: before the grid, only buckets that are far back by the clock or by the step.
   [[nodiscard]] bool takes(std::size_t cell, const codec::Bucket& b, int level, bool whole) const {
     if (overlapped()) return true;
     if (!whole || (steps_ && !b.steps_ascend)) return false;

@@ -42,7 +42,7 @@ class Extremes {
 };
 
 // Looks for the first or the last finite point of a range, by x, then order of arrival. Opens only
-// what may hold it.
+// buckets that may hold it.
 class EndSearch {
  public:
   EndSearch(Cursor& cursor, GridAxis axis, const AxisCells& range, bool last)
@@ -124,7 +124,7 @@ class Squares {
       ++count_;
     }
   }
-  // `rest_` takes back what rounding left in the mean.
+  // `rest_` corrects the mean's rounding error.
   [[nodiscard]] std::uint64_t count() const { return count_; }
   [[nodiscard]] std::optional<double> deviation() const {
     if (count_ < 2) return std::nullopt;

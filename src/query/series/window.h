@@ -1,11 +1,12 @@
 // Statistics of a selected window of many series, and the latest values of many.
 //
-// Everything is exact; what would need more than `max_points` points is left out (nullopt), or for
-// the integral and quantiles estimated between bounds. So is a deviation that damaged points enter.
-// Over finite values; NaN and infinities are counted. min and max stand where they were seen first
-// in order of arrival; first and last are by x. Deviation is the sample's (n - 1), of the points,
-// in two passes; it says nothing about repetitions. The integral and the time-weighted mean are
-// those of query/series/integral.h: over a window of time. Sources: one PointView; its thread.
+// Everything is exact. A statistic that would need more than `max_points` points is left out
+// (nullopt), as is a deviation over damaged points; the integral and quantiles are then estimated
+// between bounds. Statistics are over finite values; NaN and infinities are counted. min and max
+// stand at their first occurrence in order of arrival; first and last are by x. The deviation is
+// the sample's (n - 1), over the points, in two passes; it says nothing about repetitions. The
+// integral and the time-weighted mean are those of query/series/integral.h, over a window of time.
+// Sources: one PointView; its thread.
 #pragma once
 
 #include <cstdint>

@@ -131,7 +131,7 @@ RC_GTEST_PROP(Integral, EstimateLiesNearAndItsBoundsHold, ()) {
   }
 }
 
-// ---- of rates: what was counted
+// ---- rates: the counts
 IntegralSeries counted(ScenarioData& data, const AxisGrid& grid, std::uint64_t max_points) {
   const auto answer =
       integrate(data.view, {.series = {{.series = kSeries, .channel = store::Channel::kRate}},

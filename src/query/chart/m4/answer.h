@@ -1,6 +1,6 @@
-// The answer of a chart for one series: M4 columns, gaps, and what they cost.
+// The answer of a chart for one series: M4 columns, gaps, and their cost.
 //
-// x is what the axis shows: UTC in ns, ns since the series' origin, or a step.
+// x is the axis value: UTC in ns, ns since the series' origin, or a step.
 #pragma once
 
 #include <cstdint>

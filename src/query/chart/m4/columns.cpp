@@ -35,7 +35,7 @@ Scan scan(std::span<const double> values) {
       const Pair pair = load(values.data() + i + 2 * k);
       low[k] = pair < low[k] ? pair : low[k];
       high[k] = pair > high[k] ? pair : high[k];
-      zeros[k] += pair * 0.0;  // NaN from what is not finite, and it stays
+      zeros[k] += pair * 0.0;  // a value that is not finite makes it NaN for good
     }
   }
   Scan all{.min = low[0][0], .max = high[0][0], .finite = true};
@@ -184,7 +184,7 @@ void ColumnSet::flush(ChartSeries& out) {
                          .min = state.min,
                          .max = state.max,
                          .last = state.last.point};
-      // The first point is the earliest of its value, whatever a bucket's estimate says.
+      // The first point is the earliest of its value, even if a bucket's estimate differs.
       if (column.first.value == column.min.value) column.min.x = column.first.x;
       if (column.first.value == column.max.value) column.max.x = column.first.x;
       if (column.first.x <= column.last.x) {

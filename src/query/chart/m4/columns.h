@@ -55,7 +55,7 @@ class ColumnSet {
 
   [[nodiscard]] const ColumnState& column(std::uint32_t index) const { return columns_[index]; }
   [[nodiscard]] bool empty() const { return low_ >= high_; }
-  // Moves what was gathered behind what `out` has, x less `origin`, and begins anew.
+  // Appends the gathered columns to `out`, with `origin` subtracted from x, and begins anew.
   void flush(ChartSeries& out);
 
  private:

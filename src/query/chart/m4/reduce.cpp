@@ -22,7 +22,7 @@ Ends ends_of(const codec::Bucket& bucket, bool steps) {
   return steps ? Ends{bucket.s0, bucket.s1} : Ends{bucket.t0, bucket.t1};
 }
 
-// Reads a cursor's points for an answer: what they cost, and gaps where they are damaged.
+// Reads a cursor's points for an answer; adds their cost, and gaps for damaged ones.
 class PointReads {
  public:
   PointReads(Cursor& cursor, const Request& request, ChartSeries& answer)
@@ -211,7 +211,7 @@ class Reduction {
   std::uint64_t tolerance_ = 0;  // aligned answers: the widest bucket that is taken whole
   std::uint64_t judged_ = 0, read_ = 0;
   std::uint32_t lost_ = 0;  // batch rows and row groups that could not be read
-  bool over_ = false;       // a limit was met: what is gathered will be thrown away
+  bool over_ = false;       // a limit was reached: the gathered columns will be discarded
 };
 
 void Reduction::start() {
@@ -233,8 +233,8 @@ std::uint64_t Reduction::most_points() const {
                         : (std::uint64_t{request_.width} + 256) * request_.limits.points_per_column;
 }
 
-// The tolerance of an aligned answer: a part of a column; where the smallest buckets are wider than
-// that and their points too many to be read, what takes these.
+// Returns the tolerance of an aligned answer: a part of a column. If the smallest buckets are wider
+// than that and have too many points to be read, it is wide enough for these buckets.
 Result<std::uint64_t> Reduction::first_tolerance() {
   const std::uint64_t column = lines_.grid().column_length();
   const std::uint64_t part = column / request_.limits.buckets_per_column;
@@ -288,8 +288,8 @@ bool Reduction::takes(const codec::Bucket& bucket, Node node) const {
   const Ends ends = ends_of(bucket, steps);
   if (!lines_.grid().contains(ends.first) || !lines_.grid().contains(ends.last)) return false;
   const bool narrow = !request_.exact && distance(ends.first, ends.last) <= tolerance_;
-  // If steps went back inside, or some points have none, the bucket says too little; a step back
-  // that is narrower than what is taken whole anyhow is no matter.
+  // If steps went back inside, or some points have none, the bucket does not tell enough. A step
+  // back inside a bucket narrow enough to be taken whole does no harm.
   if (steps && !bucket.steps_ascend) return narrow && node.in_one_block();
   // The step of its first or last point is not known; times are looked for at the end.
   const bool any = bucket.count > bucket.not_finite();
@@ -347,7 +347,7 @@ Result<> Reduction::close_edges() {
   return {};
 }
 
-// Marks the times of which the view itself says that points may be missing.
+// Marks the times for which the view reports that points may be missing.
 void Reduction::mark_lost_times() {
   for (const store::Damage& damage : view_.damaged(request_.series)) {
     ++lost_;

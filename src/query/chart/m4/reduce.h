@@ -1,10 +1,10 @@
 // reduce: one series of a PointView to the M4 columns of a pixel width, aligned or exact.
 //
-// Both descend the pyramid from its top. A bucket that lies wholly in one column is taken whole.
-// One that a border cuts is descended, by an exact answer down to the points; an aligned one stops
-// where a bucket is no wider than a part of a column. Points outside the range are never in the
-// answer, and of those inside all are counted. Damage is told apart in the answer, never as an
-// error. Reads only the view; one thread per view.
+// Both descend the pyramid from its top. A bucket that lies wholly in one column is taken whole. A
+// bucket that a border cuts is descended: an exact answer goes down to the points, an aligned one
+// stops at buckets no wider than a part of a column. All points inside the range are counted, and
+// none outside of it. Damage is a part of the answer, never an error. Reads only the view; one
+// thread per view.
 #pragma once
 
 #include <cstddef>

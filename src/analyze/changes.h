@@ -1,12 +1,12 @@
 // Changes in a window: series ranked by how much their values in a window differ from those before
 // it, or from a window of another series (the same phase of a baseline, or its same steps).
 //
-// A window is cut into kChangeColumns equal columns (fewer, at least kLeastChangeColumns, where it
-// holds from some thousand to some ten thousand points, so that few are read), what it is compared
-// with into columns of the same length (at most four times as many, longer ones where that does not
-// do), and the sample of a window is the means of its columns that have points: single points where
-// there is at most one a column. Equal columns make the deviations of both sides comparable, and
-// bound the work to some buckets of the pyramid per column (query/series/resample.h, kAligned).
+// A window is cut into kChangeColumns equal columns. Windows of some thousand to some ten thousand
+// points get fewer (at least kLeastChangeColumns), so that few points are read. The other side is
+// cut into columns of the same length, at most four times as many; its columns are longer if that
+// is not enough. The sample of a window is the means of its columns that have points, which are
+// single points if no column has more. Equal columns make the deviations of both sides comparable,
+// and bound the work to some buckets of the pyramid per column (query/series/resample.h, kAligned).
 // Counters are taken as rates. Sources: the store, 256 pairs in a snapshot. Any thread.
 #pragma once
 

@@ -176,7 +176,7 @@ TEST_F(ChangesInAStore, ManyPointsAreTakenAsMeansOfEqualColumns) {
   EXPECT_TRUE(turned.changes[0].means);
   EXPECT_EQ(turned.changes[0].difference.after.n, kChangeColumns);
   EXPECT_EQ(turned.changes[0].difference.before.n, 64U);
-  // The mean of four points varies half as much as one.
+  // The mean of four points has half the deviation of one point.
   EXPECT_NEAR(turned.changes[0].difference.after.deviation, 0.5, 0.1);
   EXPECT_NEAR(turned.changes[0].difference.before.deviation, 0.5, 0.15);
 }

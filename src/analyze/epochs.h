@@ -1,12 +1,12 @@
 // Epochs of a run: when each began and ended, so that charts can be drawn over epochs and aligned
 // on one of them.
 //
-// From phases: those in lanes of the lowest rank (lanes without a rank come last), but for epochs
-// that begin while the one before lasts: inside it, or in another process. From a metric `epoch`:
-// epoch k lasts from the last point of the epoch before it to its own last point, the first from
-// the run's start; so it does not matter whether the script logs it once at each end or with every
-// step. A metric with fractions (0.98, 1.0) counts what is done: 1.0 ends epoch 0. Any thread; of a
-// metric only buckets of the pyramid in which an epoch changes are opened.
+// From phases: those in lanes of the lowest rank (lanes without a rank come last), except epochs
+// that begin before the previous one ends, inside it or in another process. From a metric `epoch`:
+// epoch k lasts from the last point of the previous epoch to its own last point; the first begins
+// with the run. So the script may log it once at each end or with every step. A metric with
+// fractions (0.98, 1.0) counts completed epochs: 1.0 ends epoch 0. Any thread. Only buckets of a
+// metric's pyramid in which an epoch changes are opened.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct EpochPhase {
   std::string lane;  // host/[rankN/]process/thread
   std::int64_t start = 0;
   std::optional<std::int64_t> end = {};
-  std::optional<std::int64_t> index = {};  // as its name or an attribute says
+  std::optional<std::int64_t> index = {};  // from its name or an attribute
 };
 
 // "epoch", "Epoch 3", "epoch_3": whether a phase of this name is an epoch, and its number if the

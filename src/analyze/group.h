@@ -1,14 +1,16 @@
 // Groups: one line with a band out of the series of many runs, resampled to one grid.
 //
 // The unit is the owner of a series: a run, or the workload that a host's or device's series belong
-// to, once however many of its runs were chosen (a series given twice counts once). Per column a
-// unit has one value, the mean of its points; a unit with several sources (two GPUs) has the sum of
-// theirs, if the catalogue allows sums, else their mean, and no sum unless each source has points
-// there. With kSharedOnce the same physical thing seen by several workloads at the same time is one
-// unit: `thing` equal and `first`..`last` overlapping; its value is the mean of what they saw.
-// A unit without points in a column is a hole there: nothing is held and `n` says how many there
-// are. When asked, holes of up to `max_hole` columns between two columns of the same source are
-// filled by a straight line.
+// to. An owner counts once, however many of its runs were chosen, and so does a series that is
+// given twice. Per column a unit has one value, the mean of its points. A unit with several sources
+// (two GPUs) has the sum of theirs if the catalogue allows sums and each source has points there;
+// their mean if it allows none. With kSharedOnce a physical thing that several workloads measured
+// at the same time is one unit (`thing` equal and `first`..`last` overlapping); its value is their
+// mean.
+//
+// A unit without points in a column is a hole there: no value is held over, and `n` counts the
+// units with one. On request, holes of up to `max_hole` columns between two columns of the same
+// source are filled by a straight line.
 // The interval is Student's t over the unit values (half width t(1/2 + c/2, n - 1) s / sqrt(n)),
 // and only over repetitions of one another, never over points of one run. Values have the unit of
 // the series. Pure functions, any thread; cost: sources x columns.
@@ -27,7 +29,7 @@ namespace corral::analyze {
 
 struct GroupMember {
   const query::ResampledSeries* series =
-      nullptr;                       // its id tells what is the same; outlives the call
+      nullptr;                       // its id identifies equal things; outlives the call
   std::string owner;                 // id of the run or workload that it belongs to
   std::string thing;                 // kSharedOnce: host and source; else not used
   std::int64_t first = 0, last = 0;  // kSharedOnce: when it was seen, ns UTC

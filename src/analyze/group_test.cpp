@@ -159,7 +159,7 @@ TEST(Group, OneThingSeenAtTheSameTimeCountsOnce) {
   members[2].first = 21;
   members[2].last = 30;
   EXPECT_EQ(group({.members = members, .aggregation = shared}).units, 2U);
-  // Only what the catalogue calls shared is merged.
+  // Only metrics that the catalogue calls shared are merged.
   EXPECT_EQ(group({.members = members, .aggregation = metric::Aggregation::kSum}).sum[0], 44);
 }
 

@@ -232,7 +232,7 @@ class Outline {
  public:
   Outline(query::Cursor& cursor, const SampleQuery& query) : cursor_(cursor), query_(query) {}
 
-  // Buckets of at most that level. False: steps go down somewhere, or what is known does not tell.
+  // Draws buckets of at most that level. False: steps go down somewhere, or that is not known.
   Result<bool> draw(int level) {
     pieces_.clear();
     last_step_ = std::numeric_limits<std::int64_t>::min();
@@ -312,7 +312,7 @@ class Reader {
  public:
   explicit Reader(query::Cursor& cursor) : cursor_(cursor) {}
 
-  // Positions [first, end), but what is damaged.
+  // Adds the positions [first, end), except damaged ones.
   Result<> add(std::int64_t first, std::int64_t end, std::vector<HistoryPoint>& points) {
     while (first < end) {
       const query::PointSpan span = TRY(part_from(first, end));
@@ -394,7 +394,7 @@ void put_in_order(std::vector<HistoryPoint>& points) {
   points.erase(std::unique(points.begin(), points.end(), same), points.end());
 }
 
-// Nothing when steps go down, or what is known does not tell.
+// Returns nullopt if steps go down, or if that is not known.
 Result<std::optional<std::vector<HistoryPoint>>> sample_rising(store::PointView& view,
                                                                const SampleQuery& query) {
   query::Cursor cursor(view, query.series, store::Channel::kValue);

@@ -184,7 +184,7 @@ TEST(SampleHistory, KeepsSpikesAndBothEndsOfLongSeries) {
     EXPECT_EQ(kept.front().step, 0);
     EXPECT_EQ(kept.back().step, 99'999);
     for (const double spike : {99.0, -99.0, 1e300}) EXPECT_TRUE(has(kept, spike)) << spike;
-    // Everything that is told is a point, with its own time and step.
+    // Every entry is a logged point, with its own time and step.
     for (const HistoryPoint& point : kept) EXPECT_EQ(point.time_ms, kUtcMs + 1000 + point.step);
     EXPECT_TRUE(std::ranges::is_sorted(kept, {}, &HistoryPoint::step));
   }

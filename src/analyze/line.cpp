@@ -17,8 +17,8 @@ namespace corral::analyze {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Points that an exact answer may read one by one, of all series together, and those that an
-// aligned one reads of one series before it takes buckets.
+// The points that an exact answer may read one by one, over all series together. The second limit
+// is for an aligned answer: beyond so many points of one series it takes buckets.
 constexpr std::uint64_t kExactPoints = std::uint64_t{1} << 28;
 constexpr std::uint64_t kAlignedPoints = std::uint64_t{1} << 18;
 

@@ -44,8 +44,8 @@ struct GroupOptions {
 
 struct LineQuestion {
   LineKind kind = LineKind::kMean;
-  // kRatio: two; kGroup: one or more; kCompare: two or more, the last `baseline` of them what the
-  // others are compared with; else one.
+  // kRatio: two; kGroup: one or more; kCompare: two or more, where the others are compared with the
+  // last `baseline` of them; else one.
   std::vector<SeriesId> series;
   // For a relative axis, one for each of `series`, UTC in ns; else empty.
   std::vector<std::int64_t> origins = {};

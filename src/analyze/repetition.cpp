@@ -40,7 +40,7 @@ std::string without_seeds(const std::string& command) {
   return Json(std::move(kept)).dump();
 }
 
-// An owner with what ran beside it.
+// An owner with the conditions under which it ran.
 struct Ran {
   std::string host;
   std::string conditions;  // its own, then those of its neighbours in a fixed order

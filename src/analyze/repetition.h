@@ -1,11 +1,11 @@
 // The belongings of series, for groups: owners, physical things, and whether the owners repeat
 // one another.
 //
-// Runs repeat one another when all that is known of what was started is equal: experiment, host,
-// command and parameters, both without random seeds, and the same of the runs of their workload
-// that shared the hardware with them. Runs that ran at the same time in one workload do not repeat
-// one another: they disturbed each other. Workloads repeat one another when their runs do. Reads
-// the runs' facts; any thread.
+// Runs repeat one another if their experiment, host, command and parameters are equal (the latter
+// two without random seeds), and if the same holds for the runs of their workloads that shared the
+// hardware with them. Runs that ran at the same time in one workload do not repeat one another,
+// because they disturbed each other. Workloads repeat one another if their runs do. Reads the runs'
+// facts; any thread.
 #pragma once
 
 #include <span>

@@ -118,7 +118,7 @@ Places places_of(std::span<const SharingRun> runs) {
   return places;
 }
 
-// Walks a place from border to border with who is there in between.
+// Walks a place from border to border, with the runs that are there in between.
 void sweep(SharedPlace& place, const TimeSpan& whole) {
   struct Border {
     UtcTime time;

@@ -1,10 +1,10 @@
-// Sharing of hardware: when which run was on which device, MIG instance, CPUs or host, where runs
-// met, and how long each was alone.
+// Sharing of hardware: the times of each run on devices, MIG instances, CPUs or hosts, their
+// overlaps, and the time that each run was alone.
 //
-// The hardware that a run used stands in its tags (docs/api.md, "Sharing"): corral.devices,
-// corral.cpus. A run in an instance is on its device, too: instances keep memory and cores apart,
-// not power or the bus. CPU sets that overlap are cut into lanes that no set cuts any further. A
-// run of a plan (corral.plan) that names neither is on its host. Pure; any thread.
+// The hardware that a run used is in its tags corral.devices and corral.cpus (docs/api.md,
+// "Sharing"). A run in an instance is on its device, too: instances have memory and cores of their
+// own, but share power and the bus. CPU sets that overlap are cut into lanes that no set cuts any
+// further. A run of a plan (corral.plan) that names neither is on its host. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -58,11 +58,11 @@ struct Sharing {
   std::vector<RunShare> runs;       // beside the runs given
 };
 
-// The first `own` runs are those asked about; places where none of them was are left out, and so is
-// what lies before or after them.
+// The answer is about the first `own` runs. Places that none of them used are left out, as are the
+// times before and after them.
 Sharing sharing_of(std::span<const store::page::SharingRun> runs, std::size_t own);
 
-// "0-3,8" -> ascending numbers; empty for what is no such list.
+// "0-3,8" -> ascending numbers; empty for any other text.
 std::vector<int> parse_cpu_set(std::string_view text);
 std::string cpu_set_text(std::span<const int> cpus);
 

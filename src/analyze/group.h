@@ -5,8 +5,8 @@
 // given twice. Per column a unit has one value, the mean of its points. A unit with several sources
 // (two GPUs) has the sum of theirs if the catalogue allows sums and each source has points there;
 // their mean if it allows none. With kSharedOnce a physical thing that several workloads measured
-// at the same time is one unit (`thing` equal and `first`..`last` overlapping); its value is their
-// mean.
+// at the same time is one unit (`thing` equal and `first`..`last` overlapping); its value is the
+// mean of their measurements.
 //
 // A unit without points in a column is a hole there: no value is held over, and `n` counts the
 // units with one. On request, holes of up to `max_hole` columns between two columns of the same

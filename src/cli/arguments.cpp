@@ -66,7 +66,7 @@ std::string place_of(const ConfigFile& file, const std::vector<ConfigLine>& line
   return file.path.string() + ": ";
 }
 
-// Process listings show what stands here.
+// Process listings show these arguments to other users.
 void hide_passwords(std::span<char* const> args) {
   for (char* const word : args) {
     const std::string_view text = word;
@@ -314,8 +314,7 @@ struct Arguments::Impl {
     *token_kept_back = token != 0 && token != 2 && place == 2;
   }
 
-  // The first word that is neither an option nor an option's value starts what is passed on
-  // untouched.
+  // The words to pass on start at the first word that is neither an option nor an option's value.
   std::size_t prefix_length(std::span<char* const> args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
       const std::string_view word = args[i];
@@ -329,7 +328,7 @@ struct Arguments::Impl {
     return args.size();
   }
 
-  // Takes away what is passed on; the number of words in front of it, the options.
+  // Removes the words to pass on. Returns the number of words in front of them, the options.
   std::size_t split(std::vector<char*>& args) {
     if (rest == nullptr) return args.size();
     std::size_t length = prefix_length(args);
@@ -464,7 +463,7 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
     return kMisuse;
   };
   for (const std::string& option : impl_->names) {
-    // config_keys.cpp says of each whether it counts from any file.
+    // config_keys.cpp must decide for each option if it counts from an untrusted file.
     CORRAL_ASSERT(option == "config" || impl_->flag_only.contains(option) || option_counts(option));
   }
   std::vector<char*> args(given.begin(), given.end());

@@ -3,8 +3,8 @@
 //
 // The only place that includes CLI11. Every option --some-name has the environment variable
 // CORRAL_SOME_NAME and the line `some-name = value` in corral.toml (top level, or in a section
-// named as the subcommand), but for those of as_flag_only(). A file that is not trusted gives only
-// what config_keys.h lets it; the rest is named on standard error, in one line.
+// named as the subcommand), except those of as_flag_only(). A file that is not trusted gives only
+// the keys that config_keys.h allows; the rest is named on standard error, in one line.
 #pragma once
 
 #include <memory>
@@ -58,14 +58,14 @@ class Arguments {
   void never_empty(const std::string& name);
   // An option that neither the environment nor the file may give. Call after its declaration.
   void as_flag_only(const std::string& name);
-  // The same, and not shown by --help: what Corral's own processes tell each other. Call after its
+  // The same, and not shown by --help: for calls between Corral's own processes. Call after its
   // declaration.
   void hidden(const std::string& name);
 
-  // The files' sections that say what is recorded are read, too.
+  // Also reads the files' sections of sources.
   void sources(collect::foreign::Sources& sources);
-  // A server or store that only an untrusted file names is taken all the same, and `why` says that
-  // nothing may be sent there. Without this it ends the command with kFailed.
+  // Accepts a server or store that only an untrusted file names; `why` then says that nothing may
+  // be sent there. Without this call such a place ends the command with kFailed.
   void withholds(std::string& why);
   // At a terminal the user is asked whether ./corral.toml is to be trusted.
   void asks_to_trust();
@@ -73,7 +73,7 @@ class Arguments {
   // ./corral.toml names that: the token was given for another one.
   void guard_token(bool& kept_back);
 
-  // Nothing: go on. Otherwise the exit status; help or the error has been printed.
+  // Returns nullopt to continue, else the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);
   // Returns a variable with which a process in another directory reads the same files and does not
   // repeat the line about ignored keys. After parse().

@@ -121,7 +121,7 @@ std::int64_t Child::written_bytes() const {
   return sum;
 }
 
-// Its end, left for reap(): until then /proc tells what it wrote.
+// Leaves the zombie to reap(): until then /proc has its written bytes.
 bool Child::ended() {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&

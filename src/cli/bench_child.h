@@ -1,8 +1,8 @@
-// A process that the benchmark starts, waits for and counts: what it took, Ctrl-C included.
+// A process that the benchmark starts, waits for and measures, also if Ctrl-C ends it.
 //
-// While one of them is waited for, SIGINT, SIGTERM and SIGHUP are taken by the waiting (Interrupts
-// blocks them): the first ends the process (SIGTERM, after 8 s SIGKILL to its whole session) and is
-// remembered. One thread.
+// The wait for a process receives SIGINT, SIGTERM and SIGHUP, which Interrupts blocks. The first of
+// them ends the process (SIGTERM, after 8 s SIGKILL to its whole session) and is remembered. One
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -55,7 +55,7 @@ class Child {
   static Result<Child> start(const ChildOptions& options);
   Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), peak_(other.peak_) {}
   Child& operator=(Child&&) = delete;
-  ~Child();  // kills what is still there
+  ~Child();  // kills the process if it is still there
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   // CPU seconds so far of it and its descendants, those that are over to the clock tick.

@@ -53,7 +53,7 @@ struct Flags {
 void declare(Arguments& a, Flags& f) {
   a.text("listeners", f.listeners,
          "by commas: default, none, capture, off, each, or listeners joined by +");
-  a.as_flag_only("listeners");  // the variable and the file say what `corral run` samples
+  a.as_flag_only("listeners");  // the variable and the file choose the listeners of `corral run`
   a.text("peers", f.peers, "other tools to compare, by commas, or all (default: none); see below");
   a.text("peer-python", f.peer_python,
          "Python that has the peers' packages (default: the training's)");
@@ -173,7 +173,7 @@ Result<> write_raw(const Bench& bench, const std::string& out) {
   return sys::replace_file(out + ".csv", bench_csv(bench));
 }
 
-// A tool that does not start here is named and left out; what was measured of it stays.
+// A tool that does not start here is named and left out; earlier measurements of it stay.
 bool leave_out(Setting& setting, const Error& error) {
   if (!setting.is_peer() || error.code == Code::kUnavailable) return false;
   setting.missing = error.message;

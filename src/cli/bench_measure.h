@@ -22,7 +22,7 @@ struct Measurement {
   double wall_s = 0;
   double cpu_s = 0;             // used by the command and the children that it waited for
   double own_cpu_s = 0;         // used by `corral bench measure` itself
-  std::int64_t peak_bytes = 0;  // resident, of the largest of its processes
+  std::int64_t peak_bytes = 0;  // resident, the largest of its processes
   std::int64_t written_bytes = 0;
   std::vector<double> steps_s = {};  // empty: not known
 };

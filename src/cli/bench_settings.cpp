@@ -34,7 +34,7 @@ struct Peer {
 constexpr std::string_view kPsLoop =
     "while :; do ps -eo pid,ppid,pcpu,pmem,rss,nlwp,comm; sleep 0.1; done";
 
-// Reads what a user's own script usually reads.
+// Reads the metrics that users' own scripts usually read.
 constexpr std::string_view kPsutil = R"python(
 import time
 import psutil

@@ -1,4 +1,4 @@
-// Settings: what is on in the second half of a pair, by the words of --listeners and --peers.
+// Settings: the listeners and tools of a pair's run with recording, from --listeners and --peers.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace corral::cli {
 
 struct Setting {
   enum class Kind {
-    kOff,      // nothing: what the machine itself does between two runs
+    kOff,      // nothing: shows the machine's own variation between two runs
     kCorral,   // `corral run` with `words`
     kBeside,   // the tool `words` runs beside the training
     kAround,   // `words` start the training

@@ -132,7 +132,7 @@ Result<OneRun> Stage::run(const Setting& setting, bool on, const std::vector<std
   return beside(job);
 }
 
-// Waits for what has the training in it, and reads what that measured.
+// Waits for the process that runs the training, and reads its measurements.
 Result<ChildEnd> Stage::finish(Child& child, Interrupts& interrupts, OneRun& run) {
   const ChildEnd end = TRY(child.wait(interrupts));
   if (end.status != 0) return tl::unexpected(ended_badly(end.status, file("run.err")));

@@ -1,8 +1,8 @@
-// Stage: runs the training once, with or without what a setting adds, and says what both took.
+// Stage: runs the training once, with or without a setting, and measures the cost of both.
 //
-// A directory of its own below $TMPDIR, removed at the end, with a store that a server of the
-// benchmark's own serves for as long as it lives, so that its CPU time can be told from others'.
-// Before a run and after it the server is waited for until it has nothing left to do. One thread.
+// It has a directory below $TMPDIR, removed at the end, with a store and a server of its own, so
+// that the server's CPU time is known. Before and after a run it waits until the server is idle.
+// One thread.
 #pragma once
 
 #include <filesystem>
@@ -18,11 +18,11 @@
 
 namespace corral::cli {
 
-// One run of the training; the `collecting_…` are of what the setting added, 0 without it.
+// One run of the training. The `collecting_…` values are the cost of the setting, 0 without it.
 struct OneRun {
   UtcTime began;
   Measurement training;
-  double whole_s = 0;  // with the start and the end of what was around it
+  double whole_s = 0;  // with the start and the end of the setting's tool
   double collecting_cpu_s = 0;
   std::int64_t collecting_peak_bytes = 0;
   std::int64_t collecting_written_bytes = 0;

@@ -31,8 +31,9 @@ std::string python_program();
 // Fails with the reason unless that Python can import all the modules (comma-separated).
 Result<> can_import(const std::string& python, const std::string& modules);
 
-// Chooses it and runs it once, which warms the machine's caches, says how long it takes and lets
-// ours be made as long as asked for. kInvalidArgument when the command cannot be run.
+// Chooses the training and runs it once, which warms the machine's caches and measures its length;
+// our own training is then scaled to the requested length. kInvalidArgument if the command cannot
+// be run.
 Result<Training> prepare_training(const TrainingOptions& options, Interrupts& interrupts);
 
 // Returns the command with the words before it that measure it.

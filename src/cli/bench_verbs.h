@@ -14,7 +14,7 @@ int bench_listeners(std::span<char* const> args);
 int bench_measure(std::span<char* const> args);
 
 // `corral bench loop STEPS`, a stand-in for a training: so many steps of the same work, about a
-// millisecond each, in one thread; their times go where $CORRAL_BENCH_STEPS says.
+// millisecond each, in one thread; their times go to the file $CORRAL_BENCH_STEPS.
 int bench_loop(std::span<char* const> args);
 
 // `corral bench burn SHARE`: burns that share of one processor until a signal ends it. The

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = sys::fs;
 
-// A directory of its own, no configuration file and no CORRAL_ variables but what a test makes.
+// A directory of its own; no configuration file or CORRAL_ variable except those that a test makes.
 class ArgumentsTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -97,7 +97,7 @@ Result<> CodeTree::make_directory(std::string_view path) {
 
 Result<> CodeTree::remove(std::string_view path) {
   const auto parent = parent_of(path, false);
-  if (!parent) return {};  // nor is what would lie below it
+  if (!parent) return {};  // nor is anything below it
   const bool gone = ::unlinkat(parent->get(), name_of(path).c_str(), 0) == 0 || errno == ENOENT ||
                     errno == EISDIR;
   if (!gone) return fail_errno(printable(path), errno);

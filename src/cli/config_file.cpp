@@ -128,7 +128,7 @@ TrustedFiles read_trusted() {
 Result<> change_trusted(const std::function<void(TrustedFiles&)>& change) {
   const fs::path path = TRY(record_directory());
   const sys::PrivateDirectory record = TRY(sys::PrivateDirectory::make(path));
-  // Others who trust a file meanwhile wait.
+  // Other processes that trust a file meanwhile wait.
   const sys::Fd lock = TRY(record.open_file(kRecordLock, O_RDWR | O_CREAT));
   while (::flock(lock.get(), LOCK_EX) != 0)
     if (errno != EINTR) return fail_errno((path / kRecordLock).string(), errno);

@@ -81,7 +81,7 @@ std::string_view wrong_with(const Value& value) {
 std::string_view wrong_with_line(std::string_view line, std::istream& in, int& number) {
   if (line.front() == '[') {
     const std::string section = value_of(line).text;
-    // The reader wants it alone on its line.
+    // The reader needs it alone on its line.
     const bool good =
         section == line && line.back() == ']' && is_key(line.substr(1, line.size() - 2));
     return good ? "" : "is not a section: expected [name], alone on its line";

@@ -1,9 +1,8 @@
-// The lines of corral.toml, and whether each can be read as it is meant. CLI11's reader skips what
-// it does not understand, so that a slip of the pen would be a setting that silently does not
-// count; this says where it is.
+// The lines of corral.toml, with a check of each. CLI11's reader skips lines that it does not
+// understand, so a misspelt setting would silently not count; this check reports it.
 //
-// Taken: comments, [section], option = value, where a value is a word, a quoted text or an array
-// of them, which may go over several lines.
+// Accepted: comments, [section], option = value. A value is a word, a quoted text or an array of
+// them, which may go over several lines.
 #pragma once
 
 #include <istream>
@@ -20,7 +19,7 @@ struct ConfigLine {
   std::string option;   // without quotes; empty: the line opens the section
 };
 
-// The error is "LINE: 'text' and what is wrong with it" for the first line that is wrong.
+// The error is "LINE: 'text' and the reason" for the first line that is wrong.
 Result<std::vector<ConfigLine>> config_lines(std::istream& in);
 
 }  // namespace corral::cli

@@ -1,4 +1,4 @@
-// Tests what counts from a corral.toml that came with a directory, before and after it is trusted.
+// Tests the keys that count from a corral.toml of a directory, before and after it is trusted.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ class ConfigTrustTest : public ::testing::Test {
   void SetUp() override {
     std::string pattern = ::testing::TempDir() + "corral-trust-XXXXXX";
     dir_ = ::mkdtemp(pattern.data());
-    ASSERT_EQ(::chmod(dir_.c_str(), 0755), 0);  // else others could not reach what is below
+    ASSERT_EQ(::chmod(dir_.c_str(), 0755), 0);  // else others could not reach the files below
     fs::create_directories(dir_ / "here");
     fs::current_path(dir_ / "here");
     ::setenv("XDG_CONFIG_HOME", (dir_ / "config").c_str(), 1);

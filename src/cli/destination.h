@@ -43,7 +43,7 @@ spool::fs::path program_path();
 // when there is none.
 spool::fs::path python_path(const spool::fs::path& program);
 
-// A server that answers, started when the store has none. The error says what to do.
+// Returns a server that answers; starts one if the store has none. The error says what to do.
 Result<sys::HttpTarget> connect(const DestinationFlags& flags);
 // GET of a path; an HTTP error becomes an Error with the server's message.
 Result<Json> get_json(const sys::HttpTarget& server, const std::string& path,

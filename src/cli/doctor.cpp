@@ -29,7 +29,7 @@ constexpr const char* kExamples =
     "  corral doctor --listeners                    each metric, and why it is unavailable\n"
     "  corral doctor --format json\n";
 
-// One row: what was looked at, whether it is there, and why not.
+// Adds a row: a part, its availability, and details or the reason.
 void row(Table& table, const std::string& part, bool available, const std::string& detail) {
   table.add({plain(part), {Json(available), available ? "yes" : "no"}, plain(detail)});
 }
@@ -38,7 +38,7 @@ void check_result(Table& table, const std::string& part, const Result<std::strin
   row(table, part, result.has_value(), result ? *result : result.error().message);
 }
 
-// Those of the host's files; what asks a vendor's library has rows of its own.
+// Checks listeners that read the host's files; those of vendors' libraries have rows of their own.
 void check_listeners(Table& table) {
   std::vector<std::string> names;
   for (const collect::ListenerEntry& entry : collect::listeners()) {

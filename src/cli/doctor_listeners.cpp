@@ -101,7 +101,7 @@ class Report {
                 {"why", "WHY NOT"}}};
 };
 
-// A listener by itself, so that what it costs is its own.
+// A listener by itself, so that the measured cost is its own.
 class Probe {
  public:
   static Result<Probe> start(const collect::ListenerEntry& entry, const std::string& library) {

@@ -1,6 +1,6 @@
-// `corral doctor --listeners`: what each listener and each configured source would record here,
-// with a value, what reading it costs, and what is absent and why. Samples this process for about a
-// second; configured commands are started and ended.
+// `corral doctor --listeners`: the metrics that each listener and configured source would record
+// here, each with a value, the cost of a read, or the reason for its absence. Samples this process
+// for about a second; configured commands are started and ended.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ struct Flags {
   std::string output;
 };
 
-// Counts the marks of what was damaged, by how their lines end: two rows without a value in CSV, an
+// Counts the marks of damaged parts by the ends of their lines: two rows without a value in CSV, an
 // object in an object in JSON.
 class Gaps {
  public:

@@ -1,5 +1,5 @@
 // A commit of a repository, checked out into a new directory. Git runs without hooks, templates,
-// submodules and questions, and asks only for what check_repository() takes. Blocks.
+// submodules and questions, and reads only repositories that check_repository() accepts. Blocks.
 #pragma once
 
 #include <filesystem>

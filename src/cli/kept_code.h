@@ -1,6 +1,6 @@
-// Kept code: what a run's `corral/code.json` says, read and checked, and where such paths may be
-// written. The list comes from a server and is not trusted: whatever could reach out of the new
-// directory is refused here. Pure.
+// Kept code: reads and checks a run's `corral/code.json`, and the paths that may be written. The
+// list comes from a server and is not trusted: paths that could lead out of the new directory are
+// rejected here. Pure.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct KeptFile {
 struct LeftOut {
   std::string path{};  // absolute where it was outside of the root
   std::string reason{};
-  bool needed = false;  // it belonged to what ran
+  bool needed = false;  // the run executed it
 };
 
 struct KeptCode {

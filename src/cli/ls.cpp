@@ -87,7 +87,7 @@ Result<Table> list_plans(const sys::HttpTarget& server, const Flags&) {
   return plans_table(TRY(get_json(server, "/api/corral/v1/plans")));
 }
 
-// An old run told nothing of its health, which is no problem that anybody knows of.
+// An old run has no record of its health; it shows no problems.
 Cell health_cell(const Json& problems) {
   const auto count = static_cast<std::int64_t>(problems.as_double(0));
   if (count == 0) return {problems, "ok"};

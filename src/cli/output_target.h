@@ -23,7 +23,7 @@ class OutputTarget {
   ~OutputTarget();
 
   Result<> write(std::string_view bytes);
-  // Writes what is left, syncs, and gives the file its name.
+  // Writes the rest, syncs, and gives the file its name.
   Result<> finish();
 
  private:

@@ -29,7 +29,7 @@ std::vector<plan::MigProfile> known_profiles(const nvidia::Control& control,
   const auto profiles = nvidia::profiles_of(control, gpu);
   if (!profiles) return all;  // the published ones, then
   for (const nvidia::Profile& profile : *profiles) {
-    if (profile.placements.empty()) return {};  // told to root alone
+    if (profile.placements.empty()) return {};  // the driver answers root alone
     plan::MigProfile known;
     known.name = profile.name;
     known.slices = static_cast<int>(profile.slices);

@@ -113,7 +113,7 @@ int follow(Asked& asked, const Json& run, const sys::HttpTarget& server, const F
   const BootTime deadline = sys::boot_now() + flags.wait;
   bool taken = false;
   for (;;) {
-    // Asked before the answer is read: what a run that is gone had to say is there.
+    // Checked before the answer is read, so that the last answer of a run that ends is seen.
     const bool lives = sys::is_alive(asked.supervisor);
     const auto line = asked.request.next();
     if (!line) return report("profile", line.error());

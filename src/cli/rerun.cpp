@@ -64,7 +64,7 @@ class Rerun {
 
   Result<> plan();
   void show(std::FILE* out) const;
-  // Nothing: go on. Otherwise the exit status.
+  // Returns the exit status, or nullopt to continue.
   std::optional<int> confirm() const;
   Result<> find_secrets(bool may_ask);
   Result<> restore();

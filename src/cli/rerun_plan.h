@@ -19,7 +19,7 @@ namespace corral::cli {
 struct RerunWish {
   std::filesystem::path directory{};  // the new one, absolute
   std::string name{};                 // empty: the run's
-  std::string repository{};           // path or address; empty: what was recorded
+  std::string repository{};           // path or address; empty: the recorded one
 };
 
 struct RerunPlan {
@@ -43,8 +43,8 @@ struct DataLook {
   bool restored = false;  // the code is there; else data that is to come with it is not asked for
   std::function<bool()> stop{};  // polled
 };
-// The data that the command is given by path, compared with what was recorded: a line for each
-// difference. Reads all of the data where its hash was recorded.
+// Compares the data that the command gets by path with the record; returns a line for each
+// difference. Reads all of the data if its hash was recorded.
 std::vector<std::string> data_differences(const Json& info, const RerunPlan& plan,
                                           const DataLook& look);
 

@@ -1,4 +1,4 @@
-// Tests what `corral rerun` makes of a recorded command, its variables and packages.
+// Tests how `corral rerun` restores a recorded command, its variables and packages.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// `corral serve --keep-days N --keep-bytes SIZE`: what removes runs by themselves.
+// `corral serve --keep-days N --keep-bytes SIZE`: the job that removes old runs.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ struct RetentionFlags {
 // kInvalidArgument. Neither age nor bytes: nothing is to be removed.
 Result<store::Retention> retention_of(const RetentionFlags& flags);
 
-// Prunes at once and then every hour, and says on stderr what went. The store must outlive the job.
+// Prunes at once and then every hour, and reports removed runs on stderr. The store must outlive
+// the job.
 server::BackgroundJob keep_within(store::Store& store, const store::Retention& retention);
 
 }  // namespace corral::cli

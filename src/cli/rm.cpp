@@ -66,7 +66,7 @@ Result<std::vector<Target>> targets_of(const sys::HttpTarget& server, const Flag
   return targets;
 }
 
-// The server's word on what goes, or went.
+// Returns the size that the server removed or, in a dry run, would remove.
 Result<Size> remove(const sys::HttpTarget& server, const Target& target, bool force, bool dry_run) {
   sys::HttpClient client(server);
   const sys::HttpReply reply =
@@ -103,7 +103,7 @@ std::string size_text(const Size& size) {
                      with_unit(static_cast<double>(size.bytes), "B"));
 }
 
-// Nothing: go on.
+// Returns the exit status, or nullopt to continue.
 std::optional<int> confirm() {
   if (::isatty(STDIN_FILENO) == 0) {
     fmt::print(stderr, "corral rm: not a terminal; pass --yes to confirm\n");

@@ -49,7 +49,7 @@ class Reader {
       for (const auto& [key, value] : *object) take(key, value);
   }
 
-  // Tags that say how a run went, not what it was asked for.
+  // Tags that describe the result of a run, not its set-up.
   static bool is_result(std::string_view tag) {
     return tag.starts_with("corral.outcome") || tag == "corral.start_skew_ms" ||
            tag == "mlflow.parentRunId";
@@ -113,7 +113,7 @@ class Reader {
   SetUp found_;
 };
 
-// The files of a run, each with what is known of its content.
+// The files of a run, each with the known facts about its content.
 class Code {
  public:
   explicit Code(const Json& list) : list_(list) {
@@ -139,7 +139,7 @@ class Code {
   }
 
   [[nodiscard]] const std::map<std::string, std::string>& files() const { return files_; }
-  // Nothing: this run has no such file, as far as is known. `other` has it.
+  // Returns nullopt if this run has no such file, as far as is known. `other` has it.
   [[nodiscard]] std::optional<std::string> find(const std::string& path, const Code& other) const {
     const auto found = files_.find(path);
     if (found != files_.end()) return found->second;

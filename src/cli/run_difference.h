@@ -13,7 +13,7 @@ struct Difference {
   std::string part;  // "run", "param", "tag", "code", "package", "variable", "environment",
                      // "set-up", "at start"
   std::string key;
-  std::optional<std::string> a, b;  // nothing: that run has none
+  std::optional<std::string> a, b;  // nullopt: that run has none
   bool operator==(const Difference&) const = default;
 };
 

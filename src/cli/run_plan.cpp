@@ -116,7 +116,7 @@ void tell_server(schedule::ScheduleOptions& options, const run::Options& o) {
   options.server = std::move(link);
 }
 
-// Each environment of the workload once; what is there already costs a look.
+// Prepares each environment of the workload once; an existing one is only checked.
 Result<> prepare_environments(const fs::path& directory, const plan::Workload& workload,
                               const std::function<void(const std::string&)>& say,
                               const std::function<bool()>& cancelled) {

@@ -69,7 +69,7 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
         roots, destination,
         run::tracking_door().successors({.target = target, .page = page, .delivery = delivery}),
         run::container_end);
-    // Before the finisher goes: what waits for a round of it does not hold it up.
+    // Closes before the finisher ends, so that waiting threads do not hold it up.
     const struct Closing {
       run::Delivery& delivery;
       ~Closing() { delivery.close(); }
@@ -160,8 +160,7 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   allow_many_files();
   auto running = start(flags, destination);
   if (!running && flags.idle_exit && running.error().code == Code::kAlreadyExists) {
-    // Two runs that begin at once both start a server: a store that is served is all that either
-    // wants.
+    // Two runs that begin at once both start a server. Both only need the store to be served.
     complain("serve", running.error().message);
     return kDone;
   }

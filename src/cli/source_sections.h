@@ -1,9 +1,10 @@
-// The sections of corral.toml that say what is recorded beside Corral's own listeners: [exec.NAME],
-// [prometheus.NAME], [regex.NAME], [otlp.NAME] and [statsd]; and [pressure], what is an event.
+// The sections of corral.toml for sources beside Corral's own listeners ([exec.NAME],
+// [prometheus.NAME], [regex.NAME], [otlp.NAME] and [statsd]), and [pressure], the thresholds of
+// events.
 //
-// A reader of its own, because commands and patterns hold what the reader of options takes for
-// comments and escapes, and because a slip of the pen is answered with its line. The rest of the
-// file is the other reader's. docs/sources.md is the user's side of it.
+// It is a reader of its own for two reasons: commands and patterns contain text that the reader of
+// options takes for comments and escapes, and an error names its line. The rest of the file is the
+// other reader's. docs/sources.md describes the sections for users.
 #pragma once
 
 #include <string>
@@ -21,7 +22,7 @@ Result<collect::foreign::Sources> read_sources(std::string_view text, const std:
 
 // Takes away the sources that count from a trusted file alone; their sections, as "[exec.power]".
 std::vector<std::string> take_untrusted(collect::foreign::Sources& sources);
-// Adds them to those of a weaker file, of which they replace what has the same name.
+// Adds them to those of a weaker file; a section replaces that of the same name.
 void merge_sources(collect::foreign::Sources& into, collect::foreign::Sources stronger);
 
 // The same text with those sections blanked out, line for line.

@@ -35,7 +35,7 @@ struct HeldStore {
   std::optional<server::StoreLock> lock;
   std::optional<store::RawStore> db;
 };
-// kAlreadyExists names the process that has it and what to do.
+// kAlreadyExists names the process that has it, and the remedy.
 Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place);
 Result<HeldStore> open_to_change(const StorePlace& place);
 // A store that a copy goes into; made when it is missing.

@@ -15,7 +15,7 @@ struct TableColumn {
   bool right = false;  // numbers
 };
 
-// A cell: what programs read, and what people read when that differs.
+// A cell: the text for programs, and the text for people if it differs.
 struct Cell {
   Json value;
   std::string text;

@@ -18,7 +18,7 @@ struct TomlValue {
 // True if an array is opened and not closed, so that the next line belongs to it.
 bool goes_on(std::string_view value);
 
-// kInvalidArgument says what is wrong with it.
+// kInvalidArgument names the fault.
 Result<TomlValue> parse_toml_value(std::string_view text);
 
 }  // namespace corral::cli

@@ -79,7 +79,8 @@ std::size_t waiting_for(const spool::Destination& destination,
   return count;
 }
 
-// A store's server takes what waits for it out of the spool by itself.
+// Starts the destination's delivery; a store's server takes waiting data out of the spool by
+// itself.
 Result<> deliver(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(possible_destination_of(flags));
   const auto roots = spool::spool_roots(flags.spool);

@@ -78,7 +78,7 @@ std::optional<std::uint64_t> id_of(const Json& value) {
   return static_cast<std::uint64_t>(*number);
 }
 
-// "radt/thread 7"; "radt" where nobody says the thread.
+// "radt/thread 7"; "radt" if the thread is not known.
 std::string lane_of(const Json* attributes) {
   const Json* thread = attributes != nullptr ? attributes->find("thread_id") : nullptr;
   if (thread == nullptr || thread->is_null()) return std::string(kRadtLane);

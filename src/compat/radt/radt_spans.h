@@ -1,11 +1,11 @@
 // radT's span batches: artifacts radt-trace/spans-NNNNNN.jsonl.gz of its client (since 0.2.30).
 //
 // Lines of gzipped JSON: ["s", id, parent or null, trace, name, attributes or null, start ns] and
-// ["e", id, end ns], ids being integers of one process. A begin and its end may lie in different
-// batches, and either may be lost: they become phases of one id that meet in the store. A file that
-// was cut short (its client was killed) gives what is whole of it. Spans of a thread that says its
-// `thread_id` have a lane of their own; arrows (in_flow_id, out_flow_id) become links where both
-// ends are in one file. Bounded in memory whatever the file unfolds to. Pure, any thread.
+// ["e", id, end ns], where ids are integers of one process. A begin and its end may lie in
+// different batches, and either may be lost: they become phases of one id that meet in the store. A
+// file that was cut short (its client was killed) gives its whole lines. Spans with a `thread_id`
+// have a lane of their own. Arrows (in_flow_id, out_flow_id) become links if both ends are in one
+// file. Memory is bounded, however large the unpacked file is. Pure, any thread.
 #pragma once
 
 #include <cstddef>

@@ -109,7 +109,7 @@ std::vector<std::string> masked_fields(const std::string& mask) {
   return fields;
 }
 
-// `fields` of `update` over what is there; metadata are merged.
+// Applies the `fields` of `update` to the stored assessment; metadata are merged.
 Answer<Json> updated(Json there, const Json& update, const std::vector<std::string>& fields) {
   for (const std::string& field : fields) {
     const Json* value = update.find(field);

@@ -1,7 +1,8 @@
-// Evaluation datasets, of which nothing is kept: scripts that make and fill them go on.
+// Evaluation datasets are answered but not stored, so that scripts that make and fill them
+// continue.
 //
-// A dataset's id is its name in hex digits, so that it can be told again without being stored.
-// Records are counted and dropped; reading them is refused, because no records are not the answer.
+// A dataset's id is its name in hex digits, so the name is known without being stored. Records are
+// counted and dropped. Reading them is rejected, because an empty list would be wrong.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -145,7 +145,7 @@ struct MetricWriter::Lane {
     });
   }
 
-  // Declares what the lane has not seen.
+  // Declares the series if the lane has not declared it yet.
   std::uint32_t series_of(const std::string& key, codec::SchemaBody& schema) {
     const auto id = static_cast<std::uint32_t>(series.size() + 1);
     const auto [known, fresh] = series.emplace(key, Series{.id = id, .newest = {}});

@@ -95,7 +95,7 @@ Answer<std::optional<SeriesId>> series_of(Context& context, std::string_view run
 
 struct PointNames {
   std::string_view key;
-  std::string_view run = {};  // told when not empty
+  std::string_view run = {};  // a member of the answer when not empty
 };
 void write_point(JsonWriter& json, const analyze::HistoryPoint& point, const PointNames& names) {
   json.begin_object().member("key", names.key).member("value", point.value);

@@ -64,7 +64,7 @@ bool is_final(const TraceRow& trace) {
                              [](const auto& fact) { return fact.first == kFinalizedMetadata; });
 }
 
-// The trace with what its spans say; what its own record said counts more.
+// Fills the trace from its spans; values of its own record have precedence.
 TraceRow with_spans(TraceRow trace, const TraceOfSpans& spans, bool fresh) {
   if (fresh || !is_final(trace)) {
     const UtcTime start = whole_ms(spans.start_ns);
@@ -88,7 +88,7 @@ TraceRow with_spans(TraceRow trace, const TraceOfSpans& spans, bool fresh) {
         trace.metadata, [&](const auto& other) { return other.first == fact.first; });
     if (!known) metadata.push_back(fact);
   }
-  trace.metadata = std::move(metadata);  // only what is new is written
+  trace.metadata = std::move(metadata);  // only new entries are written
   trace.runs.clear();
   trace.tags = spans.tags;
   return trace;

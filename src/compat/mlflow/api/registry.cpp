@@ -157,7 +157,7 @@ Answer<> check_model_name(std::string_view name) {
       fmt::format("'name' exceeds the maximum length of {} characters", kModelNameLength));
 }
 
-// "v1": what reads as a version.
+// True for text that reads as a version, such as "v1".
 bool names_version(std::string_view alias) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   return alias.size() > 1 && (alias.front() == 'v' || alias.front() == 'V') &&
@@ -232,7 +232,7 @@ Answer<> tell_logged_model(Connection& db, const std::string& model, const Versi
   return {};
 }
 
-// Runs `work(db)` on a version that is there and answers what became of it.
+// Runs `work(db)` on an existing version and answers with the version's new state.
 template <class Work>
 Body change_version(Context& context, const VersionKey& key, Work&& work) {
   return change(context, [&](Connection& db) -> Body {

@@ -176,7 +176,7 @@ struct Found {
   Pairs params;
 };
 
-// Or the answer that says why there is none.
+// Returns the call, or the answer with the reason why there is none.
 tl::expected<Found, Response> find_rpc(const Request& request) {
   const Method wanted = request.method == Method::kHead ? Method::kGet : request.method;
   const std::string_view path = behind_prefix(request.path);

@@ -255,7 +255,7 @@ TEST_F(Tracking, HistoryComesInPages) {
       400);
 }
 
-// Longer than one page of what is read at once, and without an end that the client gave.
+// Longer than one page of a read, without a limit by the client.
 TEST_F(Tracking, LongHistoryComesWhole) {
   const std::string id = new_run();
   constexpr int kPoints = 60'000;

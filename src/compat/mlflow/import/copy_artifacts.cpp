@@ -48,7 +48,7 @@ class Copier {
   Copier(const Imported& imported, const ArtifactCopy& copy, const maintain::Watch& watch)
       : imported_(imported), copy_(copy), watch_(watch) {}
 
-  // True: what is there lies in `to` now. False: it was left out.
+  // True: the tree's files are in `to` now. False: it was left out.
   Result<bool> tree(const std::string& uri, const std::string& to) {
     const auto place = place_of(uri, imported_.source, copy_.root);
     if (!place) return leave_out(uri, place.error());

@@ -46,7 +46,7 @@ class Sink {
 
 struct PointCounts {
   std::int64_t read = 0;   // by this import
-  std::int64_t moved = 0;  // times beyond what the store keeps, set to the nearest
+  std::int64_t moved = 0;  // times outside of the store's range, set to the nearest one
 };
 // Copies the points that the store lacks. The run must exist. `done` is called with the progress.
 Result<> copy_points(Source& source, Store& store, Sink& sink, const SourceRun& run,

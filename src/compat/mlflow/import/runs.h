@@ -39,8 +39,8 @@ struct RunCounts {
 };
 // In the order of the runs; nullopt: the run was removed from the store and is not imported again.
 using WrittenRuns = std::vector<std::optional<RunCounts>>;
-// In one transaction. A run that is there already gets what the source says of it. Artifacts stay
-// where they are unless `own_artifacts`: then the run's are the store's own place.
+// In one transaction. An existing run is updated from the source. Artifacts stay where they are
+// unless `own_artifacts`: then the run's place is the store's own.
 Result<WrittenRuns> write_runs(Source& source, Store& store, const Experiments& experiments,
                                std::span<const SourceRun> runs, bool own_artifacts);
 

@@ -34,7 +34,7 @@ Result<std::vector<Copied>> copy_tables(Source& source, Store& store,
                                         const Experiments& experiments,
                                         const maintain::Watch& watch);
 
-// Afterwards: how much of what the source has the store has. Rows are looked for by their keys.
+// Counts afterwards the source's rows that the store has. Rows are looked up by their keys.
 Result<std::vector<Count>> count_tables(Source& source, const Reader& store,
                                         const Experiments& experiments,
                                         const maintain::Watch& watch);

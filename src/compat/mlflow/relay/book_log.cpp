@@ -33,7 +33,7 @@ void BookLog::add(const Json& line) {
     if (!opened) return;
     file_ = std::move(*opened);
   }
-  // It begins with the line's end: what was cut before does not take this line with it.
+  // It begins with a line end, so that a torn line before it does not swallow it.
   [[maybe_unused]] const auto written = sys::write_all(file_.get(), "\n" + line.dump());
 }
 

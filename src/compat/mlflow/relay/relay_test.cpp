@@ -43,7 +43,7 @@ class Book : public ::testing::Test {
                     .name_chosen = name_chosen,
                     .room = {.files = directory_.files(), .limit = 1 << 20}});
   }
-  // Sessions in the spool of one run, by what their descriptions say.
+  // Returns the descriptions of the sessions in the spool of one run.
   std::vector<codec::SessionBody> sessions_of(RunId run) {
     std::vector<codec::SessionBody> found;
     for (const SessionId session : spool::client_logs(directory_.files())) {

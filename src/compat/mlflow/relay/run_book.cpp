@@ -39,8 +39,8 @@ std::int64_t now_ms() {
       .count();
 }
 
-// A session's description holds names of so many bytes: of a longer one this says the beginning.
-// The whole name follows as a fact.
+// A session's description holds names of so many bytes. A longer one is cut there, and the whole
+// name follows as a fact.
 bool fits(std::string_view name) { return name.size() <= limits::kNameBytes; }
 std::string fitting(std::string_view name) {
   name = name.substr(0, limits::kNameBytes);
@@ -165,7 +165,7 @@ std::string RunBook::experiment_called(const std::string& id) const {
   return known != experiments_.end() ? known->second : std::string();
 }
 
-// ---- what a supervisor before this one wrote down
+// ---- the book of a previous supervisor
 
 void RunBook::recall(const Json& line) {
   if (const Json* own = line.find("own")) return recall_own(*own);

@@ -1,9 +1,9 @@
-// Takeover: the tracking address of a run whose supervisor was killed, answered by who finishes the
-// run (upload/finisher.h): same port, same secret, same book.
+// Takeover: the process that finishes a run whose supervisor was killed (upload/finisher.h) also
+// answers at its tracking address: same port, same secret, same book.
 //
-// Clients try a connection again for minutes, and a finisher is there within seconds: the training
-// notices nothing. A port that another program has meanwhile is given up after a minute, and the
-// run says so in an event.
+// Clients retry a connection for minutes, and a finisher starts within seconds, so the training
+// notices nothing. If another program has taken the port meanwhile, the finisher gives up after a
+// minute and records an event.
 #pragma once
 
 #include "run/tracking.h"

@@ -19,7 +19,7 @@ using codec::FactKind;
 
 // Facts of one frame: some requests hold more than a frame may.
 constexpr std::size_t kFactsBytes = limits::kFrameBytes / 4;
-// Room that a new log gets however full the spool is: enough to say what was dropped.
+// Room that a new log gets even in a full spool: enough to report the dropped data.
 constexpr std::int64_t kLeastRoom = 128ll << 10;
 
 std::string_view status_name(ClientStatus status) {
@@ -169,7 +169,7 @@ mlflow::Answer<> TrackedRun::log(const mlflow::LogBatch& batch, const std::strin
   bundle.add(schema);
   bundle.add(samples);
   if (!bundle.empty() && !write(bundle)) {
-    // Nobody will hear of what the frame declared.
+    // The server will not see the series that the frame declared.
     for (const codec::SeriesDef& series : schema.series) series_.erase({source, series.name});
   }
   std::vector<Fact> facts;

@@ -37,7 +37,7 @@ struct RunView {
   std::string name;
   std::string experiment;  // id as clients know it
   std::string user;
-  std::string artifact_uri{};  // as the server says; empty: not known here
+  std::string artifact_uri{};  // the server's value; empty: not known here
   ClientStatus status = ClientStatus::kRunning;
   std::int64_t start_ms = 0;
   std::optional<std::int64_t> end_ms;
@@ -63,7 +63,7 @@ struct LogRoom {
 
 class TrackedRun {
  public:
-  // `session` describes what is written to the spool in this run's name.
+  // `session` describes the data that is written to the spool in this run's name.
   TrackedRun(RunView view, codec::SessionBody session, LogRoom room)
       : session_(std::move(session)), room_(std::move(room)), view_(std::move(view)) {}
 

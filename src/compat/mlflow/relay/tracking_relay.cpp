@@ -183,8 +183,8 @@ void TrackingRelay::end() {
 
 // ---- requests
 
-// The secret is what makes a request the command's: other users of the machine reach the port, too,
-// and so do pages in a browser.
+// Only the secret proves that a request is the command's: other users of the machine and pages in a
+// browser reach the port, too.
 std::optional<Response> TrackingRelay::gate(const Request& request) const {
   const std::string_view path = request.path;
   if (path.starts_with(prefix_) && (path.size() == prefix_.size() || path[prefix_.size()] == '/'))
@@ -256,7 +256,7 @@ std::string TrackingRelay::artifact_uri(TrackedRun& run) {
   return uri;
 }
 
-// Programs may have been told another place: before there was a server, or before the run moved.
+// Programs may have got another place earlier: before there was a server, or before the run moved.
 void TrackingRelay::find_artifact(Request& request) {
   const auto place = artifact_place(request);
   const RunBook::Shared run = place ? book_.find(place->run) : nullptr;

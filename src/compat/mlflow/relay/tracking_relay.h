@@ -43,13 +43,13 @@ class TrackingRelay {
 
   // For MLFLOW_TRACKING_URI.
   [[nodiscard]] const std::string& url() const { return url_; }
-  // For who takes the run over.
+  // For the process that takes the run over.
   [[nodiscard]] spool::TrackingAddress address() const;
   // `command`: the root of the run's processes.
   Result<> start(pid_t command);
   // The command, when it was not known yet; before it runs.
   void set_command(pid_t command) { command_ = command; }
-  // Answers what is under way and nothing more.
+  // Answers the requests under way and accepts no more.
   void stop();
   // The same, and the command is gone: the runs that it left open end.
   void end();

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMemoryBytes = 1u << 20;  // per answer; the rest goes to a file
 constexpr std::size_t kPieceBytes = 64u << 10;
 constexpr Nanos kTimeout{std::chrono::minutes(2)};  // a client's own
-// A body has this much time beyond it: 64 KiB/s, as the server wants.
+// A body adds time for its length: at 64 KiB/s, the server's slowest allowed rate.
 constexpr std::size_t kBytesPerSecond = 64u << 10;
 
 // Hop-by-hop headers, and headers that this client sets itself.

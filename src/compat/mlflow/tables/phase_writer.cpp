@@ -11,7 +11,7 @@
 namespace corral::store::tracking {
 namespace {
 
-// Each is lost to another who wrote something.
+// An attempt fails if another process wrote meanwhile.
 constexpr int kAttempts = 100;
 
 SessionId session_of(RunId run, PhaseOrigin origin) {

@@ -130,7 +130,7 @@ bool wants_prompts(const std::vector<Comparison>& filter) {
          (about->op == Operator::kNotEqual && is("false"));
 }
 
-// Drops rows whose model is a prompt, and what the filter says of that; or leaves both.
+// Drops rows whose model is a prompt, and the filter's conditions about prompts; or leaves both.
 template <class ModelOf>
 Result<std::vector<Comparison>> without_prompts(Statement prompts, const Search& search,
                                                 RowSearch& rows, ModelOf&& rows_of_model) {

@@ -1,6 +1,6 @@
 // Searches of MLflow's experiments, registered models, model versions, logged models and traces.
 //
-// store/search/search.h says how a search works.
+// store/search/search.h describes a search.
 #pragma once
 
 #include <string>

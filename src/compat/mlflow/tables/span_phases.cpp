@@ -14,7 +14,7 @@ namespace {
 using sql::Connection;
 using SpansByRun = std::map<RunId, std::vector<mlflow::Span>>;
 
-// Runs that are there, of those that the trace came from or was linked to.
+// Returns the existing runs among those that the trace came from or was linked to.
 Result<std::vector<RunId>> runs_of(Connection& db, const std::string& id) {
   std::vector<RunId> runs;
   const auto trace = TRY(tracking::trace(db, id));

@@ -105,7 +105,8 @@ std::string_view state_text(TraceState state) {
   return "STATE_UNSPECIFIED";
 }
 
-// Times that the filter leaves, in ns and not exactly: what it means is looked at again.
+// Returns the times that the filter leaves, in ns and not exactly; the filter itself is applied
+// again later.
 Bounds started_between(const std::vector<Comparison>& filter) {
   constexpr std::int64_t kPerMs = 1'000'000;
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / kPerMs - 1;

@@ -13,11 +13,11 @@
 
 namespace corral::mlflow {
 
-// The path relative to its root, without a slash at its end; empty for the root itself. `text` is
-// decoded already, as often as its way asks for (once in a URL).
+// Returns the path relative to its root, without a slash at its end; empty for the root itself.
+// `text` is decoded already, as often as its transport encodes it (once in a URL).
 // kInvalidArgument ("Invalid path: ...") for absolute paths, also Windows', for "." and ".." and
-// empty segments, '#', backslashes, NUL and other control characters, for what is not UTF-8, and
-// for ".." or a slash at the front behind any number of encodings.
+// empty segments, '#', backslashes, NUL and other control characters, for invalid UTF-8, and for
+// ".." or a slash at the front behind any number of encodings.
 Result<std::string> artifact_path(std::string_view text);
 
 }  // namespace corral::mlflow

@@ -1,6 +1,5 @@
-// Filter and order_by text of all searches but the filters of runs
-// and what is made of it: the comparisons, printed (filter_test_support.h), or the error's first
-// words behind "! ".
+// Filter and order_by text of all searches except the filters of runs, each with its result: the
+// printed comparisons (filter_test_support.h), or the error's first words behind "! ".
 #pragma once
 
 #include "compat/mlflow/wire/filter_corpus_runs.h"

@@ -1,6 +1,5 @@
-// Filter text of searches for runs
-// and what is made of it: the comparisons, printed (filter_test_support.h), or the error's first
-// words behind "! ".
+// Filter text of searches for runs, each with its result: the printed comparisons
+// (filter_test_support.h), or the error's first words behind "! ".
 #pragma once
 
 namespace corral::mlflow::testing {

@@ -15,7 +15,7 @@ namespace corral::mlflow {
 enum class Form : std::uint8_t {
   kText,
   kList,        // a text, or a list of texts
-  kIds,         // the same, of integers in quotes
+  kIds,         // the same, with integers in quotes
   kNumber,      // integer or with a fraction
   kInteger,     // without one
   kAnyInteger,  // an integer, bare or in quotes

@@ -112,8 +112,8 @@ TEST(Filter, HasLimits) {
   EXPECT_FALSE(like(kLongestPattern + 1));
 }
 
-// Text made of what filters are made of: whatever is taken is the same when printed and read again,
-// and what is refused says why.
+// Tries random text from a filter's elements: an accepted one is the same when printed and read
+// again, and a rejected one has a reason.
 TEST(Filter, PrintedAndReadAgainIsTheSame) {
   const bool holds = rc::check([] {
     const auto pieces = *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(

@@ -1,5 +1,5 @@
-// Comparisons as filter text again, for the filter's tests and its fuzz target: what parse_filter
-// gives for the text is what was printed.
+// Prints comparisons as filter text, for the filter's tests and its fuzz target: parse_filter reads
+// the text back into the same comparisons.
 #pragma once
 
 #include <fmt/core.h>

@@ -34,7 +34,7 @@ Result<SpanExport> parse_otlp_protobuf(std::string_view body);
 // of fields in either spelling.
 Result<SpanExport> parse_otlp_json(std::string_view body);
 
-// "host/service:pid/thread" of what is known; "" of nothing.
+// "host/service:pid/thread" from the known parts; "" if none is known.
 std::string lane_of(const SpanAttributes& resource, const Span& span);
 
 }  // namespace corral::mlflow

@@ -17,7 +17,7 @@ inline constexpr FieldNumber kResourceSpans = 1, kResource = 1, kScopeSpans = 2,
 inline constexpr FieldNumber kTraceId = 1, kSpanId = 2, kParentSpanId = 4, kName = 5, kKind = 6,
                              kStart = 7, kEnd = 8, kAttributes = 9, kEvents = 11, kLinks = 13,
                              kStatus = 15;
-inline constexpr FieldNumber kLane = 1000;  // ours, only in what the store keeps
+inline constexpr FieldNumber kLane = 1000;  // ours, only in stored spans
 inline constexpr FieldNumber kEventTime = 1, kEventName = 2, kEventAttributes = 3;
 inline constexpr FieldNumber kLinkTrace = 1, kLinkSpan = 2, kLinkAttributes = 4;
 inline constexpr FieldNumber kStatusMessage = 2, kStatusCode = 3;

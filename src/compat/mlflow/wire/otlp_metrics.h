@@ -37,7 +37,7 @@ struct OtlpNumbers {
 
 inline constexpr std::size_t kOtlpNumbers = 100'000;
 
-// About what a copy takes.
+// About the bytes of a copy.
 std::size_t memory_of(const SpanAttributes& attributes);
 
 // kInvalidArgument: the body is not of that form; kUnprocessable: a time that cannot be; kTooLarge.

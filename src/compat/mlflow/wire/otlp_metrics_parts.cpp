@@ -74,7 +74,7 @@ class Numbers {
   const MetricParts& metric_;
   OtlpChecks& checks_;
   std::vector<OtlpNumber>& out_;
-  std::size_t copy_ = 0;  // bytes of what a number of the point repeats
+  std::size_t copy_ = 0;  // bytes that each number of the point repeats
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace corral::mlflow::otlp {
 inline constexpr std::uint64_t kTemporalityDelta = 1;
 inline constexpr std::uint64_t kFlagNoValue = 1;
 
-// A point of any kind; what its kind does not have stays as it is.
+// A point of any kind; members that its kind does not have keep their defaults.
 struct MetricPoint {
   SpanAttributes attributes;
   std::int64_t time_ns = 0;

@@ -65,7 +65,7 @@ void take_fixed(const ProtoField& field, const PointForm& form, OtlpChecks& chec
 
 MetricPoint read_point(std::string_view message, const PointForm& form, OtlpChecks& checks) {
   MetricPoint point;
-  // A message leaves out what is 0.
+  // A message leaves out zeros.
   if (!form.number) point.count = 0;
   if (form.summary) point.sum = 0;
   each_field(message, checks, [&](const ProtoField& field) {

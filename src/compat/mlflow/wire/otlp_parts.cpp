@@ -7,7 +7,7 @@
 namespace corral::mlflow {
 namespace {
 
-// A text or number as a part of a lane; what would split it becomes "_".
+// A text or number as a part of a lane; separators in it become "_".
 std::string part_of(const Json* value) {
   if (value == nullptr) return {};
   std::string text;

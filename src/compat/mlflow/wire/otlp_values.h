@@ -1,4 +1,4 @@
-// Values and attributes of OTLP's messages, in protobuf and in JSON: what spans and metrics share.
+// Values and attributes of OTLP's messages, in protobuf and in JSON, for spans and metrics.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 // Spans as phases: a run's traces are shown under its charts.
 //
-// A phase has its span's id, so that the same span sent twice is one phase; the span's lane, or
-// "traces"; and its kind by what the span says it did: calls to others are I/O, waiting for a
-// message is waiting, all else computes. Names, attributes and links are cut to what a frame may
-// hold (core/limits.h). Times are on mlflow/times.h's clock. Pure, any thread.
+// A phase has its span's id, so that the same span sent twice is one phase, and the span's lane, or
+// "traces". Its kind follows from the span's: calls to others are I/O, waiting for a message is
+// waiting, all else computes. Names, attributes and links are cut to a frame's limits
+// (core/limits.h). Times are on mlflow/times.h's clock. Pure, any thread.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ namespace corral::mlflow {
 
 std::vector<codec::PhaseRecord> phases_of_spans(std::span<const Span> spans);
 
-// Parts of about `bytes` each, none empty: what one frame takes with room to spare.
+// Parts of about `bytes` each, none empty; the default fits a frame with room to spare.
 inline constexpr std::size_t kPhaseBytes = 1u << 20;
 std::vector<std::span<const codec::PhaseRecord>> phase_batches(
     std::span<const codec::PhaseRecord> phases, std::size_t bytes = kPhaseBytes);

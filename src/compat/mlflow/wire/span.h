@@ -1,7 +1,7 @@
 // Span: one span of a trace, as OTLP sends it and MLflow's interface returns it.
 //
-// otlp.h reads requests into spans. The store keeps each as OTLP's own Span message (encode_span),
-// and write_span says it as MLflow's answers do: proto3 JSON with names as they are declared. Pure,
+// otlp.h reads requests into spans. The store keeps each as OTLP's own Span message (encode_span).
+// write_span writes it as in MLflow's answers: proto3 JSON with names as they are declared. Pure,
 // any thread.
 #pragma once
 
@@ -55,7 +55,7 @@ struct Span {
   SpanAttributes attributes;
   std::vector<SpanEvent> events;
   std::vector<SpanLink> links;
-  std::string lane;  // "host/process/thread" that it ran in, as far as it says so
+  std::string lane;  // the known parts of "host/process/thread"
 
   // nullptr when there is none of that name.
   [[nodiscard]] const Json* attribute(std::string_view key) const;

@@ -1,4 +1,4 @@
-// Fields of spans in JSON: what OTLP's JSON and the spans of MLflow's databases share.
+// Fields of spans in JSON that OTLP's JSON and the spans of MLflow's databases share.
 #pragma once
 
 #include <charconv>

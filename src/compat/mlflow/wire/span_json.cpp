@@ -18,7 +18,7 @@ using span_fields::text;
 using span_fields::time;
 
 enum class Values : std::uint8_t {
-  kRead,   // JSON texts become what they say
+  kRead,   // JSON texts become their values
   kTexts,  // and lists and objects stay texts
 };
 
@@ -59,7 +59,7 @@ Json value_of(const Json& stored, Values values) {
   return read && (values == Values::kRead || is_plain(*read)) ? *std::move(read) : stored;
 }
 
-// Those of events and links are themselves what they say.
+// Attributes of events and links are values, not JSON texts.
 SpanAttributes attributes(const Json& json, OtlpChecks& checks, Values values, bool texts) {
   SpanAttributes out;
   const Json* object = member(json, "attributes");

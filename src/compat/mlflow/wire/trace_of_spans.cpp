@@ -54,7 +54,7 @@ void take_root(TraceOfSpans& trace, const Span& root) {
   }
 }
 
-// The first of the attributes, of the first span that has it.
+// Takes the attribute from the first span that has it.
 void take_metadata(TraceOfSpans& trace, const Span& span, std::string_view attribute,
                    std::string_view key) {
   const Json* value = span.attribute(attribute);

@@ -1,7 +1,7 @@
 // A trace derived from its spans, for traces whose own record is late or never sent (OTLP alone).
 //
-// Times span all spans; state and previews are the root's; tags are the resource's attributes and
-// what the root carries as mlflow.traceTag.*; session and user are metadata. Pure, any thread.
+// Its times span all spans; state and previews are the root's. Tags are the resource's attributes
+// and the root's mlflow.traceTag.*; session and user are metadata. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct TraceOfSpans {
   std::vector<const Span*> spans;  // in the export; never empty
   std::int64_t start_ns = 0;
   std::optional<std::int64_t> end_ns;  // the last end; nullopt if none has ended
-  std::optional<SpanStatus> root;      // nothing: the root is not among them
+  std::optional<SpanStatus> root;      // nullopt: the root is not among them
   std::string request, response;       // previews, at most kPreviewLength code points
   std::vector<std::pair<std::string, std::string>> tags, metadata;
 };

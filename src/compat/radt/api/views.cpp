@@ -133,7 +133,7 @@ using Params = std::map<std::int64_t, std::array<Json, kParams.size()>>;  // by 
 
 Result<Params> read_params(Connection& db) {
   Params params;
-  // A run without radT's is told the workload that it has here.
+  // A run without radT's workload shows the one that it has here.
   {
     Statement row = TRY(
         db.query("SELECT r.key, w.name FROM runs r JOIN workloads w ON w.key = r.workload WHERE "
@@ -184,7 +184,7 @@ Result<std::vector<Row>> read_runs(Connection& db) {
   return rows;
 }
 
-// Names of runs' metrics, of all runs or of those that are asked for.
+// Returns the names of metrics of all runs, or of the requested ones.
 Result<std::vector<std::pair<std::string, RunId>>> metric_names(
     Context& context, const std::optional<std::vector<std::string>>& only) {
   std::vector<std::pair<std::string, RunId>> names;
@@ -209,7 +209,7 @@ Result<std::vector<std::pair<std::string, RunId>>> metric_names(
   return names;
 }
 
-// MLflow's database has no infinities; a NaN, which the view told as 0, is null.
+// MLflow's database has no infinities. A NaN, which radT's view showed as 0, is null.
 Json value_of(double value) {
   constexpr double kMost = std::numeric_limits<double>::max();
   if (std::isnan(value)) return {};

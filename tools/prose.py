@@ -38,9 +38,7 @@ NOT_CLEAN: tuple[str, ...] = (
     "src/run/",
     "src/server/",
     "src/store/",
-    "tests/e2e/test_bench_listeners.py",
     "tests/e2e/test_listeners.py",
-    "tests/e2e/test_run.py",
 )
 
 # Phrases of the project's old dialect, as regular expressions of lower case, and the usual words.

@@ -36,7 +36,7 @@ constexpr std::uint64_t kDrainBytes = 4 * std::uint64_t{limits::kBodyBytes};
 constexpr std::uint64_t kTinyDrainBytes = 64u << 10;
 
 constexpr std::size_t kFirstPieceBytes = BodyBudget::kFreeBytes;
-constexpr std::size_t kPieceBytes = 256u << 10;  // of a body, that are read at once
+constexpr std::size_t kPieceBytes = 256u << 10;  // bytes of a body, read at once
 
 // Hang-up, time-out or a broken connection: no client to answer.
 bool is_end(BoostError error) {

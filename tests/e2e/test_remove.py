@@ -80,7 +80,7 @@ def test_rm_of_an_experiment_takes_all_its_runs(corral: Corral) -> None:
 
 def test_rm_wants_to_know_what(corral: Corral) -> None:
     record(corral)
-    corral.environment["CORRAL_EXPERIMENT"] = "default"  # where to record, not what to remove
+    corral.environment["CORRAL_EXPERIMENT"] = "default"  # names the place to record, not the runs to remove
     assert "missing run or --experiment" in refused(corral, "rm", "--yes", status=2)
     assert "not both" in refused(corral, "rm", "@1", "--experiment", "default", "--yes", status=2)
     assert "no run" in refused(corral, "rm", "nothing-like-it", "--yes", status=1)

@@ -74,7 +74,7 @@ void fuzz_chart(std::string_view text) {
 void fuzz_findings(std::string_view text) {
   const auto changes = corral::server::api::parse_changes_request(text);
   if (changes) {
-    const corral::query::ChangesRequest& request = changes->request;
+    const corral::analyze::ChangesRequest& request = changes->request;
     check(!request.series.empty() && request.window.from < request.window.to);
     check(request.origins.empty() || request.origins.size() == request.series.size());
     check(!changes->reference || (!changes->reference->run.empty() && request.baseline.empty()));
@@ -139,8 +139,8 @@ void fuzz_plans(std::string_view text) {
   run.end = run.start + corral::Nanos(10);
   run.tags = {{"corral.devices", std::string(text)}, {"corral.cpus", std::string(text)}};
   const std::vector runs = {run, run};
-  const corral::query::Sharing sharing = corral::query::sharing_of(runs, 1);
-  for (const corral::query::SharedPlace& place : sharing.places) check(place.stays.size() == 2);
+  const corral::analyze::Sharing sharing = corral::analyze::sharing_of(runs, 1);
+  for (const corral::analyze::SharedPlace& place : sharing.places) check(place.stays.size() == 2);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ void Help::remove(std::string_view option) {
 }
 
 void Help::move_to_end(std::string_view heading) {
-  std::ranges::stable_partition(groups_, [&](const Group& g) { return g.heading != heading; });
+  std::stable_partition(groups_.begin(), groups_.end(),
+                        [&](const Group& g) { return g.heading != heading; });
 }
 
 std::string Help::text() const {

@@ -107,6 +107,10 @@ Result<> take_order(RunFlags& f) {
   const auto order = run::read_order(static_cast<int>(*fd));
   if (!order) return tl::unexpected(order.error().with_context("--order-fd " + f.order_fd));
   apply(*order, f);
+  // A plan inside a run would be scheduled beside this one, without the run's gate and record.
+  if (!f.options.command.empty() && is_plan_file(f.options.command[0]))
+    return fail(Code::kInvalidArgument, "a row cannot run an experiment file: " +
+                                            f.options.command[0] + "; run it by itself");
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <limits>
 #include <type_traits>
@@ -220,6 +221,9 @@ Result<SupervisorOrder> parse_order(std::string_view text) {
 }
 
 Result<SupervisorOrder> read_order(int descriptor) {
+  // These three are the command's, and closing one would give its number to another file.
+  if (descriptor >= 0 && descriptor <= STDERR_FILENO)
+    return fail(Code::kInvalidArgument, "expected a descriptor above 2");
   if (descriptor < 0 || ::fcntl(descriptor, F_GETFD) < 0)
     return fail(Code::kInvalidArgument, fmt::format("descriptor {} is not open", descriptor));
   const sys::Fd file(descriptor);

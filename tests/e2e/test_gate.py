@@ -298,3 +298,21 @@ def test_a_bad_order_is_misuse(corral: Corral, document: Json, reason: str) -> N
     os.close(order)
     assert reason in done.stderr.decode()
     assert not corral.spooled()
+
+
+def test_an_order_is_not_read_from_a_standard_stream(corral: Corral) -> None:
+    done = corral("run", "--order-fd", "1", status=2)
+    assert b"expected a descriptor above 2" in done.stderr
+
+
+def test_a_row_cannot_run_a_plan(corral: Corral) -> None:
+    header = "Experiment,Workload,Status,Run,Devices,Collocation,File,Params\n"
+    corral.script("train.py", "open('ran', 'w')\n")
+    inner = corral.home / "inner.csv"
+    inner.write_text(f"{header}e,1,,,-,-,train.py,\n")
+    inner.chmod(0o755)
+    outer = corral.home / "outer.csv"
+    outer.write_text(f"{header}e,1,,,-,-,inner.csv,--dry-run\n")
+    corral("run", outer, status=1)
+    assert "not-started" in outer.read_text()
+    assert not (corral.home / "ran").exists()

@@ -223,6 +223,7 @@ Result<std::vector<Setting>> peers_of(std::string_view words, const std::string&
 
 std::vector<std::string> peer_names() {
   std::vector<std::string> names;
+  names.reserve(std::size(kPeers));
   for (const Peer& peer : kPeers) names.emplace_back(peer.name);
   return names;
 }

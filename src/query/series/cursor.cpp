@@ -163,7 +163,7 @@ Result<> Cursor::load(std::int64_t vector, PointParts parts) {
     if ((have_values_ & bit) == 0) TRY(block_->values(first, vector_of(values_, vector)));
     return {};
   };
-  const Result<> decoded = note_damage(decode(), block_no_);
+  Result<> decoded = note_damage(decode(), block_no_);
   if (!decoded) {
     if (is_damage(decoded.error())) damaged_vectors_ |= bit;
     return decoded;

@@ -1,14 +1,12 @@
 // Checks that a run's phases are whole, and radT's upload of them.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyze/check_phases.h"
+#include "core/json.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/core/door.h"
 
 namespace corral::server::api {
+
 Response check_trace(const Request& request, Context& context) {
   const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());

@@ -1,5 +1,5 @@
-// Store::Machinery: the connections, threads and caches of a store. Used by store.cpp and
-// reader.cpp.
+// Store::Machinery: the connections, threads and caches of a store, and StoreParts, which they are
+// made of. Used by store.cpp, reader.cpp and open/.
 #pragma once
 
 #include <atomic>
@@ -16,9 +16,21 @@
 #include "store/remover.h"
 #include "store/seal/sealer.h"
 #include "store/store.h"
-#include "store/store_parts.h"
 
 namespace corral::store {
+
+// The connections and settings that make a Store; open/ fills them in.
+struct StoreParts {
+  std::string location;                     // for people; no password
+  std::unique_ptr<sql::Connection> writer;  // migrated
+  sql::OpenConnection open_reader;
+  // Connections to the database that points are read from, if it is another one (a replica, which
+  // may lag behind).
+  sql::OpenConnection open_chart_reader;
+  std::size_t readers = 16;  // at once, of each kind; more wait
+  sql::Repair repair;        // may be empty
+  sql::Intact intact{};      // empty: it always is
+};
 
 struct Store::Machinery {
   explicit Machinery(StoreParts parts)

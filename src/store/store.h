@@ -26,7 +26,7 @@
 
 namespace corral::store {
 
-struct StoreParts;  // store_parts.h
+struct StoreParts;  // machinery.h
 
 class Store {
  public:

@@ -4,8 +4,8 @@
 
 #include "store/engine/postgres/database.h"
 #include "store/engine/schema.h"
+#include "store/machinery.h"
 #include "store/maintain/repair.h"
-#include "store/store_parts.h"
 
 namespace corral::store {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "store/engine/schema.h"
 #include "store/engine/sqlite/database.h"
+#include "store/machinery.h"
 #include "store/maintain/repair.h"
-#include "store/store_parts.h"
 #include "sys/file.h"
 #include "sys/named_files.h"
 

@@ -1,7 +1,7 @@
 // Sealer: the thread that lets points rise from batch rows to row groups and blocks.
 //
-// It is told of every batch row that was stored, reads and encodes on a connection for reading, and
-// hands each plan to the writer, where it is a transaction of its own. A session's batch rows
+// note() tells it about every stored batch row. It reads and encodes on a connection for reading,
+// and hands each plan to the writer, where it is a transaction of its own. A session's batch rows
 // become row groups after ten seconds or four mebibytes; its slices are looked at one after
 // another, each plan small, so that no seal holds up an acknowledgement for long. The remaining
 // rows of a session that ended or fell silent are settled. Another server on the same database may

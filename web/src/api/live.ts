@@ -47,10 +47,40 @@ export function restOf(query: Pick<Query, "state">, now: number): number {
   return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, rest) - now);
 }
 
-// Marks answers as out of date, each when its rest is over.
+type Timer = ReturnType<typeof setTimeout>;
+
+// Marks answers as out of date, each when its rest is over; those of one run at most once a second.
 class Refresher {
-  private readonly waiting = new Map<string, ReturnType<typeof setTimeout>>();
+  private readonly waiting = new Map<string, Timer>();
+  private readonly changed = new Set<string>(); // runs with new data since the last flush
+  private flush: Timer | undefined;
+  private lastFlush = 0;
+  private lastList = 0;
   constructor(private readonly client: QueryClient) {}
+
+  refreshRuns(ids: readonly string[]): void {
+    for (const id of ids) this.changed.add(id);
+    const rest = Math.max(0, kThrottle - (Date.now() - this.lastFlush));
+    this.flush ??= setTimeout(() => this.flushRuns(), rest);
+  }
+
+  private flushRuns(): void {
+    this.flush = undefined;
+    this.lastFlush = Date.now();
+    const revisions = { ...useLive.getState().revisions };
+    for (const id of this.changed) {
+      revisions[id] = (revisions[id] ?? 0) + 1;
+      for (const what of ["metrics", "phases", "epochs", "events", "health", "notes"])
+        this.refresh([what, id]);
+      void this.client.invalidateQueries({ predicate: (query) => isRun(query, id) });
+    }
+    this.changed.clear();
+    useLive.setState({ revisions });
+    if (this.lastFlush - this.lastList >= kListThrottle) {
+      this.lastList = this.lastFlush;
+      void this.client.invalidateQueries({ queryKey: ["runs"] });
+    }
+  }
 
   refresh(queryKey: QueryKey): void {
     const query = this.client.getQueryCache().find({ queryKey });
@@ -69,6 +99,7 @@ class Refresher {
 
   stop(): void {
     for (const timer of this.waiting.values()) clearTimeout(timer);
+    clearTimeout(this.flush);
   }
 }
 
@@ -87,37 +118,13 @@ function setState(state: LiveState["state"]): void {
 
 export function startLive(client: QueryClient): () => void {
   let source: EventSource | null = null;
-  let retry: ReturnType<typeof setTimeout> | undefined;
-  let flush: ReturnType<typeof setTimeout> | undefined;
+  let retry: Timer | undefined;
   let stopped = false;
   let lostOnce = false;
   let refusals = 0;
-  let lastFlush = 0;
-  let lastList = 0;
-  const fresh = new Set<string>();
   const refresher = new Refresher(client);
 
-  const flushData = () => {
-    flush = undefined;
-    lastFlush = Date.now();
-    const revisions = { ...useLive.getState().revisions };
-    for (const id of fresh) {
-      revisions[id] = (revisions[id] ?? 0) + 1;
-      for (const what of ["metrics", "phases", "epochs", "events", "health", "notes"])
-        refresher.refresh([what, id]);
-      void client.invalidateQueries({ predicate: (query) => isRun(query, id) });
-    }
-    fresh.clear();
-    useLive.setState({ revisions });
-    if (lastFlush - lastList >= kListThrottle) {
-      lastList = lastFlush;
-      void client.invalidateQueries({ queryKey: ["runs"] });
-    }
-  };
-  const onData = (event: MessageEvent<string>) => {
-    for (const id of idsOf(event.data)) fresh.add(id);
-    flush ??= setTimeout(flushData, Math.max(0, kThrottle - (Date.now() - lastFlush)));
-  };
+  const onData = (event: MessageEvent<string>) => refresher.refreshRuns(idsOf(event.data));
   const onRuns = (event: MessageEvent<string>) => {
     for (const what of kLists) {
       void client.invalidateQueries({ queryKey: [what] });
@@ -159,7 +166,6 @@ export function startLive(client: QueryClient): () => void {
     refresher.stop();
     source?.close();
     clearTimeout(retry);
-    clearTimeout(flush);
   };
 }
 

@@ -2,12 +2,16 @@
 
 Every stage prints its seconds and each failed test with its message; the names of all that failed are repeated at the
 end, before the last line, which is `N passed, N failed` (and `, N skipped`). A skipped test says why. The exit status
-is 0 only when nothing failed. Stages build what they need.
+is 0 only when nothing failed. Stages build what they need. When all stages run, two do so at a time, each in a process
+of its own, because many tests wait rather than compute.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
+import fcntl
 import json
 import os
 import re
@@ -17,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,7 +38,10 @@ NAMES = 40  # failed tests in the list at the end
 SLOWEST = 30  # tests in the list that `./dev test` ends with
 RUNNING: set[int] = set()  # process groups that Ctrl-C ends
 FUZZ_LOOK_S = 60  # for all targets together
-LIMIT_S = 1800  # for one command; the longest is the build with sanitizers from nothing
+LIMIT_S = 3600  # for one command; the longest is the stage that builds with sanitizers from nothing
+STAGES_AT_ONCE = 2
+# Results of checks by the content that they looked at; every checkout of this user shares them, as with ccache.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corral-dev"
 
 
 @dataclass
@@ -65,6 +72,7 @@ class Options:
     fuzz_seconds: int = 0  # for each target; 0: a short look from the same seed every time
     quick: bool = False
     whole: bool = False  # all stages run
+    again: bool = False  # reads what a cache says to have passed
 
 
 def run(command: list[str | Path], cwd: Path = ROOT, **environment: str) -> tuple[int, str]:
@@ -124,13 +132,24 @@ def together(checks: list[Callable[[], Outcome]]) -> Outcome:
     return total
 
 
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keeps the other stages out of this build folder."""
+    folder.parent.mkdir(exist_ok=True)
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def build(preset: str, *targets: str) -> Outcome:
     """Nothing when it builds, one failure when it does not."""
-    if not (ROOT / "build" / preset / "build.ninja").exists():
-        status, output = run(["cmake", "--preset", preset])
-        if status != 0:
-            return failure(f"configure {preset}", output)
-    status, output = run(["cmake", "--build", "--preset", preset, "--target", *(targets or ("all",))])
+    folder = ROOT / "build" / preset
+    with alone(folder):
+        if not (folder / "build.ninja").exists():
+            status, output = run(["cmake", "--preset", preset])
+            if status != 0:
+                return failure(f"configure {preset}", output)
+        status, output = run(["cmake", "--build", "--preset", preset, "--target", *(targets or ("all",))])
     return Outcome() if status == 0 else failure(f"build {preset}", output)
 
 
@@ -181,7 +200,7 @@ def lint(options: Options) -> Outcome:
         ]
     )
     if not options.quick:
-        total.add(clang_tidy())
+        total.add(clang_tidy(options))
     return total
 
 
@@ -206,9 +225,9 @@ def is_test(path: Path) -> bool:
     return path.parent.name == "fake" or any(part in path.stem for part in ("test", "conformance", "trainee", "fake"))
 
 
-def clang_tidy() -> Outcome:
-    """Every source that is no test, with the commands of a build that compiles each alone. A source that passed is not
-    read again until it, a header of the project, the flags or the checks change.
+def clang_tidy(options: Options) -> Outcome:
+    """Every source that is no test, with the commands of a build that compiles each alone. A source that passed in any
+    checkout is not read again until it, a header of the project, the flags or the checks change (unless --all).
     """
     status, output = run(["cmake", "--preset", "dev", "-DCORRAL_TESTS=OFF", "-B", "build/lint"])
     if status != 0:
@@ -217,7 +236,7 @@ def clang_tidy() -> Outcome:
     wanted = {str(ROOT / path) for path in tracked("src/*.cpp") if not is_test(Path(path))}
     folder = ROOT / "build/lint/tidy"
     folder.mkdir(exist_ok=True)
-    passed = ROOT / ".cache/tidy"
+    passed = CACHE / "tidy"
     passed.mkdir(parents=True, exist_ok=True)
     checks = (ROOT / ".clang-tidy").read_text() + run(["clang-tidy", "--version"])[1]
 
@@ -228,7 +247,7 @@ def clang_tidy() -> Outcome:
     def one(number: int, batch: tidy.Batch) -> Outcome:
         source = folder / f"{number}.cpp"
         stamp = passed / batch.content_hash(checks)
-        if stamp.exists():
+        if stamp.exists() and not options.again:
             return Outcome(passed=len(batch.files))
         source.write_text(batch.text())
         total = Outcome()
@@ -494,18 +513,19 @@ def fuzz(options: Options) -> Outcome:
     return together([partial(one, target) for target in targets])
 
 
+# In the order in which all run: long ones first, those that compute between those that wait.
 STAGES: dict[str, Callable[[Options], Outcome]] = {
-    "unit": unit,
-    "python": python,
-    "page": page,
     "e2e": e2e,
-    "compat": compat,
-    "mlflow": mlflow,
+    "asan": asan,
     "browser": browser,
     "lint": lint,
-    "asan": asan,
+    "mlflow": mlflow,
     "tsan": tsan,
+    "unit": unit,
+    "compat": compat,
     "fuzz": fuzz,
+    "python": python,
+    "page": page,
 }
 WITH_FILTER = ["unit", "python", "page", "e2e", "mlflow", "browser"]
 QUICK = ["unit", "python", "page", "lint"]
@@ -515,9 +535,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="", help=f"a stage ({', '.join(STAGES)}) or part of a test's name")
     parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK)}, without clang-tidy")
-    parser.add_argument("--fuzz-seconds", type=int, default=0)
+    parser.add_argument("--all", action="store_true", help="lint reads every source, also those that passed before")
+    parser.add_argument("--fuzz-seconds", type=int, default=0, help="for each target")
+    parser.add_argument("--report", type=Path, help=argparse.SUPPRESS)  # a stage writes its outcome there
     arguments = parser.parse_args()
-    options = Options(fuzz_seconds=arguments.fuzz_seconds, quick=arguments.quick)
+    options = Options(fuzz_seconds=arguments.fuzz_seconds, quick=arguments.quick, again=arguments.all)
     chosen = list(STAGES)
     if arguments.quick:
         options.filter, chosen = arguments.what, QUICK
@@ -528,32 +550,63 @@ def main() -> int:
         chosen = WITH_FILTER
     else:
         options.whole = True
-    total = Outcome()
+    if arguments.report:
+        options.whole = True
+        arguments.report.write_text(json.dumps(dataclasses.asdict(stage(arguments.what, options))))
+        return 0
     began = time.monotonic()
     build_page()
-    for name in chosen:
-        start, cpu = time.monotonic(), cpu_seconds()
-        outcome = STAGES[name](options)
-        for detail in outcome.details:
-            print(detail, flush=True)
-        skipped = f", {outcome.skipped} skipped" if outcome.skipped else ""
-        cost = f"{time.monotonic() - start:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU"
-        print(f"{name}: {outcome.passed} passed, {outcome.failed} failed{skipped}, {cost}", flush=True)
-        total.add(outcome)
+    total = all_stages(options) if options.whole else Outcome()
+    for name in [] if options.whole else chosen:
+        total.add(stage(name, options))
+    conclude(total, options, time.monotonic() - began)
+    return 1 if total.failed or (total.passed == 0) else 0
+
+
+def stage(name: str, options: Options) -> Outcome:
+    """Runs it and prints what it found."""
+    start, cpu = time.monotonic(), cpu_seconds()
+    outcome = STAGES[name](options)
+    for detail in outcome.details:
+        print(detail, flush=True)
+    skipped = f", {outcome.skipped} skipped" if outcome.skipped else ""
+    cost = f"{time.monotonic() - start:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU"
+    print(f"{name}: {outcome.passed} passed, {outcome.failed} failed{skipped}, {cost}", flush=True)
+    return outcome
+
+
+def all_stages(options: Options) -> Outcome:
+    """Each stage in a process of its own, the longest first."""
+    again = ["--all"] if options.again else []
+
+    def one(name: str) -> Outcome:
+        with tempfile.NamedTemporaryFile(suffix=".json") as report:
+            status, output = run([sys.executable, __file__, name, *again, "--report", report.name])
+            print(output, end="", flush=True)
+            told = Path(report.name).read_text()
+        return Outcome(**json.loads(told)) if status == 0 and told else failure(f"stage {name}", output)
+
+    total = Outcome()
+    with ThreadPoolExecutor(STAGES_AT_ONCE) as pool:
+        for outcome in pool.map(one, STAGES):
+            total.add(outcome)
+    return total
+
+
+def conclude(total: Outcome, options: Options, seconds: float) -> None:
     if options.whole:
         print("slowest:")
-        for seconds, name in sorted(total.seconds, reverse=True)[:SLOWEST]:
-            print(f"  {seconds:.1f} s  {name}")
+        for duration, name in sorted(total.seconds, reverse=True)[:SLOWEST]:
+            print(f"  {duration:.1f} s  {name}")
     if total.names:
         print("failed:")
     for name in total.names[:NAMES]:
         print(f"  {name}")
     if len(total.names) > NAMES:
         print(f"  and {len(total.names) - NAMES} more")
-    print(f"in {time.monotonic() - began:.0f} s")
+    print(f"in {seconds:.0f} s")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}")
-    return 1 if total.failed or (total.passed == 0) else 0
 
 
 def cpu_seconds() -> float:
@@ -570,9 +623,15 @@ def build_page() -> None:
 
 
 def interrupted(number: int, frame: object) -> None:
+    """Ends all that runs. A stage of its own process ends what it has started itself."""
     del frame
     for group in list(RUNNING):
-        os.killpg(group, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGTERM)
+    time.sleep(1)
+    for group in list(RUNNING):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
     os._exit(128 + number)
 
 

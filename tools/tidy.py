@@ -57,7 +57,8 @@ class Batch(Group):
     flags: tuple[str, ...] = ()
 
     def content_hash(self, checks: str) -> str:
-        """Hash of all that a reader of these sources looks at, except the system's headers."""
+        """Hash of all that a reader of these sources looks at, except the system's headers; every checkout has the
+        same."""
         read: set[Path] = set()
         waiting = list(self.files)
         while waiting:
@@ -66,9 +67,10 @@ class Batch(Group):
                 continue
             read.add(file)
             waiting += [path for name in includes_of(file) if (path := SOURCES / name).exists()]
-        whole = hashlib.sha256("\0".join((checks, *self.flags)).encode())
+        root = SOURCES.parent
+        whole = hashlib.sha256("\0".join((checks, *self.flags)).replace(str(root), ".").encode())
         for file in sorted(read):
-            whole.update(f"\0{file}\0".encode() + file.read_bytes())
+            whole.update(f"\0{file.relative_to(root)}\0".encode() + file.read_bytes())
         return whole.hexdigest()
 
     def text(self) -> str:

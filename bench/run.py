@@ -97,7 +97,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "web": ("24 charts, 10,000 runs and a live board in Chromium, beside uPlot and ECharts", web.figures),
     "listeners": ("what recording costs a training, each listener and its peers; hours", listeners),
     "truth": ("what is recorded of known loads, beside what they measured themselves", ground_truth),
-    "build": ("release build from nothing without ccache, one-file rebuilds", build_times.figures),
+    "build": ("builds from nothing, in a second clone, and after a change of one source", build_times.figures),
 }
 
 BY_NAME_ONLY = {"listeners"}  # it takes hours

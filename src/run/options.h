@@ -15,7 +15,6 @@
 #include "run/gate.h"
 #include "run/placement.h"
 #include "run/profiler.h"
-#include "run/tracking.h"
 #include "spool/run_directory.h"
 
 namespace corral::run {
@@ -52,8 +51,7 @@ struct Options {
   Nanos grace{std::chrono::seconds(10)};  // between SIGINT and SIGTERM
   Leftovers leftovers = Leftovers::kLeave;
   Mlflow mlflow = Mlflow::kUnlessSet;
-  TrackingDoor tracking{};  // empty: the command gets no tracking address
-  bool mask = true;         // masks secrets in the recorded command, code and variables
+  bool mask = true;  // masks secrets in the recorded command, code and variables
   // Most bytes of code that are copied; 0: only hashes are kept.
   std::int64_t keep_code = 10ll << 20;
   bool hash_data = false;  // the files behind options with "data" in their name

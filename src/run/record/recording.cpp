@@ -125,7 +125,7 @@ Result<std::unique_ptr<Recording>> Recording::join(const Options& options, Notic
   journal.describe(spool::session_body(directory.manifest()));
   std::unique_ptr<Recording> recording(
       new Recording(options, notices, std::move(directory), std::move(journal), std::move(*relay)));
-  recording->open_tracking();
+  recording->start_tracking();
   recording->open_sources();
   return recording;
 }
@@ -162,8 +162,8 @@ Result<std::unique_ptr<Recording>> Recording::adopt(const Options& options, Noti
   return recording;
 }
 
-void Recording::open_tracking() {
-  if (options_.mlflow == Mlflow::kOff || !options_.tracking.open) return;
+void Recording::start_tracking() {
+  if (options_.mlflow == Mlflow::kOff || !has_tracking()) return;
   const std::string chosen = chosen_tracking_uri(environ);
   if (options_.mlflow == Mlflow::kUnlessSet && !chosen.empty()) {
     notices_.say(
@@ -173,7 +173,7 @@ void Recording::open_tracking() {
   }
   const bool embedded = options_.destination.server.empty();
   const std::optional<spool::TrackingAddress> former = directory_.manifest().tracking;
-  auto opened = options_.tracking.open(
+  auto opened = open_tracking(
       {.directory = directory_,
        .experiment_chosen = former ? former->experiment_chosen : options_.experiment_chosen,
        .name_chosen = former ? former->name_chosen : !options_.name.empty(),

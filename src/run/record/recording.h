@@ -163,7 +163,7 @@ class Recording {
   void describe(const Command& command, const std::stop_token& stop);
   void describe_end(const Command& command, const std::stop_token& stop,
                     const std::vector<codec::Fact>& facts, set_up::KeptCode& code);
-  void open_tracking();
+  void start_tracking();
   void report_losses();
 
   // Constant after construction; Notices, Journal, Delivery and Uploading are thread-safe.

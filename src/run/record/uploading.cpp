@@ -5,6 +5,7 @@
 
 #include "run/container_end.h"
 #include "run/record/profile_wishes.h"
+#include "run/tracking.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 #include "upload/artifacts.h"
@@ -70,7 +71,7 @@ void Uploading::send_points(const std::stop_token& stop) {
   std::optional<upload::Finisher> finisher;
   if (const std::string& url = run_.options.destination.server; !url.empty()) {
     finisher.emplace(spool::spool_roots(run_.options.spool), run_.options.destination,
-                     run_.options.tracking.successors(
+                     tracking_takeover(
                          {.target = upload::target_of(run_.options.destination, run_.options.token),
                           .page = [url] { return url; },
                           .delivery = run_.delivery}),

@@ -6,11 +6,11 @@
 
 #include "compat/mlflow/relay/answers.h"
 #include "compat/mlflow/relay/artifact_place.h"
-#include "compat/mlflow/relay/takeover.h"
 #include "compat/mlflow/relay/tracking_relay.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "http/test_client.h"
+#include "run/tracking.h"
 #include "spool/spool_test_support.h"
 #include "sys/clock.h"
 #include "sys/socket.h"

@@ -146,7 +146,7 @@ PRIVATE_FILES = (
         "run/record/recording.cpp",
         "run/record/relay.cpp",
         "run/record/uploading.cpp",
-        "run/workload_lock.cpp",
+        "run/record/sampling_lock.cpp",
         "run/schedule/plan_lock.cpp",
     ),
     *("run/schedule/plan_journal.cpp", "run/schedule/recovery.cpp", "run/schedule/workload_runner.cpp"),

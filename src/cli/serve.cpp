@@ -13,7 +13,7 @@
 #include "cli/memory_store.h"
 #include "cli/retention.h"
 #include "core/limits.h"
-#include "run/container_end.h"
+#include "run/command.h"
 #include "run/tracking.h"
 #include "server/life.h"
 #include "store/open/postgres_store.h"

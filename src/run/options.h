@@ -33,7 +33,7 @@ struct Options {
   std::vector<std::string> command;  // as typed: train.py with arguments, or any command
   // The folder in which the command starts, relative to this one; empty: this one.
   spool::fs::path directory;
-  std::string lacking;  // reason why the command can only run unrecorded; empty: see room.h
+  std::string lacking;  // reason why the command can only run unrecorded; empty: it can be recorded
   std::string python;   // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
   spool::Destination destination;
   std::string token;

@@ -13,8 +13,7 @@
 #include "collect/lanes.h"
 #include "core/test_paths.h"
 #include "run/record/collecting_cost.h"
-#include "run/record/metrics_feed.h"
-#include "run/record/point_feed.h"
+#include "run/record/feeds.h"
 #include "spool/spool_test_support.h"
 #include "sys/clock.h"
 

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
-#include "run/container_end.h"
+#include "run/command.h"
 #include "run/record/profile_wishes.h"
 #include "run/tracking.h"
 #include "sys/clock.h"

@@ -14,11 +14,10 @@
 
 #include "core/json.h"
 #include "run/command.h"
-#include "run/progress_watch.h"
+#include "run/progress.h"
 #include "run/record/facts.h"
-#include "run/record/ranks_elsewhere.h"
-#include "run/supervise/stopper.h"
-#include "run/workload_lock.h"
+#include "run/record/sampling_lock.h"
+#include "run/supervise/signals.h"
 #include "spool/spool_test_support.h"
 #include "sys/clock.h"
 

@@ -1,8 +1,12 @@
 #include "run/supervise/setting.h"
 
+#include <fmt/core.h>
+#include <poll.h>
+
 #include <cstdlib>
 
 #include "environment/tool.h"
+#include "sys/file.h"
 #include "sys/process.h"
 
 namespace corral::run {
@@ -89,6 +93,26 @@ std::optional<spool::ContainerAddress> Setting::address() const {
 void Setting::end() const {
   if (container_.empty()) return;
   [[maybe_unused]] const auto gone = environment::discard(prepared_, container_, group_);
+}
+
+FirstProcess::FirstProcess(pid_t pid, bool waits)
+    : pid_(pid),
+      process_(sys::open_process(pid).value_or(sys::Fd())),
+      waiting_(waits ? words() : std::string()) {}
+
+std::string FirstProcess::words() const {
+  return sys::read_file(fmt::format("/proc/{}/cmdline", pid_)).value_or("");
+}
+
+bool FirstProcess::executes() const {
+  if (waiting_.empty()) return true;
+  const std::string now = words();
+  return !now.empty() && now != waiting_;
+}
+
+bool FirstProcess::ended() const {
+  pollfd process{.fd = process_.get(), .events = POLLIN, .revents = 0};
+  return process_ && ::poll(&process, 1, 0) == 1;
 }
 
 }  // namespace corral::run

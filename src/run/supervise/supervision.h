@@ -19,11 +19,9 @@
 #include "run/record/profiling.h"
 #include "run/record/recording.h"
 #include "run/supervise/accounting.h"
-#include "run/supervise/first_process.h"
-#include "run/supervise/in_place.h"
+#include "run/supervise/lifeline.h"
 #include "run/supervise/setting.h"
 #include "run/supervise/signals.h"
-#include "run/supervise/stopper.h"
 #include "run/terminal/terminal.h"
 #include "sys/process.h"
 

@@ -1,4 +1,4 @@
-#include "run/progress_watch.h"
+#include "run/progress.h"
 
 #include <algorithm>
 #include <array>

@@ -12,7 +12,6 @@
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
-#include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
 #include "run/set_up/packages.h"
 #include "run/set_up/secrets.h"

@@ -37,7 +37,7 @@ std::vector<spool::fs::path> noted_modules(const spool::RunDirectory& directory)
 std::vector<codec::Fact> facts_of_code(std::vector<codec::Fact> facts, const Command& command,
                                        const set_up::KeptCode& code);
 
-// Returns hashes of the data that the command was given by path (set_up/data_hash.h), as far as
+// Returns hashes of the data that the command was given by path (set_up/data_sets.h), as far as
 // `stop` leaves time for them.
 std::vector<codec::Fact> data_facts(const Options& options, const Command& command,
                                     const std::function<bool()>& stop);

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "core/result.h"
+#include "core/time.h"
 #include "run/schedule/book.h"
 #include "sys/private_directory.h"
 
@@ -47,6 +49,24 @@ class PlanJournal {
   Result<> append(std::span<const Json> lines, bool sync);
   sys::Fd file_;
   Book book_;
+};
+
+// PlanLock: allows one scheduler for each plan. The kernel releases it when its holder is gone for
+// any reason; the file names the holder.
+
+class PlanLock {
+ public:
+  // kUnavailable names the scheduler that runs the plan: process, host, start time.
+  static Result<PlanLock> take(const std::filesystem::path& directory, UtcTime now);
+  // Returns the schedulers of this host that run other plans, whose directories lie beside this
+  // one.
+  static std::vector<std::string> others(const std::filesystem::path& directory);
+  // Returns the scheduler that runs the plan, in the same words; empty: none does.
+  static std::string holder(const std::filesystem::path& directory);
+
+ private:
+  explicit PlanLock(sys::Fd file) : file_(std::move(file)) {}
+  sys::Fd file_;
 };
 
 }  // namespace corral::run::schedule

@@ -1,10 +1,14 @@
 #include "run/schedule/recovery.h"
 
+#include <fmt/core.h>
+
+#include "core/json.h"
 #include "run/gate.h"
+#include "run/outcome.h"
+#include "run/schedule/launcher.h"
 #include "run/schedule/plan_journal.h"
-#include "run/schedule/plan_lock.h"
-#include "run/schedule/supervisor_launcher.h"
 #include "spool/run_directory.h"
+#include "sys/clock.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -68,6 +72,59 @@ Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places) {
   if (manifest && manifest->supervisor.boot_id != sys::boot_id())
     return ended("interrupted", "the machine was restarted");
   return ended("unknown", "nobody saw its end");
+}
+
+namespace {
+
+constexpr Nanos kServerStart{std::chrono::seconds(2)};  // longest time for starting a server
+constexpr Nanos kServerAnswer{std::chrono::seconds(5)};
+constexpr Nanos kAskAgain{std::chrono::milliseconds(100)};
+
+std::optional<std::int64_t> number_in(const Json& run, const char* name) {
+  const Json* value = run.find(name);
+  return value == nullptr || value->is_null() ? std::nullopt : std::optional(run.get_int(name));
+}
+
+}  // namespace
+
+std::optional<End> end_of_run(const Json& run) {
+  if (run.get_string("status") == "running") return std::nullopt;
+  const std::string outcome = run.get_string("outcome");
+  if (!outcome.empty() && outcome != outcome_name(OutcomeKind::kUnknown)) {
+    const Json* tags = run.find("tags");
+    const Json none;
+    return End{.outcome = outcome,
+               .reason = (tags != nullptr ? *tags : none).get_string("corral.outcome.reason")};
+  }
+  if (const auto code = number_in(run, "exit_code")) {
+    if (*code == 0) return End{.outcome = "finished"};
+    return End{.outcome = "failed", .reason = fmt::format("exit status {}", *code)};
+  }
+  if (const auto signal = number_in(run, "exit_signal"))
+    return End{.outcome = "killed", .reason = fmt::format("signal {}", *signal)};
+  return std::nullopt;
+}
+
+std::optional<End> RecordedEnds::of(const std::string& run) {
+  if (patience_ <= Nanos(0)) return std::nullopt;
+  const BootTime began = sys::boot_now();
+  std::optional<End> end;
+  for (bool again = true; again;) {
+    const auto server = link_.connect(kServerStart);
+    const auto reply =
+        server && (*server)->http() != nullptr
+            ? (*server)->http()->send(
+                  {.path = "/api/corral/v1/runs/" + run, .body = {}, .timeout = kServerAnswer})
+            : tl::unexpected(Error{Code::kUnavailable, "no server"});
+    if (!reply) link_.drop();
+    const auto answer = reply && reply->status == 200 ? Json::parse(reply->body) : Result<Json>();
+    if (answer && answer->as_object() != nullptr) end = end_of_run(*answer);
+    const bool may_come = !reply || (answer && answer->get_string("status") == "running");
+    again = !end && may_come && sys::boot_now() - began < patience_;
+    if (again) sys::system_clock().sleep_until(sys::boot_now() + kAskAgain);
+  }
+  patience_ = std::max(Nanos(0), patience_ - (sys::boot_now() - began));
+  return end;
 }
 
 }  // namespace corral::run::schedule

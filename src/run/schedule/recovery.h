@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "collocate/journal.h"
+#include "core/time.h"
 #include "run/schedule/book.h"
 #include "sys/process.h"
+#include "upload/server_link.h"
 
 namespace corral::run::schedule {
 
@@ -39,5 +41,23 @@ std::vector<sys::ProcessIdentity> commands_of(const collocate::JournalOwner& own
 // UndoOptions.
 std::string scheduler_of(const collocate::JournalOwner& owner);
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places);
+
+// RecordedEnds: asks the server for the end of a run of which nothing is left on this machine.
+
+class RecordedEnds {
+ public:
+  explicit RecordedEnds(upload::LinkOptions link) : link_(std::move(link)) {}
+  // Returns the end of a run. While the server reports that the run goes on, it may still read the
+  // run's spool; the question is repeated for a moment. Nullopt: the server is unreachable, or does
+  // not know the end.
+  std::optional<End> of(const std::string& run);
+
+ private:
+  upload::ServerLink link_;
+  Nanos patience_{std::chrono::seconds(5)};  // for all runs together
+};
+
+// Returns the end in an answer to GET /runs/{id}; nullopt: the run goes on, or its end is unknown.
+std::optional<End> end_of_run(const Json& run);
 
 }  // namespace corral::run::schedule

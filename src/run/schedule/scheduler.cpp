@@ -1,27 +1,52 @@
 #include "run/schedule/scheduler.h"
 
 #include <fmt/core.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <ctime>
 #include <set>
+#include <vector>
 
 #include "core/ids.h"
 #include "core/text.h"
 #include "plan/plan_file.h"
-#include "run/schedule/affinity.h"
-#include "run/schedule/dry_run.h"
-#include "run/schedule/notice_text.h"
+#include "run/schedule/console.h"
 #include "run/schedule/notify.h"
-#include "run/schedule/plan_lock.h"
 #include "run/schedule/plan_view.h"
-#include "run/schedule/progress.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/private_directory.h"
 
 namespace corral::run::schedule {
 namespace {
+
+// Affinity: binds the calling thread, and the processes that it starts, to some CPUs as long as
+// this lives.
+
+class Affinity {
+ public:
+  // Without CPUs, or with CPUs that this process may not use, nothing changes.
+  explicit Affinity(const std::vector<int>& cpus) {
+    if (cpus.empty() || ::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus)
+      if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(cpu), &set);
+    changed_ = ::sched_setaffinity(0, sizeof set, &set) == 0;
+  }
+  ~Affinity() {
+    if (changed_) ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+  Affinity(const Affinity&) = delete;
+  Affinity& operator=(const Affinity&) = delete;
+
+ private:
+  cpu_set_t before_{};
+  bool changed_ = false;
+};
 
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
@@ -528,6 +553,120 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
       options.take_over ? Result<>() : check_elsewhere(*plan, journal->book(), options.plan.file);
   if (!free) return refuse(free.error());
   return Scheduler(options, parts, *journal).run(*plan);
+}
+
+namespace {
+
+UtcTime from_local(std::tm local) {
+  local.tm_isdst = -1;
+  return UtcTime(std::chrono::seconds(std::mktime(&local)));
+}
+
+// True if the whole text has the format, as strptime(3) reads it.
+bool reads_as(const std::string& text, const char* format, std::tm& fields) {
+  const char* end = ::strptime(text.c_str(), format, &fields);
+  return end != nullptr && *end == '\0';
+}
+
+}  // namespace
+
+std::optional<UtcTime> parse_until(std::string_view text, UtcTime now) {
+  const std::string whole(text);
+  const std::time_t seconds_now =
+      std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
+  std::tm today{};
+  ::localtime_r(&seconds_now, &today);
+  for (const char* format : {"%H:%M", "%H:%M:%S"}) {
+    std::tm fields = today;
+    fields.tm_sec = 0;
+    if (!reads_as(whole, format, fields)) continue;
+    if (from_local(fields) <= now) ++fields.tm_mday;
+    return from_local(fields);
+  }
+  constexpr std::array kDates = {"%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M",
+                                 "%Y-%m-%d %H:%M:%S"};
+  for (const char* format : kDates) {
+    std::tm fields{};
+    if (reads_as(whole, format, fields)) return from_local(fields);
+  }
+  const Nanos duration = parse_duration(text);
+  if (duration == kNoDuration) return std::nullopt;
+  return now + duration;
+}
+
+namespace {
+
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./,:@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string_view words_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFinished:
+      return "finished";
+    case Verdict::kFailed:
+      return "failed before; --rerun runs it again";
+    case Verdict::kNotSelected:
+      return "not selected";
+    case Verdict::kWaits:
+      return "later";
+    case Verdict::kBlocked:
+      return "not to be run";
+    case Verdict::kRun:
+      break;
+  }
+  return "to be run";
+}
+
+void print_run(const plan::Workload& workload, const plan::Row& row) {
+  fmt::print("    {}", run_name_of(workload, row));
+  if (!row.share.devices.empty() || !row.collocation.empty())
+    fmt::print("  [{}{}{}]", row.letter, row.collocation.empty() ? "" : " ", row.collocation);
+  fmt::print("\n      $ ");
+  for (const auto& [name, value] : row.env) fmt::print("{}={} ", name, quoted(value));
+  fmt::print("{}\n", shell_words(row.command));
+}
+
+bool print_workload(const plan::Workload& workload, Machine& machine) {
+  for (const plan::Row& row : workload.rows) print_run(workload, row);
+  const auto changes = machine.changes(workload);
+  if (!changes) {
+    fmt::print("    cannot be run: {}\n", changes.error().message);
+    return false;
+  }
+  for (const std::string& change : *changes) fmt::print("    change: {}\n", change);
+  return true;
+}
+
+}  // namespace
+
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    text += quoted(word);
+  }
+  return text;
+}
+
+int dry_run(const ScheduleOptions& options, const ScheduleParts& parts, const Book& book,
+            const plan::Plan& plan) {
+  const auto workloads = plan::workloads_of(plan.rows);
+  const auto choices = judge(workloads, book, options.selection, {});
+  bool fits = true;
+  for (const Choice& choice : choices) {
+    const plan::Workload& workload = workloads[choice.workload];
+    fmt::print("{}: {}", workload_label(workload), words_of(choice.verdict));
+    fmt::print("{}\n", choice.reason.empty() ? "" : ", " + choice.reason);
+    if (choice.verdict == Verdict::kRun || choice.verdict == Verdict::kWaits)
+      fits = print_workload(workload, parts.machine) && fits;
+  }
+  return fits ? 0 : 1;
 }
 
 }  // namespace corral::run::schedule

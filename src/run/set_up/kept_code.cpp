@@ -12,7 +12,7 @@
 #include "core/text.h"
 #include "run/set_up/fact.h"
 #include "run/set_up/idle.h"
-#include "run/set_up/refusal.h"
+#include "run/set_up/secrets.h"
 #include "spool/artifact_spool.h"
 #include "sys/clock.h"
 #include "sys/file.h"

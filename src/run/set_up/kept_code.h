@@ -9,7 +9,7 @@
 //   code.add(modules); code.list();   // … the end of the run, for further imports
 //
 // Everything is read at most twice and copied at most once, while the run goes on. Files that git
-// ignores or that look like secrets are never kept (refusal.h); links are recorded as links. One
+// ignores or that look like secrets are never kept (secrets.h); links are recorded as links. One
 // thread.
 #pragma once
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codec/frame.h"
+#include "run/set_up/secrets.h"
 
 namespace corral::run::set_up {
 
@@ -41,5 +42,13 @@ std::vector<codec::Fact> facts_of_code(std::vector<codec::Fact> facts, const Sub
 
 // Returns 16 hex digits of all facts that describe a set-up (settings, not states), in any order.
 std::string hash_of(const std::vector<codec::Fact>& facts);
+
+// True for an environment variable of a framework or launcher that affects a training. A variable
+// whose name hints at a secret is never recorded.
+bool is_recorded(std::string_view variable);
+
+// Returns the recorded ones of the entries "NAME=value", one in each line, in order of their names;
+// secrets within a value are masked, long values are cut.
+std::string recorded_variables(const std::vector<std::string>& environment, Mask& mask);
 
 }  // namespace corral::run::set_up

@@ -9,11 +9,9 @@
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
-#include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
 #include "run/set_up/noise.h"
 #include "run/set_up/packages.h"
-#include "run/set_up/variables.h"
 #include "sys/process.h"
 
 namespace corral::run::set_up {

@@ -1,14 +1,20 @@
 // PlanDocument: a plan and the state of its runs, for the server and the page (docs/api.md). Pure.
 #pragma once
 
+#include <condition_variable>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/time.h"
 #include "plan/plan.h"
+#include "run/schedule/book.h"
 #include "run/schedule/choose.h"
-#include "run/schedule/member.h"
+#include "upload/server_link.h"
 
 namespace corral::run::schedule {
 
@@ -59,6 +65,34 @@ class PlanDocument {
   std::string message_;
   std::vector<RunEntry> runs_;
   std::map<std::pair<std::string, int>, std::size_t> places_;
+};
+
+// PlanReporter: sends the plan's document to the server. It has a thread of its own, so that a slow
+// or unreachable server never holds the plan up. Only the newest document is sent.
+
+class PlanReporter {
+ public:
+  PlanReporter(upload::LinkOptions link, std::string plan_id);
+  // Waits a little for the last document to arrive.
+  ~PlanReporter();
+  PlanReporter(const PlanReporter&) = delete;
+  PlanReporter& operator=(const PlanReporter&) = delete;
+  void submit(std::string document);
+  // Base URL of the server, once it has answered.
+  [[nodiscard]] std::string url();
+
+ private:
+  void loop(const std::stop_token& stop);
+  bool send(const std::string& document);
+  upload::ServerLink link_;
+  std::string path_;
+  Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::optional<std::string> next_ GUARDED_BY(mutex_);
+  std::string url_ GUARDED_BY(mutex_);
+  bool busy_ GUARDED_BY(mutex_) = false;
+  bool closing_ GUARDED_BY(mutex_) = false;  // pauses end
+  std::jthread thread_;
 };
 
 }  // namespace corral::run::schedule

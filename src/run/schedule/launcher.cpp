@@ -1,4 +1,4 @@
-#include "run/schedule/supervisor_launcher.h"
+#include "run/schedule/launcher.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -24,7 +24,6 @@
 #include "sys/inherited.h"
 #include "sys/pidfd.h"
 #include "sys/private_directory.h"
-#include "sys/process.h"
 
 namespace corral::run::schedule {
 namespace {

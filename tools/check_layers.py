@@ -147,7 +147,6 @@ PRIVATE_FILES = (
         "run/record/relay.cpp",
         "run/record/uploading.cpp",
         "run/record/sampling_lock.cpp",
-        "run/schedule/plan_lock.cpp",
     ),
     *("run/schedule/plan_journal.cpp", "run/schedule/recovery.cpp", "run/schedule/workload_runner.cpp"),
 )

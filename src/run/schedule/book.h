@@ -90,7 +90,6 @@ class Book {
 };
 
 // Member: one run of the current workload, with its visible state.
-
 struct Member {
   enum class Stage {
     kPreparing,  // its supervisor prepares

@@ -1,5 +1,4 @@
-// Console: the scheduler's messages on standard error. A terminal shows permanent lines and, below
-// them, lines that are redrawn; other outputs get only permanent lines. Thread-safe.
+// The scheduler's messages on standard error, and a plan's progress as lines of text.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +10,12 @@
 #include "core/mutex.h"
 #include "core/time.h"
 #include "run/schedule/book.h"
-#include "run/schedule/plan_document.h"
+#include "run/schedule/plan_report.h"
 
 namespace corral::run::schedule {
 
+// Console: a terminal shows permanent lines and, below them, lines that are redrawn; other outputs
+// get only permanent lines. Thread-safe.
 class Console {
  public:
   explicit Console(bool quiet);
@@ -39,7 +40,7 @@ class Console {
   std::vector<std::string> drawn_ GUARDED_BY(mutex_);
 };
 
-// Progress: a plan as a few lines of text for a terminal. Pure.
+// ---- A plan as a few lines of text for a terminal. Pure.
 
 // The progress of one run; unknown values are empty.
 struct ProgressRun {

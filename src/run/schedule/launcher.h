@@ -72,7 +72,6 @@ class Launcher {
 };
 
 // SupervisorLauncher: Launcher with real processes. Asleep in poll(2) between events.
-
 struct SupervisorOptions {
   std::filesystem::path program;  // this binary
   // The folder in which a supervisor leaves its last word, "<run>.json", for a later scheduler.

@@ -13,7 +13,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "run/schedule/book.h"
-#include "run/schedule/plan_document.h"
+#include "run/schedule/plan_report.h"
 #include "run/schedule/row_order.h"
 
 namespace corral::run::schedule {
@@ -42,8 +42,8 @@ class Notifier {
   std::jthread thread_;
 };
 
-// Notice text: the JSON for --notify, with a readable line in `text`. Pure.
-
+// The plan that a text for --notify is about. The text is JSON, with a readable line in `text`.
+// Pure.
 struct NoticeOf {
   const PlanFacts& plan;
   std::string url;  // URL of the server; empty: not known

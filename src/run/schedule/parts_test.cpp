@@ -10,18 +10,14 @@
 #include <tuple>
 
 #include "run/schedule/choose.h"
-#include "run/schedule/dry_run.h"
-#include "run/schedule/notice_text.h"
+#include "run/schedule/console.h"
+#include "run/schedule/launcher.h"
 #include "run/schedule/notify.h"
 #include "run/schedule/plan_journal.h"
-#include "run/schedule/plan_lock.h"
-#include "run/schedule/progress.h"
 #include "run/schedule/quiet.h"
-#include "run/schedule/recorded_end.h"
 #include "run/schedule/recovery.h"
 #include "run/schedule/row_order.h"
-#include "run/schedule/supervisor_launcher.h"
-#include "run/schedule/until.h"
+#include "run/schedule/scheduler.h"
 #include "spool/run_directory.h"
 
 namespace corral::run::schedule {

@@ -26,8 +26,7 @@ namespace fs = std::filesystem;
 
 class PlanJournal {
  public:
-  // Reads the journal; makes the directory if it is missing. The caller holds the lock
-  // (plan_lock.h).
+  // Reads the journal; makes the directory if it is missing. The caller holds the PlanLock.
   static Result<PlanJournal> open(const fs::path& directory);
 
   // The same without making or locking anything.
@@ -53,7 +52,6 @@ class PlanJournal {
 
 // PlanLock: allows one scheduler for each plan. The kernel releases it when its holder is gone for
 // any reason; the file names the holder.
-
 class PlanLock {
  public:
   // kUnavailable names the scheduler that runs the plan: process, host, start time.

@@ -1,4 +1,4 @@
-// PlanDocument: a plan and the state of its runs, for the server and the page (docs/api.md). Pure.
+// PlanReport: the report on a plan that its scheduler sends to the server.
 #pragma once
 
 #include <condition_variable>
@@ -35,6 +35,7 @@ struct RunEntry {
   std::vector<std::string> tail{};
 };
 
+// PlanDocument: a plan and the state of its runs, for the server and the page (docs/api.md). Pure.
 class PlanDocument {
  public:
   PlanDocument(std::string file, std::string host)
@@ -69,7 +70,6 @@ class PlanDocument {
 
 // PlanReporter: sends the plan's document to the server. It has a thread of its own, so that a slow
 // or unreachable server never holds the plan up. Only the newest document is sent.
-
 class PlanReporter {
  public:
   PlanReporter(upload::LinkOptions link, std::string plan_id);

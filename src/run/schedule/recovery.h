@@ -1,4 +1,5 @@
-// Recovery: finds the state of a run whose scheduler is gone, from the files of its supervisor.
+// Recovery: finds the state of a run whose scheduler is gone, from the files of its supervisor,
+// else from the server.
 #pragma once
 
 #include <filesystem>
@@ -43,7 +44,6 @@ std::string scheduler_of(const collocate::JournalOwner& owner);
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places);
 
 // RecordedEnds: asks the server for the end of a run of which nothing is left on this machine.
-
 class RecordedEnds {
  public:
   explicit RecordedEnds(upload::LinkOptions link) : link_(std::move(link)) {}

@@ -62,16 +62,9 @@ struct ScheduleParts {
 // errors, 3: none has failed, but --until left some for later, 130: interrupted.
 int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts);
 
-// Until: parses a point in time of the user. Pure but for the time zone.
-
-// "18:30" (the next one, local time), "2026-11-23 08:00" or "2026-11-23T08:00:00" (local), or a
-// duration from now: "90m", "3h". Nullopt: none of these.
+// Parses a point in time of the user: "18:30" (the next one, local time), "2026-11-23 08:00" or
+// "2026-11-23T08:00:00" (local), or a duration from now: "90m", "3h". Nullopt: none of these.
 std::optional<UtcTime> parse_until(std::string_view text, UtcTime now);
-
-// --dry-run: prints the steps of a scheduler, in order, on standard output. Changes nothing.
-
-int dry_run(const ScheduleOptions& options, const ScheduleParts& parts, const Book& book,
-            const plan::Plan& plan);
 
 // Returns the words quoted for a shell.
 std::string shell_words(const std::vector<std::string>& words);

@@ -14,7 +14,6 @@
 #include "plan/plan_file.h"
 #include "run/schedule/fake_world.h"
 #include "run/schedule/plan_journal.h"
-#include "run/schedule/plan_lock.h"
 #include "spool/spool_test_support.h"
 #include "sys/clock.h"
 

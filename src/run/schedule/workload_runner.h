@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "run/schedule/book.h"
 #include "run/schedule/machine.h"
-#include "run/schedule/member.h"
 #include "run/schedule/plan_journal.h"
 #include "run/schedule/row_order.h"
 

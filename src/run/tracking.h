@@ -19,7 +19,7 @@
 #include "run/delivery.h"
 #include "spool/run_directory.h"
 #include "sys/http_client.h"
-#include "upload/successor.h"
+#include "upload/finisher.h"
 
 namespace corral::run {
 

@@ -5,8 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "spool/artifact_spool.h"
-#include "spool/call_spool.h"
+#include "spool/outbox.h"
 #include "spool/spool_test_support.h"
 
 namespace corral::spool {

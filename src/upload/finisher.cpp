@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/limits.h"
-#include "spool/artifact_spool.h"
 #include "spool/client_log.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "upload/artifacts.h"
 

@@ -19,11 +19,28 @@
 #include "spool/journal.h"
 #include "spool/output_file.h"
 #include "spool/run_directory.h"
-#include "upload/successor.h"
 #include "upload/transport.h"
 #include "upload/uploader.h"
 
 namespace corral::upload {
+
+// Successor: answers programs of a run in place of its supervisor, which is gone (run/tracking.h),
+// for as long as the command lives. On the finisher's thread.
+class Successor {
+ public:
+  // Answers nothing more, and ends nothing.
+  virtual ~Successor() = default;
+  // Once a round while the command lives. Failed steps are tried again, then reported in the run's
+  // journal.
+  virtual void serve() = 0;
+  [[nodiscard]] virtual bool serving() const = 0;
+  // The command is gone: ends the runs that its programs left open, before the run ends.
+  virtual void end() = 0;
+};
+
+// Both outlive the result; nullptr: there is nothing to do for this run.
+using MakeSuccessor =
+    std::function<std::unique_ptr<Successor>(const spool::RunDirectory&, spool::Journal&)>;
 
 // The exit status of a run's command that could not be reaped, if something else has it.
 using EndStatus = std::function<std::optional<int>(const spool::Manifest& run)>;

@@ -5,12 +5,14 @@
 // <log>/declared has those in one frame. When the server then knows less than that (its store was
 // lost or went back to an earlier state), the session is described and declared again, so that
 // later samples are understood, and a gap covers the missing frames. Many small frames that wait
-// travel as one (merge.h).
+// travel as one (merge_frames()).
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <vector>
 
+#include "codec/frame.h"
 #include "spool/client_log.h"
 #include "spool/frame_log.h"
 #include "upload/source.h"
@@ -45,5 +47,13 @@ class FrameLogSource final : public Source {
   std::function<bool()> open_;
   std::optional<sys::PrivateDirectory> run_;
 };
+
+// Many small frames of one session -> few large ones that say the same. Pure.
+//
+// A relay writes a frame for each call, so that each survives any crash; as a batch row of the
+// store each would cost fifty times its content. Points of one series become one column, in their
+// order. `frames` cover consecutive numbers. Only bundles are merged; any other frame stays as it
+// is, in its place.
+Result<std::vector<codec::Bytes>> merge_frames(std::vector<codec::Bytes> frames);
 
 }  // namespace corral::upload

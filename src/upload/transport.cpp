@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "core/json.h"
+#include "core/profile_id.h"
 
 namespace corral::upload {
 namespace {
@@ -114,6 +114,17 @@ bool retryable(Code code) {
 
 std::unique_ptr<Transport> http_transport(sys::HttpTarget target) {
   return std::make_unique<HttpTransport>(std::move(target));
+}
+
+std::optional<ProfileWish> parse_profile_wish(const Json& json) {
+  const auto run = RunId::parse(json.get_string("run"));
+  ProfileWish wish{.run = run.value_or(RunId()),
+                   .id = json.get_string("id"),
+                   .tool = json.get_string("tool"),
+                   .steps = json.get_int("steps")};
+  const bool good =
+      run && is_profile_id(wish.id) && wish.steps >= 1 && wish.steps <= kMostProfileSteps;
+  return good ? std::optional(std::move(wish)) : std::nullopt;
 }
 
 }  // namespace corral::upload

@@ -1,17 +1,30 @@
 // Transport: how frames reach a server. HTTP in earnest, a fake in tests.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "codec/frame.h"
 #include "core/ids.h"
+#include "core/json.h"
 #include "core/result.h"
 #include "sys/http_client.h"
-#include "upload/profile_wish.h"
 
 namespace corral::upload {
+
+// ProfileWish: a profile of a run's next steps, as somebody asked the server for it. Pure.
+struct ProfileWish {
+  RunId run;
+  std::string id;  // is_profile_id()
+  std::string tool;
+  std::int64_t steps = 0;  // 1 to kMostProfileSteps
+};
+
+// Parses an answer of the server ({"run", "id", "tool", "steps"}); nothing if it is not one.
+std::optional<ProfileWish> parse_profile_wish(const Json& json);
 
 struct PostedAck {
   SessionId session;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "spool/call_spool.h"
+#include "spool/outbox.h"
 #include "upload/frame_log_source.h"
 
 namespace corral::upload {

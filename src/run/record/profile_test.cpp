@@ -12,7 +12,7 @@
 #include "spool/profile_request.h"
 #include "spool/spool_test_support.h"
 #include "sys/file.h"
-#include "upload/profile_wish.h"
+#include "upload/transport.h"
 
 namespace corral::run {
 namespace {

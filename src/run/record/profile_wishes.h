@@ -12,7 +12,7 @@
 #include "core/time.h"
 #include "spool/profile_request.h"
 #include "spool/run_directory.h"
-#include "upload/profile_wish.h"
+#include "upload/transport.h"
 #include "upload/uploader.h"
 
 namespace corral::run {

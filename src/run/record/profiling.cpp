@@ -10,7 +10,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
-#include "spool/artifact_spool.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"

@@ -13,7 +13,7 @@
 #include "run/set_up/fact.h"
 #include "run/set_up/idle.h"
 #include "run/set_up/secrets.h"
-#include "spool/artifact_spool.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"

@@ -12,7 +12,7 @@
 
 #include "core/text.h"
 #include "run/set_up/set_up.h"
-#include "spool/artifact_spool.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"

@@ -20,7 +20,7 @@
 #include "core/text.h"
 #include "run/command.h"
 #include "run/supervise/adoption.h"
-#include "spool/artifact_spool.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 

@@ -15,7 +15,6 @@
 #include "sys/clock.h"
 #include "sys/socket.h"
 #include "upload/frame_log_source.h"
-#include "upload/merge.h"
 
 namespace corral::run {
 namespace {

@@ -1,11 +1,21 @@
-// Artifacts that wait for the server: files of a run, copied into its directory.
+// Outbox: artifacts and calls that wait for the server. `directory` is the run's.
+//
+// Artifacts are files of a run, copied into its directory:
 //
 //   <run>/artifacts/<32 hex digits>/name   the run's id, a line feed, the artifact's path
 //                                   data   the file
 //
 // A folder gets its name when both are whole (rename); one with any other name is being made, or
 // was left by a kill. The Python package writes them (corral.artifact), and the relay when it has
-// no server. The uploader deletes each once the server has it. `directory` is the run's.
+// no server. The uploader deletes each once the server has it.
+//
+// Calls are requests of programs whose answer says nothing, which is why the relay gives it itself
+// when there is no server:
+//
+//   <run>/calls/<20 digits>-<32 hex digits>   the path, a line feed, the body of a POST
+//
+// The digits are the time: sent in this order, after the points that were logged before them. The
+// uploader deletes each once the server has taken it. Any thread keeps; one sends.
 #pragma once
 
 #include <array>
@@ -45,5 +55,19 @@ Result<> keep_left_reports(const sys::PrivateDirectory& directory, RunId run);
 // The server will never take it: kept in the run's `refused` for a person.
 Result<> put_artifact_aside(const sys::PrivateDirectory& directory,
                             const WaitingArtifact& artifact);
+
+struct Call {
+  std::string path, body;
+};
+Result<> keep_call(const sys::PrivateDirectory& directory, const Call& call);
+// Their names, the oldest first.
+std::vector<std::string> waiting_calls(const sys::PrivateDirectory& directory);
+Result<Call> read_call(const sys::PrivateDirectory& directory, const std::string& name);
+void forget_call(const sys::PrivateDirectory& directory, const std::string& name);
+// The server will never take it: kept in the run's `refused` for a person.
+Result<> put_call_aside(const sys::PrivateDirectory& directory, const std::string& name);
+
+// Calls or artifacts.
+bool anything_waits(const sys::PrivateDirectory& directory);
 
 }  // namespace corral::spool

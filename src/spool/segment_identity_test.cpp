@@ -1,4 +1,4 @@
-#include "spool/rank.h"
+#include "spool/segment_identity.h"
 
 #include <gtest/gtest.h>
 

@@ -104,8 +104,9 @@ void add_given(std::string key, const std::vector<std::pair<std::string, std::st
 
 std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   std::vector<Fact> facts;
+  set_up::Mask params_mask(options.mask);
   for (const auto& [key, value] : options.params)
-    facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
+    facts.push_back({.kind = FactKind::kParam, .key = key, .value = params_mask.param(key, value)});
   for (const auto& [key, value] : options.tags)
     facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
   add_given("given.params", options.params, facts);
@@ -128,6 +129,7 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   for (const auto& [key, value] : command.record)
     facts.push_back(info(key, set_up::cut_lines(mask.text(to_utf8(value)), kRecordBytes)));
   set_up::add_masked("command", mask, facts);
+  set_up::add_masked("params", params_mask, facts);
   return facts;
 }
 

@@ -300,6 +300,12 @@ std::vector<std::string> Mask::words(std::vector<std::string> words) {
   return words;
 }
 
+std::string Mask::param(std::string_view name, std::string_view value) {
+  if (!on_ || value.empty() || !names_secret(name)) return text(value);
+  ++masked_;
+  return std::string(kMask);
+}
+
 void add_masked(std::string_view part, const Mask& mask, std::vector<codec::Fact>& facts) {
   if (mask.masked() > 0)
     facts.push_back(info("masked." + std::string(part), static_cast<std::int64_t>(mask.masked())));

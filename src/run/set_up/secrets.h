@@ -37,6 +37,8 @@ class Mask {
   // Masks values of options: `--password x`, `--password=x`, `password=x`; and all that text()
   // masks.
   std::vector<std::string> words(std::vector<std::string> words);
+  // Masks the whole value of a param with a secret's name; of any other what text() masks.
+  std::string param(std::string_view name, std::string_view value);
   // Masks values that follow a secret's name on their line, passwords in addresses, private keys.
   std::string text(std::string_view text);
   [[nodiscard]] std::size_t masked() const { return masked_; }

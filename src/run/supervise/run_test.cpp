@@ -357,6 +357,32 @@ TEST(Facts, ParamsTagsAndTheMachineAreThere) {
   EXPECT_GT(*info.at("memory_bytes").as_int(), 1 << 20);
 }
 
+TEST(Facts, SecretsAmongTheParamsAreMasked) {
+  Options options;
+  options.command = {"train.py"};
+  options.params = {{"lr", "0.1"},
+                    {"password", "hunter2"},
+                    {"api_key", ""},
+                    {"tokenizer", "bpe"},
+                    {"db", "postgresql://me:hunter2@host/db"}};
+  const auto params = [&] {
+    std::map<std::string, std::string> values;
+    for (const codec::Fact& fact : quick_facts(options, {.argv = {"/bin/true"}, .interpreter = {}}))
+      if (fact.kind == codec::FactKind::kParam || fact.key.starts_with("masked."))
+        values[fact.key] = fact.value;
+    return values;
+  };
+  EXPECT_EQ(params(), (std::map<std::string, std::string>{{"lr", "0.1"},
+                                                          {"password", "***"},
+                                                          {"api_key", ""},
+                                                          {"tokenizer", "bpe"},
+                                                          {"db", "postgresql://me:***@host/db"},
+                                                          {"masked.params", "2"}}));
+  options.mask = false;
+  EXPECT_EQ(params(),
+            (std::map<std::string, std::string>(options.params.begin(), options.params.end())));
+}
+
 TEST(Facts, AVeryLongCommandIsCutSoThatItsFrameIsTaken) {
   for (const std::string& word :
        {std::string(100'000, 'x'), std::string(5000, '\x01'), std::string("word")}) {

@@ -175,7 +175,10 @@ codec::RunEndBody Finisher::end_of(Adopted& run) const {
   if (!manifest.begun && !run.seen_alive && !run.ran) {
     end.reason = codec::EndReason::kNotStarted;
     run.journal->facts(
-        {{.kind = codec::FactKind::kTag, .key = "corral.outcome", .value = "not-started"}});
+        {{.kind = codec::FactKind::kTag, .key = "corral.outcome", .value = "not-started"},
+         {.kind = codec::FactKind::kTag,
+          .key = "corral.outcome.reason",
+          .value = "its supervisor was killed before the command started"}});
   } else if (const auto status = end_status_ ? end_status_(manifest) : std::nullopt) {
     end.reason = codec::EndReason::kExit;
     end.exit_code = *status;

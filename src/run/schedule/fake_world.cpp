@@ -80,6 +80,10 @@ Result<> FakeWorld::launch(const Order& order) {
     gone.exit_status = 127;
     gone.words = "no such script";
     put(std::chrono::milliseconds(20), gone);
+  } else if (what == "die") {
+    Event gone = event_of(News::kGone, document.run);
+    gone.exit_status = 137;
+    put(std::chrono::milliseconds(20), gone);
   } else if (!order.gated) {
     gated_.push_back(document.run);
     release();

@@ -208,6 +208,15 @@ TEST_F(SchedulerTest, OneThatCannotStartKeepsItsNeighboursFromStarting) {
   expect_status("c", "FINISHED");
 }
 
+TEST_F(SchedulerTest, ASupervisorThatIsKilledAtItsStartIsTheReason) {
+  write({"1,a,,die", "2,b,,finish,2"});
+  EXPECT_EQ(run(), 1);
+  expect_status("a",
+                "FAILED not-started a (cpu): its supervisor was killed by signal 9 before the "
+                "command started");
+  expect_status("b", "FINISHED");
+}
+
 TEST_F(SchedulerTest, OneThatIsNeverReadyIsGivenUp) {
   write({"1,a,,late", "2,b,,finish,2"});
   EXPECT_EQ(crashes(), false);

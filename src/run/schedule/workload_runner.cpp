@@ -21,6 +21,16 @@ namespace {
 constexpr Nanos kReadyLimit{std::chrono::minutes(10)};
 constexpr std::string_view kBesideFailed = "a run beside it could not start";
 
+// Returns the last words of a supervisor that ended before its command started, else how it ended.
+std::string reason_not_started(const Event& gone) {
+  if (!gone.words.empty()) return gone.words;
+  const int status = gone.exit_status.value_or(0);
+  const std::string how = status > 128 ? fmt::format("was killed by signal {}", status - 128)
+                          : status > 0 ? fmt::format("ended with exit status {}", status)
+                                       : std::string("ended");
+  return "its supervisor " + how + " before the command started";
+}
+
 bool counts(const Member& member) { return !member.row.loop; }
 
 }  // namespace
@@ -207,7 +217,7 @@ void WorkloadRunner::take_gone(Member& member, const Event& event) {
   if (last.outcome.empty() && member.stage == Member::Stage::kRunning) {
     last = unseen_end(member);
   } else if (last.outcome.empty()) {
-    last = {.outcome = "not-started", .reason = event.words};
+    last = {.outcome = "not-started", .reason = reason_not_started(event)};
   }
   member.stage = Member::Stage::kGone;
   end(member, std::move(last));

@@ -48,7 +48,7 @@ Result<std::vector<int>> parse_cpus(std::string_view text) {
     const auto first = parse_int(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parse_int(part.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first || *last >= kMostCpus)
-      return fail(Code::kInvalidArgument, fmt::format("'{}': CPUs are wanted as 0-3,8", text));
+      return fail(Code::kInvalidArgument, fmt::format("'{}': expected CPUs, e.g. 0-3,8", text));
     for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
   }
   std::ranges::sort(cpus);
@@ -60,7 +60,8 @@ Result<std::vector<sys::fs::path>> parse_groups(std::string_view text) {
   std::vector<sys::fs::path> groups;
   for (const std::string_view part : split(text, ':')) {
     if (!part.starts_with('/'))
-      return fail(Code::kInvalidArgument, fmt::format("'{}': a directory is wanted", part));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("'{}': expected an absolute directory", part));
     groups.emplace_back(part);
   }
   return groups;

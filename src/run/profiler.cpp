@@ -94,8 +94,8 @@ Result<> check_counters(const fs::path& proc) {
     return {};
   return fail(Code::kPermission,
               "Nvidia's driver keeps the performance counters for administrators "
-              "(ERR_NVGPUCTRPERM): whoever looks after this machine can load its module nvidia "
-              "with NVreg_RestrictProfilingToAdminUsers=0, or this container can be given "
+              "(ERR_NVGPUCTRPERM): the administrator of this machine can load its module "
+              "nvidia with NVreg_RestrictProfilingToAdminUsers=0, or this container can be given "
               "CAP_SYS_ADMIN");
 }
 

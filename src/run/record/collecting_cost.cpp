@@ -69,7 +69,7 @@ std::string summary_of(const CollectingCost& cost) {
   const std::string memory =
       cost.peak_memory > 0 ? human_bytes(static_cast<double>(cost.peak_memory)) + " of memory and "
                            : "";
-  return fmt::format("collecting cost {:.2f} % of a core, {}{} of data; {} of {} ticks late{}",
+  return fmt::format("collector overhead {:.2f} % of a core, {}{} of data; {} of {} samples late{}",
                      100 * cores_of(cost), memory, human_bytes(static_cast<double>(cost.written)),
                      grouped(cost.ticks.late), grouped(cost.ticks.due), noise_of(cost));
 }

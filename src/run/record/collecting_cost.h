@@ -26,7 +26,8 @@ struct CollectingCost {
 // Measures this process now; `wall` is the duration of the run.
 CollectingCost measure_cost(const collect::Lanes& lanes, Nanos wall, std::uint64_t written);
 
-// "collecting cost 0.21 % of a core, 9.1 MiB of memory and 1.3 MiB of data; 3 of 36,000 ticks late"
+// "collector overhead 0.21 % of a core, 9.1 MiB of memory and 1.3 MiB of data; 3 of 36,000 samples
+// late"
 std::string summary_of(const CollectingCost& cost);
 std::vector<codec::Fact> facts_of(const CollectingCost& cost);
 

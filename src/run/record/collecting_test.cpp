@@ -481,12 +481,13 @@ TEST(CollectingCost, SaysItInOneLineAndInFacts) {
                       .lateness_p99 = std::chrono::milliseconds(2),
                       .lateness_greatest = std::chrono::milliseconds(7)};
   EXPECT_EQ(summary_of(cost),
-            "collecting cost 0.21 % of a core, 9 MiB of memory and 1.5 MiB of data; 3 of 36,000 "
-            "ticks late");
+            "collector overhead 0.21 % of a core, 9 MiB of memory and 1.5 MiB of data; 3 of "
+            "36,000 samples late");
   cost.ticks.late = 4'000;
   cost.lateness_p99 = std::chrono::milliseconds(85);
   EXPECT_TRUE(summary_of(cost).ends_with(
-      "4,000 of 36,000 ticks late (11 %, 1 in 100 by more than 0.085 s): values are further apart "
+      "4,000 of 36,000 samples late (11 %, 1 in 100 by more than 0.085 s): values are further "
+      "apart "
       "than asked for, rates and maxima over less than a second are noisy, totals and means are "
       "not"))
       << summary_of(cost);

@@ -38,17 +38,11 @@ void Delivery::end(const Result<bool>& idle) {
   changed_.notify_all();
 }
 
-void Delivery::pause(const std::stop_token& stop, Nanos length) {
+void Delivery::pause(const std::stop_token& stop, Nanos length, bool after_failure) {
   Lock lock(mutex_);
-  changed_.wait_for(lock, stop, length,
-                    [&]() REQUIRES(mutex_) { return woken_ || rows_ || asked_ > answered_; });
-  woken_ = rows_ = false;
-}
-
-void Delivery::back_off(const std::stop_token& stop, Nanos length) {
-  Lock lock(mutex_);
-  changed_.wait_for(lock, stop, length,
-                    [&]() REQUIRES(mutex_) { return woken_ || asked_ > answered_; });
+  changed_.wait_for(lock, stop, length, [&]() REQUIRES(mutex_) {
+    return woken_ || (rows_ && !after_failure) || asked_ > answered_;
+  });
   woken_ = rows_ = false;
 }
 

@@ -31,10 +31,8 @@ class Delivery {
   [[nodiscard]] bool begin();
   void end(const Result<bool>& idle);
   // Upload thread: a pause that ends early when a flush() waits, on wake(), on note_rows() and on a
-  // stop.
-  void pause(const std::stop_token& stop, Nanos length);
-  // The same after a failure: new rows do not end it.
-  void back_off(const std::stop_token& stop, Nanos length);
+  // stop. After a failure new rows do not end it.
+  void pause(const std::stop_token& stop, Nanos length, bool after_failure = false);
   void wake();
   // Spooler: rows were spooled. A round now carries more than one at another time.
   void note_rows();

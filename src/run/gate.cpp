@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <tuple>
 
-#include "core/json.h"
 #include "sys/private_directory.h"
 
 namespace corral::run {
@@ -86,25 +85,18 @@ std::vector<Wish> Gate::wishes() {
   return wishes;
 }
 
-void Gate::report(const std::string& line) {
+void Gate::report(const Json& line) {
   if (!reports_) return;
-  const std::string text = line + "\n";
+  const std::string text = line.dump() + "\n";
   // A scheduler that does not read loses the line; its socket holds far more than a run reports.
   // One that is gone is seen by look() and wishes(), which need the descriptor for that.
   std::ignore = ::send(reports_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Gate::ready() {
-  Json line;
-  line.set("ready", true);
-  report(line.dump());
-}
+void Gate::ready() { report(Json::Object{{"ready", true}}); }
 
 void Gate::started(BootTime at, pid_t command) {
-  Json line;
-  line.set("started_ns", ns_of(at));
-  line.set("pid", std::int64_t{command});
-  report(line.dump());
+  report(Json::Object{{"started_ns", ns_of(at)}, {"pid", std::int64_t{command}}});
 }
 
 bool Gate::progress(const Progress& progress) {
@@ -119,9 +111,7 @@ bool Gate::progress(const Progress& progress) {
   Json::Object gpus;
   for (const auto& [device, busy] : progress.gpus) gpus.emplace_back(device, busy);
   if (!gpus.empty()) known.set("gpus", std::move(gpus));
-  Json line;
-  line.set("progress", std::move(known));
-  report(line.dump());
+  report(Json::Object{{"progress", std::move(known)}});
   return true;
 }
 
@@ -134,13 +124,12 @@ void Gate::ended(const Outcome& outcome, const std::vector<std::string>& tail,
   if (outcome.exit_signal) line.set("exit_signal", *outcome.exit_signal);
   if (at) line.set("ended_ns", ns_of(*at));
   line.set("tail", Json::Array(tail.begin(), tail.end()));
-  const std::string text = line.dump();
   // The file is written before the report: a scheduler that no longer hears this process reads it.
   const auto words = last_word_.empty() ? tl::unexpected(Error())
                                         : sys::PrivateDirectory::open(last_word_.parent_path());
   if (words) [[maybe_unused]]
-    const auto kept = words->replace_file(last_word_.filename(), text + "\n");
-  report(text);
+    const auto kept = words->replace_file(last_word_.filename(), line.dump() + "\n");
+  report(line);
 }
 
 }  // namespace corral::run

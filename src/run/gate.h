@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.h"
 #include "core/time.h"
 #include "run/outcome.h"
 #include "run/progress.h"
@@ -85,7 +86,7 @@ class Gate {
              std::optional<BootTime> at = {});
 
  private:
-  void report(const std::string& line);
+  void report(const Json& line);
   [[nodiscard]] bool scheduler_gone() const;
   sys::Fd release_;
   sys::Fd reports_;

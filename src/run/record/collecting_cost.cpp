@@ -4,24 +4,16 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "run/set_up/fact.h"
+#include "run/set_up/noise.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 
 namespace corral::run {
 namespace {
 
-constexpr std::uint64_t kFewLate = 100;  // late ticks are few up to one in this many
+using set_up::info;
 
-// The highest resident memory so far; getrusage would count what the parent had before exec.
-std::uint64_t peak_memory() {
-  const auto status = sys::read_file("/proc/self/status");
-  if (!status) return 0;
-  const std::size_t at = status->find("VmHWM:");
-  if (at == std::string::npos) return 0;
-  const std::string_view rest = trim(std::string_view(*status).substr(at + 6, 40));
-  const auto kib = parse_int(rest.substr(0, rest.find(' ')));
-  return kib ? static_cast<std::uint64_t>(*kib) * 1024 : 0;
-}
+constexpr std::uint64_t kFewLate = 100;  // late ticks are few up to one in this many
 
 // 36000 -> "36,000"
 std::string grouped(std::uint64_t number) {
@@ -44,10 +36,6 @@ std::string noise_of(const CollectingCost& cost) {
       seconds(cost.lateness_p99));
 }
 
-codec::Fact info(std::string key, const Json& value) {
-  return {.kind = codec::FactKind::kInfo, .key = std::move(key), .value = value.dump()};
-}
-
 Json count(std::uint64_t number) { return Json(static_cast<std::int64_t>(number)); }
 
 }  // namespace
@@ -57,7 +45,9 @@ CollectingCost measure_cost(const collect::Lanes& lanes, Nanos wall, std::uint64
   lanes.merge_lateness(lateness);
   return {.cpu = sys::process_cpu_time(),
           .wall = wall,
-          .peak_memory = peak_memory(),
+          // getrusage would count what the parent had before exec.
+          .peak_memory = static_cast<std::uint64_t>(
+              set_up::proc_bytes("/proc/self/status", "VmHWM").value_or(0)),
           .written = written,
           .ticks = lanes.ticks(),
           .lateness_p50 = lateness.quantile(0.5),

@@ -13,6 +13,8 @@
 #include "core/limits.h"
 #include "core/text.h"
 #include "run/set_up/data_sets.h"
+#include "run/set_up/fact.h"
+#include "run/set_up/noise.h"
 #include "run/set_up/packages.h"
 #include "run/set_up/secrets.h"
 #include "run/set_up/set_up.h"
@@ -23,25 +25,10 @@ namespace {
 
 using codec::Fact;
 using codec::FactKind;
+using set_up::info;
 
 // Limit of an environment's list: every line end takes two bytes of JSON.
 constexpr std::size_t kRecordBytes = limits::kFactBytes * 3 / 4;
-
-Fact info(std::string key, const Json& value) {
-  return {.kind = FactKind::kInfo, .key = std::move(key), .value = value.dump()};
-}
-
-// Returns the value of the first line "key : value" in a /proc file.
-std::string proc_value(const char* file, std::string_view key) {
-  const auto text = sys::read_file(file);
-  if (!text) return "";
-  for (const std::string_view line : split(*text, '\n')) {
-    const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key)
-      return std::string(trim(line.substr(colon + 1)));
-  }
-  return "";
-}
 
 std::string user_name() {
   std::vector<char> buffer(4096);
@@ -49,12 +36,6 @@ std::string user_name() {
   passwd* found = nullptr;
   ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
   return found != nullptr ? found->pw_name : std::to_string(::geteuid());
-}
-
-Json memory_bytes() {
-  const std::string text = proc_value("/proc/meminfo", "MemTotal");
-  const auto kib = parse_int(std::string_view(text).substr(0, text.find(' ')));
-  return kib ? Json(*kib * 1024) : Json();
 }
 
 // Returns the words of a command line, cut to the size of a fact (limits::kValueBytes of JSON) with
@@ -113,6 +94,7 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   add_given("given.tags", options.tags, facts);
   utsname kernel{};
   ::uname(&kernel);
+  const auto memory = set_up::proc_bytes("/proc/meminfo", "MemTotal");
   set_up::Mask mask(options.mask);
   facts.push_back(
       info("command", command_words(mask.words(options.watched > 0 ? words_of(options.watched)
@@ -122,9 +104,9 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   facts.push_back(info("user", user_name()));
   facts.push_back(
       info("kernel", fmt::format("{} {} {}", kernel.sysname, kernel.release, kernel.machine)));
-  facts.push_back(info("cpu", proc_value("/proc/cpuinfo", "model name")));
+  facts.push_back(info("cpu", set_up::proc_value("/proc/cpuinfo", "model name").value_or("")));
   facts.push_back(info("cpus", static_cast<std::int64_t>(std::thread::hardware_concurrency())));
-  facts.push_back(info("memory_bytes", memory_bytes()));
+  facts.push_back(info("memory_bytes", memory ? Json(*memory) : Json()));
   if (!command.interpreter.empty()) facts.push_back(info("interpreter", command.interpreter));
   for (const auto& [key, value] : command.record)
     facts.push_back(info(key, set_up::cut_lines(mask.text(to_utf8(value)), kRecordBytes)));

@@ -8,10 +8,23 @@
 #include <map>
 #include <utility>
 
-#include "core/json.h"
 #include "metric/catalogue.h"
+#include "run/set_up/fact.h"
 
 namespace corral::run {
+namespace {
+
+// `watch`: nullptr, or shown what is written.
+void write(const codec::SchemaBody& schema, const codec::SamplesBody& samples, ProgressWatch* watch,
+           spool::Journal& journal) {
+  if (watch != nullptr) watch->samples(schema, samples);
+  codec::Bundle bundle;
+  bundle.add(schema);
+  bundle.add(samples);
+  journal.bundle(bundle);
+}
+
+}  // namespace
 
 MetricsFeed::MetricsFeed(std::span<const std::unique_ptr<collect::Sampler>> samplers,
                          SeriesIds& ids)
@@ -118,11 +131,7 @@ void MetricsFeed::flush(spool::Journal& journal) {
     for (std::size_t g = 0; g < part.groups.size(); ++g) take(part, g, schema, samples);
     take_timed(part, schema, samples);
   }
-  if (watch_ != nullptr) watch_->samples(schema, samples);
-  codec::Bundle bundle;
-  bundle.add(schema);
-  bundle.add(samples);
-  journal.bundle(bundle);
+  write(schema, samples, watch_, journal);
 }
 
 namespace {
@@ -226,13 +235,7 @@ void PointFeed::flush(spool::Journal& journal, bool workload) {
     const auto begin = drained.points.begin() +
                        static_cast<std::ptrdiff_t>(std::min(first, drained.points.size()));
     const auto count = std::min<std::ptrdiff_t>(drained.points.end() - begin, kPointsPerFrame);
-    const codec::SchemaBody fresh = std::exchange(schema, {});
-    const codec::SamplesBody points = samples({begin, begin + count});
-    if (watch_ != nullptr) watch_->samples(fresh, points);
-    codec::Bundle bundle;
-    bundle.add(fresh);
-    bundle.add(points);
-    journal.bundle(bundle);
+    write(std::exchange(schema, {}), samples({begin, begin + count}), watch_, journal);
   }
 }
 
@@ -284,14 +287,11 @@ std::vector<codec::Fact> Strays::facts() const {
     const std::string text = fmt::format("{} {} outside {}, stored as read: {:g} to {:g}",
                                          stray.count, stray.count == 1 ? "value" : "values",
                                          range_of(*stray.series), stray.least, stray.greatest);
-    facts.push_back({.kind = codec::FactKind::kInfo,
-                     .key = "outside." + name_of(*stray.series),
-                     .value = Json(text).dump()});
+    facts.push_back(set_up::info("outside." + name_of(*stray.series), text));
   }
   if (more_)
-    facts.push_back({.kind = codec::FactKind::kInfo,
-                     .key = "outside.others",
-                     .value = Json("series that are not listed have such values, too").dump()});
+    facts.push_back(
+        set_up::info("outside.others", "series that are not listed have such values, too"));
   return facts;
 }
 

@@ -20,6 +20,7 @@
 #include "spool/client_log.h"
 #include "sys/clock.h"
 #include "sys/process.h"
+#include "sys/socket.h"
 #include "sys/thread_guard.h"
 #include "upload/server_link.h"
 
@@ -46,11 +47,6 @@ int milliseconds_until(BootTime time) {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 // Time that a request of the command waits for a server: the store's own is started when it is not
 // there; one elsewhere answers or does not.
 constexpr Nanos kEmbeddedPatience{std::chrono::seconds(15)};
@@ -67,7 +63,8 @@ spool::Manifest make_manifest(const Options& options) {
   m.experiment = options.experiment;
   m.workload_name = options.workload;
   m.run_name = options.name.empty() ? make_run_name(m.run) : options.name;
-  m.host = host_name();
+  m.host = sys::host_name();
+  if (m.host.empty()) m.host = "unknown";
   m.destination = options.destination;
   m.anchor = sys::read_anchor();
   m.started = sys::boot_now();

@@ -111,7 +111,7 @@ void Uploading::send_points(const std::stop_token& stop) {
         run_.notices.warn(round.error().message + "; the run goes on and its data waits in " +
                           run_.directory.path().string());
       link.drop();
-      run_.delivery.back_off(stop, backoff);
+      run_.delivery.pause(stop, backoff, true);
       backoff = std::min(2 * backoff, kLastBackoff);
       continue;
     }

@@ -41,6 +41,16 @@ Standing standing_of(std::string_view outcome) {
                                                                     : Standing::kFailed;
 }
 
+End parse_end(const Json& report) {
+  End end{.outcome = report.get_string("outcome", "unknown"),
+          .reason = report.get_string("reason")};
+  if (const Json* tail = report.find("tail"); tail != nullptr && tail->as_array() != nullptr) {
+    for (const Json& line : *tail->as_array())
+      if (line.as_string() != nullptr) end.tail.push_back(*line.as_string());
+  }
+  return end;
+}
+
 Attempt* Book::attempt_of(const std::string& run) {
   const auto key = row_of_run_.find(run);
   if (key == row_of_run_.end()) return nullptr;
@@ -68,12 +78,7 @@ void Book::begin(const Json& line) {
 void Book::note_end(const Json& line) {
   Attempt* attempt = attempt_of(line.get_string("end"));
   if (attempt == nullptr) return;
-  End end{.outcome = line.get_string("outcome", "unknown"), .reason = line.get_string("reason")};
-  if (const Json* tail = line.find("tail"); tail != nullptr && tail->as_array() != nullptr) {
-    for (const Json& text : *tail->as_array())
-      if (text.as_string() != nullptr) end.tail.push_back(*text.as_string());
-  }
-  attempt->end = std::move(end);
+  attempt->end = parse_end(line);
 }
 
 void Book::apply(const Json& line) {

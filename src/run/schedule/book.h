@@ -25,6 +25,9 @@ struct End {
   bool operator==(const End&) const = default;
 };
 
+// Parses {"outcome": …, "reason": …, "tail": […]} of a supervisor or of the journal.
+End parse_end(const Json& report);
+
 // The meaning of an end for the plan. A run that was stopped by the workload's rule or ended by a
 // limit is finished, as planned; an interrupted run counts as not run.
 enum class Standing { kOpen, kFinished, kFailed };

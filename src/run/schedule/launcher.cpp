@@ -20,6 +20,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "environment/environment.h"
 #include "sys/clock.h"
 #include "sys/inherited.h"
 #include "sys/pidfd.h"
@@ -120,17 +121,6 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return list;
 }
 
-// A later value of a name replaces an earlier one.
-std::vector<std::string> with_environment(const std::vector<std::string>& more) {
-  std::vector<std::string> all = sys::own_environment();
-  for (const std::string& entry : more) {
-    const std::string name = entry.substr(0, entry.find('=') + 1);
-    std::erase_if(all, [&](const std::string& e) { return e.starts_with(name); });
-    all.push_back(entry);
-  }
-  return all;
-}
-
 std::string last_line(int fd) {
   const off_t size = ::lseek(fd, 0, SEEK_END);
   std::string text(kWordsBytes, '\0');
@@ -199,7 +189,8 @@ Result<Child> Supervisors::spawn(const Order& order, const std::vector<std::stri
   ::posix_spawn_file_actions_adddup2(&plan.actions, child.words.get(), 1);
   ::posix_spawn_file_actions_adddup2(&plan.actions, child.words.get(), 2);
   ::posix_spawn_file_actions_addchdir_np(&plan.actions, order.directory.c_str());
-  const std::vector<std::string> environment = with_environment(order.environment);
+  const std::vector<std::string> environment =
+      environment::environment_with(sys::own_environment(), order.environment);
   const int error =
       ::posix_spawn(&child.pid, options_.program.c_str(), &plan.actions, &plan.attributes,
                     pointers(arguments).data(), pointers(environment).data());
@@ -323,10 +314,10 @@ void Supervisors::take_reports(const std::string& run, Child& child, std::vector
       commands_.try_emplace(run, static_cast<pid_t>(report->get_int("pid")));
     } else if (const Json* progress = report->find("progress"); progress != nullptr) {
       event.news = News::kProgress;
-      event.progress = progress_of_report(*progress);
+      event.progress = parse_progress(*progress);
     } else if (report->find("outcome") != nullptr) {
       event.news = News::kEnded;
-      event.end = end_of_report(*report);
+      event.end = parse_end(*report);
       if (report->find("ended_ns") != nullptr) event.ended = boot_time(report->get_int("ended_ns"));
     } else {
       continue;
@@ -430,7 +421,7 @@ std::unique_ptr<Launcher> supervisor_launcher(const SupervisorOptions& options) 
   return std::make_unique<Supervisors>(options);
 }
 
-Progress progress_of_report(const Json& report) {
+Progress parse_progress(const Json& report) {
   Progress progress{.phase = report.get_string("phase")};
   const auto number = [&](const char* name) {
     const Json* value = report.find(name);
@@ -446,22 +437,12 @@ Progress progress_of_report(const Json& report) {
   return progress;
 }
 
-End end_of_report(const Json& report) {
-  End end{.outcome = report.get_string("outcome", "unknown"),
-          .reason = report.get_string("reason")};
-  if (const Json* tail = report.find("tail"); tail != nullptr && tail->as_array() != nullptr) {
-    for (const Json& line : *tail->as_array())
-      if (line.as_string() != nullptr) end.tail.push_back(*line.as_string());
-  }
-  return end;
-}
-
 std::optional<End> last_word_of(const std::filesystem::path& directory, const std::string& run) {
   const auto files = sys::PrivateDirectory::open(directory);
   const auto text = files ? files->read_file(run + ".json") : tl::unexpected(files.error());
   const auto json = text ? Json::parse(*text) : Result<Json>(Json());
   if (!json || json->find("outcome") == nullptr) return std::nullopt;
-  return end_of_report(*json);
+  return parse_end(*json);
 }
 
 }  // namespace corral::run::schedule

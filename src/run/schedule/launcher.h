@@ -86,9 +86,6 @@ std::unique_ptr<Launcher> supervisor_launcher(const SupervisorOptions& options);
 std::optional<End> last_word_of(const std::filesystem::path& directory, const std::string& run);
 
 // Parses {"phase": …, "step": …, …} of a supervisor; invalid values are skipped.
-Progress progress_of_report(const Json& report);
-
-// Parses {"outcome": …, "reason": …, "tail": […]} of a supervisor.
-End end_of_report(const Json& report);
+Progress parse_progress(const Json& report);
 
 }  // namespace corral::run::schedule

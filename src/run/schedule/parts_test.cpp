@@ -372,12 +372,12 @@ TEST(Progress, ARunsGpusAreThoseThatItWasGiven) {
 TEST(Progress, ComesAsASupervisorSaysIt) {
   const auto report = Json::parse(
       R"({"phase": "epoch 3", "step": 7, "loss": null, "cores": 1.5, "gpus": {"0": 0.9}})");
-  const Progress read = progress_of_report(*report);
+  const Progress read = parse_progress(*report);
   EXPECT_TRUE(std::isnan(read.loss.value()));
   EXPECT_EQ(std::tuple(read.phase, read.step.value(), read.cores.value()),
             std::tuple("epoch 3", 7, 1.5));
   EXPECT_EQ(read.gpus, (std::vector<std::pair<std::string, double>>{{"0", 0.9}}));
-  EXPECT_EQ(progress_of_report(Json("nonsense")), Progress{});
+  EXPECT_EQ(parse_progress(Json("nonsense")), Progress{});
 }
 
 TEST(RecordedEnd, IsTheOutcomeElseTheExitStatus) {

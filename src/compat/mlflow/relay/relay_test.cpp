@@ -516,10 +516,10 @@ TEST(Delivery, NewRowsEndAPauseButNotTheOneAfterAFailure) {
   delivery.pause(stop.get_token(), std::chrono::hours(1));
   delivery.note_rows();
   const BootTime before = sys::boot_now();
-  delivery.back_off(stop.get_token(), std::chrono::milliseconds(20));
+  delivery.pause(stop.get_token(), std::chrono::milliseconds(20), true);
   EXPECT_GE(sys::boot_now() - before, Nanos(std::chrono::milliseconds(19)));
   delivery.wake();
-  delivery.back_off(stop.get_token(), std::chrono::hours(1));
+  delivery.pause(stop.get_token(), std::chrono::hours(1), true);
 }
 
 TEST(Delivery, WhoSendsFilesIsToldOnceAndWhenThereIsNoMore) {

@@ -139,7 +139,7 @@ PRIVATE_FILES = (
         "collocate/journal.cpp",
         "collocate/undo.cpp",
         "run/gate.cpp",
-        "run/record/profile_wishes.cpp",
+        "run/record/profile_requests.cpp",
         "run/record/profiling.cpp",
     ),
     *(

@@ -16,9 +16,9 @@ Result<> Delivery::flush(Nanos patience, const std::atomic<bool>& cancelled) {
   return fail(Code::kUnavailable, "the server takes long to answer");
 }
 
-void Delivery::doubt() {
+void Delivery::mark_dead() {
   const Lock lock(mutex_);
-  doubted_ = true;
+  dead_ = true;
   stored_ = 0;
 }
 
@@ -26,7 +26,7 @@ bool Delivery::begin() {
   const Lock lock(mutex_);
   taken_ = asked_;
   round_written_ = written_.load();
-  return std::exchange(doubted_, false);
+  return std::exchange(dead_, false);
 }
 
 void Delivery::end(const Result<bool>& idle) {

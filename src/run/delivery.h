@@ -25,7 +25,7 @@ class Delivery {
   // and wake() called.
   Result<> flush(Nanos patience, const std::atomic<bool>& cancelled);
   // Relay: the server did not answer though the last round went well. The next flush() asks again.
-  void doubt();
+  void mark_dead();
 
   // Upload thread, before and after a round. True: the present connection was found dead.
   [[nodiscard]] bool begin();
@@ -59,7 +59,7 @@ class Delivery {
   bool woken_ GUARDED_BY(mutex_) = false;
   bool rows_ GUARDED_BY(mutex_) = false;   // rows since the last pause
   bool files_ GUARDED_BY(mutex_) = false;  // not fetched by wait_for_files() yet
-  bool doubted_ GUARDED_BY(mutex_) = false;
+  bool dead_ GUARDED_BY(mutex_) = false;
   bool closed_ GUARDED_BY(mutex_) = false;
   Result<> last_ GUARDED_BY(mutex_);
 };

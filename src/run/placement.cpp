@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostCpus = 8192;
 
 // Value of the line "key value".
-std::uint64_t value_of(const sys::fs::path& file, std::string_view key) {
+std::uint64_t read_counter(const sys::fs::path& file, std::string_view key) {
   const auto text = sys::read_file(file);
   if (!text) return 0;
   for (const std::string_view line : split(*text, '\n')) {
@@ -77,15 +77,15 @@ Result<> place(pid_t pid, const Placement& placement) {
   return placement.cpus.empty() ? Result<>() : set_affinity(pid, placement.cpus);
 }
 
-std::uint64_t oom_kills_of(const std::vector<sys::fs::path>& groups) {
+std::uint64_t count_oom_kills(const std::vector<sys::fs::path>& groups) {
   std::uint64_t kills = 0;
   for (const sys::fs::path& group : groups) {
-    kills += value_of(group / "memory.events", "oom_kill");
-    kills += value_of(group / "memory.oom_control", "oom_kill");
+    kills += read_counter(group / "memory.events", "oom_kill");
+    kills += read_counter(group / "memory.oom_control", "oom_kill");
   }
   return kills;
 }
 
-std::uint64_t host_oom_kills() { return value_of("/proc/vmstat", "oom_kill"); }
+std::uint64_t host_oom_kills() { return read_counter("/proc/vmstat", "oom_kill"); }
 
 }  // namespace corral::run

@@ -26,7 +26,7 @@ Result<> place(pid_t pid, const Placement& placement);
 
 // Returns how many processes the kernel has killed in these groups for lack of memory; 0 if
 // unknown.
-std::uint64_t oom_kills_of(const std::vector<sys::fs::path>& groups);
+std::uint64_t count_oom_kills(const std::vector<sys::fs::path>& groups);
 // The same for the whole machine.
 std::uint64_t host_oom_kills();
 

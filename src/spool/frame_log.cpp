@@ -14,23 +14,23 @@ namespace {
 
 constexpr std::string_view kSuffix = ".frames";
 
-struct Found {
+struct ReadFrame {
   codec::Bytes bytes;
   codec::FrameHeader header;
 };
 
 // The whole frame at `offset`, or nothing when the file ends before it does.
-Result<std::optional<Found>> read_frame(int fd, std::int64_t offset) {
+Result<std::optional<ReadFrame>> read_frame(int fd, std::int64_t offset) {
   codec::Bytes bytes(codec::kFrameHeaderBytes);
   ssize_t n = ::pread(fd, bytes.data(), bytes.size(), offset);
   if (n < 0) return fail_errno("read", errno);
-  if (static_cast<std::size_t>(n) < bytes.size()) return std::optional<Found>();
+  if (static_cast<std::size_t>(n) < bytes.size()) return std::optional<ReadFrame>();
   bytes.resize(TRY(codec::frame_length_of_header(bytes)));
   n = ::pread(fd, bytes.data(), bytes.size(), offset);
   if (n < 0) return fail_errno("read", errno);
-  if (static_cast<std::size_t>(n) < bytes.size()) return std::optional<Found>();
+  if (static_cast<std::size_t>(n) < bytes.size()) return std::optional<ReadFrame>();
   codec::Frame frame = TRY(codec::decode_frame(bytes));
-  return std::optional<Found>(Found{.bytes = std::move(bytes), .header = frame.header});
+  return std::optional<ReadFrame>(ReadFrame{.bytes = std::move(bytes), .header = frame.header});
 }
 
 }  // namespace

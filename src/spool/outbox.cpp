@@ -92,7 +92,7 @@ Result<sys::Fd> open_artifact(const sys::PrivateDirectory& directory,
   return directory.open_file(artifact_folder(artifact.id) / kData, O_RDONLY);
 }
 
-void forget_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact) {
+void delete_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact) {
   // Its name is removed first: the remains after a kill then belong to no artifact.
   directory.remove(artifact_folder(artifact.id) / kName);
   directory.remove_all(artifact_folder(artifact.id));
@@ -110,8 +110,7 @@ Result<> keep_left_reports(const sys::PrivateDirectory& directory, RunId run) {
   return {};
 }
 
-Result<> put_artifact_aside(const sys::PrivateDirectory& directory,
-                            const WaitingArtifact& artifact) {
+Result<> refuse_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact) {
   TRY(directory.make_directory(kRefused));
   return directory.rename(artifact_folder(artifact.id),
                           fs::path(kRefused) / ("artifact-" + artifact.id));
@@ -152,11 +151,11 @@ Result<Call> read_call(const sys::PrivateDirectory& directory, const std::string
   return Call{.path = text.substr(0, end), .body = text.substr(end + 1)};
 }
 
-void forget_call(const sys::PrivateDirectory& directory, const std::string& name) {
+void delete_call(const sys::PrivateDirectory& directory, const std::string& name) {
   directory.remove(call_path(name));
 }
 
-Result<> put_call_aside(const sys::PrivateDirectory& directory, const std::string& name) {
+Result<> refuse_call(const sys::PrivateDirectory& directory, const std::string& name) {
   TRY(directory.make_directory(kRefused));
   return directory.rename(call_path(name), fs::path(kRefused) / ("call-" + name));
 }

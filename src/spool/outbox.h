@@ -45,7 +45,7 @@ Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::s
 // The file, to be read.
 Result<sys::Fd> open_artifact(const sys::PrivateDirectory& directory,
                               const WaitingArtifact& artifact);
-void forget_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact);
+void delete_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact);
 // Reports of profilers that ran in front of the command: `profile/report` and one of these endings.
 inline constexpr std::array<std::string_view, 3> kReportEndings = {".nsys-rep", ".qdrep",
                                                                    ".ncu-rep"};
@@ -53,8 +53,7 @@ inline constexpr std::array<std::string_view, 3> kReportEndings = {".nsys-rep", 
 // `profile/without-summary/`. The command has ended.
 Result<> keep_left_reports(const sys::PrivateDirectory& directory, RunId run);
 // The server will never take it: kept in the run's `refused` for a person.
-Result<> put_artifact_aside(const sys::PrivateDirectory& directory,
-                            const WaitingArtifact& artifact);
+Result<> refuse_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact);
 
 struct Call {
   std::string path, body;
@@ -63,9 +62,9 @@ Result<> keep_call(const sys::PrivateDirectory& directory, const Call& call);
 // Their names, the oldest first.
 std::vector<std::string> waiting_calls(const sys::PrivateDirectory& directory);
 Result<Call> read_call(const sys::PrivateDirectory& directory, const std::string& name);
-void forget_call(const sys::PrivateDirectory& directory, const std::string& name);
+void delete_call(const sys::PrivateDirectory& directory, const std::string& name);
 // The server will never take it: kept in the run's `refused` for a person.
-Result<> put_call_aside(const sys::PrivateDirectory& directory, const std::string& name);
+Result<> refuse_call(const sys::PrivateDirectory& directory, const std::string& name);
 
 // Calls or artifacts.
 bool anything_waits(const sys::PrivateDirectory& directory);

@@ -252,13 +252,13 @@ Result<> RunDirectory::set_tracking(TrackingAddress address) {
   return write_manifest();
 }
 
-Result<> RunDirectory::put_segment_aside(const std::string& name) const {
+Result<> RunDirectory::refuse_segment(const std::string& name) const {
   TRY(files_.make_directory(kRefused));
   return files_.rename(fs::path(kSegments) / name, fs::path(kRefused) / name);
 }
 
-Result<> RunDirectory::put_aside(SessionId session, std::uint64_t first,
-                                 std::span<const std::uint8_t> frame) const {
+Result<> RunDirectory::refuse_frame(SessionId session, std::uint64_t first,
+                                    std::span<const std::uint8_t> frame) const {
   const sys::PrivateDirectory refused = TRY(files_.make_directory(kRefused));
   const std::string_view bytes(reinterpret_cast<const char*>(frame.data()), frame.size());
   return refused.replace_file(fmt::format("{}-{}.frame", session.hex(), first), bytes);
@@ -268,7 +268,7 @@ bool RunDirectory::only_refused() const {
   return files_.exists(kRefused) && !files_.exists(kSegments);
 }
 
-void RunDirectory::set_aside() {
+void RunDirectory::rename_refused() {
   const auto root = sys::PrivateDirectory::open(path().parent_path());
   const fs::path name = path().filename();
   [[maybe_unused]] const auto done =

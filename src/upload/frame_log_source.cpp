@@ -53,7 +53,7 @@ class Declared {
 
 constexpr const char* kDeclared = "declared";
 
-Declared read_declared(const spool::ClientLogPlace& log) {
+Declared read_declared(const spool::StoredClientLog& log) {
   Declared declared;
   const auto text = log.files.read_file(kDeclared);
   if (text) declared.learn({reinterpret_cast<const std::uint8_t*>(text->data()), text->size()});
@@ -68,7 +68,7 @@ codec::GapBody lost() {
 }
 
 // Returns the time of the first frame after a hole, as far as the frames' sections contain it.
-BootTime time_of(const std::vector<codec::Bytes>& frames, BootTime otherwise) {
+BootTime first_time(const std::vector<codec::Bytes>& frames, BootTime otherwise) {
   for (const codec::Bytes& bytes : frames) {
     auto frame = codec::decode_frame(bytes);
     auto parts = frame ? codec::sections(*std::move(frame)) : tl::unexpected(frame.error());
@@ -149,7 +149,7 @@ std::vector<codec::Bytes> FrameLogSource::bridge(std::uint64_t from, std::uint64
   std::optional<codec::Event> event;
   if (header.first == to) {
     event = codec::event_of_gap(header, lost());
-    event->time = time_of(frames, log_.description.started);
+    event->time = first_time(frames, log_.description.started);
   }
   if (codec::Bytes declarations = read_declared(log_).frame(header, event); !declarations.empty()) {
     bridge.push_back(std::move(declarations));
@@ -160,7 +160,7 @@ std::vector<codec::Bytes> FrameLogSource::bridge(std::uint64_t from, std::uint64
   return bridge;
 }
 
-bool FrameLogSource::discard() { return run_ && spool::forget_client_log(*run_, log_.session); }
+bool FrameLogSource::discard() { return run_ && spool::delete_client_log(*run_, log_.session); }
 
 namespace {
 

@@ -23,7 +23,7 @@ class FrameLogSource final : public Source {
  public:
   // `open`: whether the log may still grow.
   // `run`: the directory that a client's log stands in; nothing for the supervisor's own.
-  FrameLogSource(spool::ClientLogPlace log, std::function<bool()> open,
+  FrameLogSource(spool::StoredClientLog log, std::function<bool()> open,
                  std::optional<sys::PrivateDirectory> run = {})
       : log_(std::move(log)), reader_(log_.files), open_(std::move(open)), run_(std::move(run)) {}
 
@@ -42,7 +42,7 @@ class FrameLogSource final : public Source {
   [[nodiscard]] std::vector<codec::Bytes> bridge(std::uint64_t from, std::uint64_t to,
                                                  const std::vector<codec::Bytes>& frames) const;
 
-  spool::ClientLogPlace log_;
+  spool::StoredClientLog log_;
   spool::FrameLogReader reader_;
   std::function<bool()> open_;
   std::optional<sys::PrivateDirectory> run_;

@@ -80,7 +80,7 @@ struct Sorter {
 // Makes the bodies of one bundle. Points that were logged at one time and step become a row; rows
 // with the same series become a group. `source` is given to every series ("rank3"; empty for a
 // process without a rank). Order within a series is kept.
-codec::Bundle bundle_of(const std::vector<spool::Record>& records, const std::string& source) {
+codec::Bundle make_bundle(const std::vector<spool::Record>& records, const std::string& source) {
   Sorter sorter{
       .source = source, .rows = {}, .schema = {}, .facts = {}, .events = {}, .phases = {}};
   for (const spool::Record& record : records) std::visit(sorter, record.body);
@@ -97,9 +97,9 @@ constexpr std::size_t kRecordsPerFrame = 16'384;
 constexpr std::size_t kSessionDigits = 32;
 constexpr std::uint64_t kDescription = 1;  // number of the session's description
 
-std::string hex_of(const std::array<std::uint8_t, 16>& bytes) { return SessionId{bytes}.hex(); }
+std::string to_hex(const std::array<std::uint8_t, 16>& bytes) { return SessionId{bytes}.hex(); }
 
-std::string source_of(const spool::SegmentHeader& header) {
+std::string rank_source(const spool::SegmentHeader& header) {
   return header.rank ? fmt::format("rank{}", *header.rank) : std::string();
 }
 
@@ -120,7 +120,7 @@ std::vector<SessionId> segment_sessions(const spool::RunDirectory& directory) {
 void SegmentSource::refuse(const std::string& segment, const Error& error) {
   problems_.push_back(error.message);
   const bool damaged = error.code == Code::kCorruption;
-  if (!damaged || !directory_.put_segment_aside(segment)) unread_ = true;
+  if (!damaged || !directory_.refuse_segment(segment)) unread_ = true;
 }
 
 void SegmentSource::open_new() {
@@ -141,7 +141,7 @@ void SegmentSource::open_new() {
   std::ranges::sort(segments_, {}, [](const spool::SegmentReader& r) { return r.header().index; });
 }
 
-const spool::SegmentReader* SegmentSource::segment_of(std::uint64_t slot) const {
+const spool::SegmentReader* SegmentSource::find_segment(std::uint64_t slot) const {
   // The last segment that begins at or before the slot; one that was lost leaves a hole, so the
   // next one does too.
   const spool::SegmentReader* found = nullptr;
@@ -163,7 +163,7 @@ codec::Bytes SegmentSource::describe(const spool::SegmentHeader& header) const {
                                 .role = "process",
                                 .pid = header.pid,
                                 .rank = header.rank,
-                                .boot_id = hex_of(header.boot_id),
+                                .boot_id = to_hex(header.boot_id),
                                 .anchor = header.anchor,
                                 .started = header.session_began};
   return codec::encode(
@@ -201,7 +201,7 @@ Result<std::vector<codec::Bytes>> SegmentSource::frames(std::uint64_t after,
 
 // The frame that begins with slot `slot`, number slot + 1.
 Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t slot, bool alive) {
-  const spool::SegmentReader* segment = segment_of(slot);
+  const spool::SegmentReader* segment = find_segment(slot);
   std::uint64_t end = 0;  // slot after the last one covered
   std::string lost;
   codec::Bundle bundle;
@@ -213,7 +213,7 @@ Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t s
     std::size_t records = kRecordsPerFrame;
     for (;;) {
       const spool::Batch batch = TRY(segment->read(slot, records, alive));
-      bundle = bundle_of(batch.records, source_of(segment->header()));
+      bundle = make_bundle(batch.records, rank_source(segment->header()));
       if (bundle.size() > limits::kFrameBytes / 2 && records > 1) {
         records /= 2;
         continue;

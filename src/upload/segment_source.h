@@ -45,7 +45,7 @@ class SegmentSource final : public Source {
   void open_new();
   void refuse(const std::string& segment, const Error& error);
   void remove(const spool::SegmentReader& segment) const;
-  [[nodiscard]] const spool::SegmentReader* segment_of(std::uint64_t slot) const;
+  [[nodiscard]] const spool::SegmentReader* find_segment(std::uint64_t slot) const;
   Result<std::optional<Piece>> piece(std::uint64_t slot, bool alive);
   codec::Bytes describe(const spool::SegmentHeader& header) const;
 

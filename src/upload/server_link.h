@@ -49,7 +49,7 @@ class ServerLink {
 
  private:
   Result<> probe();
-  Error silence_of(const Error& error);
+  Error describe_silence(const Error& error);
   Result<> start();
   Result<> await(Nanos patience);
   [[nodiscard]] std::string last_words() const;

@@ -15,8 +15,8 @@
 
 namespace corral::upload {
 
-// ProfileWish: a profile of a run's next steps, as somebody asked the server for it. Pure.
-struct ProfileWish {
+// RequestedProfile: a profile of a run's next steps, as somebody asked the server for it. Pure.
+struct RequestedProfile {
   RunId run;
   std::string id;  // is_profile_id()
   std::string tool;
@@ -24,7 +24,7 @@ struct ProfileWish {
 };
 
 // Parses an answer of the server ({"run", "id", "tool", "steps"}); nothing if it is not one.
-std::optional<ProfileWish> parse_profile_wish(const Json& json);
+std::optional<RequestedProfile> parse_requested_profile(const Json& json);
 
 struct PostedAck {
   SessionId session;
@@ -40,7 +40,7 @@ struct PostedRefusal {
 struct Posted {
   std::vector<PostedAck> acks;
   std::vector<PostedRefusal> refusals;
-  std::vector<ProfileWish> wishes{};  // requests for any run whose frames were posted
+  std::vector<RequestedProfile> profiles{};  // requests for any run whose frames were posted
 };
 
 class Transport {

@@ -19,11 +19,11 @@ constexpr std::size_t kPostBytes =
 Uploader::Uploader(spool::RunDirectory& directory, std::function<bool()> supervisor_open)
     : directory_(directory), supervisor_open_(std::move(supervisor_open)) {
   const spool::Manifest& manifest = directory.manifest();
-  streams_[manifest.session].source =
-      std::make_unique<FrameLogSource>(spool::ClientLogPlace{.files = directory.files(),
-                                                             .session = manifest.session,
-                                                             .description = session_body(manifest)},
-                                       supervisor_open_);
+  streams_[manifest.session].source = std::make_unique<FrameLogSource>(
+      spool::StoredClientLog{.files = directory.files(),
+                             .session = manifest.session,
+                             .description = session_body(manifest)},
+      supervisor_open_);
 }
 
 // Sessions of processes that ended are dropped one by one: a long run may have thousands.
@@ -69,7 +69,7 @@ Result<StepReport> Uploader::step(Transport& server) {
   if (frames.empty()) return report;
   report.idle = report.bytes_sent < kPostBytes;
   Posted posted = TRY(server.post(frames));
-  report.wishes = std::move(posted.wishes);
+  report.profiles = std::move(posted.profiles);
   for (const PostedAck& ack : posted.acks) take(ack);
   for (const PostedRefusal& refusal : posted.refusals) TRY(take(server, refusal, frames));
   if (!posted.refusals.empty()) report.idle = false;
@@ -123,7 +123,7 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
     const auto frame = codec::decode_frame(bytes);
     if (!frame || frame->header.session != refusal.session || frame->header.first != refusal.first)
       continue;
-    TRY(directory_.put_aside(refusal.session, refusal.first, bytes));
+    TRY(directory_.refuse_frame(refusal.session, refusal.first, bytes));
     // Without its description no later frame of the session can be taken either.
     if (frame->header.kind == codec::FrameKind::kSession) stream.dead = true;
   }
@@ -151,7 +151,7 @@ bool Uploader::finished() {
 void Uploader::close() {
   const bool dead =
       std::ranges::any_of(streams_, [](const auto& entry) { return entry.second.dead; });
-  dead ? directory_.set_aside() : directory_.remove();
+  dead ? directory_.rename_refused() : directory_.remove();
 }
 
 std::vector<std::string> Uploader::take_problems() {

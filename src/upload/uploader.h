@@ -25,7 +25,7 @@ struct StepReport {
   std::size_t frames_sent = 0;
   std::size_t bytes_sent = 0;
   bool idle = true;  // nothing was left to send
-  std::vector<ProfileWish> wishes{};
+  std::vector<RequestedProfile> profiles{};
 };
 
 class Uploader {

@@ -27,7 +27,7 @@ double cores_of(const CollectingCost& cost) {
 }
 
 // Returns a note that late ticks add noise to the numbers; empty if they are few.
-std::string noise_of(const CollectingCost& cost) {
+std::string lateness_note(const CollectingCost& cost) {
   if (cost.ticks.late * kFewLate <= cost.ticks.due) return "";
   return fmt::format(
       " ({:.0f} %, 1 in 100 by more than {:.2g} s): values are further apart than asked for, rates "
@@ -55,16 +55,16 @@ CollectingCost measure_cost(const collect::Lanes& lanes, Nanos wall, std::uint64
           .lateness_greatest = lateness.greatest()};
 }
 
-std::string summary_of(const CollectingCost& cost) {
+std::string cost_summary(const CollectingCost& cost) {
   const std::string memory =
       cost.peak_memory > 0 ? human_bytes(static_cast<double>(cost.peak_memory)) + " of memory and "
                            : "";
   return fmt::format("collector overhead {:.2f} % of a core, {}{} of data; {} of {} samples late{}",
                      100 * cores_of(cost), memory, human_bytes(static_cast<double>(cost.written)),
-                     grouped(cost.ticks.late), grouped(cost.ticks.due), noise_of(cost));
+                     grouped(cost.ticks.late), grouped(cost.ticks.due), lateness_note(cost));
 }
 
-std::vector<codec::Fact> facts_of(const CollectingCost& cost) {
+std::vector<codec::Fact> cost_facts(const CollectingCost& cost) {
   std::vector<codec::Fact> facts{info("collecting_cpu_seconds", seconds(cost.cpu)),
                                  info("collecting_cores", cores_of(cost)),
                                  info("collecting_bytes", count(cost.written)),

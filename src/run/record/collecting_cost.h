@@ -28,7 +28,7 @@ CollectingCost measure_cost(const collect::Lanes& lanes, Nanos wall, std::uint64
 
 // "collector overhead 0.21 % of a core, 9.1 MiB of memory and 1.3 MiB of data; 3 of 36,000 samples
 // late"
-std::string summary_of(const CollectingCost& cost);
-std::vector<codec::Fact> facts_of(const CollectingCost& cost);
+std::string cost_summary(const CollectingCost& cost);
+std::vector<codec::Fact> cost_facts(const CollectingCost& cost);
 
 }  // namespace corral::run

@@ -61,7 +61,7 @@ Json command_words(const std::vector<std::string>& words) {
 }
 
 // Returns the command line of a process; empty if it is gone.
-std::vector<std::string> words_of(std::int64_t pid) {
+std::vector<std::string> read_command_line(std::int64_t pid) {
   std::vector<std::string> words;
   const auto text = sys::read_file(fmt::format("/proc/{}/cmdline", pid), 1u << 20);
   if (!text) return words;
@@ -96,9 +96,9 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   ::uname(&kernel);
   const auto memory = set_up::proc_bytes("/proc/meminfo", "MemTotal");
   set_up::Mask mask(options.mask);
-  facts.push_back(
-      info("command", command_words(mask.words(options.watched > 0 ? words_of(options.watched)
-                                                                   : options.command))));
+  facts.push_back(info(
+      "command", command_words(mask.words(options.watched > 0 ? read_command_line(options.watched)
+                                                              : options.command))));
   facts.push_back(info("executable", to_utf8(command.argv[0])));
   facts.push_back(info("directory", to_utf8(start_folder(options).string())));
   facts.push_back(info("user", user_name()));
@@ -115,11 +115,11 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   return facts;
 }
 
-set_up::KeptCode code_of(const Options& options, const Command& command,
-                         const spool::RunDirectory& directory, std::int64_t started_ns) {
+set_up::KeptCode make_kept_code(const Options& options, const Command& command,
+                                const spool::RunDirectory& directory, std::int64_t started_ns) {
   const char* python_path = std::getenv("PYTHONPATH");
   set_up::CodeSubject subject{
-      .words = options.watched > 0 ? words_of(options.watched) : options.command,
+      .words = options.watched > 0 ? read_command_line(options.watched) : options.command,
       .interpreter = command.interpreter,
       .directory = start_folder(options),
       .python_path = python_path != nullptr ? python_path : "",
@@ -155,9 +155,9 @@ std::vector<spool::fs::path> noted_modules(const spool::RunDirectory& directory)
   return {names.begin(), names.end()};
 }
 
-std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Command& command,
-                                const set_up::KeptCode& code) {
-  return set_up::facts_of_code(
+std::vector<Fact> changed_code_facts(std::vector<Fact> facts, const Command& command,
+                                     const set_up::KeptCode& code) {
+  return set_up::changed_code_facts(
       std::move(facts),
       {.interpreter = command.interpreter, .prepared = command.record, .code = code.facts()});
 }

@@ -26,16 +26,16 @@ std::vector<codec::Fact> slow_facts(const Options& options, const Command& comma
 
 // Collects the code of a command that started at `started_ns` since 1970, to be kept in `directory`
 // of the spool.
-set_up::KeptCode code_of(const Options& options, const Command& command,
-                         const spool::RunDirectory& directory, std::int64_t started_ns);
+set_up::KeptCode make_kept_code(const Options& options, const Command& command,
+                                const spool::RunDirectory& directory, std::int64_t started_ns);
 
 // Returns the files of the Python modules that processes of the command have noted at their end.
 std::vector<spool::fs::path> noted_modules(const spool::RunDirectory& directory);
 
 // Returns those of `facts` (from slow_facts()) that differ now, after more of the code became
 // known.
-std::vector<codec::Fact> facts_of_code(std::vector<codec::Fact> facts, const Command& command,
-                                       const set_up::KeptCode& code);
+std::vector<codec::Fact> changed_code_facts(std::vector<codec::Fact> facts, const Command& command,
+                                            const set_up::KeptCode& code);
 
 // Returns hashes of the data that the command was given by path (set_up/data_sets.h), as far as
 // `stop` leaves time for them.

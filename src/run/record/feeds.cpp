@@ -164,7 +164,7 @@ void add_rows(std::span<const std::size_t> rows, std::span<const ForeignPoint> p
 }
 
 // Corral's own metrics have names without a source; a foreign series of that name gets one.
-std::string source_of(const ForeignSeries& series) {
+std::string foreign_source(const ForeignSeries& series) {
   const bool taken = series.source.empty() && metric::find_metric(series.name) != nullptr;
   return taken ? "reported" : series.source;
 }
@@ -182,7 +182,7 @@ codec::SchemaBody PointFeed::declare(const PointQueue::Drained& drained, bool wo
                     .kind = series.kind,
                     .aggregation = metric::Aggregation::kMean,
                     .name = series.name,
-                    .source = source_of(series),
+                    .source = foreign_source(series),
                     .unit = series.unit});
   }
   if (workload)
@@ -241,12 +241,12 @@ void PointFeed::flush(spool::Journal& journal, bool workload) {
 
 namespace {
 
-std::string name_of(const collect::SeriesInfo& series) {
+std::string series_name(const collect::SeriesInfo& series) {
   const std::string metric(series.metric->name);
   return series.source.empty() ? metric : metric + " of " + series.source;
 }
 
-std::string range_of(const collect::SeriesInfo& series) {
+std::string series_range(const collect::SeriesInfo& series) {
   return metric::words(metric::plausible_range(*series.metric), *series.metric);
 }
 
@@ -275,7 +275,7 @@ std::vector<Strays::First> Strays::take_new() {
     };
     first.push_back(
         {.text = fmt::format("{} is {:g}, outside {}: such values are stored as read",
-                             name_of(*stray.series), stray.first, range_of(*stray.series)),
+                             series_name(*stray.series), stray.first, series_range(*stray.series)),
          .new_metric = std::ranges::none_of(std::span(strays_).first(told_), same_metric)});
   }
   return first;
@@ -286,8 +286,8 @@ std::vector<codec::Fact> Strays::facts() const {
   for (const Stray& stray : strays_) {
     const std::string text = fmt::format("{} {} outside {}, stored as read: {:g} to {:g}",
                                          stray.count, stray.count == 1 ? "value" : "values",
-                                         range_of(*stray.series), stray.least, stray.greatest);
-    facts.push_back(set_up::info("outside." + name_of(*stray.series), text));
+                                         series_range(*stray.series), stray.least, stray.greatest);
+    facts.push_back(set_up::info("outside." + series_name(*stray.series), text));
   }
   if (more_)
     facts.push_back(

@@ -84,7 +84,7 @@ constexpr Nanos kCostSaidFrom{std::chrono::seconds(5)};
 
 namespace foreign = collect::foreign;
 
-foreign::Stream stream_of(codec::LogStream stream) {
+foreign::Stream to_stream(codec::LogStream stream) {
   if (stream == codec::LogStream::kTty) return foreign::Stream::kBoth;
   return stream == codec::LogStream::kStderr ? foreign::Stream::kErr : foreign::Stream::kOut;
 }
@@ -460,7 +460,7 @@ bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
 void Recording::describe(const Command& command, const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-facts");
   sys::guard_call("describing the run", [&] {
-    set_up::KeptCode code = code_of(options_, command, directory_, started_ns_);
+    set_up::KeptCode code = make_kept_code(options_, command, directory_, started_ns_);
     code.keep();
     const std::vector<codec::Fact> facts = slow_facts(options_, command, code);
     code.list();
@@ -485,7 +485,7 @@ void Recording::describe_end(const Command& command, const std::stop_token& stop
   ended.wait(lock, stop, [] { return false; });
   if (code.add(noted_modules(directory_))) {
     code.list();
-    journal_.facts(facts_of_code(facts, command, code));
+    journal_.facts(changed_code_facts(facts, command, code));
   }
   if (const std::string line = code.notice(); !line.empty()) notices_.warn(line);
 }
@@ -674,7 +674,7 @@ bool Recording::show_output() {
   if (sources_ == nullptr || options_.sources.regex.empty()) return true;
   const BootTime now = sys::boot_now();
   return relay_.show([&](codec::LogStream stream, std::string_view bytes) {
-    sources_->feed_output(stream_of(stream), bytes, now);
+    sources_->feed_output(to_stream(stream), bytes, now);
   });
 }
 
@@ -709,9 +709,9 @@ void Recording::note_cost(BootTime end) {
   const spool::Manifest& run = directory_.manifest();
   const CollectingCost cost =
       measure_cost(*lanes_, end - run.begun.value_or(run.started), journal_.bytes_written());
-  journal_.facts(facts_of(cost));
+  journal_.facts(cost_facts(cost));
   if (auto outside = feed_->strays().facts(); !outside.empty()) journal_.facts(std::move(outside));
-  if (cost.wall >= kCostSaidFrom) summary_ = summary_of(cost);
+  if (cost.wall >= kCostSaidFrom) summary_ = cost_summary(cost);
 }
 
 }  // namespace corral::run

@@ -87,7 +87,7 @@ bool lacks_values(const codec::Health& health) {
          health.state == codec::HealthState::kGivenUp;
 }
 
-std::string line_of(const std::map<std::string, codec::Health>& parts) {
+std::string to_line(const std::map<std::string, codec::Health>& parts) {
   Json::Array lacking;
   for (const auto& [part, health] : parts) {
     if (!lacks_values(health)) continue;
@@ -99,7 +99,7 @@ std::string line_of(const std::map<std::string, codec::Health>& parts) {
 }
 
 // Nullopt if the line has another form.
-std::optional<std::map<std::string, codec::Health>> parts_of(std::string_view line) {
+std::optional<std::map<std::string, codec::Health>> parse_line(std::string_view line) {
   const auto json = Json::parse(line);
   const Json::Array* all = json ? json->as_array() : nullptr;
   if (all == nullptr) return std::nullopt;
@@ -123,7 +123,7 @@ bool HostMeasuring::take_turn() {
 }
 
 std::vector<codec::Health> HostMeasuring::begin() {
-  lock_.say(line_of(own_));
+  lock_.say(to_line(own_));
   // Parts that lacked values under the former holder.
   std::vector<codec::Health> news;
   for (const auto& [part, lacked] : std::exchange(told_, {})) {
@@ -140,13 +140,13 @@ void HostMeasuring::share(std::span<const codec::Health> news) {
     own_[health.part] = health;
     changed = true;
   }
-  if (changed && measures_) lock_.say(line_of(own_));
+  if (changed && measures_) lock_.say(to_line(own_));
 }
 
 std::vector<codec::Health> HostMeasuring::follow() {
   if (measures_ || !lock_.waits()) return {};
   const auto line = lock_.said();
-  auto parts = line ? parts_of(*line) : std::nullopt;
+  auto parts = line ? parse_line(*line) : std::nullopt;
   if (!parts || *parts == told_) return {};
   std::vector<codec::Health> news;
   for (const auto& [part, health] : *parts) {

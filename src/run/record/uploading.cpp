@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 #include "run/command.h"
-#include "run/record/profile_wishes.h"
+#include "run/record/profile_requests.h"
 #include "run/tracking.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
@@ -65,7 +65,7 @@ void Uploading::send_points(const std::stop_token& stop) {
       run_.progress.records(session, records);
     });
   }
-  ProfileWishes wishes(run_.directory);
+  ProfileRequests profiles(run_.directory);
   // Uploads runs that other supervisors left behind for a remote server; the server of an embedded
   // store finishes its own.
   std::optional<upload::Finisher> finisher;
@@ -93,7 +93,7 @@ void Uploading::send_points(const std::stop_token& stop) {
       upload::Transport* server = TRY(link.connect(kServerPatience));
       announce(link.url());
       const upload::StepReport report = TRY(uploader.step(*server));
-      wishes.step(report, server->http(), ended);
+      profiles.step(report, server->http(), ended);
       if (finisher && (finisher->serving() || sys::boot_now() >= next_finish)) {
         // Set before the step: data of another run that cannot be sent fails only this round.
         next_finish = sys::boot_now() + kFinishPause;
@@ -117,7 +117,7 @@ void Uploading::send_points(const std::stop_token& stop) {
     }
     backoff = kFirstBackoff;
     if (!*round) continue;
-    if (!may_grow() && wishes.all_told(ended) && uploader.finished()) {
+    if (!may_grow() && profiles.none_pending(ended) && uploader.finished()) {
       uploader.close();
       uploaded_ = true;
       return;

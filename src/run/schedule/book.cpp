@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kAsPlanned = {"finished", "limit", "stopped"};
 
-Standing standing_of_status(std::string_view status) {
+Standing parse_status(std::string_view status) {
   if (status.find("FINISHED") != std::string_view::npos) return Standing::kFinished;
   if (status.find("FAILED") != std::string_view::npos) return Standing::kFailed;
   return Standing::kOpen;
@@ -35,7 +35,7 @@ std::string failed_text(const Attempt& attempt, const plan::Row& row) {
 
 }  // namespace
 
-Standing standing_of(std::string_view outcome) {
+Standing standing_after(std::string_view outcome) {
   if (outcome.empty() || outcome == "interrupted") return Standing::kOpen;
   return std::ranges::find(kAsPlanned, outcome) != kAsPlanned.end() ? Standing::kFinished
                                                                     : Standing::kFailed;
@@ -51,7 +51,7 @@ End parse_end(const Json& report) {
   return end;
 }
 
-Attempt* Book::attempt_of(const std::string& run) {
+Attempt* Book::find_attempt(const std::string& run) {
   const auto key = row_of_run_.find(run);
   if (key == row_of_run_.end()) return nullptr;
   auto& attempts = rows_[key->second];
@@ -76,7 +76,7 @@ void Book::begin(const Json& line) {
 }
 
 void Book::note_end(const Json& line) {
-  Attempt* attempt = attempt_of(line.get_string("end"));
+  Attempt* attempt = find_attempt(line.get_string("end"));
   if (attempt == nullptr) return;
   attempt->end = parse_end(line);
 }
@@ -85,7 +85,7 @@ void Book::apply(const Json& line) {
   if (line.find("begin") != nullptr) begin(line);
   if (line.find("end") != nullptr) note_end(line);
   if (const std::string run = line.get_string("started"); !run.empty()) {
-    if (Attempt* attempt = attempt_of(run)) attempt->started = true;
+    if (Attempt* attempt = find_attempt(run)) attempt->started = true;
   }
   if (const std::string key = line.get_string("forget"); !key.empty()) {
     rows_.erase(key);
@@ -107,7 +107,7 @@ const Attempt* Book::latest(const std::string& key, int repetition) const {
 }
 
 const Attempt* Book::find(const std::string& run) const {
-  return const_cast<Book*>(this)->attempt_of(run);
+  return const_cast<Book*>(this)->find_attempt(run);
 }
 
 std::vector<const Attempt*> Book::open() const {
@@ -132,10 +132,10 @@ bool Book::overruled(const plan::Row& row) const {
 }
 
 Standing Book::standing(const plan::Row& row, int repetition) const {
-  if (overruled(row) || !rows_.contains(row.key)) return standing_of_status(row.status);
+  if (overruled(row) || !rows_.contains(row.key)) return parse_status(row.status);
   const Attempt* attempt = latest(row.key, repetition);
   if (attempt == nullptr || !attempt->end) return Standing::kOpen;
-  return standing_of(attempt->end->outcome);
+  return standing_after(attempt->end->outcome);
 }
 
 bool Book::runs_elsewhere(const plan::Row& row) const {
@@ -157,9 +157,9 @@ std::optional<Book::Cells> Book::cells(const plan::Row& row, int repetitions) co
     if (attempt == nullptr) continue;
     if (!attempt->end) {
       running = attempt;
-    } else if (standing_of(attempt->end->outcome) == Standing::kFailed) {
+    } else if (standing_after(attempt->end->outcome) == Standing::kFailed) {
       failed = attempt;
-    } else if (standing_of(attempt->end->outcome) == Standing::kOpen) {
+    } else if (standing_after(attempt->end->outcome) == Standing::kOpen) {
       interrupted = attempt;
     } else {
       ++finished;

@@ -31,7 +31,7 @@ End parse_end(const Json& report);
 // The meaning of an end for the plan. A run that was stopped by the workload's rule or ended by a
 // limit is finished, as planned; an interrupted run counts as not run.
 enum class Standing { kOpen, kFinished, kFailed };
-Standing standing_of(std::string_view outcome);
+Standing standing_after(std::string_view outcome);
 
 // One start of one run of the plan.
 struct Attempt {
@@ -84,7 +84,7 @@ class Book {
   };
   void begin(const Json& line);
   void note_end(const Json& line);
-  Attempt* attempt_of(const std::string& run);
+  Attempt* find_attempt(const std::string& run);
   // Attempts by row, in the order in which they began.
   std::map<std::string, std::vector<Attempt>> rows_;
   std::map<std::string, std::string> row_of_run_;

@@ -106,15 +106,15 @@ std::string padded(std::string text, std::size_t width) {
 }
 
 // Returns the use of the GPUs, or of CPUs if there are no GPUs.
-std::string use_of(const ProgressRun& run) {
+std::string usage_text(const ProgressRun& run) {
   if (run.gpu) return fmt::format("GPU {:.0f} %", *run.gpu * 100);
   return run.cores ? fmt::format("{:.1f} cores", *run.cores) : std::string();
 }
 
-Cells cells_of(const ProgressRun& run) {
+Cells make_cells(const ProgressRun& run) {
   return {shortened(printable(run.phase), kPhaseWidth),
           run.step ? fmt::format("step {}", *run.step) : "",
-          run.loss ? fmt::format("loss {:.4g}", *run.loss) : "", use_of(run),
+          run.loss ? fmt::format("loss {:.4g}", *run.loss) : "", usage_text(run),
           run.elapsed ? human_duration(*run.elapsed) : ""};
 }
 
@@ -125,7 +125,7 @@ std::vector<std::string> run_lines(std::span<const ProgressRun> runs, std::size_
   std::size_t state = 0;
   std::size_t name = 0;
   for (const ProgressRun& run : runs) {
-    all.push_back(cells_of(run));
+    all.push_back(make_cells(run));
     for (std::size_t c = 0; c < widths.size(); ++c)
       widths[c] = std::max(widths[c], width_of(all.back()[c]));
     state = std::max(state, width_of(run.state));
@@ -152,7 +152,7 @@ std::vector<std::string> run_lines(std::span<const ProgressRun> runs, std::size_
 }
 
 // Returns the mean use of the run's devices; the run's own samples take precedence.
-std::optional<double> gpu_of(const Member& member, std::span<const Member> beside) {
+std::optional<double> mean_gpu_use(const Member& member, std::span<const Member> beside) {
   double sum = 0;
   std::size_t found = 0;
   const auto look = [&](const Progress& progress, const std::string& device) {
@@ -194,13 +194,13 @@ ProgressRun progress_run(const Member& member, std::span<const Member> beside, B
   // The use before its end no longer applies.
   if (member.over()) return run;
   run.cores = member.progress.cores;
-  run.gpu = gpu_of(member, beside);
+  run.gpu = mean_gpu_use(member, beside);
   return run;
 }
 
 std::string progress_words(const ProgressRun& run) {
   std::vector<std::string> known;
-  for (std::string& cell : cells_of(run))
+  for (std::string& cell : make_cells(run))
     if (!cell.empty()) known.push_back(std::move(cell));
   return join(known, ", ");
 }

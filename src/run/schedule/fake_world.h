@@ -42,7 +42,7 @@ class FakeWorld : public Launcher {
   Result<> follow(const std::string& run, const sys::ProcessIdentity&) override;
   void signal(const std::string& run, int) override;
   void stop(const std::string& run, const std::string& reason) override;
-  void tell(const std::string& run, const plan::Pairs& tags) override;
+  void send_tags(const std::string& run, const plan::Pairs& tags) override;
   std::vector<Event> wait(std::optional<BootTime> deadline) override;
   BootTime now() override { return now_; }
 

@@ -70,7 +70,7 @@ Result<Descriptors> gate_pipe() {
 }
 
 // Returns an unnamed file with the document, positioned at its beginning.
-Result<sys::Fd> file_of(const SupervisorOrder& order) {
+Result<sys::Fd> order_file(const SupervisorOrder& order) {
   sys::Fd file(::memfd_create("corral-order", MFD_CLOEXEC));
   if (!file) return fail_errno("the order to a supervisor", errno);
   TRY(sys::write_all(file.get(), dump_order(order)));
@@ -153,7 +153,7 @@ class Supervisors : public Launcher {
   Result<> follow(const std::string& run, const sys::ProcessIdentity& supervisor) override;
   void signal(const std::string& run, int signal) override;
   void stop(const std::string& run, const std::string& reason) override;
-  void tell(const std::string& run, const plan::Pairs& tags) override;
+  void send_tags(const std::string& run, const plan::Pairs& tags) override;
   std::vector<Event> wait(std::optional<BootTime> deadline) override;
   BootTime now() override { return sys::boot_now(); }
 
@@ -161,8 +161,8 @@ class Supervisors : public Launcher {
   Result<Child> spawn(const Order& order, const std::vector<std::string>& arguments,
                       SpawnPlan& plan);
   bool say(const std::string& run, const Json& line);
-  void take_signals(std::vector<Event>& events);
-  void take_reports(const std::string& run, Child& child, std::vector<Event>& events);
+  void read_signals(std::vector<Event>& events);
+  void read_reports(const std::string& run, Child& child, std::vector<Event>& events);
   void keep_orphan(const std::string& run);
   void reap_orphans();
   void reap_strays();
@@ -208,7 +208,7 @@ Result<> Supervisors::launch(const Order& order) {
   document.gate = {.release = order.gated ? gate_.theirs.get() : -1,
                    .reports = socket.theirs.get(),
                    .last_word = options_.last_words / (run + ".json")};
-  const sys::Fd file = TRY(file_of(document));
+  const sys::Fd file = TRY(order_file(document));
   SpawnPlan plan;
   plan.pass(file.get());
   plan.pass(socket.theirs.get());
@@ -272,25 +272,25 @@ void Supervisors::stop(const std::string& run, const std::string& reason) {
   if (!say(run, Json::Object{{"stop", reason}})) signal(run, SIGINT);
 }
 
-void Supervisors::tell(const std::string& run, const plan::Pairs& tags) {
+void Supervisors::send_tags(const std::string& run, const plan::Pairs& tags) {
   Json::Object object;
   for (const auto& [key, value] : tags) object.emplace_back(key, value);
   say(run, Json::Object{{"tags", std::move(object)}});
 }
 
-void Supervisors::take_signals(std::vector<Event>& events) {
+void Supervisors::read_signals(std::vector<Event>& events) {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     // The terminal is gone; the plan is not.
     if (info.ssi_signo == SIGHUP) continue;
     Event event;
-    event.news = News::kSignal;
+    event.kind = EventKind::kSignal;
     event.signal = static_cast<int>(info.ssi_signo);
     events.push_back(std::move(event));
   }
 }
 
-void Supervisors::take_reports(const std::string& run, Child& child, std::vector<Event>& events) {
+void Supervisors::read_reports(const std::string& run, Child& child, std::vector<Event>& events) {
   std::array<char, 4096> piece{};
   while (child.reports) {
     const ssize_t n = ::recv(child.reports.get(), piece.data(), piece.size(), MSG_DONTWAIT);
@@ -307,16 +307,16 @@ void Supervisors::take_reports(const std::string& run, Child& child, std::vector
     event.run = run;
     if (report->find("ready") != nullptr) {
       child.ready = true;
-      event.news = News::kReady;
+      event.kind = EventKind::kReady;
     } else if (report->find("started_ns") != nullptr) {
-      event.news = News::kStarted;
+      event.kind = EventKind::kStarted;
       event.started = boot_time(report->get_int("started_ns"));
       commands_.try_emplace(run, static_cast<pid_t>(report->get_int("pid")));
     } else if (const Json* progress = report->find("progress"); progress != nullptr) {
-      event.news = News::kProgress;
+      event.kind = EventKind::kProgress;
       event.progress = parse_progress(*progress);
     } else if (report->find("outcome") != nullptr) {
-      event.news = News::kEnded;
+      event.kind = EventKind::kEnded;
       event.end = parse_end(*report);
       if (report->find("ended_ns") != nullptr) event.ended = boot_time(report->get_int("ended_ns"));
     } else {
@@ -328,13 +328,13 @@ void Supervisors::take_reports(const std::string& run, Child& child, std::vector
 
 Event Supervisors::farewell(const std::string& run, Child& child) const {
   Event event;
-  event.news = News::kGone;
+  event.kind = EventKind::kGone;
   event.run = run;
   int status = 0;
   if (child.own && ::waitpid(child.pid, &status, 0) == child.pid)
     event.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (child.words) event.words = last_line(child.words.get());
-  if (const auto word = last_word_of(options_.last_words, run)) event.end = *word;
+  if (const auto word = read_last_word(options_.last_words, run)) event.end = *word;
   return event;
 }
 
@@ -398,12 +398,12 @@ std::vector<Event> Supervisors::wait(std::optional<BootTime> deadline) {
   }
   ::poll(polled.data(), polled.size(), milliseconds);
   std::vector<Event> events;
-  take_signals(events);
+  read_signals(events);
   std::size_t at = 1;
   for (auto child = children_.begin(); child != children_.end(); at += 2) {
     // Its last reports come before its end.
     const bool gone = (polled[at].revents & POLLIN) != 0;
-    take_reports(child->first, child->second, events);
+    read_reports(child->first, child->second, events);
     if (gone) {
       events.push_back(farewell(child->first, child->second));
       keep_orphan(child->first);
@@ -437,7 +437,7 @@ Progress parse_progress(const Json& report) {
   return progress;
 }
 
-std::optional<End> last_word_of(const std::filesystem::path& directory, const std::string& run) {
+std::optional<End> read_last_word(const std::filesystem::path& directory, const std::string& run) {
   const auto files = sys::PrivateDirectory::open(directory);
   const auto text = files ? files->read_file(run + ".json") : tl::unexpected(files.error());
   const auto json = text ? Json::parse(*text) : Result<Json>(Json());

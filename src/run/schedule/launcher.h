@@ -29,7 +29,7 @@ struct Order {
   bool gated = true;                     // false for an adoption: its command runs already
 };
 
-enum class News {
+enum class EventKind {
   kReady,     // waits behind the gate
   kStarted,   // the command was executed, at `started`
   kProgress,  // the state of the run: `progress`
@@ -39,7 +39,7 @@ enum class News {
 };
 
 struct Event {
-  News news = News::kGone;
+  EventKind kind = EventKind::kGone;
   std::string run;
   BootTime started;
   std::optional<BootTime> ended{};  // kEnded: the command's end, if it began
@@ -65,7 +65,7 @@ class Launcher {
   // Ends the run because its workload has ended: the outcome is `stopped`.
   virtual void stop(const std::string& run, const std::string& reason) = 0;
   // Sends tags that are known only now; they are stored with the run.
-  virtual void tell(const std::string& run, const plan::Pairs& tags) = 0;
+  virtual void send_tags(const std::string& run, const plan::Pairs& tags) = 0;
   // Sleeps until something happens or the deadline has passed.
   virtual std::vector<Event> wait(std::optional<BootTime> deadline) = 0;
   virtual BootTime now() = 0;
@@ -83,7 +83,7 @@ struct SupervisorOptions {
 std::unique_ptr<Launcher> supervisor_launcher(const SupervisorOptions& options);
 
 // Returns the last word of a supervisor that is gone; nullopt: it left none.
-std::optional<End> last_word_of(const std::filesystem::path& directory, const std::string& run);
+std::optional<End> read_last_word(const std::filesystem::path& directory, const std::string& run);
 
 // Parses {"phase": …, "step": …, …} of a supervisor; invalid values are skipped.
 Progress parse_progress(const Json& report);

@@ -36,7 +36,7 @@ Result<> post(const std::string& url, const std::string& text, Nanos limit) {
 }
 
 // Returns the text as a file for standard input: a command that does not read it blocks nothing.
-Result<sys::Fd> input_of(const std::string& text) {
+Result<sys::Fd> input_file(const std::string& text) {
   sys::Fd file(::memfd_create("corral-notice", MFD_CLOEXEC));
   if (!file) return fail_errno("the text of the notification", errno);
   TRY(sys::write_all(file.get(), text));
@@ -45,7 +45,7 @@ Result<sys::Fd> input_of(const std::string& text) {
 }
 
 Result<> call(const std::string& command, const std::string& text, Nanos limit) {
-  const sys::Fd input = TRY(input_of(text));
+  const sys::Fd input = TRY(input_file(text));
   const sys::Fd nowhere = TRY(sys::open_file("/dev/null", O_RDWR));
   sys::GatedChild child = TRY(sys::GatedChild::spawn({.argv = {"/bin/sh", "-c", command},
                                                       .environment = sys::own_environment(),
@@ -118,7 +118,7 @@ void Notifier::loop(const std::stop_token& stop) {
 
 namespace {
 
-Json::Object begin(const NoticeOf& notice, const char* event) {
+Json::Object begin(const PlanNotice& notice, const char* event) {
   Json::Object object{{"event", event}, {"plan", notice.plan.id}, {"file", notice.plan.file}};
   if (!notice.url.empty()) object.emplace_back("url", notice.url + "/plans/" + notice.plan.id);
   return object;
@@ -135,13 +135,13 @@ Json run_json(const Member& member) {
 
 }  // namespace
 
-std::string failure_notice(const NoticeOf& notice, const plan::Workload& workload,
+std::string failure_notice(const PlanNotice& notice, const plan::Workload& workload,
                            const std::vector<Member>& members) {
   Json::Object object = begin(notice, "failed");
   Json::Array runs;
   std::string text = notice.plan.file + ": ";
   for (const Member& member : members) {
-    if (!member.end || standing_of(member.end->outcome) != Standing::kFailed) continue;
+    if (!member.end || standing_after(member.end->outcome) != Standing::kFailed) continue;
     if (!runs.empty()) text += "; ";
     text += member.name + ": " + member.end->outcome;
     if (!member.end->reason.empty()) text += " (" + member.end->reason + ")";
@@ -153,7 +153,7 @@ std::string failure_notice(const NoticeOf& notice, const plan::Workload& workloa
   return Json(std::move(object)).dump();
 }
 
-std::string end_notice(const NoticeOf& notice) {
+std::string end_notice(const PlanNotice& notice) {
   Json::Object object = begin(notice, "end");
   const auto counts = notice.document.counts();
   object.emplace_back("finished", counts.finished);

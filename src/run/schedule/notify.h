@@ -44,16 +44,16 @@ class Notifier {
 
 // The plan that a text for --notify is about. The text is JSON, with a readable line in `text`.
 // Pure.
-struct NoticeOf {
+struct PlanNotice {
   const PlanFacts& plan;
   std::string url;  // URL of the server; empty: not known
   const PlanDocument& document;
 };
 // {"event": "failed", "plan", "file", "workload", "runs": [{"name", "run", "outcome", "reason",
 // "tail"}], "url", "text"}
-std::string failure_notice(const NoticeOf& notice, const plan::Workload& workload,
+std::string failure_notice(const PlanNotice& notice, const plan::Workload& workload,
                            const std::vector<Member>& members);
 // {"event": "end", "plan", "file", "finished", "failed", "waiting", "message", "url", "text"}
-std::string end_notice(const NoticeOf& notice);
+std::string end_notice(const PlanNotice& notice);
 
 }  // namespace corral::run::schedule

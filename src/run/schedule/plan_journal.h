@@ -55,7 +55,7 @@ class PlanJournal {
 class PlanLock {
  public:
   // kUnavailable names the scheduler that runs the plan: process, host, start time.
-  static Result<PlanLock> take(const std::filesystem::path& directory, UtcTime now);
+  static Result<PlanLock> acquire(const std::filesystem::path& directory, UtcTime now);
   // Returns the schedulers of this host that run other plans, whose directories lie beside this
   // one.
   static std::vector<std::string> others(const std::filesystem::path& directory);

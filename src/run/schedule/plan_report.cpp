@@ -12,13 +12,13 @@
 namespace corral::run::schedule {
 namespace {
 
-RunEntry entry_of(const plan::Workload& workload, const plan::Row& row) {
+RunEntry make_entry(const plan::Workload& workload, const plan::Row& row) {
   return {.key = row.key,
           .line = row.line,
           .experiment = workload.experiment,
           .workload = workload.name,
           .repetition = workload.repetition,
-          .name = run_name_of(workload, row),
+          .name = shown_name(workload, row),
           .letter = row.letter,
           .collocation = row.collocation,
           .devices = join(row.share.devices, "+"),
@@ -55,7 +55,7 @@ void PlanDocument::fill(const std::vector<plan::Workload>& workloads, const Book
   places_.clear();
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     for (const plan::Row& row : workloads[i].rows) {
-      RunEntry entry = entry_of(workloads[i], row);
+      RunEntry entry = make_entry(workloads[i], row);
       describe(entry, row, book);
       const Choice* choice = by_workload[i];
       if (entry.state == "waiting" && choice != nullptr)
@@ -79,11 +79,11 @@ void PlanDocument::update(const Member& member) {
 PlanDocument::Counts PlanDocument::counts() const {
   Counts counts;
   for (const RunEntry& entry : runs_) {
-    if (entry.state == "waiting" || standing_of(entry.state) == Standing::kOpen) {
+    if (entry.state == "waiting" || standing_after(entry.state) == Standing::kOpen) {
       ++counts.waiting;
     } else if (entry.state == "preparing" || entry.state == "running") {
       ++counts.running;
-    } else if (standing_of(entry.state) == Standing::kFinished) {
+    } else if (standing_after(entry.state) == Standing::kFinished) {
       ++counts.finished;
     } else {
       ++counts.failed;

@@ -102,7 +102,7 @@ void PlanView::say_progress(BootTime now) {
 // Prints a permanent line: failures always, starts only if nothing is drawn.
 void PlanView::announce(const Member& member) {
   if (member.over()) {
-    const bool failed = standing_of(member.end->outcome) == Standing::kFailed;
+    const bool failed = standing_after(member.end->outcome) == Standing::kFailed;
     std::string line = place() + member.name + ": " + member.end->outcome;
     if (!member.end->reason.empty() && member.end->reason != member.end->outcome)
       line += " (" + member.end->reason + ")";

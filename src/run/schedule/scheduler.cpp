@@ -74,7 +74,7 @@ class Scheduler {
   int run(const plan::Plan& plan);
 
  private:
-  void take(const plan::Plan& plan);
+  void use(const plan::Plan& plan);
   void reload();
   void yield_to_person();
   void recover();
@@ -88,7 +88,7 @@ class Scheduler {
   bool wait_quiet();
   bool pause(Nanos time);
   void run_workload(const plan::Workload& workload);
-  Result<std::vector<collocate::Seat>> take_seats(const plan::Workload& workload);
+  Result<std::vector<collocate::Seat>> acquire_seats(const plan::Workload& workload);
   bool prepare(const plan::Workload& workload, std::string& reason);
   void fail_workload(const plan::Workload& workload, const std::string& reason);
   void conclude(const plan::Workload& workload, const std::vector<Member>& members, Nanos took);
@@ -113,7 +113,7 @@ class Scheduler {
   std::size_t done_ = 0;
 };
 
-void Scheduler::take(const plan::Plan& plan) {
+void Scheduler::use(const plan::Plan& plan) {
   workloads_ = plan::workloads_of(plan.rows);
   view_.projection().set_rows(workloads_);
 }
@@ -129,7 +129,7 @@ void Scheduler::reload() {
       if (problem.severity == plan::Severity::kError)
         view_.warn(plan::to_line(problem, options_.plan.file));
   } else {
-    take(*plan);
+    use(*plan);
     yield_to_person();
   }
 }
@@ -139,7 +139,7 @@ WorkloadRunner::Parts Scheduler::runner_parts() {
           journal_,
           view_,
           options_.plan,
-          [this](const std::string& run) { return command_of(run, options_.places); },
+          [this](const std::string& run) { return find_command(run, options_.places); },
           parts_.recorded_end};
 }
 
@@ -206,7 +206,7 @@ void Scheduler::recover_workload(const plan::Workload& workload) {
     if (known == nullptr) continue;
     Resumed resumed{.row = row, .attempt = *known};
     if (!known->end) {
-      const Remains remains = remains_of(*known, options_.places);
+      const Remains remains = find_remains(*known, options_.places);
       live = !settle(*known, remains) || live;
       resumed.attempt = *journal_.book().find(resumed.attempt.run);
       resumed.started = remains.started;
@@ -223,7 +223,7 @@ void Scheduler::recover_workload(const plan::Workload& workload) {
     view_.warn(resumed.error().message);
   interrupted_ = runner.interrupted();
   for (const Member& member : runner.members())
-    failed_ = failed_ || standing_of(member.end->outcome) == Standing::kFailed;
+    failed_ = failed_ || standing_after(member.end->outcome) == Standing::kFailed;
   view_.end_workload();
 }
 
@@ -241,7 +241,7 @@ void Scheduler::recover() {
   // left alone.
   for (const Attempt* attempt : journal_.book().open()) {
     if (interrupted_) break;
-    settle(Attempt(*attempt), remains_of(*attempt, options_.places));
+    settle(Attempt(*attempt), find_remains(*attempt, options_.places));
   }
   const auto words = sys::PrivateDirectory::open(options_.places.last_words);
   for (const std::string& name : words ? words->list() : std::vector<std::string>())
@@ -260,7 +260,7 @@ bool Scheduler::pause(Nanos time) {
   while (!interrupted_ && parts_.launcher.now() < until) {
     const auto wake = view_.wake_at();
     for (const Event& event : parts_.launcher.wait(std::min(until, wake.value_or(until))))
-      interrupted_ = interrupted_ || event.news == News::kSignal;
+      interrupted_ = interrupted_ || event.kind == EventKind::kSignal;
     view_.tick(parts_.launcher.now());
   }
   return !interrupted_;
@@ -314,7 +314,7 @@ bool Scheduler::prepare(const plan::Workload& workload, std::string& reason) {
   if (!parts_.prepare) return true;
   const auto cancelled = [&] {
     for (const Event& event : parts_.launcher.wait(parts_.launcher.now()))
-      interrupted_ = interrupted_ || event.news == News::kSignal;
+      interrupted_ = interrupted_ || event.kind == EventKind::kSignal;
     return interrupted_;
   };
   const auto prepared = parts_.prepare(
@@ -345,7 +345,7 @@ void Scheduler::fail_workload(const plan::Workload& workload, const std::string&
     attempts.push_back({.key = row.key,
                         .repetition = workload.repetition,
                         .run = RunId::random().hex(),
-                        .name = run_name_of(workload, row),
+                        .name = shown_name(workload, row),
                         .started = false,
                         .end = {}});
   }
@@ -371,7 +371,7 @@ void Scheduler::conclude(const plan::Workload& workload, const std::vector<Membe
   idle_ = false;
   for (const plan::Row& row : workload.rows) begun_.insert({row.key, workload.repetition});
   const bool failed = std::ranges::any_of(members, [](const Member& m) {
-    return m.end && standing_of(m.end->outcome) == Standing::kFailed;
+    return m.end && standing_after(m.end->outcome) == Standing::kFailed;
   });
   failed_ = failed_ || failed;
   if (took > Nanos(0)) {
@@ -386,7 +386,7 @@ void Scheduler::conclude(const plan::Workload& workload, const std::vector<Membe
 }
 
 // Waits for devices that another scheduler uses.
-Result<std::vector<collocate::Seat>> Scheduler::take_seats(const plan::Workload& workload) {
+Result<std::vector<collocate::Seat>> Scheduler::acquire_seats(const plan::Workload& workload) {
   for (;;) {
     auto seats = parts_.machine.set(workload);
     const bool taken = !seats && seats.error().code == Code::kUnavailable;
@@ -404,7 +404,7 @@ void Scheduler::run_workload(const plan::Workload& workload) {
     if (!interrupted_) fail_workload(workload, reason);
     return;
   }
-  const auto seats = take_seats(workload);
+  const auto seats = acquire_seats(workload);
   if (!seats && (interrupted_ || !ended_by_.empty())) return;
   if (!seats) return fail_workload(workload, seats.error().message);
   for (const collocate::Seat& seat : *seats)
@@ -472,7 +472,7 @@ int Scheduler::finish() {
 }
 
 int Scheduler::run(const plan::Plan& plan) {
-  take(plan);
+  use(plan);
   recover();
   reload();
   // This follows an interrupt, too: the runs that were waited for have ended.
@@ -498,7 +498,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-std::string_view words_of(Verdict verdict) {
+std::string_view describe(Verdict verdict) {
   switch (verdict) {
     case Verdict::kFinished:
       return "finished";
@@ -517,7 +517,7 @@ std::string_view words_of(Verdict verdict) {
 }
 
 void print_run(const plan::Workload& workload, const plan::Row& row) {
-  fmt::print("    {}", run_name_of(workload, row));
+  fmt::print("    {}", shown_name(workload, row));
   if (!row.share.devices.empty() || !row.collocation.empty())
     fmt::print("  [{}{}{}]", row.letter, row.collocation.empty() ? "" : " ", row.collocation);
   fmt::print("\n      $ ");
@@ -544,7 +544,7 @@ int dry_run(const ScheduleOptions& options, const ScheduleParts& parts, const Bo
   bool fits = true;
   for (const Choice& choice : choices) {
     const plan::Workload& workload = workloads[choice.workload];
-    fmt::print("{}: {}", workload_label(workload), words_of(choice.verdict));
+    fmt::print("{}: {}", workload_label(workload), describe(choice.verdict));
     fmt::print("{}\n", choice.reason.empty() ? "" : ", " + choice.reason);
     if (choice.verdict == Verdict::kRun || choice.verdict == Verdict::kWaits)
       fits = print_workload(workload, parts.machine) && fits;
@@ -603,11 +603,11 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
     const auto book = PlanJournal::read(options.state);
     return book ? dry_run(options, parts, *book, *plan) : refuse(book.error());
   }
-  const auto lock = PlanLock::take(options.state, sys::utc_now());
+  const auto lock = PlanLock::acquire(options.state, sys::utc_now());
   if (!lock) return refuse(lock.error());
   std::optional<PlanLock> claim;
   if (!options.claim.empty()) {
-    auto taken = PlanLock::take(options.claim, sys::utc_now());
+    auto taken = PlanLock::acquire(options.claim, sys::utc_now());
     if (!taken) return refuse(taken.error());
     claim.emplace(std::move(*taken));
   }

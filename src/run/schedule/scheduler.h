@@ -30,7 +30,7 @@ struct ScheduleOptions {
   std::filesystem::path claim;  // directory of the file's lock, the same for every host
   PlanFacts plan;
   plan::Known known;
-  RecoveryPlaces places;
+  RecoveryPaths places;
   Selection selection;
   bool take_over = false;  // rows that run elsewhere, according to their Status, are run
   bool fail_fast = false;  // no workload is begun after a run has failed

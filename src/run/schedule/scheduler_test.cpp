@@ -460,7 +460,7 @@ TEST_F(SchedulerTest, TheFilesLockIsSharedByAllHosts) {
   write({"1,a,,finish,2"});
   options_.claim = home_ / "claim";
   {
-    const auto other = PlanLock::take(options_.claim, sys::utc_now());
+    const auto other = PlanLock::acquire(options_.claim, sys::utc_now());
     ASSERT_TRUE(other);
     EXPECT_EQ(run(), 1);
     EXPECT_TRUE(world_.runs().empty());
@@ -502,11 +502,11 @@ TEST_F(SchedulerTest, CoolsDownBetweenWorkloads) {
 
 TEST_F(SchedulerTest, OnePlanHasOneScheduler) {
   write({"1,a,,finish,2"});
-  const auto held = PlanLock::take(options_.state, sys::utc_now());
+  const auto held = PlanLock::acquire(options_.state, sys::utc_now());
   ASSERT_TRUE(held.has_value());
   EXPECT_EQ(run(), 1);
   EXPECT_TRUE(world_.runs().empty());
-  const auto again = PlanLock::take(options_.state, sys::utc_now());
+  const auto again = PlanLock::acquire(options_.state, sys::utc_now());
   EXPECT_NE(again.error().message.find("process " + std::to_string(::getpid())), std::string::npos);
 }
 

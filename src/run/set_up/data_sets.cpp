@@ -35,7 +35,7 @@ void add(const fs::directory_entry& entry, Size& size) {
 }
 
 // The error gives the reason why the size is unknown.
-Result<Size> size_of(const fs::path& path, const DataLimits& limits) {
+Result<Size> measure(const fs::path& path, const DataLimits& limits) {
   Size size;
   std::error_code error;
   if (!fs::is_directory(path, error)) {
@@ -85,7 +85,7 @@ std::vector<codec::Fact> data_sets(const std::vector<std::pair<std::string, std:
     const fs::path path = directory / value;
     if (value.empty() || !fs::exists(path, error)) continue;
     const std::string key = "data." + to_utf8(name);
-    const auto size = size_of(path, limits);
+    const auto size = measure(path, limits);
     if (!size) {
       facts.push_back(absent(key, size.error().message));
       continue;

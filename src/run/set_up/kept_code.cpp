@@ -47,7 +47,7 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return a == folder.end() && b != path.end();
 }
 
-std::string names_of(const std::vector<std::string>& names) {
+std::string list_names(const std::vector<std::string>& names) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> some(
       names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed)));
@@ -58,7 +58,7 @@ std::string names_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string_view KeptCode::name_of(Why why) {
+std::string_view KeptCode::to_string(Why why) {
   switch (why) {
     case Why::kScript:
       return "script";
@@ -157,10 +157,10 @@ void KeptCode::find_imports(const Script& script) {
     interpreter = fs::path(first).filename().string().starts_with("python") ? first : "python3";
   if (interpreter.find('/') != std::string::npos)
     interpreter = (subject_.directory / interpreter).string();
-  const auto imports = imports_of({.script = script,
-                                   .interpreter = interpreter,
-                                   .python_path = subject_.python_path,
-                                   .directory = subject_.directory});
+  const auto imports = list_imports({.script = script,
+                                     .interpreter = interpreter,
+                                     .python_path = subject_.python_path,
+                                     .directory = subject_.directory});
   if (!imports) return problems_.push_back(imports.error().message);
   for (const fs::path& file : *imports) find_program(file, Why::kImport);
 }
@@ -283,7 +283,7 @@ bool KeptCode::goes_together(const Entry& entry) const {
   return !together_sent_ && (entry.why == Why::kTracked || copies_ >= kMostCopies);
 }
 
-Result<int> KeptCode::copy_of(const Entry& entry, sys::Fd& own) {
+Result<int> KeptCode::copy_target(const Entry& entry, sys::Fd& own) {
   const bool together = goes_together(entry);
   sys::Fd& file = together ? together_ : own;
   if (!file) file = TRY(scratch());
@@ -325,7 +325,7 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
   sys::Fd own;
   int copy = -1;
   if (entry.left_out.empty()) {
-    const auto made = copy_of(entry, own);
+    const auto made = copy_target(entry, own);
     if (made)
       copy = *made;
     else
@@ -380,12 +380,12 @@ void KeptCode::read(Entry& entry) {
   if (!file) return refuse(file.error().message, executed);
   entry.look = file->look();
   entry.changed_meanwhile = entry.look.changed_ns > subject_.started_ns;
-  if (entry.look.kind == FileLook::Kind::kLink) {
+  if (entry.look.kind == FileState::Kind::kLink) {
     entry.link = file->target().value_or("");
     entry.sha256 = hex(sha256(entry.link));
     return;
   }
-  if (entry.look.kind != FileLook::Kind::kFile) {
+  if (entry.look.kind != FileState::Kind::kFile) {
     entry.left_out = "no regular file";
     return;
   }
@@ -554,18 +554,18 @@ Json KeptCode::git() const {
                       {"deleted", std::move(deleted)}};
 }
 
-Json KeptCode::json_of(const Entry& entry) {
+Json KeptCode::to_json(const Entry& entry) {
   Json json = Json::Object{{"path", to_utf8(entry.path)}};
   if (!entry.left_out.empty()) {
     json.set("reason", to_utf8(entry.left_out));
-    json.set("why", std::string(name_of(entry.why)));
+    json.set("why", std::string(to_string(entry.why)));
     if (!entry.sha256.empty()) json.set("sha256", entry.sha256);
     return json;
   }
   json.set("sha256", entry.sha256);
   json.set("bytes", entry.look.bytes);
   json.set("mode", entry.look.executable ? "755" : "644");
-  json.set("why", std::string(name_of(entry.why)));
+  json.set("why", std::string(to_string(entry.why)));
   if (!entry.link.empty()) json.set("link", to_utf8(entry.link));
   if (entry.at >= 0) json.set("at", entry.at);
   if (entry.changed_meanwhile) json.set("changed_meanwhile", true);
@@ -586,9 +586,9 @@ void KeptCode::list() {
   std::size_t more = 0;
   for (const Entry& entry : entries_) {
     if (entry.left_out.empty())
-      files.push_back(json_of(entry));
+      files.push_back(to_json(entry));
     else if (left_out.size() < kMostLeftOut)
-      left_out.push_back(json_of(entry));
+      left_out.push_back(to_json(entry));
     else
       ++more;
   }
@@ -629,9 +629,9 @@ std::string KeptCode::notice() const {
   std::vector<std::string> said;
   if (!over.empty())
     said.push_back(fmt::format("not kept, over the limit of {} (--keep-code): {}",
-                               human_bytes(static_cast<double>(subject_.limit)), names_of(over)));
+                               human_bytes(static_cast<double>(subject_.limit)), list_names(over)));
   if (!changed.empty())
-    said.push_back("changed after the command had started: " + names_of(changed));
+    said.push_back("changed after the command had started: " + list_names(changed));
   if (!list_failed_.empty()) said.push_back("the list of files is not kept: " + list_failed_);
   return said.empty() ? "" : "code: " + join(said, "; ");
 }

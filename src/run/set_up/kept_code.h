@@ -79,15 +79,15 @@ class KeptCode {
     Why why = Why::kTracked;
     std::string left_out = {};  // the reason; empty: kept
     std::string sha256 = {}, link = {};
-    FileLook look = {};
+    FileState look = {};
     std::int64_t at = -1;  // offset in the shared copy; < 0: it has a copy of its own
     bool changed_meanwhile = false, over_limit = false;
     bool unread = false;     // it belongs to the code, but its hash is missing
     bool leads_out = false;  // a link leads to it, and only the source names it
     bool looked_at = false;  // by read_new()
   };
-  static std::string_view name_of(Why why);
-  static Json json_of(const Entry& entry);
+  static std::string_view to_string(Why why);
+  static Json to_json(const Entry& entry);
 
   void find();
   void find_in_tree();
@@ -106,7 +106,7 @@ class KeptCode {
   void read(Entry& entry);
   void read_content(Entry& entry, const CodeFile& file);
   [[nodiscard]] bool goes_together(const Entry& entry) const;
-  Result<int> copy_of(const Entry& entry, sys::Fd& own);
+  Result<int> copy_target(const Entry& entry, sys::Fd& own);
   Result<> store(Entry& entry, int file);
   Result<> store_together();
   Result<sys::Fd> scratch();

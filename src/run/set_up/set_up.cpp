@@ -30,7 +30,7 @@ using codec::FactKind;
 constexpr std::size_t kTextBytes = limits::kFactBytes * 3 / 4;
 
 // Returns the output of a program that succeeded; otherwise the error describes its end.
-Result<std::string> output_of(std::vector<std::string> argv, const fs::path& directory) {
+Result<std::string> run_program(std::vector<std::string> argv, const fs::path& directory) {
   const std::string name = argv[0];
   int code = 0;
   std::string text =
@@ -135,7 +135,7 @@ void add_interpreter(const Subject& subject, Mask& mask, std::vector<Fact>& fact
   const auto known =
       ask_interpreter(subject.interpreter, {.argv = {}, .directory = subject.directory});
   if (!known) {
-    const auto version = output_of({subject.interpreter, "--version"}, subject.directory);
+    const auto version = run_program({subject.interpreter, "--version"}, subject.directory);
     if (version) facts.push_back(info("interpreter_version", std::string(trim(*version))));
     if (!packages_known(subject))
       facts.push_back(absent("environment.packages", "the interpreter did not say its path"));
@@ -173,7 +173,7 @@ Fact hash_fact(std::vector<Fact> facts, const Subject& subject) {
   });
   if (unknown != facts.end()) return absent("set_up.hash", "code.hash: " + unknown->value);
   for (const auto& [key, value] : subject.prepared) facts.push_back(info(key, to_utf8(value)));
-  return info("set_up.hash", hash_of(facts));
+  return info("set_up.hash", set_up_hash(facts));
 }
 
 }  // namespace
@@ -201,7 +201,7 @@ std::vector<Fact> facts(const Subject& subject) {
   return all;
 }
 
-std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Subject& subject) {
+std::vector<Fact> changed_code_facts(std::vector<Fact> facts, const Subject& subject) {
   std::erase_if(facts, [](const Fact& fact) {
     return fact.key == "set_up.hash" || fact.key.starts_with("code.");
   });
@@ -211,7 +211,7 @@ std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Subject& subject)
   return newer;
 }
 
-std::string hash_of(const std::vector<Fact>& facts) {
+std::string set_up_hash(const std::vector<Fact>& facts) {
   utsname kernel{};
   ::uname(&kernel);
   std::vector<std::string> lines;

@@ -38,10 +38,10 @@ std::vector<codec::Fact> facts(const Subject& subject);
 
 // Returns those of `facts` (from facts()) that differ, after newer facts of the code and their
 // hash.
-std::vector<codec::Fact> facts_of_code(std::vector<codec::Fact> facts, const Subject& subject);
+std::vector<codec::Fact> changed_code_facts(std::vector<codec::Fact> facts, const Subject& subject);
 
 // Returns 16 hex digits of all facts that describe a set-up (settings, not states), in any order.
-std::string hash_of(const std::vector<codec::Fact>& facts);
+std::string set_up_hash(const std::vector<codec::Fact>& facts);
 
 // True for an environment variable of a framework or launcher that affects a training. A variable
 // whose name hints at a secret is never recorded.

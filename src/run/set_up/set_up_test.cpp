@@ -300,9 +300,9 @@ TEST(SetUp, TheHashIsThatOfSettingsNotOfHowThingsStood) {
   auto other = facts;
   other[1].value = "7";
   std::swap(other[0], other[2]);
-  EXPECT_EQ(hash_of(facts), hash_of(other));
+  EXPECT_EQ(set_up_hash(facts), set_up_hash(other));
   other[0].value = "\"b\"";
-  EXPECT_NE(hash_of(facts), hash_of(other));
+  EXPECT_NE(set_up_hash(facts), set_up_hash(other));
 }
 
 void git(const fs::path& directory, std::vector<std::string> words) {

@@ -43,7 +43,7 @@ void say(std::string_view before, std::string_view what, std::string_view after)
       ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(end - line.begin() + 1));
 }
 
-std::vector<std::string> words_of(const Options& options) {
+std::vector<std::string> command_words(const Options& options) {
   std::vector<std::string> words = options.command;
   if (words.empty() || !words[0].ends_with(".py")) return words;
   const char* chosen = std::getenv("CORRAL_PYTHON");
@@ -55,7 +55,7 @@ std::vector<std::string> words_of(const Options& options) {
 
 // Returns this process's environment, with the Python package last on its path: a script that
 // imports the package still runs.
-std::vector<std::string> environment_of(const Options& options) {
+std::vector<std::string> own_environment_with_package(const Options& options) {
   std::vector<std::string> entries = sys::own_environment();
   if (options.python_path.empty()) return entries;
   constexpr std::string_view kName = "PYTHONPATH=";
@@ -78,8 +78,8 @@ InPlace::InPlace(const Options& options)
     : possible_(!options.command.empty() && options.adopt.empty() && options.environment.empty() &&
                 options.directory.empty() && options.gate.release < 0 && options.gate.reports < 0 &&
                 options.placement.groups.empty() && options.placement.cpus.empty()),
-      words_(words_of(options)),
-      entries_(environment_of(options)) {
+      words_(command_words(options)),
+      entries_(own_environment_with_package(options)) {
   for (std::string& word : words_) argv_.push_back(word.data());
   argv_.push_back(nullptr);
   for (std::string& entry : entries_) environment_.push_back(entry.data());

@@ -37,7 +37,7 @@ constexpr std::size_t kMemory = 512u << 20;
 constexpr std::size_t kStack = 1u << 20;
 constexpr std::size_t kProbeStack = 128u << 10;
 
-rlim_t limit_of(__rlimit_resource resource) {
+rlim_t read_limit(__rlimit_resource resource) {
   rlimit limit{};
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
@@ -86,9 +86,9 @@ Result<> room_for_files() {
 }
 
 Result<> room_for_memory() {
-  const rlim_t stack = limit_of(RLIMIT_STACK);
+  const rlim_t stack = read_limit(RLIMIT_STACK);
   const bool limited =
-      limit_of(RLIMIT_AS) != RLIM_INFINITY || limit_of(RLIMIT_DATA) != RLIM_INFINITY;
+      read_limit(RLIMIT_AS) != RLIM_INFINITY || read_limit(RLIMIT_DATA) != RLIM_INFINITY;
   if (limited || stack < kStack) {
     pthread_attr_t attributes;
     ::pthread_attr_init(&attributes);
@@ -111,7 +111,7 @@ Result<> room_for_memory() {
 // also makes the stacks of later threads small where memory is limited.
 Result<> room_to_record(const Options& options) {
   // The command's output becomes a file, which the limit would cut.
-  if (const rlim_t size = limit_of(RLIMIT_FSIZE); size < static_cast<rlim_t>(options.spool_limit))
+  if (const rlim_t size = read_limit(RLIMIT_FSIZE); size < static_cast<rlim_t>(options.spool_limit))
     return fail(Code::kUnavailable,
                 fmt::format("files are limited to {} bytes, and what the command prints is "
                             "written to one (ulimit -f)",
@@ -122,16 +122,16 @@ Result<> room_to_record(const Options& options) {
 }
 
 // Returns the options of the run's manifest; adopt() reports an unreadable one.
-Options options_of_adoption(const Options& options) {
+Options options_to_adopt(const Options& options) {
   const auto path = find_spooled(options);
   const auto manifest =
       path ? spool::RunDirectory::read_manifest(*path) : tl::unexpected(path.error());
-  return manifest ? options_of(*manifest, options) : options;
+  return manifest ? adopted_options(*manifest, options) : options;
 }
 
 int supervise(const Options& options, const InPlace& in_place, std::string lacking) {
   const bool adopt = !options.adopt.empty();
-  Options own = adopt ? options_of_adoption(options) : options;
+  Options own = adopt ? options_to_adopt(options) : options;
   if (!own.run_id) own.run_id = RunId::random();
   Supervision supervision(own, in_place, std::move(lacking));
   const int status = adopt ? supervision.adopt() : supervision.run();

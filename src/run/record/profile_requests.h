@@ -1,5 +1,5 @@
-// ProfileWishes: profiles that were requested through the server. Each request is passed on to the
-// run's Python package, as `corral profile` does, and its progress is reported to the server.
+// ProfileRequests: profiles that were requested through the server. Each request is passed on to
+// the run's Python package, as `corral profile` does, and its progress is reported to the server.
 //
 // Used by the upload thread, once a round. The server's answers to frames carry the requests; a run
 // that has nothing to send asks every two seconds. Nothing here makes a round fail: a report that
@@ -17,20 +17,20 @@
 
 namespace corral::run {
 
-class ProfileWishes {
+class ProfileRequests {
  public:
   // `directory` outlives this.
-  explicit ProfileWishes(const spool::RunDirectory& directory) : directory_(directory) {}
+  explicit ProfileRequests(const spool::RunDirectory& directory) : directory_(directory) {}
 
   // Call after a successful round. `ended`: the command had ended before the round. `server`: null
   // without HTTP.
   void step(const upload::StepReport& round, sys::HttpClient* server, bool ended);
   // True if no request is pending, or if the round was the last that could have reported it.
-  [[nodiscard]] bool all_told(bool ended) const { return ended || !current_; }
+  [[nodiscard]] bool none_pending(bool ended) const { return ended || !current_; }
 
  private:
   // A report for the server.
-  struct News {
+  struct Report {
     std::string state;
     std::optional<std::int64_t> first, last;  // steps
     std::string artifact;
@@ -38,28 +38,28 @@ class ProfileWishes {
   };
   struct Current {
     spool::ProfileRequest request;
-    News news;
+    Report report;
     bool taken = false;  // a process has accepted it
     bool over = false;
-    BootTime give_up;    // time to give up: no process took it, or that process is silent
-    BootTime next_tell;  // time of the next report; at once if something is new
+    BootTime give_up;      // time to give up: no process took it, or that process is silent
+    BootTime next_report;  // time of the next report; at once if something is new
   };
-  void take_up(bool ended);
-  void hear(const upload::ProfileWish& wish, bool ended);
-  [[nodiscard]] std::optional<std::string> obstacle(const upload::ProfileWish& wish,
-                                                    bool ended) const;
-  void look(bool ended);
-  void read(const Json& line);
+  void adopt_request(bool ended);
+  void accept(const upload::RequestedProfile& profile, bool ended);
+  [[nodiscard]] std::optional<std::string> reason_to_refuse(const upload::RequestedProfile& profile,
+                                                            bool ended) const;
+  void read_answer(bool ended);
+  void apply(const Json& line);
   void end_waiting(std::string reason);
-  void tell(sys::HttpClient& server);
-  void ask(sys::HttpClient& server, bool ended);
+  void send_report(sys::HttpClient& server);
+  void poll_server(sys::HttpClient& server, bool ended);
   [[nodiscard]] std::string path() const;
 
   const spool::RunDirectory& directory_;
   std::optional<Current> current_;
-  std::string heard_;  // id of the latest request: the server repeats it until its report arrives
-  BootTime next_ask_;  // time of the next question, in a run that sends nothing
-  bool took_up_ = false;
+  std::string latest_;  // id of the latest request: the server repeats it until its report arrives
+  BootTime next_ask_;   // time of the next question, in a run that sends nothing
+  bool adopted_ = false;
 };
 
 }  // namespace corral::run

@@ -1,4 +1,4 @@
-#include "run/supervise/setting.h"
+#include "run/supervise/run_environment.h"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 namespace corral::run {
 namespace {
 
-std::string value_of(const std::vector<std::string>& environment, std::string_view name) {
+std::string find_variable(const std::vector<std::string>& environment, std::string_view name) {
   std::string value;
   for (const std::string& entry : environment) {
     if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
@@ -23,10 +23,10 @@ std::string value_of(const std::vector<std::string>& environment, std::string_vi
 
 }  // namespace
 
-Result<Setting> Setting::prepare(const Options& options, Notices& notices,
-                                 const std::function<bool()>& cancelled) {
-  Setting setting;
-  if (options.environment.empty()) return setting;
+Result<RunEnvironment> RunEnvironment::prepare(const Options& options, Notices& notices,
+                                               const std::function<bool()>& cancelled) {
+  RunEnvironment made;
+  if (options.environment.empty()) return made;
   const environment::Spec spec = TRY(environment::parse(options.environment));
   std::error_code error;
   auto prepared =
@@ -37,29 +37,30 @@ Result<Setting> Setting::prepare(const Options& options, Notices& notices,
   if (!prepared)
     return tl::unexpected(prepared.error().with_context(
         "environment " + environment::without_credentials(options.environment)));
-  setting.prepared_ = std::move(*prepared);
-  if (setting.in_container() && options.profile)
+  made.prepared_ = std::move(*prepared);
+  if (made.in_container() && options.profile)
     return fail(Code::kUnsupported, "--profile does not reach into containers");
-  return setting;
+  return made;
 }
 
-std::vector<std::string> Setting::inherited() const {
+std::vector<std::string> RunEnvironment::inherited() const {
   return environment::environment_with(sys::own_environment(), prepared_.environment);
 }
 
-Result<Command> Setting::resolve(const Options& options) const {
+Result<Command> RunEnvironment::resolve(const Options& options) const {
   Options inside = options;
   inside.command = TRY(environment::entry_command(prepared_, options.command));
   if (in_container())
     return Command{
         .argv = std::move(inside.command), .interpreter = {}, .record = prepared_.record};
   if (!prepared_.python.empty()) inside.python = prepared_.python;
-  Command command = TRY(resolve_command(inside, value_of(prepared_.environment, "PATH")));
+  Command command = TRY(resolve_command(inside, find_variable(prepared_.environment, "PATH")));
   command.record = prepared_.record;
   return command;
 }
 
-Result<Setting::Start> Setting::start(const Command& command, environment::Inside inside) {
+Result<RunEnvironment::Start> RunEnvironment::start(const Command& command,
+                                                    environment::Inside inside) {
   if (in_container()) {
     inside.environment = environment::passed_in(inside.environment, inside.chosen);
     auto staged = environment::stage(prepared_, command.argv, inside);
@@ -73,24 +74,24 @@ Result<Setting::Start> Setting::start(const Command& command, environment::Insid
     if (staged.error().code != Code::kUnsupported) return tl::unexpected(staged.error());
   }
   Start start{.argv = environment::wrap(prepared_, command.argv, inside)};
-  const std::string path = value_of(inherited(), "PATH");
+  const std::string path = find_variable(inherited(), "PATH");
   start.argv[0] = TRY(sys::find_in_path(start.argv[0], path)).string();
   return start;
 }
 
-std::optional<pid_t> Setting::locate() const {
+std::optional<pid_t> RunEnvironment::locate() const {
   if (container_.empty()) return std::nullopt;
   const auto place = environment::locate(prepared_, container_);
   return place ? std::optional(static_cast<pid_t>(place->pid)) : std::nullopt;
 }
 
-std::optional<spool::ContainerAddress> Setting::address() const {
+std::optional<spool::ContainerAddress> RunEnvironment::address() const {
   if (container_.empty()) return std::nullopt;
   return spool::ContainerAddress{
       .program = environment::program_of(prepared_), .name = container_, .group = group_};
 }
 
-void Setting::end() const {
+void RunEnvironment::end() const {
   if (container_.empty()) return;
   [[maybe_unused]] const auto gone = environment::discard(prepared_, container_, group_);
 }

@@ -1,4 +1,4 @@
-#include "run/record/profile_wishes.h"
+#include "run/record/profile_requests.h"
 
 #include <fmt/core.h>
 
@@ -32,87 +32,88 @@ std::string shortened(const std::string& reason) {
 
 }  // namespace
 
-std::string ProfileWishes::path() const {
+std::string ProfileRequests::path() const {
   return fmt::format("/api/corral/v1/runs/{}/profile", directory_.manifest().run.hex());
 }
 
-void ProfileWishes::step(const upload::StepReport& round, sys::HttpClient* server, bool ended) {
+void ProfileRequests::step(const upload::StepReport& round, sys::HttpClient* server, bool ended) {
   if (server == nullptr) return;
-  if (!std::exchange(took_up_, true) && directory_.manifest().adoptions > 0) take_up(ended);
-  for (const upload::ProfileWish& wish : round.wishes) hear(wish, ended);
+  if (!std::exchange(adopted_, true) && directory_.manifest().adoptions > 0) adopt_request(ended);
+  for (const upload::RequestedProfile& profile : round.profiles) accept(profile, ended);
   if (round.frames_sent > 0 || current_) next_ask_ = sys::boot_now() + kAskPause;
-  if (!ended && sys::boot_now() >= next_ask_) ask(*server, ended);
+  if (!ended && sys::boot_now() >= next_ask_) poll_server(*server, ended);
   if (!current_) return;
-  if (!current_->over) look(ended);
-  if (sys::boot_now() >= current_->next_tell) tell(*server);
+  if (!current_->over) read_answer(ended);
+  if (sys::boot_now() >= current_->next_report) send_report(*server);
 }
 
 // Adopts a request of a former supervisor: without an owner it would block every other one.
-void ProfileWishes::take_up(bool ended) {
+void ProfileRequests::adopt_request(bool ended) {
   const auto text = directory_.files().read_file("profile/request", kMostRequest);
   auto request = text ? Json::parse(*text) : tl::unexpected(text.error());
   if (!request || request->as_object() == nullptr) return;
   request->set("run", directory_.manifest().run.hex());
-  const auto wish = upload::parse_profile_wish(*request);
-  if (wish && spool::ProfileRequest(directory_.files(), wish->id).take_back()) hear(*wish, ended);
+  const auto profile = upload::parse_requested_profile(*request);
+  if (profile && spool::ProfileRequest(directory_.files(), profile->id).take_back())
+    accept(*profile, ended);
 }
 
 // Returns the reason why a request cannot be fulfilled, as far as it is known at once.
-std::optional<std::string> ProfileWishes::obstacle(const upload::ProfileWish& wish,
-                                                   bool ended) const {
+std::optional<std::string> ProfileRequests::reason_to_refuse(
+    const upload::RequestedProfile& profile, bool ended) const {
   if (ended) return "the run has ended";
-  if (wish.tool != "torch")
-    return fmt::format("its `corral run` knows no profiler {} that starts on demand", wish.tool);
+  if (profile.tool != "torch")
+    return fmt::format("its `corral run` knows no profiler {} that starts on demand", profile.tool);
   const bool seen = directory_.files().directory("profile").has_value();
   if (seen && upload::segment_sessions(directory_).empty())
     return "none of its processes has loaded Corral's Python package and begun a step or logged";
   return std::nullopt;
 }
 
-void ProfileWishes::hear(const upload::ProfileWish& wish, bool ended) {
-  if (current_ || wish.run != directory_.manifest().run || wish.id == heard_) return;
-  heard_ = wish.id;
+void ProfileRequests::accept(const upload::RequestedProfile& profile, bool ended) {
+  if (current_ || profile.run != directory_.manifest().run || profile.id == latest_) return;
+  latest_ = profile.id;
   const BootTime now = sys::boot_now();
-  current_.emplace(Current{.request = {directory_.files(), wish.id},
-                           .news = {.state = "waiting",
-                                    .first = std::nullopt,
-                                    .last = std::nullopt,
-                                    .artifact = {},
-                                    .reason = {}},
+  current_.emplace(Current{.request = {directory_.files(), profile.id},
+                           .report = {.state = "waiting",
+                                      .first = std::nullopt,
+                                      .last = std::nullopt,
+                                      .artifact = {},
+                                      .reason = {}},
                            .give_up = now + kTakenWithin,
-                           .next_tell = now});
-  if (auto why = obstacle(wish, ended)) return end_waiting(*std::move(why));
-  if (const auto asked = current_->request.ask(wish.steps); !asked)
+                           .next_report = now});
+  if (auto why = reason_to_refuse(profile, ended)) return end_waiting(*std::move(why));
+  if (const auto asked = current_->request.ask(profile.steps); !asked)
     end_waiting(asked.error().message);
 }
 
-void ProfileWishes::end_waiting(std::string reason) {
+void ProfileRequests::end_waiting(std::string reason) {
   current_->over = true;
-  current_->next_tell = sys::boot_now();
-  current_->news.state = current_->taken ? "failed" : "refused";
-  current_->news.reason = std::move(reason);
+  current_->next_report = sys::boot_now();
+  current_->report.state = current_->taken ? "failed" : "refused";
+  current_->report.reason = std::move(reason);
 }
 
-void ProfileWishes::read(const Json& line) {
-  News& news = current_->news;
+void ProfileRequests::apply(const Json& line) {
+  Report& report = current_->report;
   const std::string state = line.get_string("state");
   current_->taken = true;
-  current_->next_tell = sys::boot_now();
+  current_->next_report = sys::boot_now();
   current_->give_up = sys::boot_now() + kSilence;
   current_->over = state == "done" || state == "failed";
-  news.state = state == "begun" ? "running" : state;
-  if (line.find("first") != nullptr) news.first = line.get_int("first");
-  if (line.find("last") != nullptr) news.last = line.get_int("last");
-  news.artifact = line.get_string("artifact");
-  news.reason = line.get_string("reason");
+  report.state = state == "begun" ? "running" : state;
+  if (line.find("first") != nullptr) report.first = line.get_int("first");
+  if (line.find("last") != nullptr) report.last = line.get_int("last");
+  report.artifact = line.get_string("artifact");
+  report.reason = line.get_string("reason");
 }
 
-void ProfileWishes::look(bool ended) {
+void ProfileRequests::read_answer(bool ended) {
   for (;;) {
     const auto line = current_->request.next();
     if (!line) return end_waiting(line.error().message);
     if (!*line) break;
-    read(**line);
+    apply(**line);
     if (current_->over) return;
   }
   if (ended) {
@@ -135,31 +136,31 @@ void ProfileWishes::look(bool ended) {
 }
 
 // Repeats a report that got no answer; a rejected report is not repeated.
-void ProfileWishes::tell(sys::HttpClient& server) {
-  const News& news = current_->news;
-  Json body = Json::Object{{"state", news.state}};
-  if (news.first) body.set("first", *news.first);
-  if (news.last) body.set("last", *news.last);
-  if (!news.artifact.empty()) body.set("artifact", news.artifact);
-  if (!news.reason.empty()) body.set("reason", shortened(news.reason));
+void ProfileRequests::send_report(sys::HttpClient& server) {
+  const Report& report = current_->report;
+  Json body = Json::Object{{"state", report.state}};
+  if (report.first) body.set("first", *report.first);
+  if (report.last) body.set("last", *report.last);
+  if (!report.artifact.empty()) body.set("artifact", report.artifact);
+  if (!report.reason.empty()) body.set("reason", shortened(report.reason));
   const std::string text = body.dump();
   const auto reply = server.send({.method = "PUT",
                                   .path = path() + "/" + current_->request.id(),
                                   .body = text,
                                   .timeout = kAnswerTime});
-  const bool told = reply && reply->status < 500;
-  current_->next_tell = sys::boot_now() + (told ? kSignOfLife : kTellAgain);
-  if (told && current_->over) current_.reset();
+  const bool arrived = reply && reply->status < 500;
+  current_->next_report = sys::boot_now() + (arrived ? kSignOfLife : kTellAgain);
+  if (arrived && current_->over) current_.reset();
 }
 
-void ProfileWishes::ask(sys::HttpClient& server, bool ended) {
+void ProfileRequests::poll_server(sys::HttpClient& server, bool ended) {
   const auto reply = server.send({.path = path(), .body = {}, .timeout = kAnswerTime});
   next_ask_ = sys::boot_now() + (reply ? kAskPause : kNoAnswerPause);
   if (!reply || reply->status != 200) return;
   const auto json = Json::parse(reply->body);
-  const Json* profile = json ? json->find("profile") : nullptr;
-  if (profile == nullptr || profile->get_string("state") != "asked") return;
-  if (const auto wish = upload::parse_profile_wish(*profile)) hear(*wish, ended);
+  const Json* asked = json ? json->find("profile") : nullptr;
+  if (asked == nullptr || asked->get_string("state") != "asked") return;
+  if (const auto profile = upload::parse_requested_profile(*asked)) accept(*profile, ended);
 }
 
 }  // namespace corral::run

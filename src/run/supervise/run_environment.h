@@ -1,5 +1,5 @@
-// Setting: the environment (environment/) in which a run's command is executed. It is prepared
-// before anything else of the run; a container is removed after it.
+// RunEnvironment: the environment (environment/) in which a run's command is executed. It is
+// prepared before anything else of the run; a container is removed after it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,11 +19,11 @@
 
 namespace corral::run {
 
-class Setting {
+class RunEnvironment {
  public:
   // Builds missing parts. Without --environment it is this process's own environment.
-  static Result<Setting> prepare(const Options& options, Notices& notices,
-                                 const std::function<bool()>& cancelled);
+  static Result<RunEnvironment> prepare(const Options& options, Notices& notices,
+                                        const std::function<bool()>& cancelled);
 
   // Returns the command as it is recorded.
   [[nodiscard]] Result<Command> resolve(const Options& options) const;

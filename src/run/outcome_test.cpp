@@ -12,7 +12,7 @@
 
 #include "run/gate.h"
 #include "run/placement.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 
 namespace corral::run {
@@ -114,11 +114,7 @@ TEST(Outcome, LastLinesAreReadable) {
 }
 
 // ---- placement
-TEST(Placement, ListsOfCpus) {
-  EXPECT_EQ(*parse_cpus("0-3,8"), (std::vector<int>{0, 1, 2, 3, 8}));
-  EXPECT_EQ(*parse_cpus("5,1,5"), (std::vector<int>{1, 5}));
-  for (const char* text : {"", "a", "3-1", "-1", "1-", "1,,2", "99999"})
-    EXPECT_FALSE(parse_cpus(text)) << text;
+TEST(Placement, ListsOfGroups) {
   EXPECT_EQ(parse_groups("/a:/b/c")->size(), 2u);
   EXPECT_FALSE(parse_groups("a"));
 }

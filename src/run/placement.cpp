@@ -12,8 +12,6 @@
 namespace corral::run {
 namespace {
 
-constexpr std::int64_t kMostCpus = 8192;
-
 // Value of the line "key value".
 std::uint64_t read_counter(const sys::fs::path& file, std::string_view key) {
   const auto text = sys::read_file(file);
@@ -40,21 +38,6 @@ Result<> set_affinity(pid_t pid, const std::vector<int>& cpus) {
 }
 
 }  // namespace
-
-Result<std::vector<int>> parse_cpus(std::string_view text) {
-  std::vector<int> cpus;
-  for (const std::string_view part : split(text, ',')) {
-    const std::size_t dash = part.find('-');
-    const auto first = parse_int(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_int(part.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last >= kMostCpus)
-      return fail(Code::kInvalidArgument, fmt::format("'{}': expected CPUs, e.g. 0-3,8", text));
-    for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
-  }
-  std::ranges::sort(cpus);
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  return cpus;
-}
 
 Result<std::vector<sys::fs::path>> parse_groups(std::string_view text) {
   std::vector<sys::fs::path> groups;

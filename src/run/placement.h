@@ -16,8 +16,6 @@ struct Placement {
   std::vector<int> cpus;              // ascending; empty: as inherited
 };
 
-// "0-3,8"; the error names the invalid part.
-Result<std::vector<int>> parse_cpus(std::string_view text);
 // "/sys/fs/cgroup/a", or several separated by ":".
 Result<std::vector<sys::fs::path>> parse_groups(std::string_view text);
 

@@ -163,7 +163,6 @@ std::pair<std::string, std::string> split_profilers(std::string_view listeners) 
 
 std::string_view profiler_name(ProfileTool tool) { return find_tool(tool).name; }
 bool has_window(ProfileTool tool) { return find_tool(tool).window; }
-bool is_program(ProfileTool tool) { return !find_tool(tool).program.empty(); }
 
 std::string profile_window(const ProfilePlan& plan) {
   if (!has_window(plan.tool)) return {};

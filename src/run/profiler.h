@@ -33,8 +33,6 @@ std::pair<std::string, std::string> split_profilers(std::string_view listeners);
 
 std::string_view profiler_name(ProfileTool tool);
 bool has_window(ProfileTool tool);
-// True if the tool is a program that is started in front of the command.
-bool is_program(ProfileTool tool);
 // "torch:10-12", as CORRAL_PROFILE_STEPS has it; empty without a window.
 std::string profile_window(const ProfilePlan& plan);
 // Returns the name of its artifacts: "nsys-10-12", "ncuraw". It is also the run's tag

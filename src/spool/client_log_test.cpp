@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "spool/outbox.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {

@@ -113,7 +113,7 @@ Result<> FrameLogWriter::append(const codec::Bytes& frame) {
 
 // From `at` to the end of its file, which is `file_`.
 Result<> FrameLogReader::read_file(Position at, std::uint64_t after, std::size_t max_bytes,
-                                   Taken& out) {
+                                   Frames& out) {
   while (out.bytes < max_bytes) {
     auto found = read_frame(file_.get(), at.offset);
     if (!found) {
@@ -137,7 +137,7 @@ Result<> FrameLogReader::read_file(Position at, std::uint64_t after, std::size_t
 }
 
 // More of the file that was read last; false: nothing, or it may be another by now.
-bool FrameLogReader::read_on(std::uint64_t after, std::size_t max_bytes, Taken& out) {
+bool FrameLogReader::read_on(std::uint64_t after, std::size_t max_bytes, Frames& out) {
   if (!file_ || !read_.serves(after)) return false;
   passed_ = read_;
   return read_file(read_, after, max_bytes, out) && !out.frames.empty();
@@ -148,7 +148,7 @@ bool FrameLogReader::is_next_there() const {
 }
 
 Result<std::vector<codec::Bytes>> FrameLogReader::read(std::uint64_t after, std::size_t max_bytes) {
-  Taken taken;
+  Frames taken;
   // Mostly the file that was read last has grown: neither it nor its directory is looked for then.
   const bool grown = read_on(after, max_bytes, taken);
   if (grown && (taken.bytes >= max_bytes || !is_next_there())) return std::move(taken.frames);

@@ -83,13 +83,13 @@ class FrameLogReader {
       return file != 0 && sequence <= after + 1;
     }
   };
-  struct Taken {
+  struct Frames {
     std::vector<codec::Bytes> frames;
     std::size_t bytes = 0;
   };
-  bool read_on(std::uint64_t after, std::size_t max_bytes, Taken& out);
+  bool read_on(std::uint64_t after, std::size_t max_bytes, Frames& out);
   [[nodiscard]] bool is_next_there() const;
-  Result<> read_file(Position at, std::uint64_t after, std::size_t max_bytes, Taken& out);
+  Result<> read_file(Position at, std::uint64_t after, std::size_t max_bytes, Frames& out);
 
   sys::PrivateDirectory directory_;
   std::vector<std::uint64_t> files_;  // as they were last looked for

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {

@@ -70,7 +70,7 @@ class Finisher {
   void refuse(const spool::fs::path& path, const Error& error);
   void complain(const std::string& problem);
   [[nodiscard]] codec::RunEndBody end_of(Adopted& run) const;
-  static void tell(Adopted& run);
+  static void report_lost_supervisor(Adopted& run);
   void end(Adopted& run);
   Result<> finish_artifacts(Adopted& run, Transport& server);
   Result<bool> finish(Adopted& run, Transport& server);  // true: done and removed
@@ -82,7 +82,7 @@ class Finisher {
   std::string failed_;  // the run that ended a round last
   std::size_t supervised_ = 0;
   std::vector<std::string> problems_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
 };
 
 }  // namespace corral::upload

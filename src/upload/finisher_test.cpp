@@ -11,7 +11,7 @@
 
 #include "upload/artifacts.h"
 #include "upload/fake_server.h"
-#include "upload/upload_test_support.h"
+#include "upload/test_upload.h"
 
 namespace corral::upload {
 namespace {

@@ -70,8 +70,8 @@ Result<StepReport> Uploader::step(Transport& server) {
   report.idle = report.bytes_sent < kPostBytes;
   Posted posted = TRY(server.post(frames));
   report.profiles = std::move(posted.profiles);
-  for (const PostedAck& ack : posted.acks) take(ack);
-  for (const PostedRefusal& refusal : posted.refusals) TRY(take(server, refusal, frames));
+  for (const PostedAck& ack : posted.acks) apply(ack);
+  for (const PostedRefusal& refusal : posted.refusals) TRY(apply(server, refusal, frames));
   if (!posted.refusals.empty()) report.idle = false;
   return report;
 }
@@ -95,15 +95,15 @@ Result<> Uploader::collect(Transport& server, Stream& stream, std::vector<codec:
   return {};
 }
 
-void Uploader::take(const PostedAck& ack) {
+void Uploader::apply(const PostedAck& ack) {
   const auto found = streams_.find(ack.session);
   if (found == streams_.end()) return;
   found->second.durable = ack.durable_seq;
   found->second.source->acknowledge(ack.durable_seq);
 }
 
-Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
-                        const std::vector<codec::Bytes>& sent) {
+Result<> Uploader::apply(Transport& server, const PostedRefusal& refusal,
+                         const std::vector<codec::Bytes>& sent) {
   const auto found = streams_.find(refusal.session);
   if (found == streams_.end()) return {};
   Stream& stream = found->second;
@@ -135,7 +135,7 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
   const Posted posted = TRY(server.post({codec::encode(
       header, codec::GapBody{.reason = codec::GapReason::kRefused, .message = refusal.message})}));
   stream.durable.reset();
-  for (const PostedAck& ack : posted.acks) take(ack);
+  for (const PostedAck& ack : posted.acks) apply(ack);
   return {};
 }
 
@@ -157,8 +157,8 @@ void Uploader::close() {
 std::vector<std::string> Uploader::take_problems() {
   std::vector<std::string> fresh;
   for (std::string& problem : std::exchange(problems_, {})) {
-    if (std::ranges::find(told_, problem) != told_.end()) continue;
-    told_.push_back(problem);
+    if (std::ranges::find(reported_, problem) != reported_.end()) continue;
+    reported_.push_back(problem);
     fresh.push_back(std::move(problem));
   }
   return fresh;

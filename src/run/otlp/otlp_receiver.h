@@ -50,12 +50,12 @@ class OtlpReceiver {
  private:
   using Labels = std::vector<std::pair<std::string, std::string>>;
   // A series as clients send it.
-  struct Sent {
+  struct SentSeries {
     std::string name;
     Labels labels;
   };
   // A series as it is recorded.
-  struct Kept {
+  struct RecordedSeries {
     double total = 0;  // sum of the deltas
     std::int64_t time_ns = 0;
   };
@@ -71,9 +71,9 @@ class OtlpReceiver {
   collect::foreign::Relabel relabel_;
   collect::foreign::Emitter emitter_;
   std::size_t max_series_;
-  std::deque<Sent> sent_;                        // all series sent so far, up to a limit
-  std::unordered_map<std::string, bool> known_;  // their keys
-  std::unordered_map<std::string, Kept> kept_;   // by name, NUL, source
+  std::deque<SentSeries> sent_;                           // all series sent so far, up to a limit
+  std::unordered_map<std::string, bool> known_;           // their keys
+  std::unordered_map<std::string, RecordedSeries> kept_;  // by name, NUL, source
   Nanos utc_minus_boot_{};
   http::Listener listener_;
   std::string path_;  // path of the Unix socket; empty: TCP

@@ -14,7 +14,7 @@
 #include "core/test_paths.h"
 #include "run/record/collecting_cost.h"
 #include "run/record/feeds.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 
 namespace corral::run {
@@ -307,7 +307,7 @@ TEST(MetricsFeed, AValueThatCannotBeIsStoredAsReadAndToldOnce) {
   const auto told = [&] {
     std::vector<std::string> all;
     fed.feed->flush(fed.journal);
-    for (const auto& [text, new_metric] : fed.feed->strays().take_new())
+    for (const auto& [text, new_metric] : fed.feed->strays().drain_new())
       all.push_back((new_metric ? "! " : "") + text);
     return all;
   };
@@ -339,7 +339,7 @@ TEST(Strays, ASeriesWithoutNumbersCountsAndTheListEnds) {
   Strays strays;
   for (const auto& series : all) strays.add(series, std::nan(""));
   strays.add(all[0], 500);
-  EXPECT_EQ(strays.take_new().size(), Strays::kMost);
+  EXPECT_EQ(strays.drain_new().size(), Strays::kMost);
   const auto facts = strays.facts();
   ASSERT_EQ(facts.size(), Strays::kMost + 1);
   EXPECT_TRUE(facts[0].value.ends_with("500 to 500\"")) << facts[0].value;

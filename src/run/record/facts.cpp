@@ -141,7 +141,7 @@ std::vector<Fact> slow_facts(const Options& options, const Command& command,
        .mask = options.mask,
        .code = code.facts(),
        .refused = code.refused(),
-       .take_diff = [&](std::string_view piece) { code.take_diff(piece); },
+       .add_diff = [&](std::string_view piece) { code.add_diff(piece); },
        .refuse_diff = [&](const std::string& reason) { code.refuse_diff(reason); }});
 }
 

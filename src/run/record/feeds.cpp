@@ -89,8 +89,8 @@ void MetricsFeed::declare(Part& part, int group, std::size_t column, codec::Sche
                            .unit = std::string(m.unit)});
 }
 
-void MetricsFeed::take(Part& part, std::size_t group, codec::SchemaBody& schema,
-                       codec::SamplesBody& samples) {
+void MetricsFeed::move_rows(Part& part, std::size_t group, codec::SchemaBody& schema,
+                            codec::SamplesBody& samples) {
   codec::SampleGroup& rows = part.groups[group];
   if (rows.times.empty()) return;
   codec::SampleGroup out{.times = std::exchange(rows.times, {}), .steps = {}, .columns = {}};
@@ -109,7 +109,8 @@ void MetricsFeed::take(Part& part, std::size_t group, codec::SchemaBody& schema,
   if (!out.columns.empty()) samples.groups.push_back(std::move(out));
 }
 
-void MetricsFeed::take_timed(Part& part, codec::SchemaBody& schema, codec::SamplesBody& samples) {
+void MetricsFeed::move_timed_points(Part& part, codec::SchemaBody& schema,
+                                    codec::SamplesBody& samples) {
   for (std::size_t c = 0; c < part.timed.size(); ++c) {
     codec::SampleGroup& points = part.timed[c];
     if (points.times.empty()) continue;
@@ -128,8 +129,8 @@ void MetricsFeed::flush(spool::Journal& journal) {
     if (part.columns.empty()) number(part);
     part.sampler->drain([&](const collect::Sampler::RowView& row) { add(part, row); });
     part.sampler->drain_timed([&](const collect::TimedPoint& point) { add(part, point); });
-    for (std::size_t g = 0; g < part.groups.size(); ++g) take(part, g, schema, samples);
-    take_timed(part, schema, samples);
+    for (std::size_t g = 0; g < part.groups.size(); ++g) move_rows(part, g, schema, samples);
+    move_timed_points(part, schema, samples);
   }
   write(schema, samples, watch_, journal);
 }
@@ -266,17 +267,17 @@ void Strays::add(const collect::SeriesInfo& series, double value) {
   at->greatest = std::fmax(at->greatest, value);
 }
 
-std::vector<Strays::First> Strays::take_new() {
+std::vector<Strays::First> Strays::drain_new() {
   std::vector<First> first;
-  for (; told_ < strays_.size(); ++told_) {
-    const Stray& stray = strays_[told_];
+  for (; reported_ < strays_.size(); ++reported_) {
+    const Stray& stray = strays_[reported_];
     const auto same_metric = [&](const Stray& other) {
       return other.series->metric == stray.series->metric;
     };
     first.push_back(
         {.text = fmt::format("{} is {:g}, outside {}: such values are stored as read",
                              series_name(*stray.series), stray.first, series_range(*stray.series)),
-         .new_metric = std::ranges::none_of(std::span(strays_).first(told_), same_metric)});
+         .new_metric = std::ranges::none_of(std::span(strays_).first(reported_), same_metric)});
   }
   return first;
 }

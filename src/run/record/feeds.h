@@ -36,7 +36,7 @@ class Strays {
 
   // `series` outlives this.
   void add(const collect::SeriesInfo& series, double value);
-  std::vector<First> take_new();
+  std::vector<First> drain_new();
   // Returns facts "outside.METRIC of SOURCE": the count, the least and the greatest value.
   [[nodiscard]] std::vector<codec::Fact> facts() const;
 
@@ -48,7 +48,7 @@ class Strays {
   };
 
   std::vector<Stray> strays_;  // a series has one; few have any
-  std::size_t told_ = 0;
+  std::size_t reported_ = 0;
   bool more_ = false;  // series than kMost
 };
 
@@ -89,9 +89,9 @@ class MetricsFeed {
   void add(Part& part, const collect::Sampler::RowView& row);
   void add(Part& part, const collect::TimedPoint& point);
   static void declare(Part& part, int group, std::size_t column, codec::SchemaBody& schema);
-  static void take(Part& part, std::size_t group, codec::SchemaBody& schema,
-                   codec::SamplesBody& samples);
-  static void take_timed(Part& part, codec::SchemaBody& schema, codec::SamplesBody& samples);
+  static void move_rows(Part& part, std::size_t group, codec::SchemaBody& schema,
+                        codec::SamplesBody& samples);
+  static void move_timed_points(Part& part, codec::SchemaBody& schema, codec::SamplesBody& samples);
 
   SeriesIds& ids_;
   std::vector<Part> parts_;

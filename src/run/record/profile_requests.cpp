@@ -54,7 +54,7 @@ void ProfileRequests::adopt_request(bool ended) {
   if (!request || request->as_object() == nullptr) return;
   request->set("run", directory_.manifest().run.hex());
   const auto profile = upload::parse_requested_profile(*request);
-  if (profile && spool::ProfileRequest(directory_.files(), profile->id).take_back())
+  if (profile && spool::ProfileRequest(directory_.files(), profile->id).withdraw())
     accept(*profile, ended);
 }
 
@@ -75,11 +75,7 @@ void ProfileRequests::accept(const upload::RequestedProfile& profile, bool ended
   latest_ = profile.id;
   const BootTime now = sys::boot_now();
   current_.emplace(Current{.request = {directory_.files(), profile.id},
-                           .report = {.state = "waiting",
-                                      .first = std::nullopt,
-                                      .last = std::nullopt,
-                                      .artifact = {},
-                                      .reason = {}},
+                           .report = {.state = "waiting"},
                            .give_up = now + kTakenWithin,
                            .next_report = now});
   if (auto why = reason_to_refuse(profile, ended)) return end_waiting(*std::move(why));
@@ -117,14 +113,14 @@ void ProfileRequests::read_answer(bool ended) {
     if (current_->over) return;
   }
   if (ended) {
-    [[maybe_unused]] const bool back = current_->request.take_back();
+    [[maybe_unused]] const bool back = current_->request.withdraw();
     return end_waiting("the run has ended meanwhile");
   }
   if (sys::boot_now() < current_->give_up) return;
   if (current_->taken) {
     end_waiting(
         fmt::format("the process that took it has said nothing for {:g} s", seconds(kSilence)));
-  } else if (current_->request.take_back()) {
+  } else if (current_->request.withdraw()) {
     end_waiting(fmt::format(
         "no step ended within {:g} s, or another profile is being made: profiles go from step to "
         "step of a Python process",

@@ -32,9 +32,9 @@ class ProfileRequests {
   // A report for the server.
   struct Report {
     std::string state;
-    std::optional<std::int64_t> first, last;  // steps
-    std::string artifact;
-    std::string reason;
+    std::optional<std::int64_t> first{}, last{};  // steps
+    std::string artifact{};
+    std::string reason{};
   };
   struct Current {
     spool::ProfileRequest request;

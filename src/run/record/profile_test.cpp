@@ -10,7 +10,7 @@
 #include "run/profiler.h"
 #include "run/record/profile_summary.h"
 #include "spool/profile_request.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 #include "sys/file.h"
 #include "upload/transport.h"
 
@@ -143,10 +143,10 @@ TEST(ProfileOnDemand, OneRequestWaitsAtATime) {
   const fs::path request = run.path() / "profile/request";
   EXPECT_EQ(Json::parse(sys::read_file(request).value())->get_string("id"), "torch-1");
   EXPECT_EQ(sys::list_directory(run.path() / "profile").size(), 1U);
-  EXPECT_FALSE(other.take_back()) << "it is another's";
+  EXPECT_FALSE(other.withdraw()) << "it is another's";
   EXPECT_EQ(Json::parse(sys::read_file(request).value())->get_string("id"), "torch-1");
-  EXPECT_TRUE(one.take_back());
-  EXPECT_FALSE(one.take_back()) << "somebody has taken it";
+  EXPECT_TRUE(one.withdraw());
+  EXPECT_FALSE(one.withdraw()) << "somebody has taken it";
   EXPECT_EQ(one.next().value(), std::nullopt);
   std::ofstream answer(run.path() / "profile/torch-1.answer");
   answer << "{\"state\":\"begun\"}\n{\"state\":" << std::flush;

@@ -103,8 +103,7 @@ void Profiling::begin(spool::Journal& journal, pid_t child) {
   const std::string id = profile_id(*options_.profile);
   journal.facts({{.kind = codec::FactKind::kTag, .key = "corral.profiler", .value = id}});
   if (has_window(options_.profile->tool)) return;  // the package reports the time of its window
-  codec::Bundle bundle;
-  bundle.add(codec::PhasesBody{
+  journal.bundle(codec::PhasesBody{
       {{.id = kPhase,
         .parent = 0,
         .begin = began_,
@@ -116,19 +115,16 @@ void Profiling::begin(spool::Journal& journal, pid_t child) {
         .links = {},
         .attributes = {{"tool", std::string(profiler_name(options_.profile->tool))},
                        {"artifact", "profile/" + id}}}}});
-  journal.bundle(bundle);
   phase_open_ = true;
 }
 
 void Profiling::close_phase(spool::Journal& journal, BootTime ended) {
   if (!phase_open_) return;
   phase_open_ = false;
-  codec::Bundle bundle;
   codec::PhaseRecord record;
   record.id = kPhase;
   record.end = ended;
-  bundle.add(codec::PhasesBody{{record}});
-  journal.bundle(bundle);
+  journal.bundle(codec::PhasesBody{{record}});
 }
 
 // Returns the reason why a planned window never came.

@@ -310,10 +310,8 @@ void Recording::note_outcome(const Outcome& outcome) {
 }
 
 void Recording::note_begin(BootTime at) {
-  codec::Bundle bundle;
-  bundle.add(codec::EventsBody{
+  journal_.bundle(codec::EventsBody{
       {{.time = at, .name = std::string(codec::kRunBegan), .origin = "corral", .attributes = {}}}});
-  journal_.bundle(bundle);
   // If this cannot be written, a successor takes the run for one that never began.
   [[maybe_unused]] const auto noted = directory_.set_begun(at);
 }
@@ -324,8 +322,7 @@ void Recording::note_container(spool::ContainerAddress container) {
 
 void Recording::note_phase(const OwnPhase& phase) {
   const spool::Manifest& run = directory_.manifest();
-  codec::Bundle bundle;
-  bundle.add(
+  journal_.bundle(
       codec::PhasesBody{{{.id = phase.id,
                           .parent = 0,
                           .begin = phase.begin,
@@ -336,14 +333,13 @@ void Recording::note_phase(const OwnPhase& phase) {
                           .lane = fmt::format("{}/{}/supervisor", run.host, run.supervisor.pid),
                           .links = {},
                           .attributes = {}}}});
-  journal_.bundle(bundle);
 }
 
 void Recording::discard() { directory_.remove(); }
 
 void Recording::report_losses() {
   const std::uint64_t drops = directory_.drops();
-  if (drops != std::exchange(told_drops_, drops)) {
+  if (drops != std::exchange(reported_drops_, drops)) {
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
     notices_.warn(
@@ -351,7 +347,7 @@ void Recording::report_losses() {
         "page counts them");
   }
   if (const std::uint64_t ticks = lanes_ != nullptr ? lanes_->ticks().dropped_rows : 0;
-      ticks != std::exchange(told_ticks_, ticks)) {
+      ticks != std::exchange(reported_ticks_, ticks)) {
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "ticks", .value = std::to_string(ticks)}});
   }
@@ -397,7 +393,7 @@ void Recording::spool_loop(const std::stop_token& stop) {
     const bool sample = now >= next_sample;
     if (woken || sample || !quiet) quiet = follow_output(next_store);
     if (now >= next_turn) {
-      take_turn();
+      try_measuring_host();
       next_turn = now + kTurnPause;
     }
     if (sample) {
@@ -498,7 +494,7 @@ Result<> Recording::open_lanes(pid_t child, collect::PerfCounters perf) {
   sampling.perf = std::move(perf);
   sampling.library_path = options_.device_library;
   lanes_ = TRY(collect::Lanes::open(std::move(sampling)));
-  told_unavailable_.resize(lanes_->all().size());
+  reported_unavailable_.resize(lanes_->all().size());
   feed_.emplace(lanes_->all(), series_ids_);
   if (options_.gate.reports >= 0) feed_->show(progress_);
   return {};
@@ -533,7 +529,7 @@ void Recording::open_stall_watch(pid_t child) {
 
 void Recording::start_collecting() {
   if (lanes_ != nullptr) {
-    take_turn();
+    try_measuring_host();
     const auto started = lanes_->start();
     if (!started) lacks("metrics of the machine", started.error());
   }
@@ -564,16 +560,13 @@ void Recording::report_stalls() {
                            .origin = "corral",
                            .attributes = std::move(event.attributes)});
   }
-  if (body.events.empty()) return;
-  codec::Bundle bundle;
-  bundle.add(body);
-  journal_.bundle(bundle);
+  if (!body.events.empty()) journal_.bundle(body);
 }
 
 // Starts to measure the host if no other run's supervisor does.
-void Recording::take_turn() {
+void Recording::try_measuring_host() {
   if (lanes_ == nullptr) return;
-  const bool began = host_.take_turn();
+  const bool began = host_.try_begin();
   lanes_->set_host_sampling(host_.measures());
   if (began) note_health(host_.begin());
 }
@@ -583,8 +576,8 @@ void Recording::report_lanes() {
   std::vector<codec::Fact> facts;
   const auto lanes = lanes_->all();
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    if (told_unavailable_[i] || !lanes[i]->opened()) continue;
-    told_unavailable_[i] = true;
+    if (reported_unavailable_[i] || !lanes[i]->opened()) continue;
+    reported_unavailable_[i] = true;
     note_health(lanes[i]->health());
     host_.share(lanes[i]->health());
     for (const auto& [source, reason] : lanes[i]->unavailable())
@@ -615,7 +608,7 @@ void Recording::report_lanes() {
 
 // Writes an event for each series, and a notice for each metric.
 void Recording::report_strays() {
-  for (const auto& [text, new_metric] : feed_->strays().take_new()) {
+  for (const auto& [text, new_metric] : feed_->strays().drain_new()) {
     if (new_metric) notices_.warn(text);
     journal_.event(text, {});
   }
@@ -663,7 +656,7 @@ void Recording::source_duties() {
     note_health(otlp_->health());
   }
   point_feed_.flush(journal_, workload_lock_.hold());
-  if (const std::uint64_t lost = points_.dropped(); lost != std::exchange(told_points_, lost)) {
+  if (const std::uint64_t lost = points_.dropped(); lost != std::exchange(reported_points_, lost)) {
     notices_.warn("points of sources are being dropped: they come faster than they can be stored");
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "source points", .value = std::to_string(lost)}});

@@ -142,7 +142,7 @@ class Recording {
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
   [[nodiscard]] bool waits_for_turn() const { return lanes_ != nullptr && host_.waits(); }
-  void take_turn();
+  void try_measuring_host();
   void source_duties();
   void report_lanes();
   Result<> open_lanes(pid_t child, collect::PerfCounters perf);
@@ -178,7 +178,7 @@ class Recording {
   SeriesIds series_ids_;
   ProgressWatch progress_;
   std::unique_ptr<collect::Lanes> lanes_;
-  std::vector<bool> told_unavailable_;  // by lane
+  std::vector<bool> reported_unavailable_;  // by lane
   std::optional<MetricsFeed> feed_;
   collect::foreign::PointQueue points_;
   PointFeed point_feed_{points_, series_ids_};
@@ -207,9 +207,9 @@ class Recording {
 
   int failed_waits_ = 0;  // only the main thread
   // Losses that were reported to the user; only the spooler, and the main thread after it.
-  std::uint64_t told_drops_ = 0;
-  std::uint64_t told_ticks_ = 0;
-  std::uint64_t told_points_ = 0;
+  std::uint64_t reported_drops_ = 0;
+  std::uint64_t reported_ticks_ = 0;
+  std::uint64_t reported_points_ = 0;
 
   // The threads come last: they use everything above.
   std::jthread spooler_;

@@ -56,7 +56,7 @@ bool SamplingLock::hold() {
 
 // The file is never shorter than a whole line while others read: the rest of an older line follows
 // the new one.
-void SamplingLock::say(const std::string& line) const {
+void SamplingLock::publish(const std::string& line) const {
   if (!lock_) return;
   const std::string text = line + '\n';
   const ssize_t written = ::pwrite(lock_.get(), text.data(), text.size(), 0);
@@ -64,7 +64,7 @@ void SamplingLock::say(const std::string& line) const {
     const int cut = ::ftruncate(lock_.get(), written);
 }
 
-std::optional<std::string> SamplingLock::said() const {
+std::optional<std::string> SamplingLock::published() const {
   constexpr std::size_t kMostBytes = 64u << 10;
   if (name_.empty()) return std::nullopt;
   const auto root = sys::PrivateDirectory::open(root_);
@@ -117,16 +117,16 @@ std::optional<std::map<std::string, codec::Health>> parse_line(std::string_view 
 
 }  // namespace
 
-bool HostMeasuring::take_turn() {
+bool HostMeasuring::try_begin() {
   const bool before = std::exchange(measures_, lock_.hold());
   return measures_ && !before;
 }
 
 std::vector<codec::Health> HostMeasuring::begin() {
-  lock_.say(to_line(own_));
+  lock_.publish(to_line(own_));
   // Parts that lacked values under the former holder.
   std::vector<codec::Health> news;
-  for (const auto& [part, lacked] : std::exchange(told_, {})) {
+  for (const auto& [part, lacked] : std::exchange(lacking_, {})) {
     const auto known = own_.find(part);
     news.push_back(known != own_.end() ? known->second : codec::Health{.part = part});
   }
@@ -140,23 +140,23 @@ void HostMeasuring::share(std::span<const codec::Health> news) {
     own_[health.part] = health;
     changed = true;
   }
-  if (changed && measures_) lock_.say(to_line(own_));
+  if (changed && measures_) lock_.publish(to_line(own_));
 }
 
 std::vector<codec::Health> HostMeasuring::follow() {
   if (measures_ || !lock_.waits()) return {};
-  const auto line = lock_.said();
+  const auto line = lock_.published();
   auto parts = line ? parse_line(*line) : std::nullopt;
-  if (!parts || *parts == told_) return {};
+  if (!parts || *parts == lacking_) return {};
   std::vector<codec::Health> news;
   for (const auto& [part, health] : *parts) {
-    const auto known = told_.find(part);
-    if (known == told_.end() || known->second != health) news.push_back(health);
+    const auto known = lacking_.find(part);
+    if (known == lacking_.end() || known->second != health) news.push_back(health);
   }
-  for (const auto& [part, health] : told_) {
+  for (const auto& [part, health] : lacking_) {
     if (!parts->contains(part)) news.push_back({.part = part});
   }
-  told_ = *std::move(parts);
+  lacking_ = *std::move(parts);
   return news;
 }
 

@@ -37,9 +37,9 @@ class SamplingLock {
   // Gives the lock up for good.
   void release();
   // Writes a line for the supervisors that wait; called by the holder.
-  void say(const std::string& line) const;
+  void publish(const std::string& line) const;
   // Returns the holder's line; nullopt if there is none.
-  [[nodiscard]] std::optional<std::string> said() const;
+  [[nodiscard]] std::optional<std::string> published() const;
   // True if hold() may bring a change.
   [[nodiscard]] bool waits() const { return !name_.empty() && !lock_; }
 
@@ -63,7 +63,7 @@ class HostMeasuring {
 
   // Tries to get the lock. True: this supervisor measures from now on; call begin() once the
   // samplers know it.
-  bool take_turn();
+  bool try_begin();
   // Tells the others which values this supervisor's listeners lack. Returns this run's own health,
   // which replaces that of the former holder.
   std::vector<codec::Health> begin();
@@ -81,8 +81,8 @@ class HostMeasuring {
  private:
   SamplingLock lock_;
   bool measures_ = false;
-  std::map<std::string, codec::Health> own_;   // this supervisor's listeners of the host, by part
-  std::map<std::string, codec::Health> told_;  // parts that lack values, as the holder noted
+  std::map<std::string, codec::Health> own_;  // this supervisor's listeners of the host, by part
+  std::map<std::string, codec::Health> lacking_;  // parts that lack values, as the holder noted
 };
 
 }  // namespace corral::run

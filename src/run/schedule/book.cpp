@@ -66,9 +66,7 @@ void Book::begin(const Json& line) {
     Attempt attempt{.key = run.get_string("key"),
                     .repetition = static_cast<int>(run.get_int("repetition", 1)),
                     .run = run.get_string("run"),
-                    .name = run.get_string("name"),
-                    .started = false,
-                    .end = {}};
+                    .name = run.get_string("name")};
     if (attempt.key.empty() || attempt.run.empty()) continue;
     row_of_run_[attempt.run] = attempt.key;
     rows_[attempt.key].push_back(std::move(attempt));

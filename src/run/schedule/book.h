@@ -40,7 +40,7 @@ struct Attempt {
   std::string run;   // its id
   std::string name;  // name of the run
   bool started = false;
-  std::optional<End> end;
+  std::optional<End> end{};
 };
 
 class Book {

@@ -210,12 +210,12 @@ void Projection::flush() {
   if (written) written = journal_.written(keys);
   if (!written) {
     // The rows stay touched.
-    if (told_ != written.error().message)
+    if (reported_ != written.error().message)
       warn_("Status and Run cannot be written, the plan goes on: " + written.error().message);
-    told_ = written.error().message;
+    reported_ = written.error().message;
     return;
   }
-  told_.clear();
+  reported_.clear();
   touched_.clear();
   for (const plan::Mark& mark : marks) {
     rows_[mark.key].row.status = mark.status;

@@ -50,7 +50,7 @@ class Projection {
   std::function<void(const std::string&)> warn_;
   std::map<std::string, Known> rows_;
   std::set<std::string> touched_;
-  std::string told_;
+  std::string reported_;
 };
 
 class PlanView : public Audience {

@@ -345,9 +345,7 @@ void Scheduler::fail_workload(const plan::Workload& workload, const std::string&
     attempts.push_back({.key = row.key,
                         .repetition = workload.repetition,
                         .run = RunId::random().hex(),
-                        .name = shown_name(workload, row),
-                        .started = false,
-                        .end = {}});
+                        .name = shown_name(workload, row)});
   }
   auto noted = journal_.begin(attempts);
   std::vector<Member> members;

@@ -14,7 +14,7 @@
 #include "plan/plan_file.h"
 #include "run/schedule/fake_world.h"
 #include "run/schedule/plan_journal.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 
 namespace corral::run::schedule {

@@ -55,9 +55,7 @@ Result<> WorkloadRunner::run(const plan::Workload& workload,
     attempts.push_back({.key = row.key,
                         .repetition = workload.repetition,
                         .run = member.run,
-                        .name = member.name,
-                        .started = false,
-                        .end = {}});
+                        .name = member.name});
   }
   first_ = members_[0].run;
   TRY(parts_.journal.begin(attempts));
@@ -345,12 +343,8 @@ void WorkloadRunner::restart_loops() {
                 .repetition = member.repetition,
                 .run = RunId::random().hex(),
                 .name = member.name};
-    const Attempt attempt{.key = next.row.key,
-                          .repetition = next.repetition,
-                          .run = next.run,
-                          .name = next.name,
-                          .started = false,
-                          .end = {}};
+    const Attempt attempt{
+        .key = next.row.key, .repetition = next.repetition, .run = next.run, .name = next.name};
     if (!parts_.journal.begin({attempt})) return;
     const auto launched = parts_.launcher.launch(
         make_order(parts_.plan, {*workload_, next.row, seats_[i], next.run, first_, true}));

@@ -27,16 +27,16 @@ Result<FileState> look_at(int place) {
   constexpr unsigned kWanted = STATX_BASIC_STATS | STATX_BTIME;
   if (::statx(place, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, kWanted, &info) != 0)
     return fail_errno("look at a file", errno);
-  FileState look;
-  if (S_ISREG(info.stx_mode)) look.kind = FileState::Kind::kFile;
-  if (S_ISLNK(info.stx_mode)) look.kind = FileState::Kind::kLink;
-  look.bytes = static_cast<std::int64_t>(info.stx_size);
-  look.executable = (info.stx_mode & S_IXUSR) != 0;
-  look.changed_ns = std::max(nanoseconds(info.stx_mtime), nanoseconds(info.stx_ctime));
-  if ((info.stx_mask & STATX_BTIME) != 0) look.made_ns = nanoseconds(info.stx_btime);
-  look.device = (static_cast<std::uint64_t>(info.stx_dev_major) << 32) | info.stx_dev_minor;
-  look.inode = info.stx_ino;
-  return look;
+  FileState state;
+  if (S_ISREG(info.stx_mode)) state.kind = FileState::Kind::kFile;
+  if (S_ISLNK(info.stx_mode)) state.kind = FileState::Kind::kLink;
+  state.bytes = static_cast<std::int64_t>(info.stx_size);
+  state.executable = (info.stx_mode & S_IXUSR) != 0;
+  state.changed_ns = std::max(nanoseconds(info.stx_mtime), nanoseconds(info.stx_ctime));
+  if ((info.stx_mask & STATX_BTIME) != 0) state.made_ns = nanoseconds(info.stx_btime);
+  state.device = (static_cast<std::uint64_t>(info.stx_dev_major) << 32) | info.stx_dev_minor;
+  state.inode = info.stx_ino;
+  return state;
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ Result<CodeFile> CodeFile::open(const std::filesystem::path& path) {
     if (!next) return fail_errno(path.string(), errno);
     place = std::move(next);
   }
-  const FileState look = TRY(look_at(place.get()));
-  return CodeFile(std::move(place), path, look);
+  const FileState state = TRY(look_at(place.get()));
+  return CodeFile(std::move(place), path, state);
 }
 
 Result<std::string> CodeFile::target() const {

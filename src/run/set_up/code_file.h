@@ -32,7 +32,7 @@ class CodeFile {
  public:
   // `path` is absolute; no part of it may be a link but the last, which is not followed.
   static Result<CodeFile> open(const std::filesystem::path& path);
-  [[nodiscard]] const FileState& look() const { return state_; }
+  [[nodiscard]] const FileState& state() const { return state_; }
   // Returns the target of a link.
   [[nodiscard]] Result<std::string> target() const;
   // Passes the file to `take` piece by piece, until that returns false. kTooLarge beyond `most`
@@ -40,8 +40,8 @@ class CodeFile {
   Result<> read(std::int64_t most, const std::function<bool(std::string_view)>& take) const;
 
  private:
-  CodeFile(sys::Fd place, std::filesystem::path path, FileState look)
-      : place_(std::move(place)), path_(std::move(path)), state_(look) {}
+  CodeFile(sys::Fd place, std::filesystem::path path, FileState state)
+      : place_(std::move(place)), path_(std::move(path)), state_(state) {}
 
   sys::Fd place_;  // O_PATH: nothing was opened yet
   std::filesystem::path path_;

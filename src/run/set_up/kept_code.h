@@ -4,7 +4,7 @@
 //
 //   KeptCode code(subject, place);
 //   code.keep();                  // script, imports, files that git lists; reads and copies
-//   … facts(), refused() go into the run's facts, take_diff() gets the diff …
+//   … facts(), refused() go into the run's facts, add_diff() gets the diff …
 //   code.list();                  // code.json; nothing comes after it until …
 //   code.add(modules); code.list();   // … the end of the run, for further imports
 //
@@ -62,7 +62,7 @@ class KeptCode {
   // Returns the changed files that must not be shown in the diff, relative to the tree's root.
   [[nodiscard]] std::vector<std::string> refused() const;  // asks git
   // Takes the masked diff piece by piece; list() writes it as `corral/changes.diff`.
-  void take_diff(std::string_view piece);
+  void add_diff(std::string_view piece);
   // Notes that the diff is incomplete, and discards it.
   void refuse_diff(const std::string& reason);
   // Writes `corral/code.json`. Without a limit nothing is written.
@@ -79,12 +79,12 @@ class KeptCode {
     Why why = Why::kTracked;
     std::string left_out = {};  // the reason; empty: kept
     std::string sha256 = {}, link = {};
-    FileState look = {};
+    FileState state = {};
     std::int64_t at = -1;  // offset in the shared copy; < 0: it has a copy of its own
     bool changed_meanwhile = false, over_limit = false;
     bool unread = false;     // it belongs to the code, but its hash is missing
     bool leads_out = false;  // a link leads to it, and only the source names it
-    bool looked_at = false;  // by read_new()
+    bool examined = false;   // by read_new()
   };
   static std::string_view to_string(Why why);
   static Json to_json(const Entry& entry);

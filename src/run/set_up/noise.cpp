@@ -235,7 +235,7 @@ std::optional<std::int64_t> proc_bytes(const fs::path& file, std::string_view ke
   return kib ? std::optional(*kib * 1024) : std::nullopt;
 }
 
-Outside look_outside(const fs::path& directory) {
+Outside read_outside(const fs::path& directory) {
   Outside outside;
   timex clock{};  // modes 0: only reads
   if (const int state = ::adjtimex(&clock); state >= 0)

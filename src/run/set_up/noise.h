@@ -26,7 +26,7 @@ struct Outside {
   std::optional<bool> clock_synchronised;
   std::optional<std::int64_t> disk_free_bytes;  // on the filesystem in which the run works
 };
-Outside look_outside(const std::filesystem::path& directory);
+Outside read_outside(const std::filesystem::path& directory);
 
 std::vector<codec::Fact> noise(const std::filesystem::path& root, const Outside& outside);
 

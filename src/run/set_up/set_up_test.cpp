@@ -123,7 +123,7 @@ TEST(Noise, NonsenseIsNotAvailableEither) {
 }
 
 TEST(Noise, OfThisMachine) {
-  const auto found = by_key(noise("/", look_outside("/")));
+  const auto found = by_key(noise("/", read_outside("/")));
   EXPECT_NE(found.at("at_start.load")[0], '!');
   EXPECT_NE(found.at("at_start.disk_free_bytes")[0], '!');
   EXPECT_NE(found.at("set_up.clock_synchronised")[0], '!');

@@ -141,7 +141,7 @@ void pass_on() noexcept {
 }
 
 // False: the command runs. Only the main thread reaps it.
-bool look() noexcept {
+bool poll_command() noexcept {
   if (result.load() != kRunning) return true;
   siginfo_t info{};
   const int options = WEXITED | WNOHANG | (is_main() ? 0 : WNOWAIT);
@@ -166,7 +166,7 @@ void on_fault(int signal) noexcept {
       "corral: the supervisor failed; waiting for the command, the rest is not recorded\n";
   [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
   if (has_terminal.load()) ::tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
-  while (!look()) {
+  while (!poll_command()) {
     pass_on();
     pause_and_forward();
   }
@@ -215,7 +215,7 @@ void release() noexcept {
 }
 
 int wait() noexcept {
-  while (!look()) pause_and_forward();
+  while (!poll_command()) pause_and_forward();
   return result.load();
 }
 

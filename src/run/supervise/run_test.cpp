@@ -18,7 +18,7 @@
 #include "run/record/facts.h"
 #include "run/record/sampling_lock.h"
 #include "run/supervise/signals.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 
 namespace corral::run {
@@ -424,15 +424,15 @@ TEST(SamplingLock, TheHolderTellsThoseWhoWait) {
   const std::string workload = workload_lock_name(workload_id_of("e", "w"));
   SamplingLock first(root.path(), workload);
   SamplingLock second(root.path(), workload);
-  EXPECT_FALSE(second.said());
+  EXPECT_FALSE(second.published());
   ASSERT_TRUE(first.hold());
-  EXPECT_FALSE(second.said());
-  first.say("a longer line");
-  EXPECT_EQ(second.said(), "a longer line");
-  first.say("short");
-  EXPECT_EQ(second.said(), "short");
-  second.say("not the holder's");
-  EXPECT_EQ(second.said(), "short");
+  EXPECT_FALSE(second.published());
+  first.publish("a longer line");
+  EXPECT_EQ(second.published(), "a longer line");
+  first.publish("short");
+  EXPECT_EQ(second.published(), "short");
+  second.publish("not the holder's");
+  EXPECT_EQ(second.published(), "short");
 }
 
 TEST(SamplingLock, LeavesNoFileBehind) {

@@ -588,7 +588,7 @@ int Supervision::next_signal(std::optional<BootTime> deadline) {
   if (waiting[0].revents != 0) read_gate();
   report_progress();
   if (terminal_ != nullptr) {
-    const std::vector<int> keys = terminal_->take_keys({waiting[2], waiting[3]});
+    const std::vector<int> keys = terminal_->read_keys({waiting[2], waiting[3]});
     for (const int key : keys) {
       // The signal goes to the whole job, as from the terminal: a script around this command gets
       // Ctrl-C, too.

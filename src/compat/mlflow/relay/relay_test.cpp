@@ -11,7 +11,7 @@
 #include "core/json.h"
 #include "http/test_client.h"
 #include "run/tracking.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 #include "sys/socket.h"
 #include "upload/frame_log_source.h"

@@ -1,4 +1,4 @@
-#include "spool/segment_test_support.h"
+#include "spool/test_spool.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 
 #include "spool/journal.h"
 #include "spool/segment_writer.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::upload {
 

@@ -55,7 +55,7 @@ class ServerLink {
   std::unique_ptr<Transport> transport_;
   std::string url_;
   bool cannot_work_ = false;     // the last probe found a server that waiting does not help
-  pid_t started_pid_ = 0;        // of a server that this object started; 0: none
+  pid_t started_pid_ = 0;        // the server that this object started; 0: none
   BootTime not_before_;          // no other start until then
   sys::Fd log_;                  // output of the started server
   std::int64_t log_offset_ = 0;  // offset at which its output begins

@@ -14,7 +14,7 @@
 
 #include "spool/client_log.h"
 #include "upload/fake_server.h"
-#include "upload/segment_source.h"
+#include "upload/source.h"
 #include "upload/test_upload.h"
 #include "upload/uploader.h"
 

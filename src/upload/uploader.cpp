@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "spool/outbox.h"
-#include "upload/frame_log_source.h"
+#include "upload/source.h"
 
 namespace corral::upload {
 namespace {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "spool/run_directory.h"
-#include "upload/segment_source.h"
 #include "upload/source.h"
 #include "upload/transport.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/text.h"
 #include "sys/clock.h"
-#include "upload/segment_source.h"
+#include "upload/source.h"
 
 namespace corral::run {
 namespace {

@@ -14,7 +14,7 @@
 #include "spool/test_spool.h"
 #include "sys/clock.h"
 #include "sys/socket.h"
-#include "upload/frame_log_source.h"
+#include "upload/source.h"
 
 namespace corral::run {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "collect/lanes.h"
 #include "core/test_paths.h"
-#include "run/record/collecting_cost.h"
+#include "run/record/facts.h"
 #include "run/record/feeds.h"
 #include "spool/test_spool.h"
 #include "sys/clock.h"

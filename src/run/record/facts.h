@@ -1,12 +1,18 @@
-// Facts: the recorded properties of a run: command, machine, code version.
+// Facts: the recorded properties of a run: command, machine, code version, and the overhead of its
+// collectors.
 #pragma once
 
 #include <sys/types.h>
+
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "codec/frame.h"
+#include "collect/lanes.h"
+#include "core/time.h"
 #include "run/command.h"
 #include "run/options.h"
 #include "run/set_up/kept_code.h"
@@ -41,5 +47,26 @@ std::vector<codec::Fact> changed_code_facts(std::vector<codec::Fact> facts, cons
 // `stop` leaves time for them.
 std::vector<codec::Fact> data_facts(const Options& options, const Command& command,
                                     const std::function<bool()>& stop);
+
+// CollectingCost: the measured overhead of the collectors, as one line at the end of `corral run`
+// and as facts for the run's page.
+struct CollectingCost {
+  Nanos cpu{0};  // CPU time of this process with all its threads
+  Nanos wall{0};
+  std::uint64_t peak_memory = 0;  // bytes; 0: not known
+  std::uint64_t written = 0;      // bytes of frames
+  collect::Lanes::Ticks ticks;
+  Nanos lateness_p50{0};
+  Nanos lateness_p99{0};
+  Nanos lateness_greatest{0};
+};
+
+// Measures this process now; `wall` is the duration of the run.
+CollectingCost measure_cost(const collect::Lanes& lanes, Nanos wall, std::uint64_t written);
+
+// "collector overhead 0.21 % of a core, 9.1 MiB of memory and 1.3 MiB of data; 3 of 36,000 samples
+// late"
+std::string cost_summary(const CollectingCost& cost);
+std::vector<codec::Fact> cost_facts(const CollectingCost& cost);
 
 }  // namespace corral::run

@@ -14,7 +14,6 @@
 
 #include "codec/run_begin.h"
 #include "core/json.h"
-#include "run/record/collecting_cost.h"
 #include "run/record/facts.h"
 #include "run/run_name.h"
 #include "spool/client_log.h"

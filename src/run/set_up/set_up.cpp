@@ -80,7 +80,7 @@ class RecordedDiff {
         (subject_.mask ? mask_.text(scan_.line(open_)) : open_) + (ended ? "\n" : "");
     open_.clear();
     if (start_.size() <= kTextBytes) start_ += line;
-    if (subject_.take_diff) subject_.take_diff(line);
+    if (subject_.add_diff) subject_.add_diff(line);
   }
 
   const Subject& subject_;

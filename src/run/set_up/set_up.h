@@ -30,7 +30,7 @@ struct Subject {
   // functions: one takes the whole masked diff, the other the reason why there is none.
   std::vector<codec::Fact> code = {};
   std::vector<std::string> refused = {};
-  std::function<void(std::string_view)> take_diff = nullptr;
+  std::function<void(std::string_view)> add_diff = nullptr;
   std::function<void(const std::string&)> refuse_diff = nullptr;
 };
 

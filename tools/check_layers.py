@@ -139,22 +139,21 @@ PRIVATE_FILES = (
         "collocate/journal.cpp",
         "collocate/undo.cpp",
         "run/gate.cpp",
-        "run/record/profile_wishes.cpp",
+        "run/record/profile_requests.cpp",
         "run/record/profiling.cpp",
     ),
     *(
         "run/record/recording.cpp",
         "run/record/relay.cpp",
         "run/record/uploading.cpp",
-        "run/workload_lock.cpp",
-        "run/schedule/plan_lock.cpp",
+        "run/record/sampling_lock.cpp",
     ),
     *("run/schedule/plan_journal.cpp", "run/schedule/recovery.cpp", "run/schedule/workload_runner.cpp"),
 )
-# The first three run inside the training process, by libc alone, and only create new files (O_EXCL); the last reads
+# The first two run inside the training process, by libc alone, and only create new files (O_EXCL); the last reads
 # /proc alone.
 EXEMPT = (
-    *("spool/segment_file.cpp", "spool/segment_writer.cpp", "spool/segment_identity.cpp"),
+    *("spool/segment_writer.cpp", "spool/segment_identity.cpp"),
     "compat/mlflow/relay/client_rank.cpp",
 )
 RAW_FILE = re.compile(

@@ -34,10 +34,8 @@ NOT_CLEAN: tuple[str, ...] = (
     "src/cli/",
     "src/compat/",
     "src/query/",
-    "src/run/",
     "src/server/",
     "src/store/",
-    "tests/e2e/test_listeners.py",
 )
 
 # Phrases of the project's old dialect, as regular expressions of lower case, and the usual words.

@@ -1,7 +1,7 @@
 """Determines the rank of this process in a distributed training, from the environment that its launcher sets.
 
 The launcher that is nearest to the process counts: in a batch job Slurm numbers the processes that mpirun or torchrun
-are started by, and those number the training's. src/spool/rank.h says the same.
+are started by, and those number the training's. src/spool/segment_identity.h says the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rank by the environments of launchers; src/spool/rank_test.cpp reads the same file."""
+"""The rank by the environments of launchers; src/spool/segment_identity_test.cpp reads the same file."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@
 #include "collect/foreign/foreign_sources.h"
 #include "collect/pressure/stall_watch.h"
 #include "collect/sampler.h"
-#include "run/otlp/otlp_sources.h"
+#include "run/otlp/otlp_receiver.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 

@@ -124,7 +124,7 @@ int follow(Asked& asked, const Json& run, const sys::HttpTarget& server, const F
     }
     const bool enough = interrupted != 0 || !lives;
     if (enough || (!taken && sys::boot_now() >= deadline)) {
-      const bool back = asked.request.take_back();
+      const bool back = asked.request.withdraw();
       if (back || enough) return report("profile", untaken(flags, lives));
       taken = true;  // just now
     }

@@ -9,7 +9,7 @@
 
 #include "core/text.h"
 #include "run/set_up/secrets.h"
-#include "run/set_up/variables.h"
+#include "run/set_up/set_up.h"
 
 namespace corral::cli {
 namespace {

@@ -8,7 +8,6 @@
 #include "cli/answers.h"
 #include "core/limits.h"
 #include "core/text.h"
-#include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
 #include "run/set_up/secrets.h"
 

@@ -237,7 +237,6 @@ Result<> complete(RunFlags& f) {
   if (const char* library = std::getenv("CORRAL_NVML_LIBRARY")) o.device_library = library;
   // Listener "dcgm" reads it there.
   if (!f.dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", f.dcgm_address.c_str(), 1);
-  o.tracking = run::tracking_door();
   o.program = program_path();
   o.python_path = python_path(o.program);
   return {};

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "collocate/cpu_list.h"
 #include "core/text.h"
 
 namespace corral::cli {
@@ -121,7 +122,7 @@ Result<> complete_scheduled(RunFlags& f) {
   if (!f.last_word.empty()) o.gate.last_word = f.last_word;
   o.directory = f.directory;
   if (!f.cgroup.empty()) o.placement.groups = TRY(run::parse_groups(f.cgroup));
-  if (!f.affinity.empty()) o.placement.cpus = TRY(run::parse_cpus(f.affinity));
+  if (!f.affinity.empty()) o.placement.cpus = TRY(collocate::parse_cpus(f.affinity));
   return {};
 }
 

@@ -15,11 +15,9 @@
 #include "environment/environment.h"
 #include "environment/tool.h"
 #include "plan/plan_file.h"
-#include "run/schedule/recorded_end.h"
+#include "run/schedule/launcher.h"
 #include "run/schedule/recovery.h"
 #include "run/schedule/scheduler.h"
-#include "run/schedule/supervisor_launcher.h"
-#include "run/schedule/until.h"
 #include "sys/clock.h"
 #include "sys/private_directory.h"
 #include "sys/socket.h"
@@ -194,7 +192,7 @@ Result<int> run_plan_checked(const PlanCommand& command) {
             return prepare_environments(options.plan.directory, workload, say, cancelled);
           },
       .recorded_end = [&](const std::string& run) -> std::optional<schedule::End> {
-        return recorded ? recorded->of(run) : std::nullopt;
+        return recorded ? recorded->find(run) : std::nullopt;
       },
       .undo = [&](const auto& warn) { undo_leftovers(o, warn); }};
   return schedule::run_schedule(options, parts);

@@ -13,7 +13,7 @@
 #include "cli/memory_store.h"
 #include "cli/retention.h"
 #include "core/limits.h"
-#include "run/container_end.h"
+#include "run/command.h"
 #include "run/tracking.h"
 #include "server/life.h"
 #include "store/open/postgres_store.h"
@@ -67,7 +67,7 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
     };
     upload::Finisher finisher(
         roots, destination,
-        run::tracking_door().successors({.target = target, .page = page, .delivery = delivery}),
+        run::tracking_takeover({.target = target, .page = page, .delivery = delivery}),
         run::container_end);
     // Closes before the finisher ends, so that waiting threads do not hold it up.
     const struct Closing {

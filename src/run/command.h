@@ -1,6 +1,9 @@
-// Command: turns the words after `corral run` into the command that is executed.
+// Command: turns the words after `corral run` into the command that is executed, and makes its
+// environment.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +11,7 @@
 
 #include "core/result.h"
 #include "run/options.h"
+#include "spool/run_directory.h"
 
 namespace corral::run {
 
@@ -50,5 +54,19 @@ std::string chosen_tracking_uri(char* const* inherited);
 std::vector<std::string> child_environment(const ChildEnvironment& run, char* const* inherited);
 std::vector<std::string> child_environment(const ChildEnvironment& run,
                                            const std::vector<std::string>& inherited);
+
+// Container end: the end of a command whose supervisor is gone, as its container's tool reports it.
+
+// Returns the exit status and removes the container. Nullopt: no container, or the status is
+// unknown.
+std::optional<int> container_end(const spool::Manifest& run);
+
+// Value of an environment variable; empty: not set.
+using Variable = std::function<std::string(const char* name)>;
+
+// Warns of a command that starts processes on other hosts, which lack this run's spool. Empty:
+// every rank starts on `host`, as far as the command shows. Reads host files and $PBS_NODEFILE.
+std::string ranks_elsewhere(const std::vector<std::string>& command, const std::string& host,
+                            const Variable& variable);
 
 }  // namespace corral::run

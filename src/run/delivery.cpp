@@ -16,9 +16,9 @@ Result<> Delivery::flush(Nanos patience, const std::atomic<bool>& cancelled) {
   return fail(Code::kUnavailable, "the server takes long to answer");
 }
 
-void Delivery::doubt() {
+void Delivery::mark_dead() {
   const Lock lock(mutex_);
-  doubted_ = true;
+  dead_ = true;
   stored_ = 0;
 }
 
@@ -26,7 +26,7 @@ bool Delivery::begin() {
   const Lock lock(mutex_);
   taken_ = asked_;
   round_written_ = written_.load();
-  return std::exchange(doubted_, false);
+  return std::exchange(dead_, false);
 }
 
 void Delivery::end(const Result<bool>& idle) {
@@ -38,17 +38,11 @@ void Delivery::end(const Result<bool>& idle) {
   changed_.notify_all();
 }
 
-void Delivery::pause(const std::stop_token& stop, Nanos length) {
+void Delivery::pause(const std::stop_token& stop, Nanos length, bool after_failure) {
   Lock lock(mutex_);
-  changed_.wait_for(lock, stop, length,
-                    [&]() REQUIRES(mutex_) { return woken_ || rows_ || asked_ > answered_; });
-  woken_ = rows_ = false;
-}
-
-void Delivery::back_off(const std::stop_token& stop, Nanos length) {
-  Lock lock(mutex_);
-  changed_.wait_for(lock, stop, length,
-                    [&]() REQUIRES(mutex_) { return woken_ || asked_ > answered_; });
+  changed_.wait_for(lock, stop, length, [&]() REQUIRES(mutex_) {
+    return woken_ || (rows_ && !after_failure) || asked_ > answered_;
+  });
   woken_ = rows_ = false;
 }
 

@@ -25,16 +25,14 @@ class Delivery {
   // and wake() called.
   Result<> flush(Nanos patience, const std::atomic<bool>& cancelled);
   // Relay: the server did not answer though the last round went well. The next flush() asks again.
-  void doubt();
+  void mark_dead();
 
   // Upload thread, before and after a round. True: the present connection was found dead.
   [[nodiscard]] bool begin();
   void end(const Result<bool>& idle);
   // Upload thread: a pause that ends early when a flush() waits, on wake(), on note_rows() and on a
-  // stop.
-  void pause(const std::stop_token& stop, Nanos length);
-  // The same after a failure: new rows do not end it.
-  void back_off(const std::stop_token& stop, Nanos length);
+  // stop. After a failure new rows do not end it.
+  void pause(const std::stop_token& stop, Nanos length, bool after_failure = false);
   void wake();
   // Spooler: rows were spooled. A round now carries more than one at another time.
   void note_rows();
@@ -61,7 +59,7 @@ class Delivery {
   bool woken_ GUARDED_BY(mutex_) = false;
   bool rows_ GUARDED_BY(mutex_) = false;   // rows since the last pause
   bool files_ GUARDED_BY(mutex_) = false;  // not fetched by wait_for_files() yet
-  bool doubted_ GUARDED_BY(mutex_) = false;
+  bool dead_ GUARDED_BY(mutex_) = false;
   bool closed_ GUARDED_BY(mutex_) = false;
   Result<> last_ GUARDED_BY(mutex_);
 };

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <tuple>
 
-#include "core/json.h"
 #include "sys/private_directory.h"
 
 namespace corral::run {
@@ -24,17 +23,17 @@ constexpr Nanos kConfirm{std::chrono::milliseconds(20)};
 // The longest line, in bytes.
 constexpr std::size_t kMostUnread = 1u << 20;
 
-Wish wish_of(const Json& line) {
-  Wish wish;
+SchedulerRequest parse_request(const Json& line) {
+  SchedulerRequest request;
   if (const Json* stop = line.find("stop"); stop != nullptr && stop->as_string() != nullptr)
-    wish.stop = *stop->as_string();
+    request.stop = *stop->as_string();
   if (const Json* tags = line.find("tags"); tags != nullptr && tags->as_object() != nullptr) {
     for (const auto& [key, value] : *tags->as_object()) {
-      if (value.as_string() != nullptr) wish.tags.emplace_back(key, *value.as_string());
+      if (value.as_string() != nullptr) request.tags.emplace_back(key, *value.as_string());
     }
   }
-  if (line.find("status") != nullptr) wish.status = static_cast<int>(line.get_int("status"));
-  return wish;
+  if (line.find("status") != nullptr) request.status = static_cast<int>(line.get_int("status"));
+  return request;
 }
 
 sys::Fd own(int descriptor) {
@@ -59,52 +58,46 @@ bool Gate::scheduler_gone() const {
   return ::poll(&end, 1, 0) == 1 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-Gate::Word Gate::look(BootTime now) {
-  if (!release_) return Word::kGo;
+Gate::Release Gate::poll_release(BootTime now) {
+  if (!release_) return Release::kOpen;
   char byte = 0;
   const ssize_t n = ::read(release_.get(), &byte, 1);
-  if (n == 1) return Word::kGo;
-  if (scheduler_gone()) return Word::kGone;
-  if (n < 0) return Word::kWait;
+  if (n == 1) return Release::kOpen;
+  if (scheduler_gone()) return Release::kNever;
+  if (n < 0) return Release::kPending;
   if (!confirm_at_) confirm_at_ = now + kConfirm;
-  return now >= *confirm_at_ ? Word::kGo : Word::kWait;
+  return now >= *confirm_at_ ? Release::kOpen : Release::kPending;
 }
 
-std::vector<Wish> Gate::wishes() {
+std::vector<SchedulerRequest> Gate::read_requests() {
   std::array<char, 4096> piece;
   ssize_t n = 0;
   while (reports_ && (n = ::recv(reports_.get(), piece.data(), piece.size(), MSG_DONTWAIT)) > 0)
     unread_.append(piece.data(), static_cast<std::size_t>(n));
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) reports_.reset();  // it is gone
-  std::vector<Wish> wishes;
+  std::vector<SchedulerRequest> requests;
   for (std::size_t end = 0; (end = unread_.find('\n')) != std::string::npos;) {
     if (const auto line = Json::parse(std::string_view(unread_).substr(0, end)))
-      wishes.push_back(wish_of(*line));
+      requests.push_back(parse_request(*line));
     unread_.erase(0, end + 1);
   }
   if (unread_.size() > kMostUnread) reports_.reset();  // the peer is no scheduler
-  return wishes;
+  return requests;
 }
 
-void Gate::report(const std::string& line) {
+void Gate::report(const Json& line) {
   if (!reports_) return;
-  const std::string text = line + "\n";
+  const std::string text = line.dump() + "\n";
   // A scheduler that does not read loses the line; its socket holds far more than a run reports.
-  // One that is gone is seen by look() and wishes(), which need the descriptor for that.
+  // One that is gone is seen by poll_release() and read_requests(), which need the descriptor for
+  // that.
   std::ignore = ::send(reports_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Gate::ready() {
-  Json line;
-  line.set("ready", true);
-  report(line.dump());
-}
+void Gate::ready() { report(Json::Object{{"ready", true}}); }
 
 void Gate::started(BootTime at, pid_t command) {
-  Json line;
-  line.set("started_ns", ns_of(at));
-  line.set("pid", std::int64_t{command});
-  report(line.dump());
+  report(Json::Object{{"started_ns", ns_of(at)}, {"pid", std::int64_t{command}}});
 }
 
 bool Gate::progress(const Progress& progress) {
@@ -119,9 +112,7 @@ bool Gate::progress(const Progress& progress) {
   Json::Object gpus;
   for (const auto& [device, busy] : progress.gpus) gpus.emplace_back(device, busy);
   if (!gpus.empty()) known.set("gpus", std::move(gpus));
-  Json line;
-  line.set("progress", std::move(known));
-  report(line.dump());
+  report(Json::Object{{"progress", std::move(known)}});
   return true;
 }
 
@@ -134,13 +125,12 @@ void Gate::ended(const Outcome& outcome, const std::vector<std::string>& tail,
   if (outcome.exit_signal) line.set("exit_signal", *outcome.exit_signal);
   if (at) line.set("ended_ns", ns_of(*at));
   line.set("tail", Json::Array(tail.begin(), tail.end()));
-  const std::string text = line.dump();
   // The file is written before the report: a scheduler that no longer hears this process reads it.
   const auto words = last_word_.empty() ? tl::unexpected(Error())
                                         : sys::PrivateDirectory::open(last_word_.parent_path());
   if (words) [[maybe_unused]]
-    const auto kept = words->replace_file(last_word_.filename(), text + "\n");
-  report(text);
+    const auto kept = words->replace_file(last_word_.filename(), line.dump() + "\n");
+  report(line);
 }
 
 }  // namespace corral::run

@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json.h"
 #include "core/time.h"
 #include "run/outcome.h"
 #include "run/progress.h"
@@ -54,7 +55,7 @@ struct GateOptions {
 };
 
 // A request of the scheduler.
-struct Wish {
+struct SchedulerRequest {
   std::optional<std::string> stop;
   std::vector<std::pair<std::string, std::string>> tags;
   std::optional<int> status{};
@@ -65,16 +66,16 @@ class Gate {
   // Owns the options' descriptors from here on; the command does not inherit them.
   explicit Gate(const GateOptions& options);
 
-  enum class Word { kWait, kGo, kGone };
-  // Never waits. kWait: ask again when one of the descriptors is readable, or at wake_at().
-  Word look(BootTime now);
+  enum class Release { kPending, kOpen, kNever };  // kNever: the scheduler is gone
+  // Never waits. kPending: ask again when one of the descriptors is readable, or at wake_at().
+  Release poll_release(BootTime now);
   [[nodiscard]] std::optional<BootTime> wake_at() const { return confirm_at_; }
   // Descriptors to poll for reading; -1: none.
   [[nodiscard]] int release_descriptor() const { return confirm_at_ ? -1 : release_.get(); }
   [[nodiscard]] int reports_descriptor() const { return reports_.get(); }
 
   // Reads requests; call it after the release, when `reports` is readable.
-  std::vector<Wish> wishes();
+  std::vector<SchedulerRequest> read_requests();
 
   void ready();
   void started(BootTime at, pid_t command);
@@ -85,7 +86,7 @@ class Gate {
              std::optional<BootTime> at = {});
 
  private:
-  void report(const std::string& line);
+  void report(const Json& line);
   [[nodiscard]] bool scheduler_gone() const;
   sys::Fd release_;
   sys::Fd reports_;

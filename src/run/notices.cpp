@@ -32,9 +32,9 @@ void Notices::say(std::string_view line) {
 }
 
 void Notices::warn(const std::string& line) {
-  const bool fresh = told_.with([&](std::vector<std::string>& told) {
-    const bool known = std::ranges::find(told, line) != told.end();
-    if (!known) told.push_back(line);
+  const bool fresh = warned_.with([&](std::vector<std::string>& warned) {
+    const bool known = std::ranges::find(warned, line) != warned.end();
+    if (!known) warned.push_back(line);
     return !known;
   });
   if (fresh) put(line);

@@ -25,7 +25,7 @@ class Notices {
  private:
   static void put(std::string_view line);
   bool quiet_;
-  Guarded<std::vector<std::string>> told_;
+  Guarded<std::vector<std::string>> warned_;
 };
 
 }  // namespace corral::run

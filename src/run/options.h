@@ -15,7 +15,6 @@
 #include "run/gate.h"
 #include "run/placement.h"
 #include "run/profiler.h"
-#include "run/tracking.h"
 #include "spool/run_directory.h"
 
 namespace corral::run {
@@ -34,7 +33,7 @@ struct Options {
   std::vector<std::string> command;  // as typed: train.py with arguments, or any command
   // The folder in which the command starts, relative to this one; empty: this one.
   spool::fs::path directory;
-  std::string lacking;  // reason why the command can only run unrecorded; empty: see room.h
+  std::string lacking;  // reason why the command can only run unrecorded; empty: it can be recorded
   std::string python;   // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
   spool::Destination destination;
   std::string token;
@@ -52,8 +51,7 @@ struct Options {
   Nanos grace{std::chrono::seconds(10)};  // between SIGINT and SIGTERM
   Leftovers leftovers = Leftovers::kLeave;
   Mlflow mlflow = Mlflow::kUnlessSet;
-  TrackingDoor tracking{};  // empty: the command gets no tracking address
-  bool mask = true;         // masks secrets in the recorded command, code and variables
+  bool mask = true;  // masks secrets in the recorded command, code and variables
   // Most bytes of code that are copied; 0: only hashes are kept.
   std::int64_t keep_code = 10ll << 20;
   bool hash_data = false;  // the files behind options with "data" in their name

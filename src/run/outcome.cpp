@@ -153,13 +153,7 @@ std::vector<std::string> last_lines(std::string_view output, std::size_t most) {
   return found;
 }
 
-std::optional<OutcomeKind> outcome_of_name(std::string_view name) {
-  const auto* const found = std::ranges::find(kOutcomeNames, name);
-  if (found == kOutcomeNames.end()) return std::nullopt;
-  return static_cast<OutcomeKind>(found - kOutcomeNames.begin());
-}
-
-Outcome outcome_of(const Ending& ending) {
+Outcome classify_end(const Ending& ending) {
   Outcome outcome = classify(ending);
   outcome.exit_code = ending.exit_code;
   outcome.exit_signal = ending.exit_signal;

@@ -32,7 +32,6 @@ inline constexpr std::array<std::string_view, 10> kOutcomeNames = {
 constexpr std::string_view outcome_name(OutcomeKind kind) {
   return kOutcomeNames[static_cast<std::size_t>(kind)];
 }
-std::optional<OutcomeKind> outcome_of_name(std::string_view name);
 
 struct Outcome {
   OutcomeKind kind = OutcomeKind::kUnknown;
@@ -56,7 +55,7 @@ struct Ending {
   std::uint64_t host_oom_kills = 0;   // on the whole machine, during the run
   std::string tail{};                 // the end of the command's output
 };
-Outcome outcome_of(const Ending& ending);
+Outcome classify_end(const Ending& ending);
 
 // Returns the last non-empty lines of `output`, at most `most`, without control characters.
 std::vector<std::string> last_lines(std::string_view output, std::size_t most);

@@ -12,10 +12,8 @@
 namespace corral::run {
 namespace {
 
-constexpr std::int64_t kMostCpus = 8192;
-
 // Value of the line "key value".
-std::uint64_t value_of(const sys::fs::path& file, std::string_view key) {
+std::uint64_t read_counter(const sys::fs::path& file, std::string_view key) {
   const auto text = sys::read_file(file);
   if (!text) return 0;
   for (const std::string_view line : split(*text, '\n')) {
@@ -41,26 +39,12 @@ Result<> set_affinity(pid_t pid, const std::vector<int>& cpus) {
 
 }  // namespace
 
-Result<std::vector<int>> parse_cpus(std::string_view text) {
-  std::vector<int> cpus;
-  for (const std::string_view part : split(text, ',')) {
-    const std::size_t dash = part.find('-');
-    const auto first = parse_int(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_int(part.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last >= kMostCpus)
-      return fail(Code::kInvalidArgument, fmt::format("'{}': CPUs are wanted as 0-3,8", text));
-    for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
-  }
-  std::ranges::sort(cpus);
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  return cpus;
-}
-
 Result<std::vector<sys::fs::path>> parse_groups(std::string_view text) {
   std::vector<sys::fs::path> groups;
   for (const std::string_view part : split(text, ':')) {
     if (!part.starts_with('/'))
-      return fail(Code::kInvalidArgument, fmt::format("'{}': a directory is wanted", part));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("'{}': expected an absolute directory", part));
     groups.emplace_back(part);
   }
   return groups;
@@ -76,15 +60,15 @@ Result<> place(pid_t pid, const Placement& placement) {
   return placement.cpus.empty() ? Result<>() : set_affinity(pid, placement.cpus);
 }
 
-std::uint64_t oom_kills_of(const std::vector<sys::fs::path>& groups) {
+std::uint64_t count_oom_kills(const std::vector<sys::fs::path>& groups) {
   std::uint64_t kills = 0;
   for (const sys::fs::path& group : groups) {
-    kills += value_of(group / "memory.events", "oom_kill");
-    kills += value_of(group / "memory.oom_control", "oom_kill");
+    kills += read_counter(group / "memory.events", "oom_kill");
+    kills += read_counter(group / "memory.oom_control", "oom_kill");
   }
   return kills;
 }
 
-std::uint64_t host_oom_kills() { return value_of("/proc/vmstat", "oom_kill"); }
+std::uint64_t host_oom_kills() { return read_counter("/proc/vmstat", "oom_kill"); }
 
 }  // namespace corral::run

@@ -16,8 +16,6 @@ struct Placement {
   std::vector<int> cpus;              // ascending; empty: as inherited
 };
 
-// "0-3,8"; the error names the invalid part.
-Result<std::vector<int>> parse_cpus(std::string_view text);
 // "/sys/fs/cgroup/a", or several separated by ":".
 Result<std::vector<sys::fs::path>> parse_groups(std::string_view text);
 
@@ -26,7 +24,7 @@ Result<> place(pid_t pid, const Placement& placement);
 
 // Returns how many processes the kernel has killed in these groups for lack of memory; 0 if
 // unknown.
-std::uint64_t oom_kills_of(const std::vector<sys::fs::path>& groups);
+std::uint64_t count_oom_kills(const std::vector<sys::fs::path>& groups);
 // The same for the whole machine.
 std::uint64_t host_oom_kills();
 

@@ -37,7 +37,7 @@ constexpr std::int64_t kLastStep = 1'000'000'000'000;
 constexpr std::string_view kCudaPrograms = ":/usr/local/cuda/bin";
 constexpr int kCapSysAdmin = 21;
 
-const ToolEntry& entry_of(ProfileTool tool) {
+const ToolEntry& find_tool(ProfileTool tool) {
   return *std::ranges::find(kTools, tool, &ToolEntry::tool);
 }
 
@@ -69,7 +69,7 @@ Result<> read_steps(std::string_view text, ProfilePlan& plan) {
 }
 
 // Value of the first line "key: value"; nothing when the file or the line is not there.
-std::optional<std::string> line_of(const fs::path& file, std::string_view key) {
+std::optional<std::string> find_line(const fs::path& file, std::string_view key) {
   const auto text = sys::read_file(file, 1u << 20);
   if (!text) return std::nullopt;
   for (const std::string_view line : split(*text, '\n')) {
@@ -81,7 +81,7 @@ std::optional<std::string> line_of(const fs::path& file, std::string_view key) {
 }
 
 bool may_administer(const fs::path& proc) {
-  const auto text = line_of(proc / "self/status", "CapEff");
+  const auto text = find_line(proc / "self/status", "CapEff");
   std::uint64_t bits = 0;
   if (text) std::from_chars(text->data(), text->data() + text->size(), bits, 16);
   return (bits >> kCapSysAdmin & 1) != 0;
@@ -89,13 +89,13 @@ bool may_administer(const fs::path& proc) {
 
 // ncu reads the device's counters, which the driver may keep for administrators.
 Result<> check_counters(const fs::path& proc) {
-  if (line_of(proc / "driver/nvidia/params", "RmProfilingAdminOnly").value_or("0") == "0" ||
+  if (find_line(proc / "driver/nvidia/params", "RmProfilingAdminOnly").value_or("0") == "0" ||
       may_administer(proc))
     return {};
   return fail(Code::kPermission,
               "Nvidia's driver keeps the performance counters for administrators "
-              "(ERR_NVGPUCTRPERM): whoever looks after this machine can load its module nvidia "
-              "with NVreg_RestrictProfilingToAdminUsers=0, or this container can be given "
+              "(ERR_NVGPUCTRPERM): the administrator of this machine can load its module "
+              "nvidia with NVreg_RestrictProfilingToAdminUsers=0, or this container can be given "
               "CAP_SYS_ADMIN");
 }
 
@@ -161,23 +161,22 @@ std::pair<std::string, std::string> split_profilers(std::string_view listeners) 
   return {join(others, "+"), join(profilers, "+")};
 }
 
-std::string_view name_of(ProfileTool tool) { return entry_of(tool).name; }
-bool has_window(ProfileTool tool) { return entry_of(tool).window; }
-bool is_program(ProfileTool tool) { return !entry_of(tool).program.empty(); }
+std::string_view profiler_name(ProfileTool tool) { return find_tool(tool).name; }
+bool has_window(ProfileTool tool) { return find_tool(tool).window; }
 
-std::string window_of(const ProfilePlan& plan) {
+std::string profile_window(const ProfilePlan& plan) {
   if (!has_window(plan.tool)) return {};
-  return fmt::format("{}:{}-{}", name_of(plan.tool), plan.first, plan.last);
+  return fmt::format("{}:{}-{}", profiler_name(plan.tool), plan.first, plan.last);
 }
 
-std::string id_of(const ProfilePlan& plan) {
-  if (!has_window(plan.tool)) return std::string(name_of(plan.tool));
-  return fmt::format("{}-{}-{}", name_of(plan.tool), plan.first, plan.last);
+std::string profile_id(const ProfilePlan& plan) {
+  if (!has_window(plan.tool)) return std::string(profiler_name(plan.tool));
+  return fmt::format("{}-{}-{}", profiler_name(plan.tool), plan.first, plan.last);
 }
 
 Result<fs::path> find_profiler(const ProfilePlan& plan, const std::string& path,
                                const fs::path& proc) {
-  const ToolEntry& entry = entry_of(plan.tool);
+  const ToolEntry& entry = find_tool(plan.tool);
   if (entry.program.empty()) return fs::path();
   auto found = sys::find_in_path(std::string(entry.program), path + std::string(kCudaPrograms));
   if (!found) {
@@ -194,7 +193,7 @@ Result<fs::path> find_profiler(const ProfilePlan& plan, const std::string& path,
 std::vector<std::string> profiled_command(const ProfilePlan& plan, const fs::path& program,
                                           const fs::path& report,
                                           std::vector<std::string> command) {
-  const bool nsys = entry_of(plan.tool).program == "nsys";
+  const bool nsys = find_tool(plan.tool).program == "nsys";
   std::vector<std::string> all = nsys ? nsys_options(plan, report) : ncu_options(plan, report);
   all.insert(all.begin(), program.string());
   all.insert(all.end(), std::make_move_iterator(command.begin()),

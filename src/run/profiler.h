@@ -31,15 +31,13 @@ Result<ProfilePlan> parse_profile(std::string_view text);
 // list.
 std::pair<std::string, std::string> split_profilers(std::string_view listeners);
 
-std::string_view name_of(ProfileTool tool);
+std::string_view profiler_name(ProfileTool tool);
 bool has_window(ProfileTool tool);
-// True if the tool is a program that is started in front of the command.
-bool is_program(ProfileTool tool);
 // "torch:10-12", as CORRAL_PROFILE_STEPS has it; empty without a window.
-std::string window_of(const ProfilePlan& plan);
+std::string profile_window(const ProfilePlan& plan);
 // Returns the name of its artifacts: "nsys-10-12", "ncuraw". It is also the run's tag
 // `corral.profiler`.
-std::string id_of(const ProfilePlan& plan);
+std::string profile_id(const ProfilePlan& plan);
 
 // Returns the path of the tool's program; empty for a tool without a program. kNotFound and
 // kPermission say what is missing and how to get it. `proc` is /proc.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -105,6 +106,22 @@ bool from_json(const Json& json, std::vector<T>& list) {
   return true;
 }
 
+// True for text that no command line, variable or path can hold.
+template <class T>
+bool holds_nul(const T& value) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return value.find('\0') != std::string::npos;
+  } else if constexpr (std::is_same_v<T, sys::fs::path>) {
+    return holds_nul(value.string());
+  } else if constexpr (std::is_same_v<T, std::pair<std::string, std::string>>) {
+    return holds_nul(value.first) || holds_nul(value.second);
+  } else if constexpr (requires { value.begin(); }) {
+    return std::ranges::any_of(value, [](const auto& each) { return holds_nul(each); });
+  } else {
+    return false;
+  }
+}
+
 // Calls visit(key, field) for every member of the document but `version`, `gate` and `settings`.
 template <class Order, class Visit>
 void for_each_member(Order& order, Visit visit) {
@@ -130,7 +147,7 @@ void for_each_gate_member(Gate& gate, Visit visit) {
   visit("last_word", gate.last_word);
 }
 
-// Reads members of one object and notes the first one with a wrong type.
+// Reads members of one object and notes the first one with an invalid value.
 class Members {
  public:
   explicit Members(const Json& object) : object_(object) {}
@@ -138,7 +155,11 @@ class Members {
   template <class T>
   void read(const char* key, T& value) {
     const Json* found = object_.find(key);
-    if (found != nullptr && !from_json(*found, value) && wrong_.empty()) wrong_ = key;
+    if (found == nullptr || !wrong_.empty()) return;
+    if (!from_json(*found, value))
+      wrong_ = fmt::format("invalid value of '{}'", key);
+    else if (holds_nul(value))
+      wrong_ = fmt::format("invalid value of '{}': a NUL byte", key);
   }
   template <class T>
   void read(const char* key, std::optional<T>& value) {
@@ -146,13 +167,29 @@ class Members {
   }
   [[nodiscard]] Result<> result() const {
     if (wrong_.empty()) return {};
-    return fail(Code::kInvalidArgument, fmt::format("invalid value of '{}'", wrong_));
+    return fail(Code::kInvalidArgument, wrong_);
   }
 
  private:
   const Json& object_;
-  std::string wrong_;
+  std::string wrong_;  // a message
 };
+
+// Values that the flags of the same meaning would refuse, and that nothing checks later.
+Result<> check(const RunSettings& settings) {
+  const std::string leftovers = settings.leftovers.value_or("leave");
+  if (leftovers != "leave" && leftovers != "wait")
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("invalid value of 'leftovers': expected leave or wait, found '{}'", leftovers));
+  for (const auto& [key, bytes] :
+       {std::pair{"spool_limit", settings.spool_limit}, {"keep_code", settings.keep_code}})
+    if (bytes.value_or(0) < 0)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("invalid value of '{}': expected a number of bytes, found {}", key, *bytes));
+  return {};
+}
 
 Result<> check(const SupervisorOrder& order) {
   if (!RunId::parse(order.run)) return fail(Code::kInvalidArgument, "'run' is not the id of a run");
@@ -166,7 +203,7 @@ Result<> check(const SupervisorOrder& order) {
     if (cpu < 0) return fail(Code::kInvalidArgument, "invalid value of 'cpus'");
   for (const sys::fs::path& group : order.placement.groups)
     if (!group.is_absolute()) return fail(Code::kInvalidArgument, "invalid value of 'groups'");
-  return {};
+  return check(order.settings);
 }
 
 }  // namespace

@@ -74,6 +74,31 @@ TEST(SupervisorOrder, ABadDocumentIsNamed) {
             "invalid value of 'grace_ns'");
 }
 
+TEST(SupervisorOrder, ValuesAreCheckedAsTheFlagsAre) {
+  const auto error_of_settings = [](const std::string& settings) {
+    return error_of(R"({"version":1,"run":"0123456789abcdef0123456789abcdef","command":["a"],)"
+                    R"("settings":{)" +
+                    settings + "}}");
+  };
+  EXPECT_EQ(error_of_settings(R"("leftovers":"wait","spool_limit":0)"), "");
+  EXPECT_EQ(error_of_settings(R"("leftovers":"")"),
+            "invalid value of 'leftovers': expected leave or wait, found ''");
+  EXPECT_EQ(error_of_settings(R"("leftovers":"kill")"),
+            "invalid value of 'leftovers': expected leave or wait, found 'kill'");
+  EXPECT_EQ(error_of_settings(R"("spool_limit":-1)"),
+            "invalid value of 'spool_limit': expected a number of bytes, found -1");
+  EXPECT_EQ(error_of_settings(R"("keep_code":-1)"),
+            "invalid value of 'keep_code': expected a number of bytes, found -1");
+  EXPECT_EQ(error_of_settings(R"("profile":"torch\u0000")"),
+            "invalid value of 'profile': a NUL byte");
+  SupervisorOrder order = full_order();
+  order.command.emplace_back("a\0b", 3);
+  EXPECT_EQ(error_of(dump_order(order)), "invalid value of 'command': a NUL byte");
+  order = full_order();
+  order.tags = {{"k", std::string("\0", 1)}};
+  EXPECT_EQ(error_of(dump_order(order)), "invalid value of 'tags': a NUL byte");
+}
+
 TEST(SupervisorOrder, IsReadFromADescriptorThatIsClosedThen) {
   const int file = ::memfd_create("order", 0);
   const std::string text = dump_order(full_order());

@@ -1,9 +1,9 @@
 // Tracking: the interface between a supervisor and the address that answers its command's MLflow
 // calls.
 //
-// compat/mlflow/relay serves that address; run/ knows only these functions. cli/ puts them into the
-// options of a run (tracking_door()); in a build without compat, supervisors have no tracking
-// address.
+// compat/mlflow/relay serves that address; run/ knows only these functions, which a program links
+// from there. A build without compat links those of no_tracking.cpp: its supervisors have no
+// tracking address.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@
 #include "run/delivery.h"
 #include "spool/run_directory.h"
 #include "sys/http_client.h"
-#include "upload/successor.h"
+#include "upload/finisher.h"
 
 namespace corral::run {
 
@@ -66,19 +66,12 @@ struct TakeoverOptions {
   Delivery& delivery;                 // its rounds are the finisher's; it outlives the successors
 };
 
-struct TrackingDoor {
-  // Binds a port. `delivery` outlives the address.
-  std::function<Result<Tracking>(TrackingOptions options, Delivery& delivery)> open{};
-  // Answers for runs whose supervisor is gone, as long as their finisher lives.
-  std::function<upload::MakeSuccessor(TakeoverOptions options)> takeover{};
-
-  // Empty without a door.
-  [[nodiscard]] upload::MakeSuccessor successors(TakeoverOptions options) const {
-    return takeover ? takeover(std::move(options)) : upload::MakeSuccessor();
-  }
-};
-
-// The program's door: that of compat/mlflow/relay, or an empty one (no_tracking.cpp).
-TrackingDoor tracking_door();
+// False: this program was built without compat.
+bool has_tracking();
+// Binds a port. `delivery` outlives the address. kUnsupported without has_tracking().
+Result<Tracking> open_tracking(TrackingOptions options, Delivery& delivery);
+// Answers for runs whose supervisor is gone, as long as their finisher lives. Empty without
+// has_tracking().
+upload::MakeSuccessor tracking_takeover(TakeoverOptions options);
 
 }  // namespace corral::run

@@ -48,14 +48,14 @@ std::vector<SessionId> client_logs(const sys::PrivateDirectory& run) {
   return sessions;
 }
 
-Result<ClientLogPlace> find_client_log(const sys::PrivateDirectory& run, SessionId session) {
+Result<StoredClientLog> find_client_log(const sys::PrivateDirectory& run, SessionId session) {
   sys::PrivateDirectory files = TRY(run.directory(place_of(session)));
   codec::SessionBody description = TRY(read_description(files));
-  return ClientLogPlace{
+  return StoredClientLog{
       .files = std::move(files), .session = session, .description = std::move(description)};
 }
 
-bool is_closed(const ClientLogPlace& log) { return log.files.exists(kClosed); }
+bool is_closed(const StoredClientLog& log) { return log.files.exists(kClosed); }
 
 std::int64_t client_log_bytes(const sys::PrivateDirectory& run) {
   std::int64_t total = 0;
@@ -75,7 +75,7 @@ void repair_client_logs(const sys::PrivateDirectory& run) {
   }
 }
 
-bool forget_client_log(const sys::PrivateDirectory& run, SessionId session) {
+bool delete_client_log(const sys::PrivateDirectory& run, SessionId session) {
   return run.remove_all(place_of(session));
 }
 

@@ -39,7 +39,7 @@ class ClientLog {
   Journal journal_;
 };
 
-struct ClientLogPlace {
+struct StoredClientLog {
   sys::PrivateDirectory files;  // its directory
   SessionId session;
   codec::SessionBody description;
@@ -48,13 +48,13 @@ struct ClientLogPlace {
 std::vector<SessionId> client_logs(const sys::PrivateDirectory& run);
 // An error: its description is not whole yet, or never came to be because of a kill; then it holds
 // nothing.
-Result<ClientLogPlace> find_client_log(const sys::PrivateDirectory& run, SessionId session);
-bool is_closed(const ClientLogPlace& log);
+Result<StoredClientLog> find_client_log(const sys::PrivateDirectory& run, SessionId session);
+bool is_closed(const StoredClientLog& log);
 // Bytes of all frame files of the run's client logs.
 std::int64_t client_log_bytes(const sys::PrivateDirectory& run);
 // Cuts off what kills left half written. Only while no process writes.
 void repair_client_logs(const sys::PrivateDirectory& run);
 // Deletes one whose frames are all stored. True when nothing of it is left.
-bool forget_client_log(const sys::PrivateDirectory& run, SessionId session);
+bool delete_client_log(const sys::PrivateDirectory& run, SessionId session);
 
 }  // namespace corral::spool

@@ -5,9 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "spool/artifact_spool.h"
-#include "spool/call_spool.h"
-#include "spool/spool_test_support.h"
+#include "spool/outbox.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {
@@ -35,7 +34,7 @@ TEST(ClientLog, IsFoundWithItsDescriptionAndFrames) {
   auto log = ClientLog::create(directory.files(), session_of(run), 1 << 20).value();
   log.bundle(tag("a"));
   ASSERT_EQ(client_logs(directory.files()), std::vector{log.session()});
-  const ClientLogPlace place = find_client_log(directory.files(), log.session()).value();
+  const StoredClientLog place = find_client_log(directory.files(), log.session()).value();
   EXPECT_EQ(place.description, session_of(run));
   EXPECT_EQ(FrameLogReader(place.files).last().value(), 2u);  // its description and the tag
   EXPECT_FALSE(is_closed(place));
@@ -59,7 +58,7 @@ TEST(ClientLog, AFrameThatAKillCutShortIsRepairedAway) {
   auto log = ClientLog::create(directory.files(), session_of(RunId::random()), 1 << 20).value();
   log.bundle(tag("a"));
   log.bundle(tag("b"));
-  const ClientLogPlace place = find_client_log(directory.files(), log.session()).value();
+  const StoredClientLog place = find_client_log(directory.files(), log.session()).value();
   const fs::path file = place.files.path() / frame_file(1);
   ASSERT_EQ(::truncate(file.c_str(), static_cast<off_t>(fs::file_size(file)) - 3), 0);
   repair_client_logs(directory.files());
@@ -89,7 +88,7 @@ TEST(ArtifactSpool, KeepsAFileUntilItIsForgotten) {
   EXPECT_EQ(waiting[0].path, "dir/größe 1.bin");
   const sys::Fd kept = open_artifact(directory.files(), waiting[0]).value();
   EXPECT_EQ(sys::read_all(kept, "data", 100).value(), "content");
-  forget_artifact(directory.files(), waiting[0]);
+  delete_artifact(directory.files(), waiting[0]);
   EXPECT_FALSE(has_waiting_artifacts(directory.files()));
 }
 
@@ -108,7 +107,7 @@ TEST(ArtifactSpool, OneThatIsRefusedIsKeptForAPerson) {
   const sys::Fd file = sys::open_file(directory.path() / "a", O_RDONLY).value();
   ASSERT_TRUE(keep_artifact(directory.files(), RunId::random(), "a", file.get()));
   const auto waiting = waiting_artifacts(directory.files());
-  ASSERT_TRUE(put_artifact_aside(directory.files(), waiting.at(0)));
+  ASSERT_TRUE(refuse_artifact(directory.files(), waiting.at(0)));
   EXPECT_FALSE(has_waiting_artifacts(directory.files()));
   EXPECT_EQ(sys::list_directory(directory.path() / "refused").size(), 1u);
 }
@@ -125,9 +124,9 @@ TEST(Calls, WaitInTheirOrderUntilTheyAreTaken) {
   EXPECT_EQ(read_call(root.files(), waiting[0])->path, "/api/first");
   EXPECT_EQ(read_call(root.files(), waiting[0])->body, body);
   EXPECT_EQ(read_call(root.files(), waiting[1])->path, "/api/second");
-  forget_call(root.files(), waiting[0]);
+  delete_call(root.files(), waiting[0]);
   EXPECT_TRUE(anything_waits(root.files()));
-  ASSERT_TRUE(put_call_aside(root.files(), waiting[1]));
+  ASSERT_TRUE(refuse_call(root.files(), waiting[1]));
   EXPECT_FALSE(anything_waits(root.files()));
   EXPECT_EQ(sys::list_directory(root.path() / "refused").size(), 1U);
 }

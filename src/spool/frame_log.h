@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "codec/frame.h"
+#include "core/ids.h"
 #include "core/result.h"
 #include "sys/private_directory.h"
 
@@ -82,13 +83,13 @@ class FrameLogReader {
       return file != 0 && sequence <= after + 1;
     }
   };
-  struct Taken {
+  struct Frames {
     std::vector<codec::Bytes> frames;
     std::size_t bytes = 0;
   };
-  bool read_on(std::uint64_t after, std::size_t max_bytes, Taken& out);
+  bool read_on(std::uint64_t after, std::size_t max_bytes, Frames& out);
   [[nodiscard]] bool is_next_there() const;
-  Result<> read_file(Position at, std::uint64_t after, std::size_t max_bytes, Taken& out);
+  Result<> read_file(Position at, std::uint64_t after, std::size_t max_bytes, Frames& out);
 
   sys::PrivateDirectory directory_;
   std::vector<std::uint64_t> files_;  // as they were last looked for
@@ -103,5 +104,17 @@ std::vector<std::uint64_t> frame_files(const sys::PrivateDirectory& directory);
 std::string frame_file(std::uint64_t first);
 // Bytes of all of them.
 std::int64_t frame_bytes(const sys::PrivateDirectory& directory);
+
+// Turns damage in a file of frames (a flipped bit, a lost page) into a gap on record, so that the
+// rest can still be read.
+//
+// Only for the process that holds the run directory, before the log is written again.
+
+// `first`: number of the file's first frame, which names it. `next_file`: that of the file after
+// it; without one, what cannot be read at the end is a write that a kill cut short and is left
+// alone. A whole file is left as it is; a damaged one is replaced at once. kUnsupported: a newer
+// Corral's.
+Result<> repair_frames(const sys::PrivateDirectory& directory, SessionId session,
+                       std::uint64_t first, std::optional<std::uint64_t> next_file);
 
 }  // namespace corral::spool

@@ -39,6 +39,13 @@ class Journal {
   void log(const codec::LogBody& body);
   void run_end(const codec::RunEndBody& body);
   void bundle(const codec::Bundle& bundle);
+  // The same with one body.
+  template <class Body>
+  void bundle(const Body& body) {
+    codec::Bundle one;
+    one.add(body);
+    bundle(one);
+  }
 
   // Frames dropped so far, with the reason of the latest.
   [[nodiscard]] std::uint64_t dropped() const;

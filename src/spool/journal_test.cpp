@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "core/limits.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "core/limits.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {

@@ -30,7 +30,7 @@ Result<> ProfileRequest::ask(std::int64_t steps) const {
   return {};
 }
 
-bool ProfileRequest::take_back() const {
+bool ProfileRequest::withdraw() const {
   const auto text = run_.read_file(place("request"), kMostAnswer);
   const auto request = text ? Json::parse(*text) : Result<Json>();
   const bool own = text && request && request->get_string("id") == id_;

@@ -23,7 +23,7 @@ class ProfileRequest {
   // kUnsupported: the run's steps are not seen. kConflict: another request waits.
   [[nodiscard]] Result<> ask(std::int64_t steps) const;
   // Returns true if no process had taken it; none will.
-  [[nodiscard]] bool take_back() const;
+  [[nodiscard]] bool withdraw() const;
   // The next line of the answer: {"state": "begun" | "saving" | "done" | "failed", "pid", "first",
   // "last"}, with "artifact" or "reason" at its end. Nothing: not yet.
   Result<std::optional<Json>> next();

@@ -24,11 +24,9 @@ constexpr const char* kLock = "lock";
 constexpr const char* kManifest = "manifest.json";
 
 Json to_json(const sys::ProcessIdentity& p) {
-  Json json;
-  json.set("pid", std::int64_t{p.pid});
-  json.set("start_ticks", static_cast<std::int64_t>(p.start_ticks));
-  json.set("boot_id", p.boot_id);
-  return json;
+  return Json::Object{{"pid", std::int64_t{p.pid}},
+                      {"start_ticks", static_cast<std::int64_t>(p.start_ticks)},
+                      {"boot_id", p.boot_id}};
 }
 
 sys::ProcessIdentity identity_from(const Json& json) {
@@ -38,13 +36,11 @@ sys::ProcessIdentity identity_from(const Json& json) {
 }
 
 Json to_json(const TrackingAddress& t) {
-  Json json;
-  json.set("port", std::int64_t{t.port});
-  json.set("secret", t.secret);
-  json.set("room", t.room);
-  json.set("experiment_chosen", t.experiment_chosen);
-  json.set("name_chosen", t.name_chosen);
-  return json;
+  return Json::Object{{"port", std::int64_t{t.port}},
+                      {"secret", t.secret},
+                      {"room", t.room},
+                      {"experiment_chosen", t.experiment_chosen},
+                      {"name_chosen", t.name_chosen}};
 }
 
 TrackingAddress tracking_from(const Json& json) {
@@ -60,11 +56,9 @@ TrackingAddress tracking_from(const Json& json) {
 }
 
 Json to_json(const ContainerAddress& container) {
-  Json json;
-  json.set("program", Json::Array(container.program.begin(), container.program.end()));
-  json.set("name", container.name);
-  json.set("group", container.group);
-  return json;
+  return Json::Object{{"program", Json::Array(container.program.begin(), container.program.end())},
+                      {"name", container.name},
+                      {"group", container.group}};
 }
 std::optional<ContainerAddress> container_from(const Json& json) {
   ContainerAddress container{
@@ -258,13 +252,13 @@ Result<> RunDirectory::set_tracking(TrackingAddress address) {
   return write_manifest();
 }
 
-Result<> RunDirectory::put_segment_aside(const std::string& name) const {
+Result<> RunDirectory::refuse_segment(const std::string& name) const {
   TRY(files_.make_directory(kRefused));
   return files_.rename(fs::path(kSegments) / name, fs::path(kRefused) / name);
 }
 
-Result<> RunDirectory::put_aside(SessionId session, std::uint64_t first,
-                                 std::span<const std::uint8_t> frame) const {
+Result<> RunDirectory::refuse_frame(SessionId session, std::uint64_t first,
+                                    std::span<const std::uint8_t> frame) const {
   const sys::PrivateDirectory refused = TRY(files_.make_directory(kRefused));
   const std::string_view bytes(reinterpret_cast<const char*>(frame.data()), frame.size());
   return refused.replace_file(fmt::format("{}-{}.frame", session.hex(), first), bytes);
@@ -274,7 +268,7 @@ bool RunDirectory::only_refused() const {
   return files_.exists(kRefused) && !files_.exists(kSegments);
 }
 
-void RunDirectory::set_aside() {
+void RunDirectory::rename_refused() {
   const auto root = sys::PrivateDirectory::open(path().parent_path());
   const fs::path name = path().filename();
   [[maybe_unused]] const auto done =

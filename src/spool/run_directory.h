@@ -2,11 +2,13 @@
 //
 //   <root>/<run id>/manifest.json   who, where to, since when; rewritten when the child has started
 //                   lock            flock: held by the one process that reads, uploads and deletes
-//                   here NNNNNNNNNNNN.frames   the supervisor's session (frame_log.h) out.log
-//                   err.log the command's output, appended by the command itself; tty.log in place
-//                   of both when it has a terminal, appended by that one's holder
-//                   seg/ segments of the training processes, and `drops` refused/        frames
-//                   that the server will never take, kept for a person to look at
+//                                   here
+//                   NNNNNNNNNNNN.frames   the supervisor's session (frame_log.h)
+//                   out.log, err.log      the command's output, which the command itself appends;
+//                                         tty.log in place of both if it has a terminal, whose
+//                                         holder appends it
+//                   seg/            segments of the training processes, and `drops`
+//                   refused/        frames that the server rejected for good, kept for inspection
 //
 // The supervisor makes it; when that is gone, the next server or supervisor with the same
 // destination locks and finishes it. It is deleted when everything in it is acknowledged.
@@ -131,14 +133,14 @@ class RunDirectory {
   Result<> set_supervisor(const sys::ProcessIdentity& supervisor);
   Result<> set_tracking(TrackingAddress address);
   // Frames that will never be taken are kept here; the name says which.
-  Result<> put_aside(SessionId session, std::uint64_t first,
-                     std::span<const std::uint8_t> frame) const;
+  Result<> refuse_frame(SessionId session, std::uint64_t first,
+                        std::span<const std::uint8_t> frame) const;
   // A damaged segment goes there too.
-  Result<> put_segment_aside(const std::string& name) const;
+  Result<> refuse_segment(const std::string& name) const;
   // Nothing is left but refused frames.
   [[nodiscard]] bool only_refused() const;
   // Renames it to refused-<run>, where no one looks for runs to finish.
-  void set_aside();
+  void rename_refused();
   // Deletes the directory and all in it, but for refused frames.
   void remove();
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {
@@ -178,7 +178,7 @@ TEST(RunDirectory, RefusedFramesStayForAPersonToLookAt) {
   RunDirectory run = RunDirectory::create(root.path(), test_manifest()).value();
   const codec::Bytes frame = {1, 2, 3};
   const SessionId session = SessionId::random();
-  ASSERT_TRUE(run.put_aside(session, 12, frame));
+  ASSERT_TRUE(run.refuse_frame(session, 12, frame));
   EXPECT_FALSE(run.only_refused());
   run.remove();
   EXPECT_TRUE(run.only_refused());

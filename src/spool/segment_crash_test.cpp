@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "spool/segment_format.h"
-#include "spool/segment_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {

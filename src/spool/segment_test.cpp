@@ -16,7 +16,7 @@
 #include "codec/health.h"
 #include "core/test_paths.h"
 #include "spool/segment_format.h"
-#include "spool/segment_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::spool {
 namespace {

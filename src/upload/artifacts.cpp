@@ -29,7 +29,7 @@ std::string encoded(std::string_view path) {
   }
 }
 
-std::string reason_of(const sys::HttpReply& reply) {
+std::string describe_reply(const sys::HttpReply& reply) {
   const auto json = Json::parse(reply.body);
   if (!json) return fmt::format("the server answered {}", reply.status);
   // The native interface's form, or MLflow's.
@@ -39,11 +39,11 @@ std::string reason_of(const sys::HttpReply& reply) {
 }
 
 // An Error: it waits for another try.
-enum class Taken : std::uint8_t { kStored, kNever };
-Result<Taken> taken(const sys::HttpReply& reply, const std::string& what) {
-  if (reply.status >= 200 && reply.status < 300) return Taken::kStored;
-  if (std::ranges::find(kForGood, reply.status) != kForGood.end()) return Taken::kNever;
-  return fail(Code::kUnavailable, fmt::format("{}: {}", what, reason_of(reply)));
+enum class Delivery : std::uint8_t { kStored, kRejected };
+Result<Delivery> check_delivery(const sys::HttpReply& reply, const std::string& what) {
+  if (reply.status >= 200 && reply.status < 300) return Delivery::kStored;
+  if (std::ranges::find(kForGood, reply.status) != kForGood.end()) return Delivery::kRejected;
+  return fail(Code::kUnavailable, fmt::format("{}: {}", what, describe_reply(reply)));
 }
 
 Result<> send_calls(const sys::PrivateDirectory& directory, sys::HttpClient& server,
@@ -53,19 +53,19 @@ Result<> send_calls(const sys::PrivateDirectory& directory, sys::HttpClient& ser
     if (!call) {
       // A power cut may leave one without its content.
       if (call.error().code != Code::kCorruption) return tl::unexpected(call.error());
-      TRY(spool::put_call_aside(directory, name));
+      TRY(spool::refuse_call(directory, name));
       report.refused.push_back(call.error().message);
       continue;
     }
     sys::HttpRequest request{.method = "POST", .path = call->path, .body = call->body};
     request.cancel = &cancel;
     const sys::HttpReply reply = TRY(server.send(request));
-    if (TRY(taken(reply, call->path)) == Taken::kStored) {
-      spool::forget_call(directory, name);
+    if (TRY(check_delivery(reply, call->path)) == Delivery::kStored) {
+      spool::delete_call(directory, name);
       ++report.stored;
     } else {
-      TRY(spool::put_call_aside(directory, name));
-      report.refused.push_back(fmt::format("{}: {}", call->path, reason_of(reply)));
+      TRY(spool::refuse_call(directory, name));
+      report.refused.push_back(fmt::format("{}: {}", call->path, describe_reply(reply)));
     }
   }
   return {};
@@ -97,12 +97,12 @@ Result<ArtifactReport> send_artifacts(const sys::PrivateDirectory& directory,
     const sys::Fd file = TRY(spool::open_artifact(directory, artifact));
     const sys::HttpReply reply = TRY(put(file, artifact, server, cancel));
     const std::string what = "artifact " + artifact.path;
-    if (TRY(taken(reply, what)) == Taken::kStored) {
-      spool::forget_artifact(directory, artifact);
+    if (TRY(check_delivery(reply, what)) == Delivery::kStored) {
+      spool::delete_artifact(directory, artifact);
       ++report.stored;
     } else {
-      TRY(spool::put_artifact_aside(directory, artifact));
-      report.refused.push_back(fmt::format("{}: {}", what, reason_of(reply)));
+      TRY(spool::refuse_artifact(directory, artifact));
+      report.refused.push_back(fmt::format("{}: {}", what, describe_reply(reply)));
     }
   }
   return report;

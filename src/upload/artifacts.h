@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "spool/artifact_spool.h"
-#include "spool/call_spool.h"
+#include "spool/outbox.h"
 #include "sys/http_client.h"
 
 namespace corral::upload {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/limits.h"
-#include "spool/artifact_spool.h"
 #include "spool/client_log.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "upload/artifacts.h"
 
@@ -87,8 +87,8 @@ struct Finisher::Adopted {
   bool terminal = false;  // its output comes through a holder, which may write after its end
   bool seen_dead = false;
   bool seen_alive = false;
-  bool ran = false;   // its command wrote something
-  bool told = false;  // that it has no supervisor
+  bool ran = false;       // its command wrote something
+  bool reported = false;  // that it has no supervisor
   bool ended = false;
   Uploader uploader;
   std::unique_ptr<Successor> successor;  // nullptr: none; last: its threads use the rest
@@ -103,7 +103,7 @@ Finisher::Finisher(std::vector<spool::fs::path> roots, spool::Destination destin
 Finisher::~Finisher() = default;
 
 void Finisher::complain(const std::string& problem) {
-  if (told_.insert(problem).second) problems_.push_back(problem);
+  if (reported_.insert(problem).second) problems_.push_back(problem);
 }
 
 // A directory that cannot be locked or read: locked, because its supervisor lives; without a
@@ -175,7 +175,10 @@ codec::RunEndBody Finisher::end_of(Adopted& run) const {
   if (!manifest.begun && !run.seen_alive && !run.ran) {
     end.reason = codec::EndReason::kNotStarted;
     run.journal->facts(
-        {{.kind = codec::FactKind::kTag, .key = "corral.outcome", .value = "not-started"}});
+        {{.kind = codec::FactKind::kTag, .key = "corral.outcome", .value = "not-started"},
+         {.kind = codec::FactKind::kTag,
+          .key = "corral.outcome.reason",
+          .value = "its supervisor was killed before the command started"}});
   } else if (const auto status = end_status_ ? end_status_(manifest) : std::nullopt) {
     end.reason = codec::EndReason::kExit;
     end.exit_code = *status;
@@ -185,8 +188,8 @@ codec::RunEndBody Finisher::end_of(Adopted& run) const {
 
 // A run that goes on without one, or did so until its end, looks like one in which nothing
 // happened.
-void Finisher::tell(Adopted& run) {
-  if (std::exchange(run.told, true)) return;
+void Finisher::report_lost_supervisor(Adopted& run) {
+  if (std::exchange(run.reported, true)) return;
   const codec::Health lost{.part = std::string(spool::kSupervisorPart),
                            .state = codec::HealthState::kGivenUp,
                            .reason =
@@ -207,7 +210,7 @@ void Finisher::end(Adopted& run) {
   }
   if (!run.has_end) {
     const codec::RunEndBody end = end_of(run);
-    if (end.reason != codec::EndReason::kNotStarted) tell(run);
+    if (end.reason != codec::EndReason::kNotStarted) report_lost_supervisor(run);
     run.journal->run_end(end);
   }
   run.ended = true;
@@ -226,7 +229,7 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
   const bool alive = child && sys::is_alive(*child);
   run.seen_alive = run.seen_alive || alive;
   run.ran = run.ran || wrote(run.directory);
-  if (alive && !run.has_end && run.directory.manifest().begun) tell(run);
+  if (alive && !run.has_end && run.directory.manifest().begun) report_lost_supervisor(run);
   bool more = false;
   for (spool::OutputFile& output : run.outputs) {
     more = output.store(*run.journal, kStoreChunks) || more;

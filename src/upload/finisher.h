@@ -19,11 +19,28 @@
 #include "spool/journal.h"
 #include "spool/output_file.h"
 #include "spool/run_directory.h"
-#include "upload/successor.h"
 #include "upload/transport.h"
 #include "upload/uploader.h"
 
 namespace corral::upload {
+
+// Successor: answers programs of a run in place of its supervisor, which is gone (run/tracking.h),
+// for as long as the command lives. On the finisher's thread.
+class Successor {
+ public:
+  // Answers nothing more, and ends nothing.
+  virtual ~Successor() = default;
+  // Once a round while the command lives. Failed steps are tried again, then reported in the run's
+  // journal.
+  virtual void serve() = 0;
+  [[nodiscard]] virtual bool serving() const = 0;
+  // The command is gone: ends the runs that its programs left open, before the run ends.
+  virtual void end() = 0;
+};
+
+// Both outlive the result; nullptr: there is nothing to do for this run.
+using MakeSuccessor =
+    std::function<std::unique_ptr<Successor>(const spool::RunDirectory&, spool::Journal&)>;
 
 // The exit status of a run's command that could not be reaped, if something else has it.
 using EndStatus = std::function<std::optional<int>(const spool::Manifest& run)>;
@@ -53,7 +70,7 @@ class Finisher {
   void refuse(const spool::fs::path& path, const Error& error);
   void complain(const std::string& problem);
   [[nodiscard]] codec::RunEndBody end_of(Adopted& run) const;
-  static void tell(Adopted& run);
+  static void report_lost_supervisor(Adopted& run);
   void end(Adopted& run);
   Result<> finish_artifacts(Adopted& run, Transport& server);
   Result<bool> finish(Adopted& run, Transport& server);  // true: done and removed
@@ -65,7 +82,7 @@ class Finisher {
   std::string failed_;  // the run that ended a round last
   std::size_t supervised_ = 0;
   std::vector<std::string> problems_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
 };
 
 }  // namespace corral::upload

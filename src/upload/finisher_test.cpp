@@ -11,7 +11,7 @@
 
 #include "upload/artifacts.h"
 #include "upload/fake_server.h"
-#include "upload/upload_test_support.h"
+#include "upload/test_upload.h"
 
 namespace corral::upload {
 namespace {
@@ -117,6 +117,14 @@ TEST(Finisher, ARunThatNeverBeganIsNotStarted) {
   ASSERT_TRUE(finisher.step(server));
   ASSERT_EQ(server.ends.size(), 1u);
   EXPECT_EQ(server.ends[0].reason, codec::EndReason::kNotStarted);
+  std::map<std::string, std::string> tags;
+  for (const codec::Fact& fact : server.facts)
+    if (fact.kind == codec::FactKind::kTag) tags[fact.key] = fact.value;
+  EXPECT_EQ(
+      tags,
+      (std::map<std::string, std::string>{
+          {"corral.outcome", "not-started"},
+          {"corral.outcome.reason", "its supervisor was killed before the command started"}}));
 }
 
 // Killed between the release of its command and the note of that.

@@ -58,7 +58,7 @@ Result<> ServerLink::probe() {
   const auto answer =
       client.send({.path = "/api/corral/v1/version", .body = {}, .timeout = kProbeTimeout});
   if (!answer)
-    return tl::unexpected(client.reached() ? silence_of(answer.error()) : answer.error());
+    return tl::unexpected(client.reached() ? describe_silence(answer.error()) : answer.error());
   const sys::HttpReply& reply = *answer;
   if (reply.status == 401)
     return fail(Code::kUnauthenticated, target.base_url + " requires a token: --token-file FILE");
@@ -81,7 +81,7 @@ Result<> ServerLink::probe() {
 }
 
 // The error of a server that took the connection and did not answer in time.
-Error ServerLink::silence_of(const Error& error) {
+Error ServerLink::describe_silence(const Error& error) {
   const spool::fs::path& store = options_.destination.store;
   const auto record = store.empty() ? std::nullopt : sys::read_server_record(store);
   const auto pid = record ? record->pid : 0;

@@ -44,20 +44,18 @@ class ServerLink {
   void drop() { transport_.reset(); }
   // Base URL for people, known once connected.
   [[nodiscard]] const std::string& url() const { return url_; }
-  // Pid of a server that this object started, 0 when none; it is not part of the run.
-  [[nodiscard]] pid_t started_pid() const { return started_pid_; }
 
  private:
   Result<> probe();
-  Error silence_of(const Error& error);
+  Error describe_silence(const Error& error);
   Result<> start();
   Result<> await(Nanos patience);
   [[nodiscard]] std::string last_words() const;
   LinkOptions options_;
   std::unique_ptr<Transport> transport_;
   std::string url_;
-  bool cannot_work_ = false;  // the last probe found a server that waiting does not help
-  pid_t started_pid_ = 0;
+  bool cannot_work_ = false;     // the last probe found a server that waiting does not help
+  pid_t started_pid_ = 0;        // the server that this object started; 0: none
   BootTime not_before_;          // no other start until then
   sys::Fd log_;                  // output of the started server
   std::int64_t log_offset_ = 0;  // offset at which its output begins

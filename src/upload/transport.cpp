@@ -5,19 +5,19 @@
 #include <array>
 #include <utility>
 
-#include "core/json.h"
+#include "core/profile_id.h"
 
 namespace corral::upload {
 namespace {
 
-Code code_of(std::string_view name) {
+Code parse_code(std::string_view name) {
   for (int c = 0; c <= static_cast<int>(Code::kInternal); ++c) {
     if (code_name(static_cast<Code>(c)) == name) return static_cast<Code>(c);
   }
   return Code::kInternal;
 }
 
-Code code_of_status(int status) {
+Code code_from_status(int status) {
   constexpr std::array<std::pair<int, Code>, 9> kCodes = {{{400, Code::kInvalidArgument},
                                                            {401, Code::kUnauthenticated},
                                                            {403, Code::kPermission},
@@ -33,8 +33,8 @@ Code code_of_status(int status) {
   return Code::kUnavailable;
 }
 
-Error error_of(const sys::HttpReply& reply) {
-  Error error{.code = code_of_status(reply.status),
+Error to_error(const sys::HttpReply& reply) {
+  Error error{.code = code_from_status(reply.status),
               .message = fmt::format("the server answered {}", reply.status)};
   const auto json = Json::parse(reply.body);
   const Json* detail = json ? json->find("error") : nullptr;
@@ -57,7 +57,8 @@ Result<Posted> parse_posted(std::string_view body) {
   if (const Json* profiles = json.find("profiles");
       profiles != nullptr && profiles->as_array() != nullptr) {
     for (const Json& profile : *profiles->as_array()) {
-      if (auto wish = parse_profile_wish(profile)) posted.wishes.push_back(*std::move(wish));
+      if (auto parsed = parse_requested_profile(profile))
+        posted.profiles.push_back(*std::move(parsed));
     }
   }
   if (refused == nullptr || refused->as_array() == nullptr) return posted;
@@ -65,7 +66,7 @@ Result<Posted> parse_posted(std::string_view body) {
     posted.refusals.push_back({.session = TRY(SessionId::parse(r.get_string("session"))),
                                .first = static_cast<std::uint64_t>(r.get_int("first")),
                                .last = static_cast<std::uint64_t>(r.get_int("last")),
-                               .code = code_of(r.get_string("code")),
+                               .code = parse_code(r.get_string("code")),
                                .message = r.get_string("message")});
   }
   return posted;
@@ -88,13 +89,13 @@ class HttpTransport final : public Transport {
       auto posted = parse_posted(reply.body);
       if (posted) return posted;
     }
-    return tl::unexpected(error_of(reply));
+    return tl::unexpected(to_error(reply));
   }
 
   Result<std::uint64_t> durable_seq(SessionId session) override {
     const sys::HttpReply reply =
         TRY(client_.send({.path = "/api/corral/v1/sessions/" + session.hex(), .body = {}}));
-    if (reply.status != 200) return tl::unexpected(error_of(reply));
+    if (reply.status != 200) return tl::unexpected(to_error(reply));
     const Json json = TRY(Json::parse(reply.body));
     return static_cast<std::uint64_t>(json.get_int("durable_seq"));
   }
@@ -114,6 +115,17 @@ bool retryable(Code code) {
 
 std::unique_ptr<Transport> http_transport(sys::HttpTarget target) {
   return std::make_unique<HttpTransport>(std::move(target));
+}
+
+std::optional<RequestedProfile> parse_requested_profile(const Json& json) {
+  const auto run = RunId::parse(json.get_string("run"));
+  RequestedProfile profile{.run = run.value_or(RunId()),
+                           .id = json.get_string("id"),
+                           .tool = json.get_string("tool"),
+                           .steps = json.get_int("steps")};
+  const bool good =
+      run && is_profile_id(profile.id) && profile.steps >= 1 && profile.steps <= kMostProfileSteps;
+  return good ? std::optional(std::move(profile)) : std::nullopt;
 }
 
 }  // namespace corral::upload

@@ -1,17 +1,30 @@
 // Transport: how frames reach a server. HTTP in earnest, a fake in tests.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "codec/frame.h"
 #include "core/ids.h"
+#include "core/json.h"
 #include "core/result.h"
 #include "sys/http_client.h"
-#include "upload/profile_wish.h"
 
 namespace corral::upload {
+
+// RequestedProfile: a profile of a run's next steps, as somebody asked the server for it. Pure.
+struct RequestedProfile {
+  RunId run;
+  std::string id;  // is_profile_id()
+  std::string tool;
+  std::int64_t steps = 0;  // 1 to kMostProfileSteps
+};
+
+// Parses an answer of the server ({"run", "id", "tool", "steps"}); nothing if it is not one.
+std::optional<RequestedProfile> parse_requested_profile(const Json& json);
 
 struct PostedAck {
   SessionId session;
@@ -27,7 +40,7 @@ struct PostedRefusal {
 struct Posted {
   std::vector<PostedAck> acks;
   std::vector<PostedRefusal> refusals;
-  std::vector<ProfileWish> wishes{};  // requests for any run whose frames were posted
+  std::vector<RequestedProfile> profiles{};  // requests for any run whose frames were posted
 };
 
 class Transport {

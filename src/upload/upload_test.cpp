@@ -14,8 +14,8 @@
 
 #include "spool/client_log.h"
 #include "upload/fake_server.h"
-#include "upload/segment_source.h"
-#include "upload/upload_test_support.h"
+#include "upload/source.h"
+#include "upload/test_upload.h"
 #include "upload/uploader.h"
 
 namespace corral::upload {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "spool/call_spool.h"
-#include "upload/frame_log_source.h"
+#include "spool/outbox.h"
+#include "upload/source.h"
 
 namespace corral::upload {
 namespace {
@@ -19,11 +19,11 @@ constexpr std::size_t kPostBytes =
 Uploader::Uploader(spool::RunDirectory& directory, std::function<bool()> supervisor_open)
     : directory_(directory), supervisor_open_(std::move(supervisor_open)) {
   const spool::Manifest& manifest = directory.manifest();
-  streams_[manifest.session].source =
-      std::make_unique<FrameLogSource>(spool::ClientLogPlace{.files = directory.files(),
-                                                             .session = manifest.session,
-                                                             .description = session_body(manifest)},
-                                       supervisor_open_);
+  streams_[manifest.session].source = std::make_unique<FrameLogSource>(
+      spool::StoredClientLog{.files = directory.files(),
+                             .session = manifest.session,
+                             .description = session_body(manifest)},
+      supervisor_open_);
 }
 
 // Sessions of processes that ended are dropped one by one: a long run may have thousands.
@@ -69,9 +69,9 @@ Result<StepReport> Uploader::step(Transport& server) {
   if (frames.empty()) return report;
   report.idle = report.bytes_sent < kPostBytes;
   Posted posted = TRY(server.post(frames));
-  report.wishes = std::move(posted.wishes);
-  for (const PostedAck& ack : posted.acks) take(ack);
-  for (const PostedRefusal& refusal : posted.refusals) TRY(take(server, refusal, frames));
+  report.profiles = std::move(posted.profiles);
+  for (const PostedAck& ack : posted.acks) apply(ack);
+  for (const PostedRefusal& refusal : posted.refusals) TRY(apply(server, refusal, frames));
   if (!posted.refusals.empty()) report.idle = false;
   return report;
 }
@@ -95,15 +95,15 @@ Result<> Uploader::collect(Transport& server, Stream& stream, std::vector<codec:
   return {};
 }
 
-void Uploader::take(const PostedAck& ack) {
+void Uploader::apply(const PostedAck& ack) {
   const auto found = streams_.find(ack.session);
   if (found == streams_.end()) return;
   found->second.durable = ack.durable_seq;
   found->second.source->acknowledge(ack.durable_seq);
 }
 
-Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
-                        const std::vector<codec::Bytes>& sent) {
+Result<> Uploader::apply(Transport& server, const PostedRefusal& refusal,
+                         const std::vector<codec::Bytes>& sent) {
   const auto found = streams_.find(refusal.session);
   if (found == streams_.end()) return {};
   Stream& stream = found->second;
@@ -123,7 +123,7 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
     const auto frame = codec::decode_frame(bytes);
     if (!frame || frame->header.session != refusal.session || frame->header.first != refusal.first)
       continue;
-    TRY(directory_.put_aside(refusal.session, refusal.first, bytes));
+    TRY(directory_.refuse_frame(refusal.session, refusal.first, bytes));
     // Without its description no later frame of the session can be taken either.
     if (frame->header.kind == codec::FrameKind::kSession) stream.dead = true;
   }
@@ -135,7 +135,7 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
   const Posted posted = TRY(server.post({codec::encode(
       header, codec::GapBody{.reason = codec::GapReason::kRefused, .message = refusal.message})}));
   stream.durable.reset();
-  for (const PostedAck& ack : posted.acks) take(ack);
+  for (const PostedAck& ack : posted.acks) apply(ack);
   return {};
 }
 
@@ -151,14 +151,14 @@ bool Uploader::finished() {
 void Uploader::close() {
   const bool dead =
       std::ranges::any_of(streams_, [](const auto& entry) { return entry.second.dead; });
-  dead ? directory_.set_aside() : directory_.remove();
+  dead ? directory_.rename_refused() : directory_.remove();
 }
 
 std::vector<std::string> Uploader::take_problems() {
   std::vector<std::string> fresh;
   for (std::string& problem : std::exchange(problems_, {})) {
-    if (std::ranges::find(told_, problem) != told_.end()) continue;
-    told_.push_back(problem);
+    if (std::ranges::find(reported_, problem) != reported_.end()) continue;
+    reported_.push_back(problem);
     fresh.push_back(std::move(problem));
   }
   return fresh;

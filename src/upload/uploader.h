@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "spool/run_directory.h"
-#include "upload/segment_source.h"
 #include "upload/source.h"
 #include "upload/transport.h"
 
@@ -25,7 +24,7 @@ struct StepReport {
   std::size_t frames_sent = 0;
   std::size_t bytes_sent = 0;
   bool idle = true;  // nothing was left to send
-  std::vector<ProfileWish> wishes{};
+  std::vector<RequestedProfile> profiles{};
 };
 
 class Uploader {
@@ -64,9 +63,9 @@ class Uploader {
   void discard_finished();
   Result<> collect(Transport& server, Stream& stream, std::vector<codec::Bytes>& out,
                    std::size_t& bytes);
-  void take(const PostedAck& ack);
-  Result<> take(Transport& server, const PostedRefusal& refusal,
-                const std::vector<codec::Bytes>& sent);
+  void apply(const PostedAck& ack);
+  Result<> apply(Transport& server, const PostedRefusal& refusal,
+                 const std::vector<codec::Bytes>& sent);
 
   spool::RunDirectory& directory_;
   std::function<bool()> supervisor_open_;
@@ -75,7 +74,7 @@ class Uploader {
   std::size_t refused_ = 0;
   std::string last_refusal_;
   std::vector<std::string> problems_;  // since the last take_problems()
-  std::vector<std::string> told_;
+  std::vector<std::string> reported_;
 };
 
 }  // namespace corral::upload

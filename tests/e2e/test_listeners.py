@@ -14,8 +14,8 @@ import pytest
 from support import BUILD, PYTHON, Corral, Json, until
 
 SUMMARY = re.compile(
-    r"^corral: collecting cost \d+\.\d\d % of a core, [\d.]+ MiB of memory and [\d.]+ [KM]?i?B of data; "
-    r"[\d,]+ of [\d,]+ ticks late( \(.*)?$",
+    r"^corral: collector overhead \d+\.\d\d % of a core, [\d.]+ MiB of memory and [\d.]+ [KM]?i?B of data; "
+    r"[\d,]+ of [\d,]+ samples late( \(.*)?$",
     re.MULTILINE,
 )
 

@@ -117,12 +117,17 @@ def test_a_script_without_its_ending_is_named(corral: Corral) -> None:
 
 def test_secrets_of_the_command_line_are_masked(corral: Corral) -> None:
     command = ["true", "--api-key=abc", "--password", "hunter2", "--tokenizer", "bpe"]
-    corral("run", *command)
-    facts = corral.wait_ended()["info"]
+    params = ["--param", "password=hunter2", "--param", "lr=0.1"]
+    corral("run", *params, *command)
+    shown = corral.wait_ended()
+    assert shown["params"] == {"password": "***", "lr": "0.1"}
+    facts = shown["info"]
     assert facts["command"] == ["true", "--api-key=***", "--password", "***", "--tokenizer", "bpe"]
     assert facts["masked.command"] == 2
-    corral("run", "--no-mask", *command)
-    facts = corral.wait_ended()["info"]
+    corral("run", "--no-mask", *params, *command)
+    shown = corral.wait_ended()
+    assert shown["params"] == {"password": "hunter2", "lr": "0.1"}
+    facts = shown["info"]
     assert facts["command"] == command
     assert "masked.command" not in facts
 

@@ -156,6 +156,7 @@ def test_a_run_whose_supervisor_dies_before_the_start_was_not_started(corral: Co
     corral.wait_spool_empty()
     shown = corral.show(spooled.name)
     assert shown["outcome"] == "not-started"
+    assert shown["tags"]["corral.outcome.reason"] == "its supervisor was killed before the command started"
     assert shown["duration_s"] is None
     assert "not-started" in corral("show", spooled.name).stdout.decode()
 

@@ -229,7 +229,7 @@ void OtlpReceiver::learn(const std::vector<OtlpNumbers>& groups) {
       // Twice the limit: series over it are reported, and memory stays bounded.
       if (sent_.size() >= 2 * max_series_) break;
       if (!is_short(number, resource) || relabel_.name(number.name).empty()) continue;
-      Sent sent{.name = number.name, .labels = {}};
+      SentSeries sent{.name = number.name, .labels = {}};
       add_labels(group.resource, sent.labels);
       add_labels(number.attributes, sent.labels);
       if (known_.emplace(key_of(sent.name, sent.labels), true).second)
@@ -239,7 +239,7 @@ void OtlpReceiver::learn(const std::vector<OtlpNumbers>& groups) {
   if (sent_.size() == before) return;
   std::vector<foreign::ExpositionSample> samples;
   samples.reserve(sent_.size());
-  for (const Sent& sent : sent_) samples.push_back(sample_of(sent.name, sent.labels));
+  for (const SentSeries& sent : sent_) samples.push_back(sample_of(sent.name, sent.labels));
   relabel_.choose(samples);
 }
 
@@ -271,7 +271,7 @@ bool OtlpReceiver::record(const OtlpNumber& number, const mlflow::SpanAttributes
       emitter_.refuse_series(name);
       return false;
     }
-    kept = kept_.emplace(key, Kept{}).first;
+    kept = kept_.emplace(key, RecordedSeries{}).first;
   }
   // A repeated time: the client sent the point again, because the answer was lost.
   if (number.time_ns != 0 && std::exchange(kept->second.time_ns, number.time_ns) == number.time_ns)
@@ -286,6 +286,34 @@ bool OtlpReceiver::record(const OtlpNumber& number, const mlflow::SpanAttributes
                         .kind = number.kind,
                         .value = number.delta ? kept->second.total : number.value},
                        trusted ? sent_at : now);
+}
+
+namespace foreign = collect::foreign;
+
+OtlpSources::OtlpSources(std::span<const foreign::OtlpSource> sources, foreign::PointQueue& queue) {
+  for (const foreign::OtlpSource& source : sources) {
+    auto opened = OtlpReceiver::open(source, queue, problems_);
+    if (opened) {
+      receivers_.push_back(*std::move(opened));
+    } else {
+      problems_.report("otlp." + source.name, foreign::Trouble::kGone,
+                       "not available: " + opened.error().message);
+    }
+  }
+}
+
+void OtlpSources::start() {
+  std::erase_if(receivers_, [&](const auto& receiver) {
+    const auto started = receiver->start();
+    if (!started)
+      problems_.report("otlp", foreign::Trouble::kGone,
+                       "not available: " + started.error().message);
+    return !started;
+  });
+}
+
+void OtlpSources::stop() {
+  for (const auto& receiver : receivers_) receiver->stop();
 }
 
 }  // namespace corral::run

@@ -12,12 +12,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "collect/foreign/config.h"
 #include "collect/foreign/emitter.h"
+#include "collect/foreign/problems.h"
 #include "collect/foreign/relabel.h"
 #include "compat/mlflow/wire/otlp_metrics.h"
 #include "http/server.h"
@@ -48,12 +50,12 @@ class OtlpReceiver {
  private:
   using Labels = std::vector<std::pair<std::string, std::string>>;
   // A series as clients send it.
-  struct Sent {
+  struct SentSeries {
     std::string name;
     Labels labels;
   };
   // A series as it is recorded.
-  struct Kept {
+  struct RecordedSeries {
     double total = 0;  // sum of the deltas
     std::int64_t time_ns = 0;
   };
@@ -69,14 +71,38 @@ class OtlpReceiver {
   collect::foreign::Relabel relabel_;
   collect::foreign::Emitter emitter_;
   std::size_t max_series_;
-  std::deque<Sent> sent_;                        // all series sent so far, up to a limit
-  std::unordered_map<std::string, bool> known_;  // their keys
-  std::unordered_map<std::string, Kept> kept_;   // by name, NUL, source
+  std::deque<SentSeries> sent_;                           // all series sent so far, up to a limit
+  std::unordered_map<std::string, bool> known_;           // their keys
+  std::unordered_map<std::string, RecordedSeries> kept_;  // by name, NUL, source
   Nanos utc_minus_boot_{};
   http::Listener listener_;
   std::string path_;  // path of the Unix socket; empty: TCP
   std::string url_;
   std::unique_ptr<http::HttpServer> server_;  // last: its threads use the rest
+};
+
+// OtlpSources: all [otlp.NAME] of a run, and the endpoint that its command is given.
+class OtlpSources {
+ public:
+  // Binds all receivers; one that cannot be bound becomes a problem. The queue outlives this.
+  OtlpSources(std::span<const collect::foreign::OtlpSource> sources,
+              collect::foreign::PointQueue& queue);
+
+  // Returns the URL of the first receiver; empty: there is none.
+  [[nodiscard]] std::string url() const {
+    return receivers_.empty() ? std::string() : receivers_.front()->url();
+  }
+  // Starts to answer requests. A receiver that cannot start becomes a problem, and its address is
+  // not given to the command.
+  void start();
+  void stop();
+  // Returns the problems since the last call.
+  std::vector<collect::foreign::Problem> problems() { return problems_.take(); }
+  std::vector<metric::Health> health() { return problems_.take_health(); }
+
+ private:
+  collect::foreign::ProblemBox problems_;
+  std::vector<std::unique_ptr<OtlpReceiver>> receivers_;
 };
 
 }  // namespace corral::run

@@ -8,8 +8,7 @@
 #include "codec/protobuf.h"
 #include "collect/foreign/foreign_test_support.h"
 #include "http/test_client.h"
-#include "run/otlp/otlp_sources.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 
 namespace corral::run {
 namespace {

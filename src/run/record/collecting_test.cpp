@@ -12,10 +12,9 @@
 
 #include "collect/lanes.h"
 #include "core/test_paths.h"
-#include "run/record/collecting_cost.h"
-#include "run/record/metrics_feed.h"
-#include "run/record/point_feed.h"
-#include "spool/spool_test_support.h"
+#include "run/record/facts.h"
+#include "run/record/feeds.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 
 namespace corral::run {
@@ -308,7 +307,7 @@ TEST(MetricsFeed, AValueThatCannotBeIsStoredAsReadAndToldOnce) {
   const auto told = [&] {
     std::vector<std::string> all;
     fed.feed->flush(fed.journal);
-    for (const auto& [text, new_metric] : fed.feed->strays().take_new())
+    for (const auto& [text, new_metric] : fed.feed->strays().drain_new())
       all.push_back((new_metric ? "! " : "") + text);
     return all;
   };
@@ -340,7 +339,7 @@ TEST(Strays, ASeriesWithoutNumbersCountsAndTheListEnds) {
   Strays strays;
   for (const auto& series : all) strays.add(series, std::nan(""));
   strays.add(all[0], 500);
-  EXPECT_EQ(strays.take_new().size(), Strays::kMost);
+  EXPECT_EQ(strays.drain_new().size(), Strays::kMost);
   const auto facts = strays.facts();
   ASSERT_EQ(facts.size(), Strays::kMost + 1);
   EXPECT_TRUE(facts[0].value.ends_with("500 to 500\"")) << facts[0].value;
@@ -481,24 +480,26 @@ TEST(CollectingCost, SaysItInOneLineAndInFacts) {
                       .lateness_p50 = std::chrono::microseconds(80),
                       .lateness_p99 = std::chrono::milliseconds(2),
                       .lateness_greatest = std::chrono::milliseconds(7)};
-  EXPECT_EQ(summary_of(cost),
-            "collecting cost 0.21 % of a core, 9 MiB of memory and 1.5 MiB of data; 3 of 36,000 "
-            "ticks late");
+  EXPECT_EQ(cost_summary(cost),
+            "collector overhead 0.21 % of a core, 9 MiB of memory and 1.5 MiB of data; 3 of "
+            "36,000 samples late");
   cost.ticks.late = 4'000;
   cost.lateness_p99 = std::chrono::milliseconds(85);
-  EXPECT_TRUE(summary_of(cost).ends_with(
-      "4,000 of 36,000 ticks late (11 %, 1 in 100 by more than 0.085 s): values are further apart "
+  EXPECT_TRUE(cost_summary(cost).ends_with(
+      "4,000 of 36,000 samples late (11 %, 1 in 100 by more than 0.085 s): values are further "
+      "apart "
       "than asked for, rates and maxima over less than a second are noisy, totals and means are "
       "not"))
-      << summary_of(cost);
+      << cost_summary(cost);
   cost.lateness_p99 = std::chrono::milliseconds(2);
   std::map<std::string, std::string> facts;
-  for (const auto& fact : facts_of(cost)) facts[fact.key] = fact.value;
+  for (const auto& fact : cost_facts(cost)) facts[fact.key] = fact.value;
   EXPECT_EQ(facts.at("collecting_ticks"), "36000");
   EXPECT_EQ(facts.at("collecting_lateness_p99_seconds"), "0.002");
   cost.peak_memory = 0;
-  EXPECT_EQ(summary_of(cost).find("memory"), std::string::npos) << "what is not known is not said";
-  EXPECT_EQ(facts_of(cost).size() + 1, facts.size());
+  EXPECT_EQ(cost_summary(cost).find("memory"), std::string::npos)
+      << "what is not known is not said";
+  EXPECT_EQ(cost_facts(cost).size() + 1, facts.size());
 }
 
 }  // namespace

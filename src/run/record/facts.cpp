@@ -12,11 +12,13 @@
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
-#include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
+#include "run/set_up/fact.h"
+#include "run/set_up/noise.h"
 #include "run/set_up/packages.h"
 #include "run/set_up/secrets.h"
 #include "run/set_up/set_up.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 
 namespace corral::run {
@@ -24,25 +26,10 @@ namespace {
 
 using codec::Fact;
 using codec::FactKind;
+using set_up::info;
 
 // Limit of an environment's list: every line end takes two bytes of JSON.
 constexpr std::size_t kRecordBytes = limits::kFactBytes * 3 / 4;
-
-Fact info(std::string key, const Json& value) {
-  return {.kind = FactKind::kInfo, .key = std::move(key), .value = value.dump()};
-}
-
-// Returns the value of the first line "key : value" in a /proc file.
-std::string proc_value(const char* file, std::string_view key) {
-  const auto text = sys::read_file(file);
-  if (!text) return "";
-  for (const std::string_view line : split(*text, '\n')) {
-    const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key)
-      return std::string(trim(line.substr(colon + 1)));
-  }
-  return "";
-}
 
 std::string user_name() {
   std::vector<char> buffer(4096);
@@ -50,12 +37,6 @@ std::string user_name() {
   passwd* found = nullptr;
   ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
   return found != nullptr ? found->pw_name : std::to_string(::geteuid());
-}
-
-Json memory_bytes() {
-  const std::string text = proc_value("/proc/meminfo", "MemTotal");
-  const auto kib = parse_int(std::string_view(text).substr(0, text.find(' ')));
-  return kib ? Json(*kib * 1024) : Json();
 }
 
 // Returns the words of a command line, cut to the size of a fact (limits::kValueBytes of JSON) with
@@ -81,7 +62,7 @@ Json command_words(const std::vector<std::string>& words) {
 }
 
 // Returns the command line of a process; empty if it is gone.
-std::vector<std::string> words_of(std::int64_t pid) {
+std::vector<std::string> read_command_line(std::int64_t pid) {
   std::vector<std::string> words;
   const auto text = sys::read_file(fmt::format("/proc/{}/cmdline", pid), 1u << 20);
   if (!text) return words;
@@ -105,38 +86,41 @@ void add_given(std::string key, const std::vector<std::pair<std::string, std::st
 
 std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   std::vector<Fact> facts;
+  set_up::Mask params_mask(options.mask);
   for (const auto& [key, value] : options.params)
-    facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
+    facts.push_back({.kind = FactKind::kParam, .key = key, .value = params_mask.param(key, value)});
   for (const auto& [key, value] : options.tags)
     facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
   add_given("given.params", options.params, facts);
   add_given("given.tags", options.tags, facts);
   utsname kernel{};
   ::uname(&kernel);
+  const auto memory = set_up::proc_bytes("/proc/meminfo", "MemTotal");
   set_up::Mask mask(options.mask);
-  facts.push_back(
-      info("command", command_words(mask.words(options.watched > 0 ? words_of(options.watched)
-                                                                   : options.command))));
+  facts.push_back(info(
+      "command", command_words(mask.words(options.watched > 0 ? read_command_line(options.watched)
+                                                              : options.command))));
   facts.push_back(info("executable", to_utf8(command.argv[0])));
   facts.push_back(info("directory", to_utf8(start_folder(options).string())));
   facts.push_back(info("user", user_name()));
   facts.push_back(
       info("kernel", fmt::format("{} {} {}", kernel.sysname, kernel.release, kernel.machine)));
-  facts.push_back(info("cpu", proc_value("/proc/cpuinfo", "model name")));
+  facts.push_back(info("cpu", set_up::proc_value("/proc/cpuinfo", "model name").value_or("")));
   facts.push_back(info("cpus", static_cast<std::int64_t>(std::thread::hardware_concurrency())));
-  facts.push_back(info("memory_bytes", memory_bytes()));
+  facts.push_back(info("memory_bytes", memory ? Json(*memory) : Json()));
   if (!command.interpreter.empty()) facts.push_back(info("interpreter", command.interpreter));
   for (const auto& [key, value] : command.record)
     facts.push_back(info(key, set_up::cut_lines(mask.text(to_utf8(value)), kRecordBytes)));
   set_up::add_masked("command", mask, facts);
+  set_up::add_masked("params", params_mask, facts);
   return facts;
 }
 
-set_up::KeptCode code_of(const Options& options, const Command& command,
-                         const spool::RunDirectory& directory, std::int64_t started_ns) {
+set_up::KeptCode make_kept_code(const Options& options, const Command& command,
+                                const spool::RunDirectory& directory, std::int64_t started_ns) {
   const char* python_path = std::getenv("PYTHONPATH");
   set_up::CodeSubject subject{
-      .words = options.watched > 0 ? words_of(options.watched) : options.command,
+      .words = options.watched > 0 ? read_command_line(options.watched) : options.command,
       .interpreter = command.interpreter,
       .directory = start_folder(options),
       .python_path = python_path != nullptr ? python_path : "",
@@ -158,7 +142,7 @@ std::vector<Fact> slow_facts(const Options& options, const Command& command,
        .mask = options.mask,
        .code = code.facts(),
        .refused = code.refused(),
-       .take_diff = [&](std::string_view piece) { code.take_diff(piece); },
+       .add_diff = [&](std::string_view piece) { code.add_diff(piece); },
        .refuse_diff = [&](const std::string& reason) { code.refuse_diff(reason); }});
 }
 
@@ -172,9 +156,9 @@ std::vector<spool::fs::path> noted_modules(const spool::RunDirectory& directory)
   return {names.begin(), names.end()};
 }
 
-std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Command& command,
-                                const set_up::KeptCode& code) {
-  return set_up::facts_of_code(
+std::vector<Fact> changed_code_facts(std::vector<Fact> facts, const Command& command,
+                                     const set_up::KeptCode& code) {
+  return set_up::changed_code_facts(
       std::move(facts),
       {.interpreter = command.interpreter, .prepared = command.record, .code = code.facts()});
 }
@@ -182,6 +166,76 @@ std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Command& command,
 std::vector<Fact> data_facts(const Options& options, const Command& command,
                              const std::function<bool()>& stop) {
   return set_up::data_hashes(set_up::data_options(command.argv), start_folder(options), stop);
+}
+
+// ---- The overhead of the collectors
+
+namespace {
+
+constexpr std::uint64_t kFewLate = 100;  // late ticks are few up to one in this many
+
+// 36000 -> "36,000"
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+double cores_of(const CollectingCost& cost) {
+  return cost.wall > Nanos(0) ? seconds(cost.cpu) / seconds(cost.wall) : 0;
+}
+
+// Returns a note that late ticks add noise to the numbers; empty if they are few.
+std::string lateness_note(const CollectingCost& cost) {
+  if (cost.ticks.late * kFewLate <= cost.ticks.due) return "";
+  return fmt::format(
+      " ({:.0f} %, 1 in 100 by more than {:.2g} s): values are further apart than asked for, rates "
+      "and maxima over less than a second are noisy, totals and means are not",
+      100 * static_cast<double>(cost.ticks.late) / static_cast<double>(cost.ticks.due),
+      seconds(cost.lateness_p99));
+}
+
+Json count(std::uint64_t number) { return Json(static_cast<std::int64_t>(number)); }
+
+}  // namespace
+
+CollectingCost measure_cost(const collect::Lanes& lanes, Nanos wall, std::uint64_t written) {
+  collect::Lateness lateness;
+  lanes.merge_lateness(lateness);
+  return {.cpu = sys::process_cpu_time(),
+          .wall = wall,
+          // getrusage would count what the parent had before exec.
+          .peak_memory = static_cast<std::uint64_t>(
+              set_up::proc_bytes("/proc/self/status", "VmHWM").value_or(0)),
+          .written = written,
+          .ticks = lanes.ticks(),
+          .lateness_p50 = lateness.quantile(0.5),
+          .lateness_p99 = lateness.quantile(0.99),
+          .lateness_greatest = lateness.greatest()};
+}
+
+std::string cost_summary(const CollectingCost& cost) {
+  const std::string memory =
+      cost.peak_memory > 0 ? human_bytes(static_cast<double>(cost.peak_memory)) + " of memory and "
+                           : "";
+  return fmt::format("collector overhead {:.2f} % of a core, {}{} of data; {} of {} samples late{}",
+                     100 * cores_of(cost), memory, human_bytes(static_cast<double>(cost.written)),
+                     grouped(cost.ticks.late), grouped(cost.ticks.due), lateness_note(cost));
+}
+
+std::vector<codec::Fact> cost_facts(const CollectingCost& cost) {
+  std::vector<codec::Fact> facts{info("collecting_cpu_seconds", seconds(cost.cpu)),
+                                 info("collecting_cores", cores_of(cost)),
+                                 info("collecting_bytes", count(cost.written)),
+                                 info("collecting_ticks", count(cost.ticks.due)),
+                                 info("collecting_ticks_late", count(cost.ticks.late))};
+  if (cost.peak_memory > 0)
+    facts.push_back(info("collecting_memory_bytes", count(cost.peak_memory)));
+  for (const auto& [key, time] : {std::pair{"collecting_lateness_p50_seconds", cost.lateness_p50},
+                                  {"collecting_lateness_p99_seconds", cost.lateness_p99},
+                                  {"collecting_lateness_max_seconds", cost.lateness_greatest}})
+    facts.push_back(info(key, seconds(time)));
+  return facts;
 }
 
 }  // namespace corral::run

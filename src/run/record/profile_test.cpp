@@ -10,9 +10,9 @@
 #include "run/profiler.h"
 #include "run/record/profile_summary.h"
 #include "spool/profile_request.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 #include "sys/file.h"
-#include "upload/profile_wish.h"
+#include "upload/transport.h"
 
 namespace corral::run {
 namespace {
@@ -24,11 +24,11 @@ using Words = std::vector<std::string>;
 TEST(Profiler, ReadsWhatIsWanted) {
   const auto torch = parse_profile("torch").value();
   EXPECT_EQ(torch.tool, ProfileTool::kTorch);
-  EXPECT_EQ(window_of(torch), "torch:10-12");
-  EXPECT_EQ(window_of(parse_profile("nsys:steps=100-103").value()), "nsys:100-103");
-  EXPECT_EQ(id_of(parse_profile("ncu:steps=7").value()), "ncu-7-7");
-  EXPECT_EQ(id_of(parse_profile("ncuraw").value()), "ncuraw");
-  EXPECT_EQ(window_of(parse_profile("nsysraw").value()), "");
+  EXPECT_EQ(profile_window(torch), "torch:10-12");
+  EXPECT_EQ(profile_window(parse_profile("nsys:steps=100-103").value()), "nsys:100-103");
+  EXPECT_EQ(profile_id(parse_profile("ncu:steps=7").value()), "ncu-7-7");
+  EXPECT_EQ(profile_id(parse_profile("ncuraw").value()), "ncuraw");
+  EXPECT_EQ(profile_window(parse_profile("nsysraw").value()), "");
 }
 
 TEST(Profiler, RefusesAnythingElseAndSaysWhatIsWanted) {
@@ -143,10 +143,10 @@ TEST(ProfileOnDemand, OneRequestWaitsAtATime) {
   const fs::path request = run.path() / "profile/request";
   EXPECT_EQ(Json::parse(sys::read_file(request).value())->get_string("id"), "torch-1");
   EXPECT_EQ(sys::list_directory(run.path() / "profile").size(), 1U);
-  EXPECT_FALSE(other.take_back()) << "it is another's";
+  EXPECT_FALSE(other.withdraw()) << "it is another's";
   EXPECT_EQ(Json::parse(sys::read_file(request).value())->get_string("id"), "torch-1");
-  EXPECT_TRUE(one.take_back());
-  EXPECT_FALSE(one.take_back()) << "somebody has taken it";
+  EXPECT_TRUE(one.withdraw());
+  EXPECT_FALSE(one.withdraw()) << "somebody has taken it";
   EXPECT_EQ(one.next().value(), std::nullopt);
   std::ofstream answer(run.path() / "profile/torch-1.answer");
   answer << "{\"state\":\"begun\"}\n{\"state\":" << std::flush;
@@ -157,17 +157,17 @@ TEST(ProfileOnDemand, OneRequestWaitsAtATime) {
 }
 
 TEST(ProfileOnDemand, OnlyAWishThatCanBeIsOne) {
-  const auto wish = [](const char* more) {
-    return upload::parse_profile_wish(
+  const auto parsed = [](const char* more) {
+    return upload::parse_requested_profile(
         Json::parse(R"({"run":"00000000000000000000000000000001","tool":"torch",)" +
                     std::string(more) + "}")
             .value());
   };
-  EXPECT_EQ(wish(R"("id":"torch-1.5Z","steps":3)")->steps, 3);
-  EXPECT_FALSE(wish(R"("id":"../x","steps":3)"));
-  EXPECT_FALSE(wish(R"("id":"","steps":3)"));
-  EXPECT_FALSE(wish(R"("id":"torch-1","steps":1001)"));
-  EXPECT_FALSE(wish(R"("id":"torch-1")"));
+  EXPECT_EQ(parsed(R"("id":"torch-1.5Z","steps":3)")->steps, 3);
+  EXPECT_FALSE(parsed(R"("id":"../x","steps":3)"));
+  EXPECT_FALSE(parsed(R"("id":"","steps":3)"));
+  EXPECT_FALSE(parsed(R"("id":"torch-1","steps":1001)"));
+  EXPECT_FALSE(parsed(R"("id":"torch-1")"));
   EXPECT_TRUE(is_profile_id(make_profile_id("torch", utc_time(1'763'710'530'123'999'999))));
 }
 

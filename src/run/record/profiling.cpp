@@ -10,7 +10,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
-#include "spool/artifact_spool.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -68,8 +68,8 @@ Result<Profiling> Profiling::prepare(const Options& options) {
   if (!options.profile) return profiling;
   auto program = find_profiler(*options.profile, path_variable(), "/proc");
   if (!program) {
-    return tl::unexpected(
-        program.error().with_context(fmt::format("--profile {}", name_of(options.profile->tool))));
+    return tl::unexpected(program.error().with_context(
+        fmt::format("--profile {}", profiler_name(options.profile->tool))));
   }
   profiling.program_ = std::move(*program);
   return profiling;
@@ -78,7 +78,7 @@ Result<Profiling> Profiling::prepare(const Options& options) {
 fs::path Profiling::report() const { return folder_->path() / "report"; }
 
 std::string Profiling::steps() const {
-  return options_.profile && folder_ ? window_of(*options_.profile) : std::string();
+  return options_.profile && folder_ ? profile_window(*options_.profile) : std::string();
 }
 
 void Profiling::join(const spool::RunDirectory& directory, Command& command) {
@@ -86,8 +86,8 @@ void Profiling::join(const spool::RunDirectory& directory, Command& command) {
   run_ = directory.manifest().run;
   host_ = directory.manifest().host;
   anchor_ = directory.manifest().anchor;
-  const char* wish = std::getenv("CORRAL_CAPTURE");
-  const bool seen = options_.capture && (wish == nullptr || std::string_view(wish) != "0");
+  const char* capture = std::getenv("CORRAL_CAPTURE");
+  const bool seen = options_.capture && (capture == nullptr || std::string_view(capture) != "0");
   // The existence of the folder shows that steps are seen: `corral profile` may ask for some.
   if (seen || options_.watched > 0 || options_.profile) {
     auto made = run_files_->make_directory("profile");
@@ -100,41 +100,37 @@ void Profiling::join(const spool::RunDirectory& directory, Command& command) {
 void Profiling::begin(spool::Journal& journal, pid_t child) {
   began_ = sys::boot_now();
   if (!options_.profile || !folder_) return;
-  const std::string id = id_of(*options_.profile);
+  const std::string id = profile_id(*options_.profile);
   journal.facts({{.kind = codec::FactKind::kTag, .key = "corral.profiler", .value = id}});
   if (has_window(options_.profile->tool)) return;  // the package reports the time of its window
-  codec::Bundle bundle;
-  bundle.add(
-      codec::PhasesBody{{{.id = kPhase,
-                          .parent = 0,
-                          .begin = began_,
-                          .end = {},
-                          .kind = codec::PhaseKind::kControl,
-                          .name = "profiled",
-                          .type = "profiled",
-                          .lane = fmt::format("{}/{}/profiler", host_, child),
-                          .links = {},
-                          .attributes = {{"tool", std::string(name_of(options_.profile->tool))},
-                                         {"artifact", "profile/" + id}}}}});
-  journal.bundle(bundle);
+  journal.bundle(codec::PhasesBody{
+      {{.id = kPhase,
+        .parent = 0,
+        .begin = began_,
+        .end = {},
+        .kind = codec::PhaseKind::kControl,
+        .name = "profiled",
+        .type = "profiled",
+        .lane = fmt::format("{}/{}/profiler", host_, child),
+        .links = {},
+        .attributes = {{"tool", std::string(profiler_name(options_.profile->tool))},
+                       {"artifact", "profile/" + id}}}}});
   phase_open_ = true;
 }
 
 void Profiling::close_phase(spool::Journal& journal, BootTime ended) {
   if (!phase_open_) return;
   phase_open_ = false;
-  codec::Bundle bundle;
   codec::PhaseRecord record;
   record.id = kPhase;
   record.end = ended;
-  bundle.add(codec::PhasesBody{{record}});
-  journal.bundle(bundle);
+  journal.bundle(codec::PhasesBody{{record}});
 }
 
 // Returns the reason why a planned window never came.
 std::optional<std::string> Profiling::missing() const {
   const ProfilePlan& plan = *options_.profile;
-  if (!has_window(plan.tool) || folder_->exists(id_of(plan))) return std::nullopt;
+  if (!has_window(plan.tool) || folder_->exists(profile_id(plan))) return std::nullopt;
   return fmt::format(
       "no profile was taken: no Python process of the run began step {} (docs/profiling.md says "
       "what counts as a step)",
@@ -143,7 +139,7 @@ std::optional<std::string> Profiling::missing() const {
 
 // Returns the window of the steps that the package saw, or the whole run.
 Result<ProfileWindow> Profiling::window() const {
-  ProfileWindow window{.tool = std::string(name_of(options_.profile->tool)),
+  ProfileWindow window{.tool = std::string(profiler_name(options_.profile->tool)),
                        .steps = {},
                        .start_ns = anchor_.to_utc(began_).time_since_epoch().count(),
                        .end_ns = anchor_.to_utc(ended_).time_since_epoch().count()};
@@ -161,8 +157,9 @@ Result<ProfileWindow> Profiling::window() const {
 
 Result<> Profiling::keep(const std::string& file, const std::string& name) const {
   const sys::Fd data = TRY(folder_->open_file(file, O_RDONLY));
-  return spool::keep_artifact(
-      *run_files_, run_, fmt::format("profile/{}/{}", id_of(*options_.profile), name), data.get());
+  return spool::keep_artifact(*run_files_, run_,
+                              fmt::format("profile/{}/{}", profile_id(*options_.profile), name),
+                              data.get());
 }
 
 // Reports had other names in older versions. The second table is optional.
@@ -182,8 +179,9 @@ Result<std::vector<DeviceTime>> Profiling::read_nsys(const std::string& report,
                        output, give_up));
       const auto csv = folder_->read_file(fmt::format("stats_{}.csv", name), kTableBytes);
       const auto times = parse_nsys_table(csv ? *csv : "");
-      error = times ? Error{.code = Code::kUnsupported, .message = last_line(text_of("stats.txt"))}
-                    : times.error();
+      error = times
+                  ? Error{.code = Code::kUnsupported, .message = last_line(read_text("stats.txt"))}
+                  : times.error();
       if (status != 0 || !times || !csv) continue;
       all.insert(all.end(), times->begin(), times->end());
       error.message.clear();
@@ -206,11 +204,11 @@ Result<std::vector<DeviceTime>> Profiling::read_report(const std::string& report
   const int status = TRY(run_into({program_.string(), "--import",
                                    (folder_->path() / report).string(), "--csv", "--page", "raw"},
                                   table, give_up));
-  if (status != 0) return fail(Code::kUnavailable, last_line(text_of(kTable)));
+  if (status != 0) return fail(Code::kUnavailable, last_line(read_text(kTable)));
   return parse_ncu_table(TRY(folder_->read_file(kTable, kTableBytes)));
 }
 
-std::string Profiling::text_of(const std::string& file) const {
+std::string Profiling::read_text(const std::string& file) const {
   return folder_->read_file(file, kTableBytes).value_or("");
 }
 
@@ -237,7 +235,7 @@ void Profiling::end(spool::Journal& journal, BootTime ended, Notices& notices,
     const std::string written = "report" + std::string(ending);
     if (folder_->exists(written)) file = written;
   }
-  const std::string tool(name_of(options_.profile->tool));
+  const std::string tool(profiler_name(options_.profile->tool));
   if (file.empty()) return warn(tool + " left no report: what it said is in the run's output");
   const auto kept = keep(file, file);
   if (!kept)

@@ -44,7 +44,7 @@ class Profiling {
   [[nodiscard]] Result<ProfileWindow> window() const;
   [[nodiscard]] spool::fs::path report() const;
   void tidy() const;
-  [[nodiscard]] std::string text_of(const std::string& file) const;
+  [[nodiscard]] std::string read_text(const std::string& file) const;
   // Keeps a file of the folder as an artifact with that name.
   Result<> keep(const std::string& file, const std::string& name) const;
   [[nodiscard]] Result<std::vector<DeviceTime>> read_report(

@@ -14,12 +14,12 @@
 
 #include "codec/run_begin.h"
 #include "core/json.h"
-#include "run/record/collecting_cost.h"
 #include "run/record/facts.h"
 #include "run/run_name.h"
 #include "spool/client_log.h"
 #include "sys/clock.h"
 #include "sys/process.h"
+#include "sys/socket.h"
 #include "sys/thread_guard.h"
 #include "upload/server_link.h"
 
@@ -46,11 +46,6 @@ int milliseconds_until(BootTime time) {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
 // Time that a request of the command waits for a server: the store's own is started when it is not
 // there; one elsewhere answers or does not.
 constexpr Nanos kEmbeddedPatience{std::chrono::seconds(15)};
@@ -67,7 +62,8 @@ spool::Manifest make_manifest(const Options& options) {
   m.experiment = options.experiment;
   m.workload_name = options.workload;
   m.run_name = options.name.empty() ? make_run_name(m.run) : options.name;
-  m.host = host_name();
+  m.host = sys::host_name();
+  if (m.host.empty()) m.host = "unknown";
   m.destination = options.destination;
   m.anchor = sys::read_anchor();
   m.started = sys::boot_now();
@@ -87,7 +83,7 @@ constexpr Nanos kCostSaidFrom{std::chrono::seconds(5)};
 
 namespace foreign = collect::foreign;
 
-foreign::Stream stream_of(codec::LogStream stream) {
+foreign::Stream to_stream(codec::LogStream stream) {
   if (stream == codec::LogStream::kTty) return foreign::Stream::kBoth;
   return stream == codec::LogStream::kStderr ? foreign::Stream::kErr : foreign::Stream::kOut;
 }
@@ -125,7 +121,7 @@ Result<std::unique_ptr<Recording>> Recording::join(const Options& options, Notic
   journal.describe(spool::session_body(directory.manifest()));
   std::unique_ptr<Recording> recording(
       new Recording(options, notices, std::move(directory), std::move(journal), std::move(*relay)));
-  recording->open_tracking();
+  recording->start_tracking();
   recording->open_sources();
   return recording;
 }
@@ -162,8 +158,8 @@ Result<std::unique_ptr<Recording>> Recording::adopt(const Options& options, Noti
   return recording;
 }
 
-void Recording::open_tracking() {
-  if (options_.mlflow == Mlflow::kOff || !options_.tracking.open) return;
+void Recording::start_tracking() {
+  if (options_.mlflow == Mlflow::kOff || !has_tracking()) return;
   const std::string chosen = chosen_tracking_uri(environ);
   if (options_.mlflow == Mlflow::kUnlessSet && !chosen.empty()) {
     notices_.say(
@@ -173,7 +169,7 @@ void Recording::open_tracking() {
   }
   const bool embedded = options_.destination.server.empty();
   const std::optional<spool::TrackingAddress> former = directory_.manifest().tracking;
-  auto opened = options_.tracking.open(
+  auto opened = open_tracking(
       {.directory = directory_,
        .experiment_chosen = former ? former->experiment_chosen : options_.experiment_chosen,
        .name_chosen = former ? former->name_chosen : !options_.name.empty(),
@@ -313,10 +309,8 @@ void Recording::note_outcome(const Outcome& outcome) {
 }
 
 void Recording::note_begin(BootTime at) {
-  codec::Bundle bundle;
-  bundle.add(codec::EventsBody{
+  journal_.bundle(codec::EventsBody{
       {{.time = at, .name = std::string(codec::kRunBegan), .origin = "corral", .attributes = {}}}});
-  journal_.bundle(bundle);
   // If this cannot be written, a successor takes the run for one that never began.
   [[maybe_unused]] const auto noted = directory_.set_begun(at);
 }
@@ -327,8 +321,7 @@ void Recording::note_container(spool::ContainerAddress container) {
 
 void Recording::note_phase(const OwnPhase& phase) {
   const spool::Manifest& run = directory_.manifest();
-  codec::Bundle bundle;
-  bundle.add(
+  journal_.bundle(
       codec::PhasesBody{{{.id = phase.id,
                           .parent = 0,
                           .begin = phase.begin,
@@ -339,14 +332,13 @@ void Recording::note_phase(const OwnPhase& phase) {
                           .lane = fmt::format("{}/{}/supervisor", run.host, run.supervisor.pid),
                           .links = {},
                           .attributes = {}}}});
-  journal_.bundle(bundle);
 }
 
 void Recording::discard() { directory_.remove(); }
 
 void Recording::report_losses() {
   const std::uint64_t drops = directory_.drops();
-  if (drops != std::exchange(told_drops_, drops)) {
+  if (drops != std::exchange(reported_drops_, drops)) {
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
     notices_.warn(
@@ -354,7 +346,7 @@ void Recording::report_losses() {
         "page counts them");
   }
   if (const std::uint64_t ticks = lanes_ != nullptr ? lanes_->ticks().dropped_rows : 0;
-      ticks != std::exchange(told_ticks_, ticks)) {
+      ticks != std::exchange(reported_ticks_, ticks)) {
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "ticks", .value = std::to_string(ticks)}});
   }
@@ -400,7 +392,7 @@ void Recording::spool_loop(const std::stop_token& stop) {
     const bool sample = now >= next_sample;
     if (woken || sample || !quiet) quiet = follow_output(next_store);
     if (now >= next_turn) {
-      take_turn();
+      try_measuring_host();
       next_turn = now + kTurnPause;
     }
     if (sample) {
@@ -463,7 +455,7 @@ bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
 void Recording::describe(const Command& command, const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-facts");
   sys::guard_call("describing the run", [&] {
-    set_up::KeptCode code = code_of(options_, command, directory_, started_ns_);
+    set_up::KeptCode code = make_kept_code(options_, command, directory_, started_ns_);
     code.keep();
     const std::vector<codec::Fact> facts = slow_facts(options_, command, code);
     code.list();
@@ -488,7 +480,7 @@ void Recording::describe_end(const Command& command, const std::stop_token& stop
   ended.wait(lock, stop, [] { return false; });
   if (code.add(noted_modules(directory_))) {
     code.list();
-    journal_.facts(facts_of_code(facts, command, code));
+    journal_.facts(changed_code_facts(facts, command, code));
   }
   if (const std::string line = code.notice(); !line.empty()) notices_.warn(line);
 }
@@ -501,7 +493,7 @@ Result<> Recording::open_lanes(pid_t child, collect::PerfCounters perf) {
   sampling.perf = std::move(perf);
   sampling.library_path = options_.device_library;
   lanes_ = TRY(collect::Lanes::open(std::move(sampling)));
-  told_unavailable_.resize(lanes_->all().size());
+  reported_unavailable_.resize(lanes_->all().size());
   feed_.emplace(lanes_->all(), series_ids_);
   if (options_.gate.reports >= 0) feed_->show(progress_);
   return {};
@@ -536,7 +528,7 @@ void Recording::open_stall_watch(pid_t child) {
 
 void Recording::start_collecting() {
   if (lanes_ != nullptr) {
-    take_turn();
+    try_measuring_host();
     const auto started = lanes_->start();
     if (!started) lacks("metrics of the machine", started.error());
   }
@@ -567,16 +559,13 @@ void Recording::report_stalls() {
                            .origin = "corral",
                            .attributes = std::move(event.attributes)});
   }
-  if (body.events.empty()) return;
-  codec::Bundle bundle;
-  bundle.add(body);
-  journal_.bundle(bundle);
+  if (!body.events.empty()) journal_.bundle(body);
 }
 
 // Starts to measure the host if no other run's supervisor does.
-void Recording::take_turn() {
+void Recording::try_measuring_host() {
   if (lanes_ == nullptr) return;
-  const bool began = host_.take_turn();
+  const bool began = host_.try_begin();
   lanes_->set_host_sampling(host_.measures());
   if (began) note_health(host_.begin());
 }
@@ -586,8 +575,8 @@ void Recording::report_lanes() {
   std::vector<codec::Fact> facts;
   const auto lanes = lanes_->all();
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    if (told_unavailable_[i] || !lanes[i]->opened()) continue;
-    told_unavailable_[i] = true;
+    if (reported_unavailable_[i] || !lanes[i]->opened()) continue;
+    reported_unavailable_[i] = true;
     note_health(lanes[i]->health());
     host_.share(lanes[i]->health());
     for (const auto& [source, reason] : lanes[i]->unavailable())
@@ -618,7 +607,7 @@ void Recording::report_lanes() {
 
 // Writes an event for each series, and a notice for each metric.
 void Recording::report_strays() {
-  for (const auto& [text, new_metric] : feed_->strays().take_new()) {
+  for (const auto& [text, new_metric] : feed_->strays().drain_new()) {
     if (new_metric) notices_.warn(text);
     journal_.event(text, {});
   }
@@ -666,7 +655,7 @@ void Recording::source_duties() {
     note_health(otlp_->health());
   }
   point_feed_.flush(journal_, workload_lock_.hold());
-  if (const std::uint64_t lost = points_.dropped(); lost != std::exchange(told_points_, lost)) {
+  if (const std::uint64_t lost = points_.dropped(); lost != std::exchange(reported_points_, lost)) {
     notices_.warn("points of sources are being dropped: they come faster than they can be stored");
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "source points", .value = std::to_string(lost)}});
@@ -677,7 +666,7 @@ bool Recording::show_output() {
   if (sources_ == nullptr || options_.sources.regex.empty()) return true;
   const BootTime now = sys::boot_now();
   return relay_.show([&](codec::LogStream stream, std::string_view bytes) {
-    sources_->feed_output(stream_of(stream), bytes, now);
+    sources_->feed_output(to_stream(stream), bytes, now);
   });
 }
 
@@ -712,9 +701,9 @@ void Recording::note_cost(BootTime end) {
   const spool::Manifest& run = directory_.manifest();
   const CollectingCost cost =
       measure_cost(*lanes_, end - run.begun.value_or(run.started), journal_.bytes_written());
-  journal_.facts(facts_of(cost));
+  journal_.facts(cost_facts(cost));
   if (auto outside = feed_->strays().facts(); !outside.empty()) journal_.facts(std::move(outside));
-  if (cost.wall >= kCostSaidFrom) summary_ = summary_of(cost);
+  if (cost.wall >= kCostSaidFrom) summary_ = cost_summary(cost);
 }
 
 }  // namespace corral::run

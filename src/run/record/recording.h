@@ -24,17 +24,15 @@
 #include "run/delivery.h"
 #include "run/notices.h"
 #include "run/options.h"
-#include "run/otlp/otlp_sources.h"
+#include "run/otlp/otlp_receiver.h"
 #include "run/outcome.h"
-#include "run/progress_watch.h"
-#include "run/record/host_measuring.h"
-#include "run/record/metrics_feed.h"
-#include "run/record/point_feed.h"
+#include "run/progress.h"
+#include "run/record/feeds.h"
 #include "run/record/relay.h"
+#include "run/record/sampling_lock.h"
 #include "run/record/uploading.h"
 #include "run/set_up/kept_code.h"
 #include "run/tracking.h"
-#include "run/workload_lock.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
 #include "sys/fd.h"
@@ -144,7 +142,7 @@ class Recording {
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
   [[nodiscard]] bool waits_for_turn() const { return lanes_ != nullptr && host_.waits(); }
-  void take_turn();
+  void try_measuring_host();
   void source_duties();
   void report_lanes();
   Result<> open_lanes(pid_t child, collect::PerfCounters perf);
@@ -163,7 +161,7 @@ class Recording {
   void describe(const Command& command, const std::stop_token& stop);
   void describe_end(const Command& command, const std::stop_token& stop,
                     const std::vector<codec::Fact>& facts, set_up::KeptCode& code);
-  void open_tracking();
+  void start_tracking();
   void report_losses();
 
   // Constant after construction; Notices, Journal, Delivery and Uploading are thread-safe.
@@ -180,7 +178,7 @@ class Recording {
   SeriesIds series_ids_;
   ProgressWatch progress_;
   std::unique_ptr<collect::Lanes> lanes_;
-  std::vector<bool> told_unavailable_;  // by lane
+  std::vector<bool> reported_unavailable_;  // by lane
   std::optional<MetricsFeed> feed_;
   collect::foreign::PointQueue points_;
   PointFeed point_feed_{points_, series_ids_};
@@ -209,9 +207,9 @@ class Recording {
 
   int failed_waits_ = 0;  // only the main thread
   // Losses that were reported to the user; only the spooler, and the main thread after it.
-  std::uint64_t told_drops_ = 0;
-  std::uint64_t told_ticks_ = 0;
-  std::uint64_t told_points_ = 0;
+  std::uint64_t reported_drops_ = 0;
+  std::uint64_t reported_ticks_ = 0;
+  std::uint64_t reported_points_ = 0;
 
   // The threads come last: they use everything above.
   std::jthread spooler_;

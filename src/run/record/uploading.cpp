@@ -3,8 +3,9 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
-#include "run/container_end.h"
-#include "run/record/profile_wishes.h"
+#include "run/command.h"
+#include "run/record/profile_requests.h"
+#include "run/tracking.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 #include "upload/artifacts.h"
@@ -64,13 +65,13 @@ void Uploading::send_points(const std::stop_token& stop) {
       run_.progress.records(session, records);
     });
   }
-  ProfileWishes wishes(run_.directory);
+  ProfileRequests profiles(run_.directory);
   // Uploads runs that other supervisors left behind for a remote server; the server of an embedded
   // store finishes its own.
   std::optional<upload::Finisher> finisher;
   if (const std::string& url = run_.options.destination.server; !url.empty()) {
     finisher.emplace(spool::spool_roots(run_.options.spool), run_.options.destination,
-                     run_.options.tracking.successors(
+                     tracking_takeover(
                          {.target = upload::target_of(run_.options.destination, run_.options.token),
                           .page = [url] { return url; },
                           .delivery = run_.delivery}),
@@ -92,7 +93,7 @@ void Uploading::send_points(const std::stop_token& stop) {
       upload::Transport* server = TRY(link.connect(kServerPatience));
       announce(link.url());
       const upload::StepReport report = TRY(uploader.step(*server));
-      wishes.step(report, server->http(), ended);
+      profiles.step(report, server->http(), ended);
       if (finisher && (finisher->serving() || sys::boot_now() >= next_finish)) {
         // Set before the step: data of another run that cannot be sent fails only this round.
         next_finish = sys::boot_now() + kFinishPause;
@@ -110,13 +111,13 @@ void Uploading::send_points(const std::stop_token& stop) {
         run_.notices.warn(round.error().message + "; the run goes on and its data waits in " +
                           run_.directory.path().string());
       link.drop();
-      run_.delivery.back_off(stop, backoff);
+      run_.delivery.pause(stop, backoff, true);
       backoff = std::min(2 * backoff, kLastBackoff);
       continue;
     }
     backoff = kFirstBackoff;
     if (!*round) continue;
-    if (!may_grow() && wishes.all_told(ended) && uploader.finished()) {
+    if (!may_grow() && profiles.none_pending(ended) && uploader.finished()) {
       uploader.close();
       uploaded_ = true;
       return;

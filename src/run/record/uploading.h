@@ -13,7 +13,7 @@
 #include "run/delivery.h"
 #include "run/notices.h"
 #include "run/options.h"
-#include "run/progress_watch.h"
+#include "run/progress.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
 #include "upload/uploader.h"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kAsPlanned = {"finished", "limit", "stopped"};
 
-Standing standing_of_status(std::string_view status) {
+Standing parse_status(std::string_view status) {
   if (status.find("FINISHED") != std::string_view::npos) return Standing::kFinished;
   if (status.find("FAILED") != std::string_view::npos) return Standing::kFailed;
   return Standing::kOpen;
@@ -35,13 +35,23 @@ std::string failed_text(const Attempt& attempt, const plan::Row& row) {
 
 }  // namespace
 
-Standing standing_of(std::string_view outcome) {
+Standing standing_after(std::string_view outcome) {
   if (outcome.empty() || outcome == "interrupted") return Standing::kOpen;
   return std::ranges::find(kAsPlanned, outcome) != kAsPlanned.end() ? Standing::kFinished
                                                                     : Standing::kFailed;
 }
 
-Attempt* Book::attempt_of(const std::string& run) {
+End parse_end(const Json& report) {
+  End end{.outcome = report.get_string("outcome", "unknown"),
+          .reason = report.get_string("reason")};
+  if (const Json* tail = report.find("tail"); tail != nullptr && tail->as_array() != nullptr) {
+    for (const Json& line : *tail->as_array())
+      if (line.as_string() != nullptr) end.tail.push_back(*line.as_string());
+  }
+  return end;
+}
+
+Attempt* Book::find_attempt(const std::string& run) {
   const auto key = row_of_run_.find(run);
   if (key == row_of_run_.end()) return nullptr;
   auto& attempts = rows_[key->second];
@@ -56,9 +66,7 @@ void Book::begin(const Json& line) {
     Attempt attempt{.key = run.get_string("key"),
                     .repetition = static_cast<int>(run.get_int("repetition", 1)),
                     .run = run.get_string("run"),
-                    .name = run.get_string("name"),
-                    .started = false,
-                    .end = {}};
+                    .name = run.get_string("name")};
     if (attempt.key.empty() || attempt.run.empty()) continue;
     row_of_run_[attempt.run] = attempt.key;
     rows_[attempt.key].push_back(std::move(attempt));
@@ -66,21 +74,16 @@ void Book::begin(const Json& line) {
 }
 
 void Book::note_end(const Json& line) {
-  Attempt* attempt = attempt_of(line.get_string("end"));
+  Attempt* attempt = find_attempt(line.get_string("end"));
   if (attempt == nullptr) return;
-  End end{.outcome = line.get_string("outcome", "unknown"), .reason = line.get_string("reason")};
-  if (const Json* tail = line.find("tail"); tail != nullptr && tail->as_array() != nullptr) {
-    for (const Json& text : *tail->as_array())
-      if (text.as_string() != nullptr) end.tail.push_back(*text.as_string());
-  }
-  attempt->end = std::move(end);
+  attempt->end = parse_end(line);
 }
 
 void Book::apply(const Json& line) {
   if (line.find("begin") != nullptr) begin(line);
   if (line.find("end") != nullptr) note_end(line);
   if (const std::string run = line.get_string("started"); !run.empty()) {
-    if (Attempt* attempt = attempt_of(run)) attempt->started = true;
+    if (Attempt* attempt = find_attempt(run)) attempt->started = true;
   }
   if (const std::string key = line.get_string("forget"); !key.empty()) {
     rows_.erase(key);
@@ -102,7 +105,7 @@ const Attempt* Book::latest(const std::string& key, int repetition) const {
 }
 
 const Attempt* Book::find(const std::string& run) const {
-  return const_cast<Book*>(this)->attempt_of(run);
+  return const_cast<Book*>(this)->find_attempt(run);
 }
 
 std::vector<const Attempt*> Book::open() const {
@@ -127,10 +130,10 @@ bool Book::overruled(const plan::Row& row) const {
 }
 
 Standing Book::standing(const plan::Row& row, int repetition) const {
-  if (overruled(row) || !rows_.contains(row.key)) return standing_of_status(row.status);
+  if (overruled(row) || !rows_.contains(row.key)) return parse_status(row.status);
   const Attempt* attempt = latest(row.key, repetition);
   if (attempt == nullptr || !attempt->end) return Standing::kOpen;
-  return standing_of(attempt->end->outcome);
+  return standing_after(attempt->end->outcome);
 }
 
 bool Book::runs_elsewhere(const plan::Row& row) const {
@@ -152,9 +155,9 @@ std::optional<Book::Cells> Book::cells(const plan::Row& row, int repetitions) co
     if (attempt == nullptr) continue;
     if (!attempt->end) {
       running = attempt;
-    } else if (standing_of(attempt->end->outcome) == Standing::kFailed) {
+    } else if (standing_after(attempt->end->outcome) == Standing::kFailed) {
       failed = attempt;
-    } else if (standing_of(attempt->end->outcome) == Standing::kOpen) {
+    } else if (standing_after(attempt->end->outcome) == Standing::kOpen) {
       interrupted = attempt;
     } else {
       ++finished;

@@ -13,6 +13,7 @@
 
 #include "core/json.h"
 #include "plan/plan.h"
+#include "run/progress.h"
 
 namespace corral::run::schedule {
 
@@ -24,10 +25,13 @@ struct End {
   bool operator==(const End&) const = default;
 };
 
+// Parses {"outcome": …, "reason": …, "tail": […]} of a supervisor or of the journal.
+End parse_end(const Json& report);
+
 // The meaning of an end for the plan. A run that was stopped by the workload's rule or ended by a
 // limit is finished, as planned; an interrupted run counts as not run.
 enum class Standing { kOpen, kFinished, kFailed };
-Standing standing_of(std::string_view outcome);
+Standing standing_after(std::string_view outcome);
 
 // One start of one run of the plan.
 struct Attempt {
@@ -36,7 +40,7 @@ struct Attempt {
   std::string run;   // its id
   std::string name;  // name of the run
   bool started = false;
-  std::optional<End> end;
+  std::optional<End> end{};
 };
 
 class Book {
@@ -80,12 +84,42 @@ class Book {
   };
   void begin(const Json& line);
   void note_end(const Json& line);
-  Attempt* attempt_of(const std::string& run);
+  Attempt* find_attempt(const std::string& run);
   // Attempts by row, in the order in which they began.
   std::map<std::string, std::vector<Attempt>> rows_;
   std::map<std::string, std::string> row_of_run_;
   std::map<std::string, Projection> projections_;
   bool live_ = false;
+};
+
+// Member: one run of the current workload, with its visible state.
+struct Member {
+  enum class Stage {
+    kPreparing,  // its supervisor prepares
+    kReady,      // waits behind the gate
+    kRunning,
+    kEnding,  // the end is known, its supervisor still uploads data
+    kGone,
+  };
+  plan::Row row;
+  int repetition = 1;
+  std::string run;
+  std::string name;
+  Stage stage = Stage::kPreparing;
+  bool may_adopt = true;      // a supervisor that is killed is replaced
+  std::string stop_reason{};  // reason of a requested stop; empty: none was requested
+  bool interrupted = false;   // by the user
+  std::optional<BootTime> started{};
+  std::optional<BootTime> ended{};
+  std::optional<End> end{};
+  Progress progress{};  // reported by its supervisor, while it runs
+
+  [[nodiscard]] bool over() const { return end.has_value(); }
+  // Returns "preparing", "running" or an outcome.
+  [[nodiscard]] std::string state() const {
+    if (end) return end->outcome;
+    return stage == Stage::kRunning ? "running" : "preparing";
+  }
 };
 
 }  // namespace corral::run::schedule

@@ -44,7 +44,7 @@ Verdict own_verdict(const plan::Workload& workload, const Book& book, const Sele
 }
 
 // The place depends only on the seed and the workload, not on the other workloads of the file.
-std::uint64_t place_of(const plan::Workload& workload, std::uint64_t seed) {
+std::uint64_t shuffle_key(const plan::Workload& workload, std::uint64_t seed) {
   const Sha256 hash = sha256(fmt::format("{}\n{}", seed, workload_label(workload)));
   return std::accumulate(hash.begin(), hash.begin() + 8, std::uint64_t{0},
                          [](std::uint64_t sum, std::uint8_t byte) { return sum << 8 | byte; });
@@ -147,7 +147,7 @@ std::vector<Choice> judge(const std::vector<plan::Workload>& workloads, const Bo
     std::vector<std::uint64_t> places;
     places.reserve(workloads.size());
     for (const plan::Workload& workload : workloads)
-      places.push_back(place_of(workload, *selection.shuffle));
+      places.push_back(shuffle_key(workload, *selection.shuffle));
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return places[i]; });
   }
   Judge judge(workloads, std::move(own));

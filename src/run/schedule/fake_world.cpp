@@ -21,9 +21,9 @@ std::string name_of_row(const std::string& recorded) {
   return end == std::string::npos ? recorded : recorded.substr(end + 2);
 }
 
-Event event_of(News news, const std::string& run) {
+Event event_of(EventKind kind, const std::string& run) {
   Event event;
-  event.news = news;
+  event.kind = kind;
   event.run = run;
   return event;
 }
@@ -40,7 +40,7 @@ void FakeWorld::put(Nanos delay, Event event) {
 
 void FakeWorld::press_ctrl_c(Nanos when) {
   Event event;
-  event.news = News::kSignal;
+  event.kind = EventKind::kSignal;
   event.signal = SIGINT;
   put(when, event);
 }
@@ -76,16 +76,20 @@ Result<> FakeWorld::launch(const Order& order) {
                    .end = {}});
   const std::string& what = runs_.back().command[0];
   if (what == "refuse") {
-    Event gone = event_of(News::kGone, document.run);
+    Event gone = event_of(EventKind::kGone, document.run);
     gone.exit_status = 127;
     gone.words = "no such script";
+    put(std::chrono::milliseconds(20), gone);
+  } else if (what == "die") {
+    Event gone = event_of(EventKind::kGone, document.run);
+    gone.exit_status = 137;
     put(std::chrono::milliseconds(20), gone);
   } else if (!order.gated) {
     gated_.push_back(document.run);
     release();
   } else if (what != "late") {
     gated_.push_back(document.run);
-    put(std::chrono::milliseconds(50), event_of(News::kReady, document.run));
+    put(std::chrono::milliseconds(50), event_of(EventKind::kReady, document.run));
   }
   return {};
 }
@@ -96,7 +100,7 @@ Result<> FakeWorld::follow(const std::string& run, const sys::ProcessIdentity&) 
   if (known == nullptr || known->command[0] != "forsake")
     return fail(Code::kNotFound, "nobody there");
   const Nanos left = known->started_at + seconds_of(known->command, 2) - now_;
-  put(left, event_of(News::kGone, run));
+  put(left, event_of(EventKind::kGone, run));
   return {};
 }
 
@@ -106,10 +110,10 @@ void FakeWorld::release() {
     FakeRun* run = find(id);
     run->started = true;
     run->started_at = now_ + skew;
-    Event started = event_of(News::kStarted, id);
+    Event started = event_of(EventKind::kStarted, id);
     started.started = run->started_at;
     put(std::chrono::milliseconds(1), started);
-    Event progress = event_of(News::kProgress, id);
+    Event progress = event_of(EventKind::kProgress, id);
     progress.progress = {.phase = "epoch 3", .loss = 0.25};
     if (run->command[0] == "tell") put(std::chrono::seconds(1), progress);
     plan_end(*run);
@@ -123,10 +127,10 @@ void FakeWorld::leave(const std::string& run, const End& end, Nanos delay) {
     FakeRun* known = find(run);
     if (known->end) return;
     known->end = end;
-    Event ended = event_of(News::kEnded, run);
+    Event ended = event_of(EventKind::kEnded, run);
     ended.end = end;
     events.push_back(ended);
-    events.push_back(event_of(News::kGone, run));
+    events.push_back(event_of(EventKind::kGone, run));
   });
 }
 
@@ -140,14 +144,14 @@ void FakeWorld::plan_end(FakeRun& run) {
   if (what == "limit") leave(run.id, {.outcome = "limit"}, time);
   if (what == "oom") leave(run.id, {.outcome = "out-of-memory"}, time);
   if (what == "vanish" || what == "forsake") {
-    Event gone = event_of(News::kGone, run.id);
+    Event gone = event_of(EventKind::kGone, run.id);
     gone.exit_status = 137;
     put(time, gone);
   }
 }
 
 void FakeWorld::abandon() {
-  for (const std::string& id : gated_) put(Nanos(1000), event_of(News::kGone, id));
+  for (const std::string& id : gated_) put(Nanos(1000), event_of(EventKind::kGone, id));
   gated_.clear();
 }
 
@@ -155,14 +159,14 @@ void FakeWorld::signal(const std::string& run, int) {
   FakeRun* known = find(run);
   if (known->started) leave(run, {.outcome = "interrupted"}, std::chrono::milliseconds(100));
   if (!known->started && !std::ranges::count(gated_, run))
-    put(std::chrono::milliseconds(1), event_of(News::kGone, run));
+    put(std::chrono::milliseconds(1), event_of(EventKind::kGone, run));
 }
 
 void FakeWorld::stop(const std::string& run, const std::string& reason) {
   leave(run, {.outcome = "stopped", .reason = reason}, std::chrono::milliseconds(100));
 }
 
-void FakeWorld::tell(const std::string& run, const plan::Pairs& tags) {
+void FakeWorld::send_tags(const std::string& run, const plan::Pairs& tags) {
   FakeRun* known = find(run);
   known->told.insert(known->told.end(), tags.begin(), tags.end());
 }

@@ -1,8 +1,9 @@
 // FakeWorld: a machine on which a scheduler runs its plan without processes and without waiting.
 //
 // A run's command is a script for the fake: "finish 5", "fail 3", "oom 3", "limit 3" (a limit of
-// its row ends it), "refuse" (cannot start), "late" (never ready), "vanish 3 10" (its supervisor is
-// killed after 3 s, the command ends after 10), "tell 5" (reports its progress, and finishes),
+// its row ends it), "refuse" (cannot start), "die" (its supervisor is killed before it is ready),
+// "late" (never ready), "vanish 3 10" (its supervisor is killed after 3 s, the command ends after
+// 10), "tell 5" (reports its progress, and finishes),
 // "forsake 3 10" (as "vanish", but it cannot be adopted). Runs outlive a scheduler that crashes, as
 // supervisors do.
 #pragma once
@@ -41,7 +42,7 @@ class FakeWorld : public Launcher {
   Result<> follow(const std::string& run, const sys::ProcessIdentity&) override;
   void signal(const std::string& run, int) override;
   void stop(const std::string& run, const std::string& reason) override;
-  void tell(const std::string& run, const plan::Pairs& tags) override;
+  void send_tags(const std::string& run, const plan::Pairs& tags) override;
   std::vector<Event> wait(std::optional<BootTime> deadline) override;
   BootTime now() override { return now_; }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ struct Order {
   bool gated = true;                     // false for an adoption: its command runs already
 };
 
-enum class News {
+enum class EventKind {
   kReady,     // waits behind the gate
   kStarted,   // the command was executed, at `started`
   kProgress,  // the state of the run: `progress`
@@ -38,7 +39,7 @@ enum class News {
 };
 
 struct Event {
-  News news = News::kGone;
+  EventKind kind = EventKind::kGone;
   std::string run;
   BootTime started;
   std::optional<BootTime> ended{};  // kEnded: the command's end, if it began
@@ -64,10 +65,27 @@ class Launcher {
   // Ends the run because its workload has ended: the outcome is `stopped`.
   virtual void stop(const std::string& run, const std::string& reason) = 0;
   // Sends tags that are known only now; they are stored with the run.
-  virtual void tell(const std::string& run, const plan::Pairs& tags) = 0;
+  virtual void send_tags(const std::string& run, const plan::Pairs& tags) = 0;
   // Sleeps until something happens or the deadline has passed.
   virtual std::vector<Event> wait(std::optional<BootTime> deadline) = 0;
   virtual BootTime now() = 0;
 };
+
+// SupervisorLauncher: Launcher with real processes. Asleep in poll(2) between events.
+struct SupervisorOptions {
+  std::filesystem::path program;  // this binary
+  // The folder in which a supervisor leaves its last word, "<run>.json", for a later scheduler.
+  std::filesystem::path last_words;
+};
+
+// Blocks SIGINT, SIGTERM, SIGQUIT and SIGHUP in the calling thread for the rest of the process:
+// they arrive as events. One object in a process.
+std::unique_ptr<Launcher> supervisor_launcher(const SupervisorOptions& options);
+
+// Returns the last word of a supervisor that is gone; nullopt: it left none.
+std::optional<End> read_last_word(const std::filesystem::path& directory, const std::string& run);
+
+// Parses {"phase": …, "step": …, …} of a supervisor; invalid values are skipped.
+Progress parse_progress(const Json& report);
 
 }  // namespace corral::run::schedule

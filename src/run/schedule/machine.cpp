@@ -30,8 +30,8 @@ class StagedMachine : public Machine {
 };
 
 // Returns the data paths of the rows that name one.
-std::vector<std::filesystem::path> data_of(const plan::Workload& workload,
-                                           const std::filesystem::path& directory) {
+std::vector<std::filesystem::path> data_paths(const plan::Workload& workload,
+                                              const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> paths;
   for (const plan::Row& row : workload.rows) {
     if (row.share.cache != plan::CacheState::kWarm) continue;
@@ -57,7 +57,7 @@ Result<collocate::Stage> StagedMachine::plan_stage(const plan::Workload& workloa
                                          .locks = {},
                                          .label = workload.recorded_name(),
                                          .holder = options_.holder,
-                                         .data = data_of(workload, options_.directory),
+                                         .data = data_paths(workload, options_.directory),
                                          .cancelled = options_.cancelled});
 }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "core/json.h"
 #include "sys/file.h"
 #include "sys/http_client.h"
 #include "sys/process.h"
@@ -35,7 +36,7 @@ Result<> post(const std::string& url, const std::string& text, Nanos limit) {
 }
 
 // Returns the text as a file for standard input: a command that does not read it blocks nothing.
-Result<sys::Fd> input_of(const std::string& text) {
+Result<sys::Fd> input_file(const std::string& text) {
   sys::Fd file(::memfd_create("corral-notice", MFD_CLOEXEC));
   if (!file) return fail_errno("the text of the notification", errno);
   TRY(sys::write_all(file.get(), text));
@@ -44,7 +45,7 @@ Result<sys::Fd> input_of(const std::string& text) {
 }
 
 Result<> call(const std::string& command, const std::string& text, Nanos limit) {
-  const sys::Fd input = TRY(input_of(text));
+  const sys::Fd input = TRY(input_file(text));
   const sys::Fd nowhere = TRY(sys::open_file("/dev/null", O_RDWR));
   sys::GatedChild child = TRY(sys::GatedChild::spawn({.argv = {"/bin/sh", "-c", command},
                                                       .environment = sys::own_environment(),
@@ -113,6 +114,54 @@ void Notifier::loop(const std::stop_token& stop) {
     if (!sent) say_("--notify: " + sent.error().message);
     lock.lock();
   }
+}
+
+namespace {
+
+Json::Object begin(const PlanNotice& notice, const char* event) {
+  Json::Object object{{"event", event}, {"plan", notice.plan.id}, {"file", notice.plan.file}};
+  if (!notice.url.empty()) object.emplace_back("url", notice.url + "/plans/" + notice.plan.id);
+  return object;
+}
+
+Json run_json(const Member& member) {
+  Json::Array tail(member.end->tail.begin(), member.end->tail.end());
+  return Json::Object{{"name", member.name},
+                      {"run", member.run},
+                      {"outcome", member.end->outcome},
+                      {"reason", member.end->reason},
+                      {"tail", std::move(tail)}};
+}
+
+}  // namespace
+
+std::string failure_notice(const PlanNotice& notice, const plan::Workload& workload,
+                           const std::vector<Member>& members) {
+  Json::Object object = begin(notice, "failed");
+  Json::Array runs;
+  std::string text = notice.plan.file + ": ";
+  for (const Member& member : members) {
+    if (!member.end || standing_after(member.end->outcome) != Standing::kFailed) continue;
+    if (!runs.empty()) text += "; ";
+    text += member.name + ": " + member.end->outcome;
+    if (!member.end->reason.empty()) text += " (" + member.end->reason + ")";
+    runs.push_back(run_json(member));
+  }
+  object.emplace_back("workload", workload_label(workload));
+  object.emplace_back("runs", std::move(runs));
+  object.emplace_back("text", text);
+  return Json(std::move(object)).dump();
+}
+
+std::string end_notice(const PlanNotice& notice) {
+  Json::Object object = begin(notice, "end");
+  const auto counts = notice.document.counts();
+  object.emplace_back("finished", counts.finished);
+  object.emplace_back("failed", counts.failed);
+  object.emplace_back("waiting", counts.waiting);
+  object.emplace_back("message", notice.document.message());
+  object.emplace_back("text", notice.plan.file + ": " + notice.document.message());
+  return Json(std::move(object)).dump();
 }
 
 }  // namespace corral::run::schedule

@@ -7,10 +7,14 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/mutex.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "run/schedule/book.h"
+#include "run/schedule/plan_report.h"
+#include "run/schedule/row_order.h"
 
 namespace corral::run::schedule {
 
@@ -37,5 +41,19 @@ class Notifier {
   std::deque<std::string> waiting_ GUARDED_BY(mutex_);
   std::jthread thread_;
 };
+
+// The plan that a text for --notify is about. The text is JSON, with a readable line in `text`.
+// Pure.
+struct PlanNotice {
+  const PlanFacts& plan;
+  std::string url;  // URL of the server; empty: not known
+  const PlanDocument& document;
+};
+// {"event": "failed", "plan", "file", "workload", "runs": [{"name", "run", "outcome", "reason",
+// "tail"}], "url", "text"}
+std::string failure_notice(const PlanNotice& notice, const plan::Workload& workload,
+                           const std::vector<Member>& members);
+// {"event": "end", "plan", "file", "finished", "failed", "waiting", "message", "url", "text"}
+std::string end_notice(const PlanNotice& notice);
 
 }  // namespace corral::run::schedule

@@ -10,18 +10,14 @@
 #include <tuple>
 
 #include "run/schedule/choose.h"
-#include "run/schedule/dry_run.h"
-#include "run/schedule/notice_text.h"
+#include "run/schedule/console.h"
+#include "run/schedule/launcher.h"
 #include "run/schedule/notify.h"
 #include "run/schedule/plan_journal.h"
-#include "run/schedule/plan_lock.h"
-#include "run/schedule/progress.h"
 #include "run/schedule/quiet.h"
-#include "run/schedule/recorded_end.h"
 #include "run/schedule/recovery.h"
 #include "run/schedule/row_order.h"
-#include "run/schedule/supervisor_launcher.h"
-#include "run/schedule/until.h"
+#include "run/schedule/scheduler.h"
 #include "spool/run_directory.h"
 
 namespace corral::run::schedule {
@@ -224,7 +220,7 @@ TEST(RowOrder, ARowsWishes) {
   seat.cgroup = "/g";
   seat.places = {{.device = "GPU-1", .instance = "MIG-2", .profile = "3g.20gb"}};
   const PlanFacts plan{.id = "p", .file = "plan.csv", .directory = "/plans"};
-  const Order order = order_of(plan, {workload, row, seat, "id", "parent"});
+  const Order order = make_order(plan, {workload, row, seat, "id", "parent"});
   const SupervisorOrder& document = order.document;
   EXPECT_EQ(document.workload, "7#2");
   EXPECT_EQ(document.name, "(7#2 0_A) train");
@@ -256,7 +252,7 @@ TEST(RowOrder, TheStrongestSettingCounts) {
     row.listeners = listeners;
     row.env = env;
     const plan::Workload workload = workload_of("7", {row});
-    return order_of(plan, {workload, row, {}, "id", ""}).document.settings;
+    return make_order(plan, {workload, row, {}, "id", ""}).document.settings;
   };
   EXPECT_EQ(settings_for("smi+top", {}).listeners, "smi+top");
   EXPECT_EQ(settings_for("", {}).listeners, "cpu");
@@ -273,7 +269,7 @@ TEST(RowOrder, RunsOfAWorkloadWaitForEachOtherInOnePlace) {
   const auto ready = [&](const std::vector<plan::Row>& rows, const std::string& parent) {
     const plan::Workload workload = workload_of("7", rows);
     for (const std::string& entry :
-         order_of(plan, {workload, workload.rows[0], {}, "id", parent}).environment)
+         make_order(plan, {workload, workload.rows[0], {}, "id", parent}).environment)
       if (entry.starts_with("CORRAL_READY=")) return entry.substr(13);
     return std::string("nobody");
   };
@@ -289,7 +285,7 @@ TEST(RowOrder, AScriptStartsInItsOwnFolderAsWithRadt) {
     row.command = command;
     row.environment = std::move(environment);
     const plan::Workload workload = workload_of("7", {row});
-    const Order order = order_of(plan, {workload, workload.rows[0], {}, "id", ""});
+    const Order order = make_order(plan, {workload, workload.rows[0], {}, "id", ""});
     EXPECT_EQ(order.directory, "/plans");
     return order.document.directory + "|" + order.document.command.back();
   };
@@ -376,16 +372,16 @@ TEST(Progress, ARunsGpusAreThoseThatItWasGiven) {
 TEST(Progress, ComesAsASupervisorSaysIt) {
   const auto report = Json::parse(
       R"({"phase": "epoch 3", "step": 7, "loss": null, "cores": 1.5, "gpus": {"0": 0.9}})");
-  const Progress read = progress_of_report(*report);
+  const Progress read = parse_progress(*report);
   EXPECT_TRUE(std::isnan(read.loss.value()));
   EXPECT_EQ(std::tuple(read.phase, read.step.value(), read.cores.value()),
             std::tuple("epoch 3", 7, 1.5));
   EXPECT_EQ(read.gpus, (std::vector<std::pair<std::string, double>>{{"0", 0.9}}));
-  EXPECT_EQ(progress_of_report(Json("nonsense")), Progress{});
+  EXPECT_EQ(parse_progress(Json("nonsense")), Progress{});
 }
 
 TEST(RecordedEnd, IsTheOutcomeElseTheExitStatus) {
-  const auto end = [](const char* run) { return end_of_run(*Json::parse(run)); };
+  const auto end = [](const char* run) { return parse_recorded_end(*Json::parse(run)); };
   EXPECT_EQ(end(R"({"status": "failed", "outcome": "out-of-memory",
                     "tags": {"corral.outcome.reason": "the host"}, "exit_code": 1})"),
             (End{.outcome = "out-of-memory", .reason = "the host"}));
@@ -490,7 +486,7 @@ TEST(Recovery, NamesWhoRunsAPlanNow) {
   EXPECT_EQ(scheduler_of(owner), "");
   EXPECT_TRUE(std::filesystem::is_empty(home));
   {
-    const auto lock = PlanLock::take(home, UtcTime());
+    const auto lock = PlanLock::acquire(home, UtcTime());
     ASSERT_TRUE(lock.has_value());
     EXPECT_TRUE(scheduler_of(owner).starts_with("process " + std::to_string(::getpid())));
   }

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "core/result.h"
+#include "core/time.h"
 #include "run/schedule/book.h"
 #include "sys/private_directory.h"
 
@@ -24,8 +26,7 @@ namespace fs = std::filesystem;
 
 class PlanJournal {
  public:
-  // Reads the journal; makes the directory if it is missing. The caller holds the lock
-  // (plan_lock.h).
+  // Reads the journal; makes the directory if it is missing. The caller holds the PlanLock.
   static Result<PlanJournal> open(const fs::path& directory);
 
   // The same without making or locking anything.
@@ -47,6 +48,23 @@ class PlanJournal {
   Result<> append(std::span<const Json> lines, bool sync);
   sys::Fd file_;
   Book book_;
+};
+
+// PlanLock: allows one scheduler for each plan. The kernel releases it when its holder is gone for
+// any reason; the file names the holder.
+class PlanLock {
+ public:
+  // kUnavailable names the scheduler that runs the plan: process, host, start time.
+  static Result<PlanLock> acquire(const std::filesystem::path& directory, UtcTime now);
+  // Returns the schedulers of this host that run other plans, whose directories lie beside this
+  // one.
+  static std::vector<std::string> others(const std::filesystem::path& directory);
+  // Returns the scheduler that runs the plan, in the same words; empty: none does.
+  static std::string holder(const std::filesystem::path& directory);
+
+ private:
+  explicit PlanLock(sys::Fd file) : file_(std::move(file)) {}
+  sys::Fd file_;
 };
 
 }  // namespace corral::run::schedule

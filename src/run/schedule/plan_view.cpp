@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/failpoint.h"
+#include "plan/plan_file.h"
 #include "sys/clock.h"
 #include "sys/socket.h"
 
@@ -100,7 +102,7 @@ void PlanView::say_progress(BootTime now) {
 // Prints a permanent line: failures always, starts only if nothing is drawn.
 void PlanView::announce(const Member& member) {
   if (member.over()) {
-    const bool failed = standing_of(member.end->outcome) == Standing::kFailed;
+    const bool failed = standing_after(member.end->outcome) == Standing::kFailed;
     std::string line = place() + member.name + ": " + member.end->outcome;
     if (!member.end->reason.empty() && member.end->reason != member.end->outcome)
       line += " (" + member.end->reason + ")";
@@ -158,6 +160,67 @@ void PlanView::flush() {
   projection_.flush();
   next_report_ = {};
   report(launcher_.now());
+}
+
+void Projection::set_rows(const std::vector<plan::Workload>& workloads) {
+  rows_.clear();
+  for (const plan::Workload& workload : workloads)
+    for (const plan::Row& row : workload.rows)
+      rows_[row.key] = {.row = row, .repetitions = workload.repetitions};
+}
+
+void Projection::refresh(std::vector<plan::Workload>& workloads) const {
+  for (plan::Workload& workload : workloads) {
+    for (plan::Row& row : workload.rows) {
+      const auto known = rows_.find(row.key);
+      if (known == rows_.end()) continue;
+      row.status = known->second.row.status;
+      row.run = known->second.row.run;
+    }
+  }
+}
+
+void Projection::touch_all() {
+  for (const auto& [key, known] : rows_) touched_.insert(key);
+}
+
+void Projection::flush() {
+  std::vector<plan::Mark> marks;
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const std::string& key : touched_) {
+    const auto known = rows_.find(key);
+    if (known == rows_.end()) continue;
+    const plan::Row& row = known->second.row;
+    // A Status of the user stays until the scheduler has read it.
+    if (journal_.book().overruled(row)) continue;
+    const auto cells = journal_.book().cells(row, known->second.repetitions);
+    if (!cells || (cells->status == row.status && cells->run == row.run)) continue;
+    marks.push_back({.key = key, .status = cells->status, .run = cells->run});
+    lines.emplace_back(key, cells->status);
+  }
+  if (marks.empty()) return touched_.clear();
+  auto written = journal_.writing(lines).and_then([&] {
+    failpoint::reach("plan.before_marks");
+    return plan::mark_rows(file_, marks).map([](const plan::Marked&) {});
+  });
+  failpoint::reach("plan.after_marks");
+  std::vector<std::string> keys;
+  keys.reserve(marks.size());
+  for (const plan::Mark& mark : marks) keys.push_back(mark.key);
+  if (written) written = journal_.written(keys);
+  if (!written) {
+    // The rows stay touched.
+    if (reported_ != written.error().message)
+      warn_("Status and Run cannot be written, the plan goes on: " + written.error().message);
+    reported_ = written.error().message;
+    return;
+  }
+  reported_.clear();
+  touched_.clear();
+  for (const plan::Mark& mark : marks) {
+    rows_[mark.key].row.status = mark.status;
+    rows_[mark.key].row.run = mark.run;
+  }
 }
 
 }  // namespace corral::run::schedule

@@ -33,7 +33,7 @@ void apply_limits(RunSettings& settings, const plan::Limits& limits) {
 }
 
 // A row's options override its variables, which override the scheduler's options.
-RunSettings settings_of(const PlanFacts& plan, const plan::Row& row) {
+RunSettings row_settings(const PlanFacts& plan, const plan::Row& row) {
   RunSettings settings = plan.settings;
   for_each_setting(settings, [&](const char*, const char* variable, auto& setting) {
     if (std::ranges::find(row.env, variable, &plan::Pairs::value_type::first) != row.env.end())
@@ -49,7 +49,7 @@ RunSettings settings_of(const PlanFacts& plan, const plan::Row& row) {
 }
 
 // A program in the plan's folder is found there, although a shell would need "./" before it.
-std::vector<std::string> command_of(const PlanFacts& plan, const plan::Row& row) {
+std::vector<std::string> row_command(const PlanFacts& plan, const plan::Row& row) {
   std::vector<std::string> command = row.command;
   if (command.empty()) return command;
   std::string& word = command[0];
@@ -60,7 +60,7 @@ std::vector<std::string> command_of(const PlanFacts& plan, const plan::Row& row)
 }
 
 // One group, or one of each v1 hierarchy, separated by colons.
-std::vector<sys::fs::path> groups_of(const std::string& text) {
+std::vector<sys::fs::path> split_groups(const std::string& text) {
   std::vector<sys::fs::path> groups;
   for (const std::string_view group : split(text, ':')) groups.emplace_back(group);
   return groups;
@@ -68,7 +68,7 @@ std::vector<sys::fs::path> groups_of(const std::string& text) {
 
 // Returns the variables of the command: those of all runs, of its seat and of its row, which come
 // last.
-std::vector<std::string> environment_of(const PlanFacts& plan, const RunPlace& place) {
+std::vector<std::string> command_environment(const PlanFacts& plan, const PlannedRun& place) {
   std::vector<std::string> variables = plan.environment;
   const auto& seat = place.seat.environment;
   variables.insert(variables.end(), seat.begin(), seat.end());
@@ -76,7 +76,7 @@ std::vector<std::string> environment_of(const PlanFacts& plan, const RunPlace& p
   variables.insert(variables.end(), {"RADT_PRESENT=True", "RADT_RUN_ID=" + place.run});
   const std::size_t runs = place.workload.rows.size();
   if (runs > 1 && !plan.ready.empty()) {
-    const auto ready = ready_place(plan, place.parent.empty() ? place.run : place.parent);
+    const auto ready = ready_directory(plan, place.parent.empty() ? place.run : place.parent);
     variables.push_back(fmt::format("CORRAL_READY={}:{}", ready.string(), runs));
   }
   for (const auto& [name, value] : place.row.env)
@@ -95,11 +95,11 @@ std::filesystem::path own_directory(const std::filesystem::path& of_plan, const 
   return (of_plan / script.parent_path()).lexically_normal();
 }
 
-std::string run_name_of(const plan::Workload& workload, const plan::Row& row) {
-  return row.name.empty() ? recorded_name_of(workload, row) : row.name;
+std::string shown_name(const plan::Workload& workload, const plan::Row& row) {
+  return row.name.empty() ? recorded_name(workload, row) : row.name;
 }
 
-std::string recorded_name_of(const plan::Workload& workload, const plan::Row& row) {
+std::string recorded_name(const plan::Workload& workload, const plan::Row& row) {
   std::string name = "(" + workload.recorded_name();
   if (!row.letter.empty()) name += " " + row.letter;
   name += ")";
@@ -108,7 +108,7 @@ std::string recorded_name_of(const plan::Workload& workload, const plan::Row& ro
   return name;
 }
 
-plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place) {
+plan::Pairs plan_tags(const PlanFacts& plan, const PlannedRun& place) {
   const plan::Row& row = place.row;
   plan::Pairs tags = row.tags;
   const auto add = [&](std::string key, std::string value) {
@@ -129,39 +129,40 @@ plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place) {
   return tags;
 }
 
-std::filesystem::path ready_place(const PlanFacts& plan, const std::string& first) {
+std::filesystem::path ready_directory(const PlanFacts& plan, const std::string& first) {
   return plan.ready.empty() ? plan.ready : plan.ready / first;
 }
 
-Order order_of(const PlanFacts& plan, const RunPlace& place) {
+Order make_order(const PlanFacts& plan, const PlannedRun& place) {
   const plan::Row& row = place.row;
   SupervisorOrder document{.run = place.run,
                            .experiment = place.workload.experiment,
                            .workload = place.workload.recorded_name(),
-                           .name = recorded_name_of(place.workload, row),
+                           .name = recorded_name(place.workload, row),
                            .params = plan.params,
                            .tags = plan.tags,
-                           .settings = settings_of(plan, row),
-                           .command = command_of(plan, row)};
+                           .settings = row_settings(plan, row),
+                           .command = row_command(plan, row)};
   document.params.insert(document.params.end(), row.params.begin(), row.params.end());
-  const plan::Pairs tags = tags_of(plan, place);
+  const plan::Pairs tags = plan_tags(plan, place);
   document.tags.insert(document.tags.end(), tags.begin(), tags.end());
   if (!row.environment.empty() && row.environment != "-") {
     document.environment = row.environment;
     for (const auto& [name, value] : row.env) document.passed.push_back(name);
   }
-  if (!place.seat.cgroup.empty()) document.placement.groups = groups_of(place.seat.cgroup);
+  if (!place.seat.cgroup.empty()) document.placement.groups = split_groups(place.seat.cgroup);
   document.placement.cpus = place.seat.cpus;
   document.directory = own_directory(plan.directory, row).string();
   if (!document.directory.empty())
     document.command[0] = std::filesystem::path(document.command[0]).filename().string();
   return {.document = std::move(document),
-          .environment = environment_of(plan, place),
+          .environment = command_environment(plan, place),
           .directory = plan.directory,
           .gated = !place.restart};
 }
 
-Order adoption_of(const PlanFacts& plan, const std::string& run, const plan::Limits& limits) {
+Order make_adoption_order(const PlanFacts& plan, const std::string& run,
+                          const plan::Limits& limits) {
   SupervisorOrder document{.run = run, .adopt = true, .settings = plan.settings};
   apply_limits(document.settings, limits);
   return {.document = std::move(document),

@@ -26,7 +26,7 @@ struct PlanFacts {
   std::filesystem::path ready{};
 };
 
-struct RunPlace {
+struct PlannedRun {
   const plan::Workload& workload;
   const plan::Row& row;
   const collocate::Seat& seat;
@@ -36,20 +36,21 @@ struct RunPlace {
 };
 
 // Returns the row's own name, else one made of workload, letter and script: "(7 0_A) train".
-std::string run_name_of(const plan::Workload& workload, const plan::Row& row);
+std::string shown_name(const plan::Workload& workload, const plan::Row& row);
 // Returns the recorded name: "(7 0_A) train", for a row with a name "(7 0_A) name".
-std::string recorded_name_of(const plan::Workload& workload, const plan::Row& row);
+std::string recorded_name(const plan::Workload& workload, const plan::Row& row);
 // Returns the folder in which the runs of the workload that begins with run `first` note that they
 // are ready (corral.ready()).
-std::filesystem::path ready_place(const PlanFacts& plan, const std::string& first);
+std::filesystem::path ready_directory(const PlanFacts& plan, const std::string& first);
 // Returns the folder in which a script outside of the plan's folder starts: its own, as with radT.
 // Programs, MLprojects and containers start in the plan's folder, which is mounted; the result is
 // empty for them.
 std::filesystem::path own_directory(const std::filesystem::path& of_plan, const plan::Row& row);
 // Returns the tags that describe the run's place in its plan.
-plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place);
-Order order_of(const PlanFacts& plan, const RunPlace& place);
+plan::Pairs plan_tags(const PlanFacts& plan, const PlannedRun& place);
+Order make_order(const PlanFacts& plan, const PlannedRun& place);
 // Returns the order for a supervisor that adopts a run whose supervisor was killed.
-Order adoption_of(const PlanFacts& plan, const std::string& run, const plan::Limits& limits);
+Order make_adoption_order(const PlanFacts& plan, const std::string& run,
+                          const plan::Limits& limits);
 
 }  // namespace corral::run::schedule

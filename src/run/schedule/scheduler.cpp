@@ -1,27 +1,50 @@
 #include "run/schedule/scheduler.h"
 
 #include <fmt/core.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <ctime>
 #include <set>
+#include <vector>
 
 #include "core/ids.h"
 #include "core/text.h"
 #include "plan/plan_file.h"
-#include "run/schedule/affinity.h"
-#include "run/schedule/dry_run.h"
-#include "run/schedule/notice_text.h"
+#include "run/schedule/console.h"
 #include "run/schedule/notify.h"
-#include "run/schedule/plan_lock.h"
 #include "run/schedule/plan_view.h"
-#include "run/schedule/progress.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/private_directory.h"
 
 namespace corral::run::schedule {
 namespace {
+
+// Binds the calling thread, and the processes that it starts, to some CPUs as long as this lives.
+class Affinity {
+ public:
+  // Without CPUs, or with CPUs that this process may not use, nothing changes.
+  explicit Affinity(const std::vector<int>& cpus) {
+    if (cpus.empty() || ::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus)
+      if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(cpu), &set);
+    changed_ = ::sched_setaffinity(0, sizeof set, &set) == 0;
+  }
+  ~Affinity() {
+    if (changed_) ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+  Affinity(const Affinity&) = delete;
+  Affinity& operator=(const Affinity&) = delete;
+
+ private:
+  cpu_set_t before_{};
+  bool changed_ = false;
+};
 
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
@@ -51,7 +74,7 @@ class Scheduler {
   int run(const plan::Plan& plan);
 
  private:
-  void take(const plan::Plan& plan);
+  void use(const plan::Plan& plan);
   void reload();
   void yield_to_person();
   void recover();
@@ -65,7 +88,7 @@ class Scheduler {
   bool wait_quiet();
   bool pause(Nanos time);
   void run_workload(const plan::Workload& workload);
-  Result<std::vector<collocate::Seat>> take_seats(const plan::Workload& workload);
+  Result<std::vector<collocate::Seat>> acquire_seats(const plan::Workload& workload);
   bool prepare(const plan::Workload& workload, std::string& reason);
   void fail_workload(const plan::Workload& workload, const std::string& reason);
   void conclude(const plan::Workload& workload, const std::vector<Member>& members, Nanos took);
@@ -90,7 +113,7 @@ class Scheduler {
   std::size_t done_ = 0;
 };
 
-void Scheduler::take(const plan::Plan& plan) {
+void Scheduler::use(const plan::Plan& plan) {
   workloads_ = plan::workloads_of(plan.rows);
   view_.projection().set_rows(workloads_);
 }
@@ -106,7 +129,7 @@ void Scheduler::reload() {
       if (problem.severity == plan::Severity::kError)
         view_.warn(plan::to_line(problem, options_.plan.file));
   } else {
-    take(*plan);
+    use(*plan);
     yield_to_person();
   }
 }
@@ -116,7 +139,7 @@ WorkloadRunner::Parts Scheduler::runner_parts() {
           journal_,
           view_,
           options_.plan,
-          [this](const std::string& run) { return command_of(run, options_.places); },
+          [this](const std::string& run) { return find_command(run, options_.places); },
           parts_.recorded_end};
 }
 
@@ -183,7 +206,7 @@ void Scheduler::recover_workload(const plan::Workload& workload) {
     if (known == nullptr) continue;
     Resumed resumed{.row = row, .attempt = *known};
     if (!known->end) {
-      const Remains remains = remains_of(*known, options_.places);
+      const Remains remains = find_remains(*known, options_.places);
       live = !settle(*known, remains) || live;
       resumed.attempt = *journal_.book().find(resumed.attempt.run);
       resumed.started = remains.started;
@@ -200,7 +223,7 @@ void Scheduler::recover_workload(const plan::Workload& workload) {
     view_.warn(resumed.error().message);
   interrupted_ = runner.interrupted();
   for (const Member& member : runner.members())
-    failed_ = failed_ || standing_of(member.end->outcome) == Standing::kFailed;
+    failed_ = failed_ || standing_after(member.end->outcome) == Standing::kFailed;
   view_.end_workload();
 }
 
@@ -218,7 +241,7 @@ void Scheduler::recover() {
   // left alone.
   for (const Attempt* attempt : journal_.book().open()) {
     if (interrupted_) break;
-    settle(Attempt(*attempt), remains_of(*attempt, options_.places));
+    settle(Attempt(*attempt), find_remains(*attempt, options_.places));
   }
   const auto words = sys::PrivateDirectory::open(options_.places.last_words);
   for (const std::string& name : words ? words->list() : std::vector<std::string>())
@@ -237,7 +260,7 @@ bool Scheduler::pause(Nanos time) {
   while (!interrupted_ && parts_.launcher.now() < until) {
     const auto wake = view_.wake_at();
     for (const Event& event : parts_.launcher.wait(std::min(until, wake.value_or(until))))
-      interrupted_ = interrupted_ || event.news == News::kSignal;
+      interrupted_ = interrupted_ || event.kind == EventKind::kSignal;
     view_.tick(parts_.launcher.now());
   }
   return !interrupted_;
@@ -291,7 +314,7 @@ bool Scheduler::prepare(const plan::Workload& workload, std::string& reason) {
   if (!parts_.prepare) return true;
   const auto cancelled = [&] {
     for (const Event& event : parts_.launcher.wait(parts_.launcher.now()))
-      interrupted_ = interrupted_ || event.news == News::kSignal;
+      interrupted_ = interrupted_ || event.kind == EventKind::kSignal;
     return interrupted_;
   };
   const auto prepared = parts_.prepare(
@@ -322,9 +345,7 @@ void Scheduler::fail_workload(const plan::Workload& workload, const std::string&
     attempts.push_back({.key = row.key,
                         .repetition = workload.repetition,
                         .run = RunId::random().hex(),
-                        .name = run_name_of(workload, row),
-                        .started = false,
-                        .end = {}});
+                        .name = shown_name(workload, row)});
   }
   auto noted = journal_.begin(attempts);
   std::vector<Member> members;
@@ -348,7 +369,7 @@ void Scheduler::conclude(const plan::Workload& workload, const std::vector<Membe
   idle_ = false;
   for (const plan::Row& row : workload.rows) begun_.insert({row.key, workload.repetition});
   const bool failed = std::ranges::any_of(members, [](const Member& m) {
-    return m.end && standing_of(m.end->outcome) == Standing::kFailed;
+    return m.end && standing_after(m.end->outcome) == Standing::kFailed;
   });
   failed_ = failed_ || failed;
   if (took > Nanos(0)) {
@@ -363,7 +384,7 @@ void Scheduler::conclude(const plan::Workload& workload, const std::vector<Membe
 }
 
 // Waits for devices that another scheduler uses.
-Result<std::vector<collocate::Seat>> Scheduler::take_seats(const plan::Workload& workload) {
+Result<std::vector<collocate::Seat>> Scheduler::acquire_seats(const plan::Workload& workload) {
   for (;;) {
     auto seats = parts_.machine.set(workload);
     const bool taken = !seats && seats.error().code == Code::kUnavailable;
@@ -381,7 +402,7 @@ void Scheduler::run_workload(const plan::Workload& workload) {
     if (!interrupted_) fail_workload(workload, reason);
     return;
   }
-  const auto seats = take_seats(workload);
+  const auto seats = acquire_seats(workload);
   if (!seats && (interrupted_ || !ended_by_.empty())) return;
   if (!seats) return fail_workload(workload, seats.error().message);
   for (const collocate::Seat& seat : *seats)
@@ -449,7 +470,7 @@ int Scheduler::finish() {
 }
 
 int Scheduler::run(const plan::Plan& plan) {
-  take(plan);
+  use(plan);
   recover();
   reload();
   // This follows an interrupt, too: the runs that were waited for have ended.
@@ -463,6 +484,73 @@ int Scheduler::run(const plan::Plan& plan) {
   if (!interrupted_) next();
   return finish();
 }
+
+// ---- --dry-run
+
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./,:@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string_view describe(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFinished:
+      return "finished";
+    case Verdict::kFailed:
+      return "failed before; --rerun runs it again";
+    case Verdict::kNotSelected:
+      return "not selected";
+    case Verdict::kWaits:
+      return "later";
+    case Verdict::kBlocked:
+      return "not to be run";
+    case Verdict::kRun:
+      break;
+  }
+  return "to be run";
+}
+
+void print_run(const plan::Workload& workload, const plan::Row& row) {
+  fmt::print("    {}", shown_name(workload, row));
+  if (!row.share.devices.empty() || !row.collocation.empty())
+    fmt::print("  [{}{}{}]", row.letter, row.collocation.empty() ? "" : " ", row.collocation);
+  fmt::print("\n      $ ");
+  for (const auto& [name, value] : row.env) fmt::print("{}={} ", name, quoted(value));
+  fmt::print("{}\n", shell_words(row.command));
+}
+
+bool print_workload(const plan::Workload& workload, Machine& machine) {
+  for (const plan::Row& row : workload.rows) print_run(workload, row);
+  const auto changes = machine.changes(workload);
+  if (!changes) {
+    fmt::print("    cannot be run: {}\n", changes.error().message);
+    return false;
+  }
+  for (const std::string& change : *changes) fmt::print("    change: {}\n", change);
+  return true;
+}
+
+// Prints the steps of a scheduler, in order, on standard output. Changes nothing.
+int dry_run(const ScheduleOptions& options, const ScheduleParts& parts, const Book& book,
+            const plan::Plan& plan) {
+  const auto workloads = plan::workloads_of(plan.rows);
+  const auto choices = judge(workloads, book, options.selection, {});
+  bool fits = true;
+  for (const Choice& choice : choices) {
+    const plan::Workload& workload = workloads[choice.workload];
+    fmt::print("{}: {}", workload_label(workload), describe(choice.verdict));
+    fmt::print("{}\n", choice.reason.empty() ? "" : ", " + choice.reason);
+    if (choice.verdict == Verdict::kRun || choice.verdict == Verdict::kWaits)
+      fits = print_workload(workload, parts.machine) && fits;
+  }
+  return fits ? 0 : 1;
+}
+
+// ---- The start of a scheduler
 
 void print_problems(const plan::Plan& plan, const std::string& file) {
   for (const plan::Problem& problem : plan.problems)
@@ -513,11 +601,11 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
     const auto book = PlanJournal::read(options.state);
     return book ? dry_run(options, parts, *book, *plan) : refuse(book.error());
   }
-  const auto lock = PlanLock::take(options.state, sys::utc_now());
+  const auto lock = PlanLock::acquire(options.state, sys::utc_now());
   if (!lock) return refuse(lock.error());
   std::optional<PlanLock> claim;
   if (!options.claim.empty()) {
-    auto taken = PlanLock::take(options.claim, sys::utc_now());
+    auto taken = PlanLock::acquire(options.claim, sys::utc_now());
     if (!taken) return refuse(taken.error());
     claim.emplace(std::move(*taken));
   }
@@ -528,6 +616,56 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
       options.take_over ? Result<>() : check_elsewhere(*plan, journal->book(), options.plan.file);
   if (!free) return refuse(free.error());
   return Scheduler(options, parts, *journal).run(*plan);
+}
+
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    text += quoted(word);
+  }
+  return text;
+}
+
+// ---- --until
+
+namespace {
+
+UtcTime from_local(std::tm local) {
+  local.tm_isdst = -1;
+  return UtcTime(std::chrono::seconds(std::mktime(&local)));
+}
+
+// True if the whole text has the format, as strptime(3) reads it.
+bool reads_as(const std::string& text, const char* format, std::tm& fields) {
+  const char* end = ::strptime(text.c_str(), format, &fields);
+  return end != nullptr && *end == '\0';
+}
+
+}  // namespace
+
+std::optional<UtcTime> parse_until(std::string_view text, UtcTime now) {
+  const std::string whole(text);
+  const std::time_t seconds_now =
+      std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
+  std::tm today{};
+  ::localtime_r(&seconds_now, &today);
+  for (const char* format : {"%H:%M", "%H:%M:%S"}) {
+    std::tm fields = today;
+    fields.tm_sec = 0;
+    if (!reads_as(whole, format, fields)) continue;
+    if (from_local(fields) <= now) ++fields.tm_mday;
+    return from_local(fields);
+  }
+  constexpr std::array kDates = {"%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M",
+                                 "%Y-%m-%d %H:%M:%S"};
+  for (const char* format : kDates) {
+    std::tm fields{};
+    if (reads_as(whole, format, fields)) return from_local(fields);
+  }
+  const Nanos duration = parse_duration(text);
+  if (duration == kNoDuration) return std::nullopt;
+  return now + duration;
 }
 
 }  // namespace corral::run::schedule

@@ -9,11 +9,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "core/time.h"
 #include "plan/known.h"
 #include "run/schedule/choose.h"
 #include "run/schedule/launcher.h"
 #include "run/schedule/machine.h"
+#include "run/schedule/plan_journal.h"
 #include "run/schedule/quiet.h"
 #include "run/schedule/recovery.h"
 #include "run/schedule/row_order.h"
@@ -27,7 +30,7 @@ struct ScheduleOptions {
   std::filesystem::path claim;  // directory of the file's lock, the same for every host
   PlanFacts plan;
   plan::Known known;
-  RecoveryPlaces places;
+  RecoveryPaths places;
   Selection selection;
   bool take_over = false;  // rows that run elsewhere, according to their Status, are run
   bool fail_fast = false;  // no workload is begun after a run has failed
@@ -58,5 +61,12 @@ struct ScheduleParts {
 // Returns the exit status: 0: every selected run has finished, 1: one has failed, 2: the plan has
 // errors, 3: none has failed, but --until left some for later, 130: interrupted.
 int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts);
+
+// Parses a point in time of the user: "18:30" (the next one, local time), "2026-11-23 08:00" or
+// "2026-11-23T08:00:00" (local), or a duration from now: "90m", "3h". Nullopt: none of these.
+std::optional<UtcTime> parse_until(std::string_view text, UtcTime now);
+
+// Returns the words quoted for a shell.
+std::string shell_words(const std::vector<std::string>& words);
 
 }  // namespace corral::run::schedule

@@ -14,8 +14,7 @@
 #include "plan/plan_file.h"
 #include "run/schedule/fake_world.h"
 #include "run/schedule/plan_journal.h"
-#include "run/schedule/plan_lock.h"
-#include "spool/spool_test_support.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 
 namespace corral::run::schedule {
@@ -207,6 +206,15 @@ TEST_F(SchedulerTest, OneThatCannotStartKeepsItsNeighboursFromStarting) {
   expect_status("a", "FAILED not-started a (cpu_A): a run beside it could not start");
   expect_status("b", "FAILED not-started b (cpu_B): no such script");
   expect_status("c", "FINISHED");
+}
+
+TEST_F(SchedulerTest, ASupervisorThatIsKilledAtItsStartIsTheReason) {
+  write({"1,a,,die", "2,b,,finish,2"});
+  EXPECT_EQ(run(), 1);
+  expect_status("a",
+                "FAILED not-started a (cpu): its supervisor was killed by signal 9 before the "
+                "command started");
+  expect_status("b", "FINISHED");
 }
 
 TEST_F(SchedulerTest, OneThatIsNeverReadyIsGivenUp) {
@@ -452,7 +460,7 @@ TEST_F(SchedulerTest, TheFilesLockIsSharedByAllHosts) {
   write({"1,a,,finish,2"});
   options_.claim = home_ / "claim";
   {
-    const auto other = PlanLock::take(options_.claim, sys::utc_now());
+    const auto other = PlanLock::acquire(options_.claim, sys::utc_now());
     ASSERT_TRUE(other);
     EXPECT_EQ(run(), 1);
     EXPECT_TRUE(world_.runs().empty());
@@ -494,11 +502,11 @@ TEST_F(SchedulerTest, CoolsDownBetweenWorkloads) {
 
 TEST_F(SchedulerTest, OnePlanHasOneScheduler) {
   write({"1,a,,finish,2"});
-  const auto held = PlanLock::take(options_.state, sys::utc_now());
+  const auto held = PlanLock::acquire(options_.state, sys::utc_now());
   ASSERT_TRUE(held.has_value());
   EXPECT_EQ(run(), 1);
   EXPECT_TRUE(world_.runs().empty());
-  const auto again = PlanLock::take(options_.state, sys::utc_now());
+  const auto again = PlanLock::acquire(options_.state, sys::utc_now());
   EXPECT_NE(again.error().message.find("process " + std::to_string(::getpid())), std::string::npos);
 }
 

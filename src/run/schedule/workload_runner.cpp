@@ -21,11 +21,21 @@ namespace {
 constexpr Nanos kReadyLimit{std::chrono::minutes(10)};
 constexpr std::string_view kBesideFailed = "a run beside it could not start";
 
+// Returns the last words of a supervisor that ended before its command started, else how it ended.
+std::string reason_not_started(const Event& gone) {
+  if (!gone.words.empty()) return gone.words;
+  const int status = gone.exit_status.value_or(0);
+  const std::string how = status > 128 ? fmt::format("was killed by signal {}", status - 128)
+                          : status > 0 ? fmt::format("ended with exit status {}", status)
+                                       : std::string("ended");
+  return "its supervisor " + how + " before the command started";
+}
+
 bool counts(const Member& member) { return !member.row.loop; }
 
 }  // namespace
 
-Member* WorkloadRunner::member_of(const std::string& run) {
+Member* WorkloadRunner::find_member(const std::string& run) {
   const auto found = std::ranges::find(members_, run, &Member::run);
   return found == members_.end() ? nullptr : &*found;
 }
@@ -40,24 +50,22 @@ Result<> WorkloadRunner::run(const plan::Workload& workload,
     members_.push_back({.row = row,
                         .repetition = workload.repetition,
                         .run = RunId::random().hex(),
-                        .name = run_name_of(workload, row)});
+                        .name = shown_name(workload, row)});
     const Member& member = members_.back();
     attempts.push_back({.key = row.key,
                         .repetition = workload.repetition,
                         .run = member.run,
-                        .name = member.name,
-                        .started = false,
-                        .end = {}});
+                        .name = member.name});
   }
   first_ = members_[0].run;
   TRY(parts_.journal.begin(attempts));
-  open_ready_place();
+  open_ready_directory();
   gate_shut_ = true;
   ready_by_ = parts_.launcher.now() + kReadyLimit;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::string parent = i == 0 ? std::string() : first_;
     const auto launched = parts_.launcher.launch(
-        order_of(parts_.plan, {workload, members_[i].row, seats_[i], members_[i].run, parent}));
+        make_order(parts_.plan, {workload, members_[i].row, seats_[i], members_[i].run, parent}));
     parts_.audience.changed(members_[i]);
     if (!launched) {
       members_[i].stage = Member::Stage::kGone;
@@ -102,15 +110,15 @@ Result<> WorkloadRunner::resume(const plan::Workload& workload, const std::vecto
 bool WorkloadRunner::adopt(Member& member) {
   if (!member.may_adopt) return false;
   member.may_adopt = false;
-  return parts_.launcher.launch(adoption_of(parts_.plan, member.run, member.row.limits))
+  return parts_.launcher.launch(make_adoption_order(parts_.plan, member.run, member.row.limits))
       .has_value();
 }
 
 // Follows a command that no supervisor adopts: devices are restored and new runs started only after
 // its end.
 bool WorkloadRunner::follow_command(const Member& member) {
-  if (!parts_.command_of) return false;
-  const auto command = parts_.command_of(member.run);
+  if (!parts_.find_command) return false;
+  const auto command = parts_.find_command(member.run);
   return command && parts_.launcher.follow(member.run, *command).has_value();
 }
 
@@ -121,8 +129,8 @@ End WorkloadRunner::unseen_end(const Member& member) const {
   return parts_.recorded_end ? parts_.recorded_end(member.run).value_or(unseen) : unseen;
 }
 
-void WorkloadRunner::open_ready_place() const {
-  const auto place = ready_place(parts_.plan, first_);
+void WorkloadRunner::open_ready_directory() const {
+  const auto place = ready_directory(parts_.plan, first_);
   // If the folder cannot be made, no run waits for others.
   if (!place.empty() && members_.size() > 1) [[maybe_unused]]
     const auto made = sys::PrivateDirectory::make(place);
@@ -130,14 +138,14 @@ void WorkloadRunner::open_ready_place() const {
 
 // Notes a run as ready, also when it has ended: the others must not wait for it.
 void WorkloadRunner::note_ready(const Member& member) const {
-  const auto place = ready_place(parts_.plan, first_);
+  const auto place = ready_directory(parts_.plan, first_);
   if (place.empty()) return;
   if (const auto ready = sys::PrivateDirectory::open(place)) [[maybe_unused]]
     const auto noted = ready->open_file(member.run, O_WRONLY | O_CREAT);
 }
 
-void WorkloadRunner::close_ready_place() const {
-  const auto place = ready_place(parts_.plan, first_);
+void WorkloadRunner::close_ready_directory() const {
+  const auto place = ready_directory(parts_.plan, first_);
   if (place.empty()) return;
   if (const auto all = sys::PrivateDirectory::open(place.parent_path()))
     all->remove_all(place.filename());
@@ -147,14 +155,14 @@ void WorkloadRunner::watch() {
   settle_gate();
   settle_end_rule();
   while (!done()) {
-    for (const Event& event : parts_.launcher.wait(deadline())) take(event);
+    for (const Event& event : parts_.launcher.wait(deadline())) handle(event);
     settle_gate();
     settle_skew();
     settle_end_rule();
     restart_loops();
     parts_.audience.tick(parts_.launcher.now());
   }
-  close_ready_place();
+  close_ready_directory();
 }
 
 std::optional<BootTime> WorkloadRunner::deadline() const {
@@ -163,17 +171,17 @@ std::optional<BootTime> WorkloadRunner::deadline() const {
   return at;
 }
 
-void WorkloadRunner::take(const Event& event) {
-  if (event.news == News::kSignal) return interrupt(event.signal);
-  Member* member = member_of(event.run);
+void WorkloadRunner::handle(const Event& event) {
+  if (event.kind == EventKind::kSignal) return interrupt(event.signal);
+  Member* member = find_member(event.run);
   if (member == nullptr) return;
-  if (event.news == News::kProgress) {
+  if (event.kind == EventKind::kProgress) {
     member->progress = event.progress;
     parts_.audience.progressed(*member);
   }
-  if (event.news == News::kReady && member->stage == Member::Stage::kPreparing)
+  if (event.kind == EventKind::kReady && member->stage == Member::Stage::kPreparing)
     member->stage = Member::Stage::kReady;
-  if (event.news == News::kStarted) {
+  if (event.kind == EventKind::kStarted) {
     member->stage = Member::Stage::kRunning;
     member->started = event.started;
     member->may_adopt = true;
@@ -181,15 +189,15 @@ void WorkloadRunner::take(const Event& event) {
       parts_.audience.say(noted.error().message);
     parts_.audience.changed(*member);
   }
-  if (event.news == News::kEnded && !member->over()) {
+  if (event.kind == EventKind::kEnded && !member->over()) {
     member->stage = Member::Stage::kEnding;
     member->ended = event.ended;
     end(*member, event.end);
   }
-  if (event.news == News::kGone) take_gone(*member, event);
+  if (event.kind == EventKind::kGone) handle_gone(*member, event);
 }
 
-void WorkloadRunner::take_gone(Member& member, const Event& event) {
+void WorkloadRunner::handle_gone(Member& member, const Event& event) {
   if (member.over()) {
     member.stage = Member::Stage::kGone;
     return;
@@ -207,7 +215,7 @@ void WorkloadRunner::take_gone(Member& member, const Event& event) {
   if (last.outcome.empty() && member.stage == Member::Stage::kRunning) {
     last = unseen_end(member);
   } else if (last.outcome.empty()) {
-    last = {.outcome = "not-started", .reason = event.words};
+    last = {.outcome = "not-started", .reason = reason_not_started(event)};
   }
   member.stage = Member::Stage::kGone;
   end(member, std::move(last));
@@ -219,7 +227,7 @@ void WorkloadRunner::end(Member& member, End last) {
     last = {.outcome = "stopped", .reason = member.stop_reason};
   const bool left_alone = member.interrupted || last.reason == kSchedulerGone;
   if (left_alone && last.outcome == "not-started") last = {.outcome = "interrupted"};
-  if (standing_of(last.outcome) != Standing::kFailed) last.tail.clear();
+  if (standing_after(last.outcome) != Standing::kFailed) last.tail.clear();
   member.end = std::move(last);
   if (!member.ended) member.ended = parts_.launcher.now();
   note_ready(member);
@@ -289,7 +297,7 @@ void WorkloadRunner::settle_skew() {
   if (!first || members_.size() < 2) return;
   const std::string skew = fmt::format("{:.3f}", seconds(*last - *first) * 1e3);
   for (const Member& member : members_)
-    parts_.launcher.tell(member.run, {{"corral.start_skew_ms", skew}});
+    parts_.launcher.send_tags(member.run, {{"corral.start_skew_ms", skew}});
 }
 
 bool WorkloadRunner::workload_over() const {
@@ -330,20 +338,16 @@ void WorkloadRunner::restart_loops() {
     Member& member = members_[i];
     if (!member.row.loop || member.stage != Member::Stage::kGone || !member.over()) continue;
     // Only a run that ended by itself or by a limit of its row starts again.
-    if (standing_of(member.end->outcome) != Standing::kFinished) continue;
+    if (standing_after(member.end->outcome) != Standing::kFinished) continue;
     Member next{.row = member.row,
                 .repetition = member.repetition,
                 .run = RunId::random().hex(),
                 .name = member.name};
-    const Attempt attempt{.key = next.row.key,
-                          .repetition = next.repetition,
-                          .run = next.run,
-                          .name = next.name,
-                          .started = false,
-                          .end = {}};
+    const Attempt attempt{
+        .key = next.row.key, .repetition = next.repetition, .run = next.run, .name = next.name};
     if (!parts_.journal.begin({attempt})) return;
     const auto launched = parts_.launcher.launch(
-        order_of(parts_.plan, {*workload_, next.row, seats_[i], next.run, first_, true}));
+        make_order(parts_.plan, {*workload_, next.row, seats_[i], next.run, first_, true}));
     if (!launched) {
       member = std::move(next);
       member.stage = Member::Stage::kGone;

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "run/schedule/book.h"
 #include "run/schedule/machine.h"
-#include "run/schedule/member.h"
 #include "run/schedule/plan_journal.h"
 #include "run/schedule/row_order.h"
 
@@ -47,7 +47,7 @@ class WorkloadRunner {
     Audience& audience;
     const PlanFacts& plan;
     // Returns the live command of a run without a supervisor; empty: none is looked for.
-    std::function<std::optional<sys::ProcessIdentity>(const std::string& run)> command_of{};
+    std::function<std::optional<sys::ProcessIdentity>(const std::string& run)> find_command{};
     // Returns the end of a run of which nothing is left on this machine; empty: not asked.
     std::function<std::optional<End>(const std::string& run)> recorded_end{};
   };
@@ -65,8 +65,8 @@ class WorkloadRunner {
 
  private:
   void watch();
-  void take(const Event& event);
-  void take_gone(Member& member, const Event& event);
+  void handle(const Event& event);
+  void handle_gone(Member& member, const Event& event);
   void interrupt(int signal);
   void settle_gate();
   void settle_end_rule();
@@ -76,14 +76,14 @@ class WorkloadRunner {
   [[nodiscard]] End unseen_end(const Member& member) const;
   bool follow_command(const Member& member);
   void end(Member& member, End end);
-  void open_ready_place() const;
+  void open_ready_directory() const;
   void note_ready(const Member& member) const;
-  void close_ready_place() const;
+  void close_ready_directory() const;
   void stop_all(const std::string& reason);
   [[nodiscard]] bool workload_over() const;
   [[nodiscard]] bool done() const;
   [[nodiscard]] std::optional<BootTime> deadline() const;
-  Member* member_of(const std::string& run);
+  Member* find_member(const std::string& run);
 
   Parts parts_;
   const plan::Workload* workload_ = nullptr;

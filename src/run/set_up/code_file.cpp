@@ -22,21 +22,21 @@ std::int64_t nanoseconds(const struct statx_timestamp& time) {
   return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-Result<FileLook> look_at(int place) {
+Result<FileState> look_at(int place) {
   struct statx info {};
   constexpr unsigned kWanted = STATX_BASIC_STATS | STATX_BTIME;
   if (::statx(place, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, kWanted, &info) != 0)
     return fail_errno("look at a file", errno);
-  FileLook look;
-  if (S_ISREG(info.stx_mode)) look.kind = FileLook::Kind::kFile;
-  if (S_ISLNK(info.stx_mode)) look.kind = FileLook::Kind::kLink;
-  look.bytes = static_cast<std::int64_t>(info.stx_size);
-  look.executable = (info.stx_mode & S_IXUSR) != 0;
-  look.changed_ns = std::max(nanoseconds(info.stx_mtime), nanoseconds(info.stx_ctime));
-  if ((info.stx_mask & STATX_BTIME) != 0) look.made_ns = nanoseconds(info.stx_btime);
-  look.device = (static_cast<std::uint64_t>(info.stx_dev_major) << 32) | info.stx_dev_minor;
-  look.inode = info.stx_ino;
-  return look;
+  FileState state;
+  if (S_ISREG(info.stx_mode)) state.kind = FileState::Kind::kFile;
+  if (S_ISLNK(info.stx_mode)) state.kind = FileState::Kind::kLink;
+  state.bytes = static_cast<std::int64_t>(info.stx_size);
+  state.executable = (info.stx_mode & S_IXUSR) != 0;
+  state.changed_ns = std::max(nanoseconds(info.stx_mtime), nanoseconds(info.stx_ctime));
+  if ((info.stx_mask & STATX_BTIME) != 0) state.made_ns = nanoseconds(info.stx_btime);
+  state.device = (static_cast<std::uint64_t>(info.stx_dev_major) << 32) | info.stx_dev_minor;
+  state.inode = info.stx_ino;
+  return state;
 }
 
 }  // namespace
@@ -51,8 +51,8 @@ Result<CodeFile> CodeFile::open(const std::filesystem::path& path) {
     if (!next) return fail_errno(path.string(), errno);
     place = std::move(next);
   }
-  const FileLook look = TRY(look_at(place.get()));
-  return CodeFile(std::move(place), path, look);
+  const FileState state = TRY(look_at(place.get()));
+  return CodeFile(std::move(place), path, state);
 }
 
 Result<std::string> CodeFile::target() const {
@@ -64,7 +64,7 @@ Result<std::string> CodeFile::target() const {
 
 Result<> CodeFile::read(std::int64_t most,
                         const std::function<bool(std::string_view)>& take) const {
-  if (look_.kind != FileLook::Kind::kFile) return fail(Code::kUnsupported, "not a regular file");
+  if (state_.kind != FileState::Kind::kFile) return fail(Code::kUnsupported, "not a regular file");
   // Opens the file that O_PATH found, even if another file has its name by now.
   const sys::Fd file = TRY(sys::open_file(fmt::format("/proc/self/fd/{}", place_.get()),
                                           O_RDONLY | O_NONBLOCK | O_NOCTTY));

@@ -17,7 +17,7 @@
 namespace corral::run::set_up {
 
 // The file's attributes at one moment.
-struct FileLook {
+struct FileState {
   enum class Kind { kFile, kLink, kOther };
   Kind kind = Kind::kOther;
   std::int64_t bytes = 0;
@@ -25,14 +25,14 @@ struct FileLook {
   std::int64_t changed_ns = 0;  // the later of mtime and ctime, since 1970
   std::int64_t made_ns = 0;     // 0: unknown to the filesystem
   std::uint64_t device = 0, inode = 0;
-  bool operator==(const FileLook&) const = default;
+  bool operator==(const FileState&) const = default;
 };
 
 class CodeFile {
  public:
   // `path` is absolute; no part of it may be a link but the last, which is not followed.
   static Result<CodeFile> open(const std::filesystem::path& path);
-  [[nodiscard]] const FileLook& look() const { return look_; }
+  [[nodiscard]] const FileState& state() const { return state_; }
   // Returns the target of a link.
   [[nodiscard]] Result<std::string> target() const;
   // Passes the file to `take` piece by piece, until that returns false. kTooLarge beyond `most`
@@ -40,12 +40,12 @@ class CodeFile {
   Result<> read(std::int64_t most, const std::function<bool(std::string_view)>& take) const;
 
  private:
-  CodeFile(sys::Fd place, std::filesystem::path path, FileLook look)
-      : place_(std::move(place)), path_(std::move(path)), look_(look) {}
+  CodeFile(sys::Fd place, std::filesystem::path path, FileState state)
+      : place_(std::move(place)), path_(std::move(path)), state_(state) {}
 
   sys::Fd place_;  // O_PATH: nothing was opened yet
   std::filesystem::path path_;
-  FileLook look_;
+  FileState state_;
 };
 
 }  // namespace corral::run::set_up

@@ -100,7 +100,7 @@ bool names_filters(const fs::path& directory) {
   });
 }
 
-std::string line_of(const Result<std::string>& said) {
+std::string first_line(const Result<std::string>& said) {
   return said ? std::string(trim(*said)) : std::string();
 }
 
@@ -129,17 +129,17 @@ Result<GitTree> GitTree::open(const fs::path& directory) {
                 "the file .git names a repository that does not know this working tree");
   GitTree tree;
   tree.root_ = top;
-  tree.commit_ = line_of(said({"rev-parse", "--verify", "--quiet", "HEAD"}, top));
+  tree.commit_ = first_line(said({"rev-parse", "--verify", "--quiet", "HEAD"}, top));
   tree.runs_filters_ = names_filters(top);
   return tree;
 }
 
 std::string GitTree::branch() const {
-  return line_of(said({"symbolic-ref", "--quiet", "--short", "HEAD"}, root_));
+  return first_line(said({"symbolic-ref", "--quiet", "--short", "HEAD"}, root_));
 }
 
 std::string GitTree::remote() const {
-  return without_login(line_of(said({"config", "--get", "remote.origin.url"}, root_)));
+  return without_login(first_line(said({"config", "--get", "remote.origin.url"}, root_)));
 }
 
 // Parses "H 100644 <object> 0\tpath"; the first letter is small or an S for files whose changes git

@@ -12,8 +12,8 @@
 #include "core/text.h"
 #include "run/set_up/fact.h"
 #include "run/set_up/idle.h"
-#include "run/set_up/refusal.h"
-#include "spool/artifact_spool.h"
+#include "run/set_up/secrets.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -47,7 +47,7 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return a == folder.end() && b != path.end();
 }
 
-std::string names_of(const std::vector<std::string>& names) {
+std::string list_names(const std::vector<std::string>& names) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> some(
       names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed)));
@@ -58,7 +58,7 @@ std::string names_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string_view KeptCode::name_of(Why why) {
+std::string_view KeptCode::to_string(Why why) {
   switch (why) {
     case Why::kScript:
       return "script";
@@ -157,10 +157,10 @@ void KeptCode::find_imports(const Script& script) {
     interpreter = fs::path(first).filename().string().starts_with("python") ? first : "python3";
   if (interpreter.find('/') != std::string::npos)
     interpreter = (subject_.directory / interpreter).string();
-  const auto imports = imports_of({.script = script,
-                                   .interpreter = interpreter,
-                                   .python_path = subject_.python_path,
-                                   .directory = subject_.directory});
+  const auto imports = list_imports({.script = script,
+                                     .interpreter = interpreter,
+                                     .python_path = subject_.python_path,
+                                     .directory = subject_.directory});
   if (!imports) return problems_.push_back(imports.error().message);
   for (const fs::path& file : *imports) find_program(file, Why::kImport);
 }
@@ -220,7 +220,7 @@ void KeptCode::find_tracked() {
     const fs::path full = root_ / path;
     if (known_.contains(full) || deleted_.contains(path)) continue;
     const auto file = CodeFile::open(full);
-    if (file) bytes += file->look().bytes;
+    if (file) bytes += file->state().bytes;
     files.push_back(full);
     if (!file || files.size() > kMostTracked || entries_.size() + files.size() > kMostFiles ||
         kept_bytes_ + bytes > subject_.limit) {
@@ -283,7 +283,7 @@ bool KeptCode::goes_together(const Entry& entry) const {
   return !together_sent_ && (entry.why == Why::kTracked || copies_ >= kMostCopies);
 }
 
-Result<int> KeptCode::copy_of(const Entry& entry, sys::Fd& own) {
+Result<int> KeptCode::copy_target(const Entry& entry, sys::Fd& own) {
   const bool together = goes_together(entry);
   sys::Fd& file = together ? together_ : own;
   if (!file) file = TRY(scratch());
@@ -297,7 +297,7 @@ Result<int> KeptCode::copy_of(const Entry& entry, sys::Fd& own) {
 Result<> KeptCode::store(Entry& entry, int file) {
   if (goes_together(entry)) {
     entry.at = together_bytes_;
-    together_bytes_ += entry.look.bytes;
+    together_bytes_ += entry.state.bytes;
     return {};
   }
   ++copies_;
@@ -316,7 +316,7 @@ Result<> KeptCode::store_together() {
 // Reads the file once to hash it, search it for secrets and copy it. The copy has exactly the
 // hashed bytes.
 void KeptCode::read_content(Entry& entry, const CodeFile& file) {
-  const bool room = subject_.limit > 0 && kept_bytes_ + entry.look.bytes <= subject_.limit;
+  const bool room = subject_.limit > 0 && kept_bytes_ + entry.state.bytes <= subject_.limit;
   entry.over_limit = entry.left_out.empty() && !room;
   if (entry.over_limit && subject_.limit == 0)
     entry.left_out = "no code is kept";
@@ -325,7 +325,7 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
   sys::Fd own;
   int copy = -1;
   if (entry.left_out.empty()) {
-    const auto made = copy_of(entry, own);
+    const auto made = copy_target(entry, own);
     if (made)
       copy = *made;
     else
@@ -336,7 +336,7 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
   Result<> copied;
   std::int64_t bytes = 0;
   const auto read =
-      file.read(std::min(kMostOfOne, entry.look.bytes + (1 << 20)), [&](std::string_view piece) {
+      file.read(std::min(kMostOfOne, entry.state.bytes + (1 << 20)), [&](std::string_view piece) {
         hash.add(piece);
         scan.add(piece);
         bytes += static_cast<std::int64_t>(piece.size());
@@ -350,8 +350,8 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
     return;
   }
   entry.sha256 = hex(hash.finish());
-  if (bytes != entry.look.bytes) entry.changed_meanwhile = true;
-  entry.look.bytes = bytes;
+  if (bytes != entry.state.bytes) entry.changed_meanwhile = true;
+  entry.state.bytes = bytes;
   if (const std::string_view secret = scan.finish(); !secret.empty()) {
     entry.left_out = secret;
     entry.over_limit = false;
@@ -378,23 +378,23 @@ void KeptCode::read(Entry& entry) {
     entry.left_out = "its name holds characters that nothing is kept under";
   auto file = CodeFile::open(entry.full);
   if (!file) return refuse(file.error().message, executed);
-  entry.look = file->look();
-  entry.changed_meanwhile = entry.look.changed_ns > subject_.started_ns;
-  if (entry.look.kind == FileLook::Kind::kLink) {
+  entry.state = file->state();
+  entry.changed_meanwhile = entry.state.changed_ns > subject_.started_ns;
+  if (entry.state.kind == FileState::Kind::kLink) {
     entry.link = file->target().value_or("");
     entry.sha256 = hex(sha256(entry.link));
     return;
   }
-  if (entry.look.kind != FileLook::Kind::kFile) {
+  if (entry.state.kind != FileState::Kind::kFile) {
     entry.left_out = "no regular file";
     return;
   }
-  if (entry.why == Why::kUntracked && entry.look.made_ns > subject_.started_ns) {
+  if (entry.why == Why::kUntracked && entry.state.made_ns > subject_.started_ns) {
     entry.changed_meanwhile = false;
     entry.left_out = "made after the command had started";
     return;
   }
-  if (entry.look.bytes > kMostOfOne || read_bytes_ + entry.look.bytes > kMostOfAll ||
+  if (entry.state.bytes > kMostOfOne || read_bytes_ + entry.state.bytes > kMostOfAll ||
       sys::boot_now() > deadline_) {
     entry.over_limit = subject_.limit > 0 && entry.left_out.empty();
     return refuse(sys::boot_now() > deadline_ ? "not read in time" : "too large to be read",
@@ -410,7 +410,7 @@ void KeptCode::read_new() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       Entry& entry = entries_[i];
       // Files in a folder that is omitted as a whole are not read.
-      if (std::exchange(entry.looked_at, true) ||
+      if (std::exchange(entry.examined, true) ||
           (entry.why == Why::kUntracked && !entry.left_out.empty()))
         continue;
       if (i < kMostFiles) {
@@ -424,7 +424,7 @@ void KeptCode::read_new() {
     for (Entry& entry : entries_) {
       if (entry.sha256.empty()) continue;
       const auto again = CodeFile::open(entry.full);
-      if (!again || !(again->look() == entry.look)) entry.changed_meanwhile = true;
+      if (!again || !(again->state() == entry.state)) entry.changed_meanwhile = true;
     }
   };
   if (const auto done = do_idly("corral-code", "reading the code", work); !done)
@@ -466,7 +466,7 @@ bool KeptCode::add_module(const fs::path& module) {
   entry.leads_out = false;
   if (!entry.left_out.empty()) {
     entry.left_out = reason_against(full);
-    entry.looked_at = entry.over_limit = false;
+    entry.examined = entry.over_limit = false;
   }
   return true;
 }
@@ -484,7 +484,7 @@ std::string KeptCode::hash() const {
   std::vector<std::string> lines;
   for (const Entry& entry : entries_) {
     if (entry.why == Why::kTracked || entry.sha256.empty()) continue;
-    lines.push_back(entry.path + '\0' + (entry.look.executable ? "755" : "644") + '\0' +
+    lines.push_back(entry.path + '\0' + (entry.state.executable ? "755" : "644") + '\0' +
                     entry.sha256);
   }
   std::ranges::sort(lines);
@@ -520,7 +520,7 @@ std::vector<std::string> KeptCode::refused() const {
   return paths;
 }
 
-void KeptCode::take_diff(std::string_view piece) {
+void KeptCode::add_diff(std::string_view piece) {
   if (subject_.limit == 0 || !diff_refused_.empty()) return;
   if (!diff_) {
     auto made = scratch();
@@ -554,18 +554,18 @@ Json KeptCode::git() const {
                       {"deleted", std::move(deleted)}};
 }
 
-Json KeptCode::json_of(const Entry& entry) {
+Json KeptCode::to_json(const Entry& entry) {
   Json json = Json::Object{{"path", to_utf8(entry.path)}};
   if (!entry.left_out.empty()) {
     json.set("reason", to_utf8(entry.left_out));
-    json.set("why", std::string(name_of(entry.why)));
+    json.set("why", std::string(to_string(entry.why)));
     if (!entry.sha256.empty()) json.set("sha256", entry.sha256);
     return json;
   }
   json.set("sha256", entry.sha256);
-  json.set("bytes", entry.look.bytes);
-  json.set("mode", entry.look.executable ? "755" : "644");
-  json.set("why", std::string(name_of(entry.why)));
+  json.set("bytes", entry.state.bytes);
+  json.set("mode", entry.state.executable ? "755" : "644");
+  json.set("why", std::string(to_string(entry.why)));
   if (!entry.link.empty()) json.set("link", to_utf8(entry.link));
   if (entry.at >= 0) json.set("at", entry.at);
   if (entry.changed_meanwhile) json.set("changed_meanwhile", true);
@@ -586,9 +586,9 @@ void KeptCode::list() {
   std::size_t more = 0;
   for (const Entry& entry : entries_) {
     if (entry.left_out.empty())
-      files.push_back(json_of(entry));
+      files.push_back(to_json(entry));
     else if (left_out.size() < kMostLeftOut)
-      left_out.push_back(json_of(entry));
+      left_out.push_back(to_json(entry));
     else
       ++more;
   }
@@ -629,9 +629,9 @@ std::string KeptCode::notice() const {
   std::vector<std::string> said;
   if (!over.empty())
     said.push_back(fmt::format("not kept, over the limit of {} (--keep-code): {}",
-                               human_bytes(static_cast<double>(subject_.limit)), names_of(over)));
+                               human_bytes(static_cast<double>(subject_.limit)), list_names(over)));
   if (!changed.empty())
-    said.push_back("changed after the command had started: " + names_of(changed));
+    said.push_back("changed after the command had started: " + list_names(changed));
   if (!list_failed_.empty()) said.push_back("the list of files is not kept: " + list_failed_);
   return said.empty() ? "" : "code: " + join(said, "; ");
 }

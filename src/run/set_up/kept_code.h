@@ -4,12 +4,12 @@
 //
 //   KeptCode code(subject, place);
 //   code.keep();                  // script, imports, files that git lists; reads and copies
-//   … facts(), refused() go into the run's facts, take_diff() gets the diff …
+//   … facts(), refused() go into the run's facts, add_diff() gets the diff …
 //   code.list();                  // code.json; nothing comes after it until …
 //   code.add(modules); code.list();   // … the end of the run, for further imports
 //
 // Everything is read at most twice and copied at most once, while the run goes on. Files that git
-// ignores or that look like secrets are never kept (refusal.h); links are recorded as links. One
+// ignores or that look like secrets are never kept (secrets.h); links are recorded as links. One
 // thread.
 #pragma once
 
@@ -62,7 +62,7 @@ class KeptCode {
   // Returns the changed files that must not be shown in the diff, relative to the tree's root.
   [[nodiscard]] std::vector<std::string> refused() const;  // asks git
   // Takes the masked diff piece by piece; list() writes it as `corral/changes.diff`.
-  void take_diff(std::string_view piece);
+  void add_diff(std::string_view piece);
   // Notes that the diff is incomplete, and discards it.
   void refuse_diff(const std::string& reason);
   // Writes `corral/code.json`. Without a limit nothing is written.
@@ -79,15 +79,15 @@ class KeptCode {
     Why why = Why::kTracked;
     std::string left_out = {};  // the reason; empty: kept
     std::string sha256 = {}, link = {};
-    FileLook look = {};
+    FileState state = {};
     std::int64_t at = -1;  // offset in the shared copy; < 0: it has a copy of its own
     bool changed_meanwhile = false, over_limit = false;
     bool unread = false;     // it belongs to the code, but its hash is missing
     bool leads_out = false;  // a link leads to it, and only the source names it
-    bool looked_at = false;  // by read_new()
+    bool examined = false;   // by read_new()
   };
-  static std::string_view name_of(Why why);
-  static Json json_of(const Entry& entry);
+  static std::string_view to_string(Why why);
+  static Json to_json(const Entry& entry);
 
   void find();
   void find_in_tree();
@@ -106,7 +106,7 @@ class KeptCode {
   void read(Entry& entry);
   void read_content(Entry& entry, const CodeFile& file);
   [[nodiscard]] bool goes_together(const Entry& entry) const;
-  Result<int> copy_of(const Entry& entry, sys::Fd& own);
+  Result<int> copy_target(const Entry& entry, sys::Fd& own);
   Result<> store(Entry& entry, int file);
   Result<> store_together();
   Result<sys::Fd> scratch();

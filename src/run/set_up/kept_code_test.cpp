@@ -12,7 +12,7 @@
 
 #include "core/text.h"
 #include "run/set_up/set_up.h"
-#include "spool/artifact_spool.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -520,7 +520,7 @@ TEST(KeptCode, WhatIsNotKnownHasNoHash) {
   EXPECT_EQ(code.facts().front().kind, codec::FactKind::kInfo);
   EXPECT_TRUE(code.add({"/"}));
   EXPECT_EQ(code.facts().front().kind, codec::FactKind::kUnavailable);
-  const auto facts = facts_of_code({}, {.interpreter = "", .code = code.facts()});
+  const auto facts = changed_code_facts({}, {.interpreter = "", .code = code.facts()});
   EXPECT_EQ(facts.back().key, "set_up.hash");
   EXPECT_EQ(facts.back().kind, codec::FactKind::kUnavailable);
 }

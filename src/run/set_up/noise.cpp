@@ -40,25 +40,6 @@ std::vector<fs::path> numbered(const fs::path& directory, std::string_view name)
   return found;
 }
 
-// Returns the value behind "key:" in a /proc file, without a unit.
-std::optional<std::string> value_of(const fs::path& file, std::string_view key) {
-  const auto text = sys::read_file(file, kMostBytes);
-  if (!text) return std::nullopt;
-  for (const std::string_view line : split(*text, '\n')) {
-    const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key)
-      return std::string(trim(line.substr(colon + 1)));
-  }
-  return std::nullopt;
-}
-
-std::optional<std::int64_t> bytes_of(const fs::path& file, std::string_view key) {
-  const auto text = value_of(file, key);
-  if (!text) return std::nullopt;
-  const auto kib = parse_int(text->substr(0, text->find(' ')));
-  return kib ? std::optional(*kib * 1024) : std::nullopt;
-}
-
 // "always [madvise] never" -> "madvise"
 std::optional<std::string> chosen(const fs::path& file) {
   auto text = word(file);
@@ -100,7 +81,7 @@ Value isolated(const fs::path& root) {
   return Json(cpus->empty() ? std::string("none") : *cpus);
 }
 Value allowed(const fs::path& root) {
-  return as_json(value_of(root / "proc/self/status", "Cpus_allowed_list"));
+  return as_json(proc_value(root / "proc/self/status", "Cpus_allowed_list"));
 }
 Value nodes(const fs::path& root) {
   const auto found = numbered(root / "sys/devices/system/node", "node");
@@ -122,7 +103,7 @@ Value aslr(const fs::path& root) {
   return Json(*text == "0" ? "off" : *text == "1" ? "partial" : "full");
 }
 Value swap(const fs::path& root) {
-  const auto total = bytes_of(root / "proc/meminfo", "SwapTotal");
+  const auto total = proc_bytes(root / "proc/meminfo", "SwapTotal");
   return total ? Value(Json(*total)) : std::nullopt;
 }
 Value swappiness(const fs::path& root) {
@@ -155,12 +136,12 @@ Value runnable(const fs::path& root) {
   return number ? Value(Json(*number)) : std::nullopt;
 }
 Value memory(const fs::path& root) {
-  const auto bytes = bytes_of(root / "proc/meminfo", "MemAvailable");
+  const auto bytes = proc_bytes(root / "proc/meminfo", "MemAvailable");
   return bytes ? Value(Json(*bytes)) : std::nullopt;
 }
 Value swap_used(const fs::path& root) {
-  const auto total = bytes_of(root / "proc/meminfo", "SwapTotal");
-  const auto free = bytes_of(root / "proc/meminfo", "SwapFree");
+  const auto total = proc_bytes(root / "proc/meminfo", "SwapTotal");
+  const auto free = proc_bytes(root / "proc/meminfo", "SwapFree");
   return total && free ? Value(Json(*total - *free)) : std::nullopt;
 }
 
@@ -237,7 +218,24 @@ constexpr std::array kChecks = {
 
 }  // namespace
 
-Outside look_outside(const fs::path& directory) {
+std::optional<std::string> proc_value(const fs::path& file, std::string_view key) {
+  const auto text = sys::read_file(file);
+  if (!text) return std::nullopt;
+  for (const std::string_view line : split(*text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key)
+      return std::string(trim(line.substr(colon + 1)));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> proc_bytes(const fs::path& file, std::string_view key) {
+  const auto text = proc_value(file, key);
+  const auto kib = text ? parse_int(text->substr(0, text->find(' '))) : std::nullopt;
+  return kib ? std::optional(*kib * 1024) : std::nullopt;
+}
+
+Outside read_outside(const fs::path& directory) {
   Outside outside;
   timex clock{};  // modes 0: only reads
   if (const int state = ::adjtimex(&clock); state >= 0)

@@ -8,18 +8,25 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "codec/frame.h"
 
 namespace corral::run::set_up {
 
+// Returns the value of the first line "key: value" in a file of /proc; nullopt if there is none.
+std::optional<std::string> proc_value(const std::filesystem::path& file, std::string_view key);
+// Returns the value of a line "key: 12 kB" in bytes.
+std::optional<std::int64_t> proc_bytes(const std::filesystem::path& file, std::string_view key);
+
 // Values that come from no file.
 struct Outside {
   std::optional<bool> clock_synchronised;
   std::optional<std::int64_t> disk_free_bytes;  // on the filesystem in which the run works
 };
-Outside look_outside(const std::filesystem::path& directory);
+Outside read_outside(const std::filesystem::path& directory);
 
 std::vector<codec::Fact> noise(const std::filesystem::path& root, const Outside& outside);
 

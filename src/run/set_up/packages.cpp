@@ -24,7 +24,7 @@ std::string plain_name(std::string_view name) {
 }
 
 // "numpy-1.26.4.dist-info", "PyYAML-6.0.egg-info", "six-1.16.0-py3.11.egg-info", "here.egg-info"
-void take(std::string_view entry, Versions& versions) {
+void add(std::string_view entry, Versions& versions) {
   std::string_view stem;
   for (const std::string_view ending : {".dist-info", ".egg-info"}) {
     if (entry.ends_with(ending)) stem = entry.substr(0, entry.size() - ending.size());
@@ -37,7 +37,7 @@ void take(std::string_view entry, Versions& versions) {
   versions.try_emplace(plain_name(stem.substr(0, hyphen)), version);
 }
 
-std::string lines_of(const Versions& versions) {
+std::string to_lines(const Versions& versions) {
   std::string lines;
   for (const auto& [name, version] : versions)
     lines += to_utf8(version.empty() ? name : fmt::format("{}=={}", name, version)) + "\n";
@@ -63,9 +63,9 @@ std::string python_packages(const std::vector<fs::path>& path) {
   Versions versions;
   for (const fs::path& directory : path) {
     if (!directory.is_absolute()) continue;
-    for (const std::string& entry : sys::list_directory(directory)) take(entry, versions);
+    for (const std::string& entry : sys::list_directory(directory)) add(entry, versions);
   }
-  return lines_of(versions);
+  return to_lines(versions);
 }
 
 // "conda-meta/python-3.11.5-h955ad1f_0.json"
@@ -82,7 +82,7 @@ std::string conda_packages(const fs::path& prefix) {
     versions[std::string(stem.substr(0, version))] =
         fmt::format("{}={}", stem.substr(version + 1, build - version - 1), stem.substr(build + 1));
   }
-  return lines_of(versions);
+  return to_lines(versions);
 }
 
 std::string cut_lines(const std::string& lines, std::size_t bytes) {

@@ -173,7 +173,7 @@ std::optional<Script> find_script(const std::vector<std::string>& words,
   return found;
 }
 
-Result<std::vector<fs::path>> imports_of(const ImportQuestion& question) {
+Result<std::vector<fs::path>> list_imports(const ImportQuestion& question) {
   const fs::path own =
       question.script.module.empty() ? question.script.path.parent_path() : question.directory;
   std::error_code error;

@@ -33,6 +33,6 @@ struct ImportQuestion {
   std::string python_path;
   std::filesystem::path directory;
 };
-Result<std::vector<std::filesystem::path>> imports_of(const ImportQuestion& question);
+Result<std::vector<std::filesystem::path>> list_imports(const ImportQuestion& question);
 
 }  // namespace corral::run::set_up

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 
 #include "core/limits.h"
 #include "core/sha256.h"
@@ -16,8 +17,6 @@
 #include "run/set_up/kept_code.h"
 #include "run/set_up/noise.h"
 #include "run/set_up/packages.h"
-#include "run/set_up/refusal.h"
-#include "run/set_up/variables.h"
 #include "sys/process.h"
 
 namespace corral::run::set_up {
@@ -31,7 +30,7 @@ using codec::FactKind;
 constexpr std::size_t kTextBytes = limits::kFactBytes * 3 / 4;
 
 // Returns the output of a program that succeeded; otherwise the error describes its end.
-Result<std::string> output_of(std::vector<std::string> argv, const fs::path& directory) {
+Result<std::string> run_program(std::vector<std::string> argv, const fs::path& directory) {
   const std::string name = argv[0];
   int code = 0;
   std::string text =
@@ -81,7 +80,7 @@ class RecordedDiff {
         (subject_.mask ? mask_.text(scan_.line(open_)) : open_) + (ended ? "\n" : "");
     open_.clear();
     if (start_.size() <= kTextBytes) start_ += line;
-    if (subject_.take_diff) subject_.take_diff(line);
+    if (subject_.add_diff) subject_.add_diff(line);
   }
 
   const Subject& subject_;
@@ -136,7 +135,7 @@ void add_interpreter(const Subject& subject, Mask& mask, std::vector<Fact>& fact
   const auto known =
       ask_interpreter(subject.interpreter, {.argv = {}, .directory = subject.directory});
   if (!known) {
-    const auto version = output_of({subject.interpreter, "--version"}, subject.directory);
+    const auto version = run_program({subject.interpreter, "--version"}, subject.directory);
     if (version) facts.push_back(info("interpreter_version", std::string(trim(*version))));
     if (!packages_known(subject))
       facts.push_back(absent("environment.packages", "the interpreter did not say its path"));
@@ -174,7 +173,7 @@ Fact hash_fact(std::vector<Fact> facts, const Subject& subject) {
   });
   if (unknown != facts.end()) return absent("set_up.hash", "code.hash: " + unknown->value);
   for (const auto& [key, value] : subject.prepared) facts.push_back(info(key, to_utf8(value)));
-  return info("set_up.hash", hash_of(facts));
+  return info("set_up.hash", set_up_hash(facts));
 }
 
 }  // namespace
@@ -191,7 +190,7 @@ std::vector<Fact> facts(const Subject& subject) {
                                   : info("environment.variables", cut_text(variables)));
   std::error_code error;
   const fs::path here = subject.directory.empty() ? fs::current_path(error) : subject.directory;
-  for (Fact& fact : noise(subject.root, look_outside(here))) all.push_back(std::move(fact));
+  for (Fact& fact : noise(subject.root, read_outside(here))) all.push_back(std::move(fact));
   for (Fact& fact : data_sets(data_options(subject.command), here, {}))
     all.push_back(std::move(fact));
   all.insert(all.end(), subject.code.begin(), subject.code.end());
@@ -202,7 +201,7 @@ std::vector<Fact> facts(const Subject& subject) {
   return all;
 }
 
-std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Subject& subject) {
+std::vector<Fact> changed_code_facts(std::vector<Fact> facts, const Subject& subject) {
   std::erase_if(facts, [](const Fact& fact) {
     return fact.key == "set_up.hash" || fact.key.starts_with("code.");
   });
@@ -212,7 +211,7 @@ std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Subject& subject)
   return newer;
 }
 
-std::string hash_of(const std::vector<Fact>& facts) {
+std::string set_up_hash(const std::vector<Fact>& facts) {
   utsname kernel{};
   ::uname(&kernel);
   std::vector<std::string> lines;
@@ -220,6 +219,54 @@ std::string hash_of(const std::vector<Fact>& facts) {
     if (describes(fact)) lines.push_back(fact.key + '\x1f' + fact.value);
   std::ranges::sort(lines);
   return hex(sha256(join(lines, "\x1e") + '\x1e' + kernel.release), kHashBytes);
+}
+
+namespace {
+
+constexpr auto kPrefixes = std::to_array<std::string_view>(
+    {"CUDA_",   "CUBLAS_", "CUDNN_",    "NCCL_",    "NVIDIA_",      "TORCH_",        "PYTORCH_",
+     "TF_",     "XLA_",    "JAX_",      "KERAS_",   "OMP_",         "GOMP_",         "KMP_",
+     "MKL_",    "DNNL_",   "OPENBLAS_", "NUMEXPR_", "MALLOC_",      "HIP_",          "ROCR_",
+     "MIOPEN_", "ZE_",     "GLOO_",     "UCX_",     "TORCHDYNAMO_", "TORCHINDUCTOR_"});
+constexpr auto kNames =
+    std::to_array<std::string_view>({"PYTHONHASHSEED",     "PYTHONPATH",
+                                     "PYTHONOPTIMIZE",     "LD_PRELOAD",
+                                     "LD_LIBRARY_PATH",    "VIRTUAL_ENV",
+                                     "CONDA_PREFIX",       "CONDA_DEFAULT_ENV",
+                                     "WORLD_SIZE",         "RANK",
+                                     "LOCAL_RANK",         "LOCAL_WORLD_SIZE",
+                                     "SLURM_JOB_ID",       "SLURM_JOB_PARTITION",
+                                     "SLURM_JOB_NODELIST", "SLURM_NNODES",
+                                     "SLURM_NTASKS",       "SLURM_PROCID",
+                                     "SLURM_LOCALID",      "SLURM_CPUS_PER_TASK",
+                                     "SLURM_GPUS",         "SLURM_ARRAY_TASK_ID"});
+
+constexpr std::size_t kValueBytes = 1000;
+
+}  // namespace
+
+bool is_recorded(std::string_view variable) {
+  if (hints_at_secret(variable)) return false;  // overrides the lists above
+  const auto starts = [&](std::string_view prefix) { return variable.starts_with(prefix); };
+  return std::ranges::any_of(kPrefixes, starts) ||
+         std::ranges::find(kNames, variable) != kNames.end();
+}
+
+std::string recorded_variables(const std::vector<std::string>& environment, Mask& mask) {
+  std::map<std::string, std::string> chosen;
+  for (const std::string& entry : environment) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || !is_recorded(std::string_view(entry).substr(0, equals)))
+      continue;
+    std::string value = mask.text(to_utf8(std::string_view(entry).substr(equals + 1)));
+    if (value.size() > kValueBytes)
+      value = value.substr(0, utf8_prefix(std::string_view(value).substr(0, kValueBytes))) + "…";
+    std::ranges::replace(value, '\n', ' ');
+    chosen[to_utf8(entry.substr(0, equals))] = std::move(value);
+  }
+  std::string lines;
+  for (const auto& [name, value] : chosen) lines += fmt::format("{}={}\n", name, value);
+  return lines;
 }
 
 }  // namespace corral::run::set_up

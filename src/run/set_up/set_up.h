@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codec/frame.h"
+#include "run/set_up/secrets.h"
 
 namespace corral::run::set_up {
 
@@ -29,7 +30,7 @@ struct Subject {
   // functions: one takes the whole masked diff, the other the reason why there is none.
   std::vector<codec::Fact> code = {};
   std::vector<std::string> refused = {};
-  std::function<void(std::string_view)> take_diff = nullptr;
+  std::function<void(std::string_view)> add_diff = nullptr;
   std::function<void(const std::string&)> refuse_diff = nullptr;
 };
 
@@ -37,9 +38,17 @@ std::vector<codec::Fact> facts(const Subject& subject);
 
 // Returns those of `facts` (from facts()) that differ, after newer facts of the code and their
 // hash.
-std::vector<codec::Fact> facts_of_code(std::vector<codec::Fact> facts, const Subject& subject);
+std::vector<codec::Fact> changed_code_facts(std::vector<codec::Fact> facts, const Subject& subject);
 
 // Returns 16 hex digits of all facts that describe a set-up (settings, not states), in any order.
-std::string hash_of(const std::vector<codec::Fact>& facts);
+std::string set_up_hash(const std::vector<codec::Fact>& facts);
+
+// True for an environment variable of a framework or launcher that affects a training. A variable
+// whose name hints at a secret is never recorded.
+bool is_recorded(std::string_view variable);
+
+// Returns the recorded ones of the entries "NAME=value", one in each line, in order of their names;
+// secrets within a value are masked, long values are cut.
+std::string recorded_variables(const std::vector<std::string>& environment, Mask& mask);
 
 }  // namespace corral::run::set_up

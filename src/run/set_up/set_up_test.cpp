@@ -9,11 +9,9 @@
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
-#include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
 #include "run/set_up/noise.h"
 #include "run/set_up/packages.h"
-#include "run/set_up/variables.h"
 #include "sys/process.h"
 
 namespace corral::run::set_up {
@@ -125,7 +123,7 @@ TEST(Noise, NonsenseIsNotAvailableEither) {
 }
 
 TEST(Noise, OfThisMachine) {
-  const auto found = by_key(noise("/", look_outside("/")));
+  const auto found = by_key(noise("/", read_outside("/")));
   EXPECT_NE(found.at("at_start.load")[0], '!');
   EXPECT_NE(found.at("at_start.disk_free_bytes")[0], '!');
   EXPECT_NE(found.at("set_up.clock_synchronised")[0], '!');
@@ -302,9 +300,9 @@ TEST(SetUp, TheHashIsThatOfSettingsNotOfHowThingsStood) {
   auto other = facts;
   other[1].value = "7";
   std::swap(other[0], other[2]);
-  EXPECT_EQ(hash_of(facts), hash_of(other));
+  EXPECT_EQ(set_up_hash(facts), set_up_hash(other));
   other[0].value = "\"b\"";
-  EXPECT_NE(hash_of(facts), hash_of(other));
+  EXPECT_NE(set_up_hash(facts), set_up_hash(other));
 }
 
 void git(const fs::path& directory, std::vector<std::string> words) {

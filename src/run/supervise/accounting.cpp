@@ -16,9 +16,9 @@ constexpr std::launch kLaunch = std::launch::async | std::launch::deferred;
 
 }  // namespace
 
-Accounting::Made Accounting::make(const std::string& run) {
+Accounting::MadeGroup Accounting::make(const std::string& run) {
   ::pthread_setname_np(::pthread_self(), "corral-group");
-  Made made;
+  MadeGroup made;
   const sys::fs::path state = collocate::default_state();
   // No group is noted on a network filesystem: other hosts would take the note for theirs, and a
   // start never waits for a network.
@@ -53,8 +53,8 @@ void Accounting::begin(const std::string& run) {
 
 void Accounting::enter(pid_t pid) {
   if (!making_.valid()) return;
-  const auto work = [pid, making = std::make_shared<std::future<Made>>(std::move(making_))] {
-    Made made = making->get();
+  const auto work = [pid, making = std::make_shared<std::future<MadeGroup>>(std::move(making_))] {
+    MadeGroup made = making->get();
     if (!made.group) return made;
     if (const auto entered = made.group->enter(pid); !entered) {
       made.reason = entered.error().message;

@@ -41,16 +41,16 @@ class Accounting {
   void discard();
 
  private:
-  struct Made {
+  struct MadeGroup {
     std::optional<collocate::Journal> journal;
     std::optional<collocate::AccountGroup> group;
     std::string reason;
   };
-  static Made make(const std::string& run);
+  static MadeGroup make(const std::string& run);
   void put_back(bool end_runs);
 
-  std::future<Made> making_;
-  Made made_;
+  std::future<MadeGroup> making_;
+  MadeGroup made_;
   std::string reason_;
 };
 

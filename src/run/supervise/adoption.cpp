@@ -28,7 +28,7 @@ Result<spool::fs::path> find_spooled(const Options& options) {
               fmt::format("{} runs in the spool begin with {}", found.size(), options.adopt));
 }
 
-Options options_of(const spool::Manifest& manifest, Options options) {
+Options adopted_options(const spool::Manifest& manifest, Options options) {
   // A database's URL is not written down: it may hold a password. A token goes only to the server
   // that it was given for.
   if (!(options.destination == manifest.destination)) {

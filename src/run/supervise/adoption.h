@@ -15,7 +15,7 @@ namespace corral::run {
 Result<spool::fs::path> find_spooled(const Options& options);
 
 // Returns `options` with the settings that the run was started with.
-Options options_of(const spool::Manifest& manifest, Options options);
+Options adopted_options(const spool::Manifest& manifest, Options options);
 
 // Locks the run's directory. A server that finishes the run's data releases it within seconds.
 // kConflict: the supervisor lives; kUnavailable: the holder does not release it, or `give_up`

@@ -1,4 +1,4 @@
-// Lifeline: a supervisor that fails still waits for its command and gives its exit status.
+// Lifeline: a command gets its exit status even where its supervisor fails.
 //
 // A fault of this process (abort, std::terminate, a segmentation fault) ends the recording, not the
 // run. Before the command runs, a fault executes it in place of this process. From hold() on, the
@@ -8,10 +8,40 @@
 
 #include <sys/types.h>
 
-#include "run/record/relay.h"
-#include "run/supervise/in_place.h"
+#include <string>
+#include <string_view>
+#include <vector>
 
-namespace corral::run::lifeline {
+#include "run/options.h"
+#include "run/record/relay.h"
+
+namespace corral::run {
+
+// "corral run: not recorded: REASON; running the command", on standard error. Allocates nothing.
+void say_not_recorded(std::string_view reason) noexcept;
+
+// InPlace: executes the command in place of its supervisor if nothing else works. It is made before
+// anything of the run. execute() needs no memory, threads, processes or descriptors: it works
+// whenever a shell could start the command.
+class InPlace {
+ public:
+  // `options` need not outlive this.
+  explicit InPlace(const Options& options);
+  // False: the command needs something that an exec cannot give (an environment, a container, a
+  // scheduler's gate or its groups), or there is no command.
+  [[nodiscard]] bool possible() const { return possible_; }
+  // Executes the command with this process's own streams and environment (and the Python package,
+  // which a script may import), and with the original signal handling. Returns only if it cannot be
+  // executed: a shell's exit status, after a line with the reason.
+  int execute(std::string_view reason) const noexcept;
+
+ private:
+  bool possible_;
+  std::vector<std::string> words_, entries_;
+  std::vector<char*> argv_, environment_;
+};
+
+namespace lifeline {
 
 // Catches faults from now on. nullptr: the command cannot be executed in place, or may run from now
 // on; otherwise `in_place` outlives the guard.
@@ -29,4 +59,6 @@ void release() noexcept;
 // failed.
 int wait() noexcept;
 
-}  // namespace corral::run::lifeline
+}  // namespace lifeline
+
+}  // namespace corral::run

@@ -14,12 +14,11 @@
 
 #include "core/json.h"
 #include "run/command.h"
-#include "run/progress_watch.h"
+#include "run/progress.h"
 #include "run/record/facts.h"
-#include "run/record/ranks_elsewhere.h"
-#include "run/supervise/stopper.h"
-#include "run/workload_lock.h"
-#include "spool/spool_test_support.h"
+#include "run/record/sampling_lock.h"
+#include "run/supervise/signals.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 
 namespace corral::run {
@@ -358,6 +357,32 @@ TEST(Facts, ParamsTagsAndTheMachineAreThere) {
   EXPECT_GT(*info.at("memory_bytes").as_int(), 1 << 20);
 }
 
+TEST(Facts, SecretsAmongTheParamsAreMasked) {
+  Options options;
+  options.command = {"train.py"};
+  options.params = {{"lr", "0.1"},
+                    {"password", "hunter2"},
+                    {"api_key", ""},
+                    {"tokenizer", "bpe"},
+                    {"db", "postgresql://me:hunter2@host/db"}};
+  const auto params = [&] {
+    std::map<std::string, std::string> values;
+    for (const codec::Fact& fact : quick_facts(options, {.argv = {"/bin/true"}, .interpreter = {}}))
+      if (fact.kind == codec::FactKind::kParam || fact.key.starts_with("masked."))
+        values[fact.key] = fact.value;
+    return values;
+  };
+  EXPECT_EQ(params(), (std::map<std::string, std::string>{{"lr", "0.1"},
+                                                          {"password", "***"},
+                                                          {"api_key", ""},
+                                                          {"tokenizer", "bpe"},
+                                                          {"db", "postgresql://me:***@host/db"},
+                                                          {"masked.params", "2"}}));
+  options.mask = false;
+  EXPECT_EQ(params(),
+            (std::map<std::string, std::string>(options.params.begin(), options.params.end())));
+}
+
 TEST(Facts, AVeryLongCommandIsCutSoThatItsFrameIsTaken) {
   for (const std::string& word :
        {std::string(100'000, 'x'), std::string(5000, '\x01'), std::string("word")}) {
@@ -399,15 +424,15 @@ TEST(SamplingLock, TheHolderTellsThoseWhoWait) {
   const std::string workload = workload_lock_name(workload_id_of("e", "w"));
   SamplingLock first(root.path(), workload);
   SamplingLock second(root.path(), workload);
-  EXPECT_FALSE(second.said());
+  EXPECT_FALSE(second.published());
   ASSERT_TRUE(first.hold());
-  EXPECT_FALSE(second.said());
-  first.say("a longer line");
-  EXPECT_EQ(second.said(), "a longer line");
-  first.say("short");
-  EXPECT_EQ(second.said(), "short");
-  second.say("not the holder's");
-  EXPECT_EQ(second.said(), "short");
+  EXPECT_FALSE(second.published());
+  first.publish("a longer line");
+  EXPECT_EQ(second.published(), "a longer line");
+  first.publish("short");
+  EXPECT_EQ(second.published(), "short");
+  second.publish("not the holder's");
+  EXPECT_EQ(second.published(), "short");
 }
 
 TEST(SamplingLock, LeavesNoFileBehind) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <vector>
 
 #include "sys/clock.h"
@@ -57,6 +58,35 @@ int Signals::next(std::optional<BootTime> deadline, std::span<pollfd> others) {
   signalfd_siginfo info{};
   return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
                                                               : 0;
+}
+
+void Stopper::ask(int first_signal, codec::EndReason reason, BootTime now) {
+  if (!reason_) {
+    reason_ = reason;
+    next_ = first_signal;
+  }
+  if (next_ != 0) at_ = now;
+}
+
+void Stopper::restart(int first_signal, BootTime now) {
+  next_ = first_signal;
+  at_ = now;
+}
+
+std::optional<int> Stopper::due(BootTime now) {
+  if (!at_ || now < *at_) return std::nullopt;
+  const int signal = next_;
+  if (signal == SIGINT) {
+    next_ = SIGTERM;
+    at_ = now + grace_;
+  } else if (signal == SIGTERM) {
+    next_ = SIGKILL;
+    at_ = now + kTermGrace;
+  } else {
+    next_ = 0;
+    at_.reset();
+  }
+  return signal;
 }
 
 }  // namespace corral::run

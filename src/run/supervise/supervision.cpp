@@ -19,11 +19,8 @@
 #include "collocate/undo.h"
 #include "core/text.h"
 #include "run/command.h"
-#include "run/container_end.h"
-#include "run/record/ranks_elsewhere.h"
 #include "run/supervise/adoption.h"
-#include "run/supervise/lifeline.h"
-#include "spool/artifact_spool.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 
@@ -52,7 +49,7 @@ constexpr Nanos kProgressPause{std::chrono::seconds(1)};
 constexpr Nanos kLookPause{std::chrono::milliseconds(1)};
 
 // Returns the status as wait(2) returns it.
-int status_of(const siginfo_t& ended) {
+int wait_status(const siginfo_t& ended) {
   if (ended.si_code == CLD_EXITED) return W_EXITCODE(ended.si_status, 0);
   return W_EXITCODE(0, ended.si_status) | (ended.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
@@ -129,8 +126,8 @@ Result<Command> Supervision::prepare() {
     if (signal == SIGINT || signal == SIGTERM || signal == SIGQUIT) interrupt = signal;
     return interrupt != 0;
   };
-  setting_ = TRY(Setting::prepare(options_, notices_, cancelled));
-  Command command = TRY(setting_.resolve(options_));
+  environment_ = TRY(RunEnvironment::prepare(options_, notices_, cancelled));
+  Command command = TRY(environment_.resolve(options_));
   profiling_.emplace(TRY(Profiling::prepare(options_)));
   return command;
 }
@@ -138,7 +135,7 @@ Result<Command> Supervision::prepare() {
 // Makes a control group for the run, unless a scheduler has decided or a container brings one.
 void Supervision::begin_accounting() {
   groups_ = options_.placement.groups;
-  if (groups_.empty() && options_.watched == 0 && !setting_.is_apart())
+  if (groups_.empty() && options_.watched == 0 && !environment_.is_apart())
     accounting_.begin(options_.run_id->hex());
 }
 
@@ -187,14 +184,14 @@ int Supervision::replace(const std::string& reason) {
 }
 
 int Supervision::abandon(const Outcome& outcome, int status) {
-  setting_.end();
+  environment_.end();
   if (recording_ != nullptr) recording_->discard();
   gate_.ended(outcome);
   return status;
 }
 
-std::vector<std::string> Supervision::environment_of_command() const {
-  std::vector<std::string> inherited = setting_.inherited();
+std::vector<std::string> Supervision::command_environment() const {
+  std::vector<std::string> inherited = environment_.inherited();
   if (recording_ == nullptr) return inherited;
   return child_environment({.run_id = recording_->run().hex(),
                             .segments = recording_->directory().segments().string(),
@@ -210,11 +207,11 @@ std::vector<std::string> Supervision::environment_of_command() const {
                            inherited);
 }
 
-Result<Setting::Start> Supervision::set_scene(const Command& command,
-                                              std::vector<std::string> environment) {
-  if (setting_.in_container() && recording_ == nullptr)
+Result<RunEnvironment::Start> Supervision::prepare_start(const Command& command,
+                                                         std::vector<std::string> environment) {
+  if (environment_.in_container() && recording_ == nullptr)
     return fail(Code::kUnavailable, "a container is only started for a run that is recorded");
-  return setting_.start(
+  return environment_.start(
       command, {.spool = recording_ != nullptr ? recording_->directory().path() : sys::fs::path(),
                 .python_package = options_.python_path,
                 .working_directory = start_folder(options_),
@@ -226,7 +223,7 @@ Result<Setting::Start> Supervision::set_scene(const Command& command,
                 .terminal = terminal_ != nullptr});
 }
 
-Result<> Supervision::spawn(Setting::Start scene, std::vector<std::string> environment) {
+Result<> Supervision::spawn(RunEnvironment::Start scene, std::vector<std::string> environment) {
   first_ = scene.first;
   sys::Fd out;
   sys::Fd err;
@@ -269,7 +266,7 @@ void Supervision::observe(pid_t process) {
   // The group must exist before listeners look for it.
   accounting_.settle();
   if (groups_.empty()) groups_ = accounting_.groups();
-  group_oom_kills_ = oom_kills_of(groups_);
+  group_oom_kills_ = count_oom_kills(groups_);
   if (recording_ == nullptr) return;
   const auto watched = recording_->watch(pid, std::move(perf));
   if (!watched) notices_.warn("no metrics are sampled: " + watched.error().message);
@@ -280,9 +277,9 @@ int Supervision::wait_for_release() {
   ready_ = sys::boot_now();
   gate_.ready();
   for (;;) {
-    const Gate::Word word = gate_.look(sys::boot_now());
-    if (word == Gate::Word::kGo) return 0;
-    if (word == Gate::Word::kGone) {
+    const Gate::Release release = gate_.poll_release(sys::boot_now());
+    if (release == Gate::Release::kOpen) return 0;
+    if (release == Gate::Release::kNever) {
       notices_.warn(std::string(kSchedulerGone) + ": the command was not started");
       return abandon({.kind = OutcomeKind::kNotStarted, .reason = std::string(kSchedulerGone)},
                      kGaveUp);
@@ -299,21 +296,21 @@ int Supervision::wait_for_release() {
 
 int Supervision::start(const Command& command) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  std::vector<std::string> environment = environment_of_command();
-  auto scene = set_scene(command, environment);
+  std::vector<std::string> environment = command_environment();
+  auto scene = prepare_start(command, environment);
   if (!scene) return refuse(scene.error());
-  if (auto container = setting_.address(); container && recording_ != nullptr)
+  if (auto container = environment_.address(); container && recording_ != nullptr)
     recording_->note_container(*std::move(container));
   if (const auto spawned = spawn(std::move(*scene), std::move(environment)); !spawned)
     return replace(spawned.error().message);
   accounting_.enter(child_);
   Placement placement = options_.placement;
   // A container is made in its group; the tool that starts it stays outside of the group.
-  if (setting_.is_apart()) placement.groups.clear();
+  if (environment_.is_apart()) placement.groups.clear();
   if (const auto placed = place(child_, placement); !placed)
     return refuse({.code = Code::kUnavailable, .message = placed.error().message});
   if (const auto held = hold_terminal(); !held) return replace(held.error().message);
-  const bool late = setting_.is_apart() && !first_;
+  const bool late = environment_.is_apart() && !first_;
   if (first_) inside_.emplace(*first_, true);
   if (!late) observe(first_.value_or(child_));
   if (const int status = wait_for_release(); status != 0) return status;
@@ -339,10 +336,10 @@ void Supervision::started(const Command& command) {
   if (terminal_ != nullptr) terminal_->enter();
   if (options_.max_time) limit_ = released_ + *options_.max_time;
   // The start is reported first: the scheduler assumes that a run without a report never began.
-  if (!setting_.is_apart()) begin(released_);
-  if (setting_.is_apart() && !first_) locate();
+  if (!environment_.is_apart()) begin(released_);
+  if (environment_.is_apart() && !first_) locate();
   note_launch();
-  // A container's command begins later: look_inside().
+  // A container's command begins later: watch_container().
   if (located_) begin(began_at(*first_));
   if (!begun_ && !inside_) begin(released_);
   if (recording_ == nullptr) return;
@@ -366,7 +363,7 @@ void Supervision::warn_of_ranks() {
 
 // Finds a container that is known only once it runs.
 void Supervision::locate() {
-  first_ = setting_.locate();
+  first_ = environment_.locate();
   located_ = first_.has_value();
   if (located_) inside_.emplace(*first_, false);
   observe(first_.value_or(child_));
@@ -406,10 +403,10 @@ void Supervision::begin(BootTime at) {
 // Waits for the status from the scheduler, which has become the command's parent.
 void Supervision::await_status() {
   const BootTime deadline = sys::boot_now() + kStatusPatience;
-  while (!told_status_ && gate_.reports_descriptor() >= 0 && sys::boot_now() < deadline) {
+  while (!reported_status_ && gate_.reports_descriptor() >= 0 && sys::boot_now() < deadline) {
     pollfd told{.fd = gate_.reports_descriptor(), .events = POLLIN, .revents = 0};
     ::poll(&told, 1, kStatusLookMs);
-    look_at_gate();
+    read_gate();
   }
 }
 
@@ -453,7 +450,7 @@ int Supervision::adopt() {
   recording_->resume();
   watch();
   if (const auto status = container_end(recording_->directory().manifest())) {
-    told_status_ = *status << 8;
+    reported_status_ = *status << 8;
   } else {
     await_status();
   }
@@ -483,7 +480,7 @@ void Supervision::send(int signal) {
   // The process group of an adopted command may belong to another process once the command is gone.
   if (!adopted_ || !ended_) ::kill(-child_, signal);
   // The tool forwards the other signals.
-  if (signal == SIGKILL) setting_.end();
+  if (signal == SIGKILL) environment_.end();
 }
 
 void Supervision::handle(int signal) {
@@ -511,7 +508,7 @@ bool Supervision::reap() {
   if (ended.si_pid != child_) return asked != 0 && errno == ECHILD;
   // Until the command is reaped the kernel knows its usage: the last sample is exact.
   if (recording_ != nullptr && options_.leftovers == Leftovers::kLeave) recording_->stop_sampling();
-  status_ = status_of(ended);
+  status_ = wait_status(ended);
   lifeline::ended(status_);
   // Otherwise it is reaped after its end was reported: if this supervisor is killed before, the
   // process that inherits the command can still read its status.
@@ -547,7 +544,7 @@ void Supervision::watch() {
   while (!reap()) {
     const auto look = begun_ ? std::nullopt : std::optional(sys::boot_now() + kLookPause);
     handle(next_signal(earliest(look, earliest(limit_, stopper_.wake_at()))));
-    look_inside();
+    watch_container();
   }
   if (!finished_) finished_ = sys::boot_now();
   // The command was shorter than the interval of looks.
@@ -557,14 +554,14 @@ void Supervision::watch() {
 
 // Notes the begin and the end of a container's command: it begins after its tool and ends before
 // it.
-void Supervision::look_inside() {
+void Supervision::watch_container() {
   if (!inside_) return;
   if (!begun_ && inside_->executes()) begin(sys::boot_now());
   if (!finished_ && inside_->ended()) finished_ = sys::boot_now();
 }
 
 // Handles a terminal's signal; true: the signal needs nothing more.
-bool Supervision::heed_terminal(int signal) {
+bool Supervision::handle_terminal_signal(int signal) {
   if (terminal_ == nullptr) return false;
   if (signal == SIGTSTP) terminal_->suspend(!ended_);
   if (signal == SIGWINCH) terminal_->resize();
@@ -588,10 +585,10 @@ int Supervision::next_signal(std::optional<BootTime> deadline) {
   }
   deadline = earliest(deadline, next_progress());
   int signal = typed_.empty() ? signals_.next(deadline, waiting) : 0;
-  if (waiting[0].revents != 0) look_at_gate();
-  tell_progress();
+  if (waiting[0].revents != 0) read_gate();
+  report_progress();
   if (terminal_ != nullptr) {
-    const std::vector<int> keys = terminal_->take_keys({waiting[2], waiting[3]});
+    const std::vector<int> keys = terminal_->read_keys({waiting[2], waiting[3]});
     for (const int key : keys) {
       // The signal goes to the whole job, as from the terminal: a script around this command gets
       // Ctrl-C, too.
@@ -603,31 +600,31 @@ int Supervision::next_signal(std::optional<BootTime> deadline) {
     signal = typed_.front();
     typed_.erase(typed_.begin());
   }
-  return heed_terminal(signal) ? 0 : signal;
+  return handle_terminal_signal(signal) ? 0 : signal;
 }
 
 // Returns the time of the next report of progress; nullopt: no scheduler reads them.
 std::optional<BootTime> Supervision::next_progress() const {
   const bool heard = !ended_ && recording_ != nullptr && gate_.reports_descriptor() >= 0;
-  return heard ? std::optional(tell_at_) : std::nullopt;
+  return heard ? std::optional(next_report_) : std::nullopt;
 }
 
-void Supervision::tell_progress() {
+void Supervision::report_progress() {
   const auto at = next_progress();
   const BootTime now = sys::boot_now();
   if (!at || now < *at) return;
-  tell_at_ = now + kProgressPause;
+  next_report_ = now + kProgressPause;
   const Progress progress = recording_->progress();
-  if (progress != told_ && gate_.progress(progress)) told_ = progress;
+  if (progress != reported_progress_ && gate_.progress(progress)) reported_progress_ = progress;
 }
 
-void Supervision::look_at_gate() {
-  for (const Wish& wish : gate_.wishes()) {
-    if (recording_ != nullptr) recording_->note_tags(wish.tags);
-    if (wish.status) told_status_ = wish.status;
-    if (!wish.stop || stopper_.asked()) continue;
-    end_rule_ = *wish.stop;
-    notices_.say("stopping the run: " + *wish.stop);
+void Supervision::read_gate() {
+  for (const SchedulerRequest& request : gate_.read_requests()) {
+    if (recording_ != nullptr) recording_->note_tags(request.tags);
+    if (request.status) reported_status_ = request.status;
+    if (!request.stop || stopper_.asked()) continue;
+    end_rule_ = *request.stop;
+    notices_.say("stopping the run: " + *request.stop);
     stopper_.ask(SIGINT, codec::EndReason::kInterrupt, sys::boot_now());
     handle(0);
   }
@@ -677,8 +674,8 @@ codec::RunEndBody Supervision::end_body() const {
                         .reason = codec::EndReason::kUnknown,
                         .exit_code = {},
                         .exit_signal = {}};
-  const bool known = !adopted_ || told_status_;
-  const int status = told_status_.value_or(status_);
+  const bool known = !adopted_ || reported_status_;
+  const int status = reported_status_.value_or(status_);
   if (known && WIFEXITED(status)) {
     end.reason = codec::EndReason::kExit;
     end.exit_code = WEXITSTATUS(status);
@@ -701,7 +698,7 @@ void Supervision::await_holder() const {
 }
 
 int Supervision::end() {
-  setting_.end();
+  environment_.end();
   const codec::RunEndBody end = end_body();
   const int code = end.exit_code     ? *end.exit_code
                    : end.exit_signal ? 128 + *end.exit_signal
@@ -742,7 +739,7 @@ void Supervision::wait_uploaded() {
 }
 
 Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) const {
-  Ending ending{.seen = !adopted_ || told_status_,
+  Ending ending{.seen = !adopted_ || reported_status_,
                 .exit_code = end.exit_code,
                 .exit_signal = end.exit_signal};
   if (end.reason == codec::EndReason::kMaxTime) ending.asked = Asked::kLimit;
@@ -751,12 +748,12 @@ Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) con
     ending.asked = Asked::kStop;
     ending.stop_reason = *end_rule_;
   }
-  ending.group_oom_kills = oom_kills_of(groups_) - group_oom_kills_;
+  ending.group_oom_kills = count_oom_kills(groups_) - group_oom_kills_;
   ending.host_oom_kills = host_oom_kills() - host_oom_kills_;
   ending.tail = std::move(tail);
   if (recording_ != nullptr)
     ending.limit = recording_->directory().files().read_file(kLimitFile, kLimitBytes).value_or("");
-  return outcome_of(ending);
+  return classify_end(ending);
 }
 
 void Supervision::profile(BootTime ended) {

@@ -19,11 +19,9 @@
 #include "run/record/profiling.h"
 #include "run/record/recording.h"
 #include "run/supervise/accounting.h"
-#include "run/supervise/first_process.h"
-#include "run/supervise/in_place.h"
-#include "run/supervise/setting.h"
+#include "run/supervise/lifeline.h"
+#include "run/supervise/run_environment.h"
 #include "run/supervise/signals.h"
-#include "run/supervise/stopper.h"
 #include "run/terminal/terminal.h"
 #include "sys/process.h"
 
@@ -50,9 +48,10 @@ class Supervision {
   int replace(const std::string& reason);
   int abandon(const Outcome& outcome, int status);
   void begin_accounting();
-  std::vector<std::string> environment_of_command() const;
-  Result<Setting::Start> set_scene(const Command& command, std::vector<std::string> environment);
-  Result<> spawn(Setting::Start scene, std::vector<std::string> environment);
+  std::vector<std::string> command_environment() const;
+  Result<RunEnvironment::Start> prepare_start(const Command& command,
+                                              std::vector<std::string> environment);
+  Result<> spawn(RunEnvironment::Start scene, std::vector<std::string> environment);
   Result<> hold_terminal();
   void observe(pid_t process);
   int wait_for_release();
@@ -71,14 +70,14 @@ class Supervision {
   // While the command runs.
   int attend();
   void watch();
-  void look_inside();
+  void watch_container();
   bool reap();
   bool reap_adopted();
   int next_signal(std::optional<BootTime> deadline);
-  bool heed_terminal(int signal);
-  void look_at_gate();
+  bool handle_terminal_signal(int signal);
+  void read_gate();
   [[nodiscard]] std::optional<BootTime> next_progress() const;
-  void tell_progress();
+  void report_progress();
   void handle(int signal);
   void send(int signal);
   [[nodiscard]] std::vector<pid_t> left_over() const;
@@ -105,7 +104,7 @@ class Supervision {
   Signals signals_;
   Stopper stopper_;
   Gate gate_;
-  Setting setting_;
+  RunEnvironment environment_;
   Accounting accounting_;
   std::unique_ptr<Terminal> terminal_;    // the command's own; nullptr: none
   std::unique_ptr<Recording> recording_;  // nullptr: the run is not recorded
@@ -132,12 +131,12 @@ class Supervision {
   // The end of the command.
   bool ended_ = false;                   // the command itself, not its leftover processes
   int status_ = 0;                       // as wait(2) returns it
-  std::optional<int> told_status_;       // the same of an adopted command, as its parent reported
+  std::optional<int> reported_status_;   // the same of an adopted command, as its parent reported
   std::optional<std::string> end_rule_;  // reason why the scheduler stopped the run
 
-  std::vector<int> typed_;  // signals that keys at the terminal stand for
-  Progress told_;           // the last progress that the scheduler got
-  BootTime tell_at_;        // time of the next report
+  std::vector<int> typed_;      // signals that keys at the terminal stand for
+  Progress reported_progress_;  // the last progress that the scheduler got
+  BootTime next_report_;        // time of the next report
 };
 
 // The earlier of two deadlines that may be missing.

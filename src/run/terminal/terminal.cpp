@@ -119,7 +119,7 @@ std::array<pollfd, 2> Terminal::waits() const {
           pollfd{.fd = keys_.empty() ? -1 : master_.get(), .events = POLLOUT, .revents = 0}};
 }
 
-std::vector<int> Terminal::take_keys(const std::array<pollfd, 2>& ready) {
+std::vector<int> Terminal::read_keys(const std::array<pollfd, 2>& ready) {
   std::vector<int> signals;
   if (ready[0].revents != 0) {
     std::array<char, 4096> typed;

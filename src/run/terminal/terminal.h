@@ -43,7 +43,7 @@ class Terminal {
   // Returns the descriptors to poll beside signals: keys, and room for them at the command's side.
   [[nodiscard]] std::array<pollfd, 2> waits() const;
   // Passes keys on; returns the signals that they stand for (SIGINT, SIGQUIT, SIGTSTP).
-  std::vector<int> take_keys(const std::array<pollfd, 2>& ready);
+  std::vector<int> read_keys(const std::array<pollfd, 2>& ready);
   // Passes the window's size to the command.
   void resize() const;
   // Stops the command and this process, as Ctrl-Z does; returns when both go on.

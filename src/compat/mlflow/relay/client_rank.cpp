@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/text.h"
-#include "spool/rank.h"
+#include "spool/segment_identity.h"
 #include "sys/file.h"
 #include "sys/process.h"
 

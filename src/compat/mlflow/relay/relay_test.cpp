@@ -6,16 +6,15 @@
 
 #include "compat/mlflow/relay/answers.h"
 #include "compat/mlflow/relay/artifact_place.h"
-#include "compat/mlflow/relay/takeover.h"
 #include "compat/mlflow/relay/tracking_relay.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "http/test_client.h"
-#include "spool/spool_test_support.h"
+#include "run/tracking.h"
+#include "spool/test_spool.h"
 #include "sys/clock.h"
 #include "sys/socket.h"
-#include "upload/frame_log_source.h"
-#include "upload/merge.h"
+#include "upload/source.h"
 
 namespace corral::run {
 namespace {
@@ -517,10 +516,10 @@ TEST(Delivery, NewRowsEndAPauseButNotTheOneAfterAFailure) {
   delivery.pause(stop.get_token(), std::chrono::hours(1));
   delivery.note_rows();
   const BootTime before = sys::boot_now();
-  delivery.back_off(stop.get_token(), std::chrono::milliseconds(20));
+  delivery.pause(stop.get_token(), std::chrono::milliseconds(20), true);
   EXPECT_GE(sys::boot_now() - before, Nanos(std::chrono::milliseconds(19)));
   delivery.wake();
-  delivery.back_off(stop.get_token(), std::chrono::hours(1));
+  delivery.pause(stop.get_token(), std::chrono::hours(1), true);
 }
 
 TEST(Delivery, WhoSendsFilesIsToldOnceAndWhenThereIsNoMore) {

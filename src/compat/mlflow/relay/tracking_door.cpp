@@ -1,5 +1,4 @@
-// The door between a supervisor and its tracking address.
-#include "compat/mlflow/relay/takeover.h"
+// The tracking address of a supervisor: the functions of run/tracking.h.
 #include "compat/mlflow/relay/tracking_relay.h"
 #include "run/tracking.h"
 
@@ -13,6 +12,10 @@ std::vector<LoggedPoint> points_of(const TrackingRelay& relay) {
         {.metric = name, .time_ms = point.time_ms, .step = point.step, .value = point.value});
   return points;
 }
+
+}  // namespace
+
+bool has_tracking() { return true; }
 
 Result<Tracking> open_tracking(TrackingOptions options, Delivery& delivery) {
   const spool::RunDirectory& directory = options.directory;
@@ -36,9 +39,5 @@ Result<Tracking> open_tracking(TrackingOptions options, Delivery& delivery) {
                   .newest_points = [relay] { return points_of(*relay); },
                   .loss = [relay] { return relay->loss(); }};
 }
-
-}  // namespace
-
-TrackingDoor tracking_door() { return {.open = open_tracking, .takeover = tracking_takeover}; }
 
 }  // namespace corral::run

@@ -11,8 +11,7 @@
 #include "compat/mlflow/wire/names.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "spool/artifact_spool.h"
-#include "spool/call_spool.h"
+#include "spool/outbox.h"
 #include "sys/socket.h"
 
 namespace corral::run {

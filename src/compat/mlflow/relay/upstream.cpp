@@ -126,7 +126,7 @@ Result<Upstream::Sent> Upstream::send(sys::HttpRequest request) {
   bool reached = false;
   auto sent = send_once(request, reached);
   if (sent) return sent;
-  delivery_.doubt();
+  delivery_.mark_dead();
   const bool harmless =
       request.method == "GET" || request.method == "HEAD" || request.method == "PUT";
   if (reached && !harmless) return sent;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collect/listener.h"
+#include "collect/sampler/listeners.h"
 #include "core/sha256.h"
 
 namespace corral::run {

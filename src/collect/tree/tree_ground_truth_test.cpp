@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "collect/fixture_root.h"
+#include "collect/tree/perf_counters.h"
 #include "collect/tree/tree_listener.h"
 #include "core/test_paths.h"
 #include "sys/clock.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collect/proc_file.h"
+#include "collect/tree/perf_counters.h"
 #include "collect/tree/process_table.h"
 
 namespace corral::collect {

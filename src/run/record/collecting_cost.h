@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codec/frame.h"
-#include "collect/lanes.h"
+#include "collect/sampler/lanes.h"
 #include "core/time.h"
 
 namespace corral::run {

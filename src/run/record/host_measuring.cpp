@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "collect/listener.h"
+#include "collect/sampler/listeners.h"
 #include "core/json.h"
 
 namespace corral::run {

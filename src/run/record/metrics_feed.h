@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "codec/frame.h"
-#include "collect/sampler.h"
+#include "collect/sampler/sampler.h"
 #include "metric/range.h"
 #include "run/progress_watch.h"
 #include "run/record/strays.h"

@@ -1,4 +1,4 @@
-#include "collect/self_series.h"
+#include "collect/sampler/self_series.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

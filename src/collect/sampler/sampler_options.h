@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collect/listener.h"
-#include "collect/ticker.h"
+#include "collect/sampler/ticker.h"
 #include "collect/tree/perf_counters.h"
 #include "core/time.h"
 

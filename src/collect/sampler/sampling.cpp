@@ -1,4 +1,4 @@
-#include "collect/sampling.h"
+#include "collect/sampler/sampling.h"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,10 @@
-#include "collect/lanes.h"
+#include "collect/sampler/lanes.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include "collect/sampler/listeners.h"
 
 namespace corral::collect {
 namespace {

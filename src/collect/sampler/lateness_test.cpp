@@ -1,4 +1,4 @@
-#include "collect/lateness.h"
+#include "collect/sampler/lateness.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "collect/sampler.h"
+#include "collect/sampler/sampler.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collect/sampler/listeners.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 

@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "collect/lateness.h"
 #include "collect/listener.h"
 #include "collect/news.h"
 #include "collect/row_ring.h"
-#include "collect/sampler_options.h"
-#include "collect/self_series.h"
+#include "collect/sampler/lateness.h"
+#include "collect/sampler/sampler_options.h"
+#include "collect/sampler/self_series.h"
+#include "collect/sampler/ticker.h"
 #include "collect/series.h"
-#include "collect/ticker.h"
 #include "collect/timed_points.h"
 #include "core/result.h"
 #include "core/time.h"

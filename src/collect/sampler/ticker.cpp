@@ -1,4 +1,4 @@
-#include "collect/ticker.h"
+#include "collect/sampler/ticker.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,8 +1,6 @@
-#include "collect/selection.h"
+#include "collect/sampler/listeners.h"
 
 #include <gtest/gtest.h>
-
-#include "collect/listener.h"
 
 namespace corral::collect {
 namespace {

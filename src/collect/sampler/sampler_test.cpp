@@ -1,4 +1,4 @@
-#include "collect/sampler.h"
+#include "collect/sampler/sampler.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

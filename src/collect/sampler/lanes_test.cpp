@@ -1,5 +1,5 @@
 // Lanes with listeners of the test's own: one that blocks or hangs stands for a vendor's library.
-#include "collect/lanes.h"
+#include "collect/sampler/lanes.h"
 
 #include <gtest/gtest.h>
 

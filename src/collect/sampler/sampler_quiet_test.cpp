@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "collect/sampler.h"
+#include "collect/sampler/sampler.h"
 #include "collect/sysfs/fake_root.h"
 #include "core/test_paths.h"
 #include "sys/file.h"

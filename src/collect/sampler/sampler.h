@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
-#include "collect/sampler_options.h"
-#include "collect/sampling.h"
+#include "collect/sampler/sampler_options.h"
+#include "collect/sampler/sampling.h"
 #include "collect/series.h"
 #include "core/result.h"
 #include "core/time.h"

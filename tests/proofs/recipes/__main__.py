@@ -58,7 +58,7 @@ RECIPES = (
                 r"constexpr auto kListeners = .*\n",
                 '    {"uptime", "How long the host is up.", metric::Owner::kHost, open_uptime_listener},\n',
             ),
-            Line("src/metric/catalogue.cpp", r"constexpr auto kHostAndDevices = .*\n", METRIC),
+            Line("src/metric/catalogue.cpp", r"constexpr auto kCatalogue = .*\n", METRIC),
         ),
     ),
     Recipe(

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "collect/foreign/foreign_sources.h"
-#include "collect/foreign/foreign_test_support.h"
+#include "collect/foreign/test_sources.h"
 #include "sys/file.h"
 #include "sys/process.h"
 

@@ -13,7 +13,7 @@
 #include <filesystem>
 
 #include "collect/foreign/foreign_sources.h"
-#include "collect/foreign/foreign_test_support.h"
+#include "collect/foreign/test_sources.h"
 #include "collect/foreign/statsd_address.h"
 #include "collect/foreign/statsd_packet.h"
 #include "collect/foreign/udp_senders.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codec/block/pyramid.h"
-#include "codec/frame_test_support.h"
+#include "codec/test_frames.h"
 
 namespace corral::codec::testing {
 

@@ -36,7 +36,7 @@ void check_group(const SamplingGroup& group) {
 }
 
 // Bytes 1, 2, 4 or 8, as their logarithm.
-std::uint8_t width_of(std::uint64_t most) {
+std::uint8_t log_width(std::uint64_t most) {
   return most <= 0xFF ? 0 : most <= 0xFFFF ? 1 : most <= 0xFFFFFFFF ? 2 : 3;
 }
 void put_number(WireWriter& out, std::uint64_t number, std::size_t bytes) {
@@ -53,7 +53,7 @@ std::uint64_t distance(SeriesId from, SeriesId to) {
 void put_group(WireWriter& directory, const SamplingGroup& group,
                std::span<const std::uint32_t> offsets, std::uint32_t bytes) {
   const SeriesId first = group.columns.front().series;
-  const std::uint8_t id_width = width_of(distance(first, group.columns.back().series));
+  const std::uint8_t id_width = log_width(distance(first, group.columns.back().series));
   const bool wide = offsets.back() > std::numeric_limits<std::uint16_t>::max();
   std::uint8_t flags = id_width;
   if (wide) flags |= kWideOffsets;

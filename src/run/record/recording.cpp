@@ -12,7 +12,7 @@
 #include <mutex>
 #include <utility>
 
-#include "codec/run_begin.h"
+#include "codec/frame.h"
 #include "core/json.h"
 #include "run/record/collecting_cost.h"
 #include "run/record/facts.h"

@@ -189,7 +189,7 @@ def includes(path: Path) -> list[str]:
 def problems_of(path: Path) -> list[str]:
     own = folder_of(path)
     where = path.relative_to(ROOT)
-    is_test = "test" in path.stem or path.stem in {"conformance", "fixture_root"}
+    is_test = "test" in path.stem or path.stem in {"conformance"}
     found = []
     for include in includes(path):
         target = folder_of(SRC / include[1:-1])

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "collect/timed_points.h"
+#include "collect/row_ring.h"
 #include "core/result.h"
 
 namespace corral::collect {

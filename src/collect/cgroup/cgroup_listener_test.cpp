@@ -5,7 +5,7 @@
 #include <array>
 
 #include "collect/cgroup/parse.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect {
 namespace {

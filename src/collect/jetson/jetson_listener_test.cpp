@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "collect/jetson/tegrastats_line.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 #include "sys/clock.h"
 
 namespace corral::collect {

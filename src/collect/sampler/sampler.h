@@ -19,7 +19,6 @@
 #include <thread>
 #include <vector>
 
-#include "collect/sampler/sampler_options.h"
 #include "collect/sampler/sampling.h"
 #include "collect/series.h"
 #include "core/result.h"

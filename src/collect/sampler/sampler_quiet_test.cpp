@@ -11,7 +11,7 @@
 #include <string>
 
 #include "collect/sampler/sampler.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 #include "core/test_paths.h"
 #include "sys/file.h"
 

@@ -8,7 +8,7 @@
 #include <condition_variable>
 #include <vector>
 
-#include "collect/fixture_root.h"
+#include "collect/test_roots.h"
 #include "core/mutex.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"

@@ -5,30 +5,88 @@
 // calls open() before it; comments name the threads of the other functions.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collect/listener.h"
 #include "collect/news.h"
+#include "collect/proc_file.h"
 #include "collect/row_ring.h"
 #include "collect/sampler/lateness.h"
-#include "collect/sampler/sampler_options.h"
-#include "collect/sampler/self_series.h"
 #include "collect/sampler/ticker.h"
 #include "collect/series.h"
-#include "collect/timed_points.h"
+#include "collect/tree/perf_counters.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "metric/health.h"
 
 namespace corral::collect {
+
+struct SamplerOptions {
+  std::vector<std::string> listeners =
+      {};  // names of listeners(); none is allowed: only what Corral costs is sampled
+  std::vector<const ListenerEntry*> entries = {};  // beside them, also ones that no table lists
+  Nanos interval = std::chrono::milliseconds(100);
+  Nanos slow_interval = std::chrono::seconds(1);  // rounded down to whole intervals, at least one
+  std::filesystem::path root = "/";
+  pid_t run_pid = 0;         // 0: no run
+  pid_t supervisor_pid = 0;  // 0: this process
+  PerfCounters perf = {};
+  std::vector<std::string> device_uuids = {};  // as in ListenerContext
+  std::string library_path = {};
+  std::size_t ring_rows = 512;  // fewer when rows are so wide that the ring would pass 4 MiB
+  std::string lane = {};        // source of the series about its cost; empty: the host's
+  bool open_late = false;       // opens its listeners on its own thread, after start()
+  std::unique_ptr<Ticker> ticker = nullptr;  // for tests; none: a timer
+};
+
+// The overhead of measuring, as series of the run: corral.collector.* of one lane, and
+// corral.supervisor.* and the written bytes on the host's. Its sampling thread only.
+struct SamplerCounts {
+  std::uint64_t missed_ticks = 0;
+  std::uint64_t dropped_rows = 0;
+  std::uint64_t bytes_written = 0;
+  Nanos lateness{0};
+};
+
+class SelfSeries {
+ public:
+  // The name of a listener and a flag for slow reads.
+  struct Name {
+    std::string_view name;
+    bool slow;
+  };
+  // `lane` is the source of the lane's series; the host's is empty.
+  SelfSeries(const std::string& lane, std::span<const Name> listeners, SeriesTable& table);
+
+  // Records the duration of one listener's reads, by its place in the list of listeners.
+  void sample_latency(Group group, std::size_t listener, Nanos took, Row& row) const;
+  void sample_slow(const SamplerCounts& counts, Row& row);
+
+ private:
+  void add_supervisor(SeriesTable& table);
+
+  std::optional<ProcFile> statm_;
+  double page_bytes_;
+  std::vector<Column> latency_[kGroupCount];
+  Column collector_cpu_, wakeups_, lateness_, missed_, dropped_;
+  Column bytes_ = kNoColumn;  // these on the host's lane only
+  Column supervisor_cpu_ = kNoColumn;
+  Column supervisor_wakeups_ = kNoColumn;
+  Column supervisor_rss_ = kNoColumn;
+};
 
 // New problems of listeners and recoveries from them, each once.
 struct Problem {

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "collect/fixture_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect::tree {
 namespace {

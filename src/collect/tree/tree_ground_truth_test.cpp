@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "collect/fixture_root.h"
+#include "collect/test_roots.h"
 #include "collect/tree/perf_counters.h"
 #include "collect/tree/tree_listener.h"
 #include "core/test_paths.h"

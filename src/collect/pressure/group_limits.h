@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collect/cgroup/readers.h"
+#include "collect/cgroup/group.h"
 #include "collect/proc_file.h"
 
 namespace corral::collect {

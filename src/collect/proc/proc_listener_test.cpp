@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "collect/proc/readers.h"
 #include "collect/proc_file.h"
 #include "collect/test_roots.h"
 

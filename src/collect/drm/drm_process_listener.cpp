@@ -94,8 +94,8 @@ void ProcessListener::search() {
   if (!due) return;
   processes_.walk();
   files_.search(processes_.pids());
-  if (files_.left_out() && !std::exchange(told_left_out_, true) && news_ != nullptr)
-    news_->tell("run.gpu.*", "the run has too many files of GPUs open: some are not counted");
+  if (files_.left_out() && !std::exchange(told_left_out_, true))
+    tell(news_, "run.gpu.*", "the run has too many files of GPUs open: some are not counted");
 }
 
 void ProcessListener::sample_slow(Row& row) {
@@ -142,7 +142,7 @@ ProcessListener::Found find(const ListenerContext& context, SeriesTable& table) 
       const std::string source = vendor.name + std::to_string(number++);
       std::string address = sysfs::pci_address(card);
       if (address.empty()) {
-        table.unavailable("run.gpu.* of " + source, "its PCI address is not known");
+        table.unavailable("run.gpu.*", source, "its PCI address is not known");
         continue;
       }
       found.gpus.push_back({.address = std::move(address), .kinds = vendor.kinds});

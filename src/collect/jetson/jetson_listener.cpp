@@ -45,7 +45,7 @@ class JetsonListener final : public Listener {
     }
   }
   void sample_slow(Row& row) override {
-    if (stream_ != nullptr) stream_->sample(row, news_.get());
+    if (stream_ != nullptr) stream_->sample(row, news_);
   }
   [[nodiscard]] bool empty() const {
     return files_.empty() && rails_.empty() && (stream_ == nullptr || stream_->empty());

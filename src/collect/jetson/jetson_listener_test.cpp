@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "collect/jetson/tegrastats_line.h"
+#include "collect/jetson/tegrastats.h"
 #include "collect/test_roots.h"
 #include "sys/clock.h"
 

@@ -2,11 +2,11 @@
 
 #include <fmt/core.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "collect/key_value_file.h"
 #include "collect/tree/parse.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
@@ -48,8 +48,7 @@ std::uint64_t voluntary_switches(int who) {
 }  // namespace
 
 SelfSeries::SelfSeries(const std::string& lane, std::span<const Name> listeners, SeriesTable& table)
-    : page_bytes_(static_cast<double>(::sysconf(_SC_PAGESIZE))),
-      collector_cpu_(table.add("corral.collector.cpu", lane)),
+    : collector_cpu_(table.add("corral.collector.cpu", lane)),
       wakeups_(table.add("corral.collector.wakeups", lane)),
       lateness_(table.add("corral.collector.lateness", lane)),
       missed_(table.add("corral.collector.missed_ticks", lane)),
@@ -92,7 +91,7 @@ void SelfSeries::sample_slow(const SamplerCounts& counts, Row& row) {
   row.set(supervisor_wakeups_, voluntary_switches(RUSAGE_SELF));
   std::uint64_t pages = 0;
   if (statm_ && tree::parse_statm(statm_->read(), pages)) {
-    row.set(supervisor_rss_, static_cast<double>(pages) * page_bytes_);
+    row.set(supervisor_rss_, static_cast<double>(pages) * page_bytes());
   }
 }
 

@@ -79,7 +79,6 @@ class SelfSeries {
   void add_supervisor(SeriesTable& table);
 
   std::optional<ProcFile> statm_;
-  double page_bytes_;
   std::vector<Column> latency_[kGroupCount];
   Column collector_cpu_, wakeups_, lateness_, missed_, dropped_;
   Column bytes_ = kNoColumn;  // these on the host's lane only

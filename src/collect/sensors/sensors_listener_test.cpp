@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "collect/sensors/sensors.h"
 #include "collect/test_roots.h"
 
 namespace corral::collect {

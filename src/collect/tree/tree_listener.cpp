@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "collect/key_value_file.h"
 #include "collect/proc_file.h"
 #include "collect/tree/perf_counters.h"
 #include "collect/tree/process_table.h"
@@ -17,6 +18,7 @@ using tree::ProcessTable;
 using tree::TreeSums;
 
 constexpr double kMicrosecond = 1e-6;
+constexpr double kKib = 1024;
 
 struct PerfMetric {
   PerfEvent event;
@@ -38,8 +40,7 @@ class TreeListener final : public Listener {
                 .run_pid = context.run_pid,
                 .supervisor_pid = context.supervisor_pid,
                 .reaps_orphans = context.root == "/" && context.supervisor_pid == ::getpid()}),
-        news_(context.news),
-        page_bytes_(static_cast<double>(::sysconf(_SC_PAGESIZE))) {
+        news_(context.news) {
     if (context.perf != nullptr) perf_ = std::move(*context.perf);
     declare_perf(table);
     declare_hardware(table);
@@ -70,10 +71,10 @@ class TreeListener final : public Listener {
     row.set(threads_, sums.threads);
     // A run whose last process is a zombie has no memory to measure.
     if (sums.resident_pages > 0) {
-      row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes_);
-      row.set(hugetlb_, static_cast<double>(sums.hugetlb_kib) * 1024);
+      row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes());
+      row.set(hugetlb_, static_cast<double>(sums.hugetlb_kib) * kKib);
     }
-    row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * 1024);
+    row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * kKib);
   }
 
  private:
@@ -100,7 +101,6 @@ class TreeListener final : public Listener {
   std::shared_ptr<News> news_;
   bool told_lost_ = false;
   bool told_unread_ = false;
-  double page_bytes_;
   std::array<Column, kPerfMetrics.size()> perf_columns_{};
   std::array<Column, kHardwareEvents> pmu_columns_{};
   Column pmu_share_ = kNoColumn;
@@ -111,13 +111,13 @@ class TreeListener final : public Listener {
 
 void TreeListener::tell_of_exits() {
   constexpr std::string_view kMissing = "run.* of short-lived processes";
-  if (table_.lost_exits() && !std::exchange(told_lost_, true) && news_ != nullptr)
-    news_->tell(kMissing,
-                "processes end faster than the kernel's records of it are read: some are missing");
+  if (table_.lost_exits() && !std::exchange(told_lost_, true))
+    tell(news_, kMissing,
+         "processes end faster than the kernel's records of it are read: some are missing");
   const auto unread = table_.unread_exit();
-  if (unread && !std::exchange(told_unread_, true) && news_ != nullptr) {
+  if (unread && !std::exchange(told_unread_, true)) {
     std::array<char, 200> room;
-    news_->tell(kMissing, tree::reason_of(*unread, room));
+    tell(news_, kMissing, "{}", tree::reason_of(*unread, room));
   }
 }
 
@@ -144,7 +144,7 @@ void TreeListener::declare_perf(SeriesTable& table) {
       case PerfEvent::kMigrations:
         break;
     }
-    table.unavailable(std::string(m.metric), std::move(reason));
+    table.unavailable(m.metric, reason);
   }
 }
 
@@ -157,7 +157,7 @@ void TreeListener::declare_hardware(SeriesTable& table) {
   for (std::size_t i = 0; i < kHardwareEvents; ++i) {
     const std::string_view metric = hardware_events()[i].metric;
     pmu_columns_[i] = pmu.counts(i) ? table.add(metric) : kNoColumn;
-    if (!pmu.counts(i)) table.unavailable(std::string(metric), pmu.reason(i));
+    if (!pmu.counts(i)) table.unavailable(metric, pmu.reason(i));
   }
   pmu_share_ = table.add("run.pmu.counted_share");
   if (pmu.user_mode_only()) {

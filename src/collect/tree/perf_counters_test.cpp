@@ -1,5 +1,5 @@
 // No PMU is needed: events of the kernel's software stand in for the processor's.
-#include "collect/tree/hardware_counters.h"
+#include "collect/tree/perf_counters.h"
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>

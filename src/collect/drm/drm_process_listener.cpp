@@ -138,7 +138,7 @@ ProcessListener::Found find(const ListenerContext& context, SeriesTable& table) 
   const bool rocm = std::filesystem::exists(context.root / "sys/class/kfd/kfd", ignored);
   for (const Vendor& vendor : kVendors) {
     int number = 0;
-    for (const sysfs::Card& card : sysfs::cards_of(context.root, vendor.pci)) {
+    for (const sysfs::Card& card : sysfs::find_cards(context.root, vendor.pci)) {
       const std::string source = vendor.name + std::to_string(number++);
       std::string address = sysfs::pci_address(card);
       if (address.empty()) {

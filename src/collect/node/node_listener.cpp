@@ -149,7 +149,7 @@ HugePageReader::HugePageReader(const fs::path& root, SeriesTable& table) {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(directory, failed)) {
     const auto bytes = huge_page_bytes(entry.path().filename().string());
-    const auto pages = sysfs::parse_number(sysfs::text_of(entry.path() / "nr_hugepages"));
+    const auto pages = sysfs::parse_number(sysfs::read_text(entry.path() / "nr_hugepages"));
     if (!bytes || !pages || *pages <= 0) continue;
     const std::string source = human_bytes(*bytes);
     for (const auto& [metric, file] :

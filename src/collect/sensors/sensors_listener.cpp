@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using sysfs::NumberFile;
-using sysfs::text_of;
+using sysfs::read_text;
 
 constexpr std::size_t kMostSensors = 64;  // most sensors of one chip
 constexpr std::size_t kMostFrequencies = 64;
@@ -111,7 +111,7 @@ std::vector<Chip> hwmon_chips(const fs::path& root) {
   const fs::path hwmon = root / "sys/class/hwmon";
   std::vector<Chip> chips;
   for (const std::string& entry : sysfs::numbered_entries(hwmon, "hwmon")) {
-    const std::string name = text_of(hwmon / entry / "name");
+    const std::string name = read_text(hwmon / entry / "name");
     if (name.empty() || std::ranges::find(kLeftOut, name) != kLeftOut.end()) continue;
     chips.push_back({.name = name, .driver = name, .directory = hwmon / entry});
   }
@@ -124,7 +124,7 @@ std::vector<Chip> hwmon_chips(const fs::path& root) {
 
 // "coretemp Package id 0": the chip with the sensor's label, or its file's name without one.
 std::string sensor_source(const Chip& chip, const std::string& sensor) {
-  const std::string label = text_of(chip.directory / (sensor + "_label"));
+  const std::string label = read_text(chip.directory / (sensor + "_label"));
   return to_utf8(chip.name + " " + (label.empty() ? sensor : label));
 }
 
@@ -138,14 +138,14 @@ void HardwareMonitor::open_chip(const Chip& chip, SeriesTable& table) {
   const std::vector<std::string> entries = sys::list_directory(chip.directory);
   // The package's own sensor shows its hottest core.
   const bool has_package = std::ranges::any_of(entries, [&](const std::string& entry) {
-    return entry.ends_with("_label") && text_of(chip.directory / entry).starts_with("Package");
+    return entry.ends_with("_label") && read_text(chip.directory / entry).starts_with("Package");
   });
   std::set<std::string> taken;
   for (const Kind& kind : kKinds) {
     for (const std::string& entry : entries) {
       const std::string sensor = sensor_name(entry, kind);
       if (sensor.empty() || taken.contains(sensor) || taken.size() == kMostSensors) continue;
-      if (has_package && is_core(text_of(chip.directory / (sensor + "_label")))) continue;
+      if (has_package && is_core(read_text(chip.directory / (sensor + "_label")))) continue;
       taken.insert(sensor);  // a power meter's mean is preferred to its latest value
       files_.add_if_there({.metric = kind.metric,
                            .source = sensor_source(chip, sensor),
@@ -161,7 +161,7 @@ void HardwareMonitor::open_thermal_zones(const fs::path& root, const std::vector
                                          SeriesTable& table) {
   const fs::path thermal = root / "sys/class/thermal";
   for (const std::string& entry : sysfs::numbered_entries(thermal, "thermal_zone")) {
-    std::string type = text_of(thermal / entry / "type");
+    std::string type = read_text(thermal / entry / "type");
     std::string chip_name = type;
     std::ranges::replace(chip_name, '-', '_');
     if (type == "x86_pkg_temp") chip_name = "coretemp";
@@ -227,8 +227,8 @@ ThermalThrottles::ThermalThrottles(const fs::path& root, SeriesTable& table) {
     std::set<std::string> seen;
     for (const std::string& cpu : sysfs::numbered_entries(cpu_directory(root), "cpu")) {
       const fs::path directory = cpu_directory(root) / cpu;
-      std::string thing = text_of(directory / "topology/physical_package_id");
-      if (!what.package) thing += " " + text_of(directory / "topology/core_id");
+      std::string thing = read_text(directory / "topology/physical_package_id");
+      if (!what.package) thing += " " + read_text(directory / "topology/core_id");
       if (seen.contains(thing)) continue;
       auto file = NumberFile::open(directory / "thermal_throttle" / what.file);
       if (!file) continue;

@@ -6,15 +6,39 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collect/dcgm/dcgm.h"
-#include "collect/dcgm/fields.h"
+#include "collect/dcgm/dcgm_types.h"
 #include "collect/news.h"
 #include "collect/series.h"
 
 namespace corral::collect::dcgm {
+
+// The fields requested from DCGM: its numbers of fields, and the metric of each, in SI units. The
+// names are those of the same quantities from NVML and GPM.
+struct Field {
+  FieldId id;
+  std::string_view metric;
+  double scale = 1;
+};
+// Activity of a GPU's units, from the profiling module.
+std::span<const Field> profiling_fields();
+// The same of a GPU instance (MIG).
+std::span<const Field> instance_fields();
+// Fields that NVML provides elsewhere, read at every tick and once a second.
+std::span<const Field> device_fields();
+std::span<const Field> slow_device_fields();
+
+inline constexpr FieldId kNvmlIndex = 52;
+inline constexpr FieldId kUuid = 54;
+
+// The number in a value, NaN for one that has none; `blank` says why.
+double read_number(const FieldValue& value, Blank& blank);
+std::string_view words(Blank blank);
 
 class Reader {
  public:
@@ -42,7 +66,7 @@ class Reader {
     bool told = false;
   };
   Status read();
-  const FieldValue* value_of(const Asked& asked) const;
+  const FieldValue* find_value(const Asked& asked) const;
   // Why there is no number; empty when there will be one.
   [[nodiscard]] std::string reason(const Asked& asked) const;
   void take(Asked& asked, Row& row);

@@ -29,7 +29,6 @@ class News {
 
   static constexpr std::size_t kTextBytes = 240;
   void put(std::string_view source, std::string_view text);
-  void tell(std::string_view source, std::string_view text) { put(source, text); }
   // The item's views end with the call.
   void drain(const std::function<void(const Item&)>& take);
   [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }

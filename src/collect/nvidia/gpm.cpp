@@ -45,12 +45,6 @@ constexpr auto kInstanceColumns = std::to_array<GpmColumn>({
 });
 static_assert(kColumns.size() <= 64 && kColumns.size() <= kGpmRoom);
 
-std::string all_of(const GpmMeter::Target& target, const std::string& source) {
-  return (target.gpu_instance ? "host.gpu.mig.sm.active and the like of "
-                              : "host.gpu.sm.active and the like of ") +
-         source;
-}
-
 }  // namespace
 
 std::span<const GpmColumn> gpm_columns() { return kColumns; }
@@ -81,7 +75,9 @@ bool GpmMeter::declare(CallMeter& meter, const DeviceHealth& health, SeriesTable
   if (status == Status::kSuccess) status = take(1, meter);
   if (status == Status::kSuccess) status = ask(0, 1, meter);
   if (status != Status::kSuccess) {
-    table.unavailable(all_of(target_, health.source()),
+    table.unavailable(target_.gpu_instance ? "host.gpu.mig.sm.active and the like"
+                                           : "host.gpu.sm.active and the like",
+                      health.source(),
                       "GPM, the driver's performance monitors of Hopper and later: " +
                           std::string(nvml_->words(status)));
     return false;
@@ -90,8 +86,7 @@ bool GpmMeter::declare(CallMeter& meter, const DeviceHealth& health, SeriesTable
   for (std::size_t i = 0; i < asked_.size(); ++i) {
     const GpmColumn& column = asked_[i];
     if (request_->metrics[i].status == Status::kNotSupported && column.older_id == 0) {
-      table.unavailable(std::string(column.metric) + " of " + health.source(),
-                        std::string(nvml_->words(Status::kNotSupported)));
+      table.unavailable(column.metric, health.source(), nvml_->words(Status::kNotSupported));
       continue;
     }
     found.push_back(column);
@@ -194,7 +189,7 @@ void GpmMeter::tell_refused(std::uint64_t columns, const DeviceHealth& health) c
                            i == first ? "" : ",", asked_[i].metric)
               .out;
   }
-  health.tell({text.data(), static_cast<std::size_t>(end - text.data())});
+  health.tell("{}", std::string_view(text.data(), static_cast<std::size_t>(end - text.data())));
 }
 
 void GpmMeter::forget() {

@@ -16,8 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
-#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/nvml.h"
 
 namespace corral::collect::nvidia {

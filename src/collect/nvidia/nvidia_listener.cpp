@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/gpu_reader.h"
 #include "collect/nvidia/nvml.h"
 

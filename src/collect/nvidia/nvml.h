@@ -6,29 +6,18 @@
 // allocate nothing of ours. Thread-safe as NVML is.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "collect/nvidia/nvml_types.h"
+#include "collect/vendor/library.h"
 #include "core/result.h"
 
 namespace corral::collect::nvidia {
 
 template <class... Arguments>
-class Function {
- public:
-  Status operator()(Arguments... arguments) const {
-    return call_ != nullptr ? call_(arguments...) : Status::kFunctionNotFound;
-  }
-  [[nodiscard]] bool there() const { return call_ != nullptr; }
-  void bind(void* address) { call_ = reinterpret_cast<Call>(address); }
-
- private:
-  using Call = Status (*)(Arguments...);
-  Call call_ = nullptr;
-};
+using Function = vendor::Function<Status, Status::kFunctionNotFound, Arguments...>;
 
 // One member per function, named after its result; sizes and counts as the C interface has them.
 struct NvmlFunctions {
@@ -90,19 +79,11 @@ class Nvml {
   [[nodiscard]] std::string_view words(Status status) const;
 
  private:
-  explicit Nvml(void* library);
-  void* find(std::initializer_list<const char*> names) const;
-  void bind_device_functions();
-  void bind_process_functions();
-  void bind_gpm_functions();
-  Result<> initialise();
+  explicit Nvml(const vendor::Library& library);
 
-  struct Unload {
-    void operator()(void* library) const;
-  };
-  std::unique_ptr<void, Unload> library_;
   bool initialised_ = false;
   const char* (*error_words_)(Status) = nullptr;
+  Function<> init_;
   Function<> shutdown_;
   NvmlFunctions functions_;
 };

@@ -1,7 +1,5 @@
 #include "collect/nvidia/process_listener.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -10,14 +8,41 @@
 #include <utility>
 #include <vector>
 
-#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/gpu_reader.h"
 #include "collect/nvidia/nvml.h"
 #include "collect/nvidia/process_room.h"
-#include "collect/nvidia/run_processes.h"
+#include "collect/tree/parse.h"
 
 namespace corral::collect {
 namespace nvidia {
+
+RunProcesses::RunProcesses(const Options& options)
+    : files_(options.root),
+      own_namespace_(options.root / "proc/self/ns/pid"),
+      run_(options.run_pid),
+      supervisor_(options.supervisor_pid) {}
+
+bool RunProcesses::holds(pid_t pid) {
+  for (int depth = 0; pid > 1 && depth < kDeepest; ++depth) {
+    if (pid == run_ || pid == supervisor_) return true;
+    const auto text = files_.read(pid, tree::ProcessFile::kStat, nullptr);
+    tree::ProcessStat stat;
+    pid = text && tree::parse_process_stat(*text, stat) ? stat.parent : 0;
+  }
+  return false;
+}
+
+std::string RunProcesses::obstacle() const {
+  constexpr std::string_view kHostNamespace = "pid:[4026531836]";  // the kernel's constant
+  std::error_code ignored;
+  const auto own = std::filesystem::read_symlink(own_namespace_, ignored);
+  if (own.empty() || own.string() == kHostNamespace) return "";
+  return "the driver reports the host's process ids, but this container has its own (use the "
+         "host's "
+         "PID namespace)";
+}
+
 namespace {
 
 // More processes or samples than that on one device are not followed.
@@ -50,15 +75,15 @@ class ProcessLists {
   }
 
   // Reads the use of a device, or of all the instances into which it is divided.
-  Status use_of(std::span<const Device> devices, Use& use);
-  // Per process of the latest use_of() the mean of its samples since `last_seen_us`, summed.
-  Status busy_of(Device device, unsigned long long& last_seen_us, Busy& busy);
+  Status read_use(std::span<const Device> devices, Use& use);
+  // Per process of the latest read_use() the mean of its samples since `last_seen_us`, summed.
+  Status read_busy(Device device, unsigned long long& last_seen_us, Busy& busy);
 
  private:
   template <class Entry>
   Status add(const Function<Device, unsigned*, Entry*>& list, Device device, Use& use);
   void add(const ProcessV1& process, Use& use);
-  Status use_of(Device device, Use& use);
+  Status read_use(Device device, Use& use);
   Status ask_samples(Device device, unsigned long long since_us, unsigned& count);
   unsigned ask_shares(Device device, unsigned long long since_us);
   // Returns true if a sample is plausible: drivers have reported shares above 100 % and times in
@@ -93,15 +118,15 @@ Status ProcessLists::add(const Function<Device, unsigned*, Entry*>& list, Device
   return status;
 }
 
-Status ProcessLists::use_of(std::span<const Device> devices, Use& use) {
+Status ProcessLists::read_use(std::span<const Device> devices, Use& use) {
   listed_.clear();
   for (const Device device : devices) {
-    if (const Status status = use_of(device, use); status != Status::kSuccess) return status;
+    if (const Status status = read_use(device, use); status != Status::kSuccess) return status;
   }
   return Status::kSuccess;
 }
 
-Status ProcessLists::use_of(Device device, Use& use) {
+Status ProcessLists::read_use(Device device, Use& use) {
   const Status status = add(nvml_->call().processes, device, use);
   if (status == Status::kFunctionNotFound) return add(nvml_->call().processes_v1, device, use);
   if (status != Status::kSuccess) return status;
@@ -146,7 +171,7 @@ bool ProcessLists::makes_sense(const ProcessUtilization& sample, std::uint64_t s
          sample.decoder <= kAll && sample.timestamp_us > since_us && sample.timestamp_us <= now_us;
 }
 
-Status ProcessLists::busy_of(Device device, unsigned long long& last_seen_us, Busy& busy) {
+Status ProcessLists::read_busy(Device device, unsigned long long& last_seen_us, Busy& busy) {
   unsigned count = 0;
   const std::uint64_t since_us = last_seen_us;
   const Status status = ask_samples(device, since_us, count);
@@ -216,8 +241,8 @@ void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
   for (const FoundGpu::Instance& instance : gpu.instances) listed.push_back(instance.device);
   if (listed.empty()) listed.push_back(gpu.device);
   Use use;
-  if (const Status status = lists_.use_of(listed, use); status != Status::kSuccess) {
-    table.unavailable("run.gpu.* of " + source, std::string(nvml_->words(status)));
+  if (const Status status = lists_.read_use(listed, use); status != Status::kSuccess) {
+    table.unavailable("run.gpu.*", source, nvml_->words(status));
     return;
   }
   Gpu& added = gpus_.emplace_back(Gpu{.source = source,
@@ -226,12 +251,12 @@ void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
                                       .processes = table.add("run.gpu.processes", source),
                                       .memory = table.add("run.gpu.memory.used", source)});
   Busy busy;
-  const Status status = lists_.busy_of(gpu.device, added.last_seen_us, busy);
+  const Status status = lists_.read_busy(gpu.device, added.last_seen_us, busy);
   if (status == Status::kSuccess) {
     added.busy = table.add("run.gpu.busy", source);
   } else {
     table.unavailable(
-        "run.gpu.busy of " + source,
+        "run.gpu.busy", source,
         std::string(nvml_->words(status)) + (gpu.mig ? "; the device is in MIG mode" : ""));
   }
 }
@@ -239,20 +264,16 @@ void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
 bool ProcessListener::accept(Gpu& gpu, Status status) const {
   if (status == Status::kSuccess) return true;
   gpu.over = ends_the_device(status);
-  const bool told = std::exchange(gpu.told_pause, true);
-  if (news_ == nullptr || (told && !gpu.over)) return false;
-  std::array<char, 160> text{};
-  const auto end = fmt::format_to_n(
-      text.data(), text.size(), "{}: {}",
-      gpu.over ? "run.gpu.* end here" : "no values of run.gpu.* for now", nvml_->words(status));
-  news_->tell(gpu.source, {text.data(), std::min(end.size, text.size())});
+  if (std::exchange(gpu.told_pause, true) && !gpu.over) return false;
+  tell(news_, gpu.source, "{}: {}",
+       gpu.over ? "run.gpu.* end here" : "no values of run.gpu.* for now", nvml_->words(status));
   return false;
 }
 
 void ProcessListener::sample(Gpu& gpu, Row& row) {
   if (gpu.over) return;
   Use use;
-  if (!accept(gpu, lists_.use_of(gpu.listed, use))) return;
+  if (!accept(gpu, lists_.read_use(gpu.listed, use))) return;
   gpu.used = gpu.used || use.processes > 0;
   // A device that the run never touched has no values of the run.
   if (!gpu.used) return;
@@ -260,12 +281,12 @@ void ProcessListener::sample(Gpu& gpu, Row& row) {
   if (use.bytes_known) row.set(gpu.memory, use.bytes);
   if (gpu.busy == kNoColumn) return;
   Busy busy;
-  if (lists_.busy_of(gpu.device, gpu.last_seen_us, busy) != Status::kSuccess) return;
+  if (lists_.read_busy(gpu.device, gpu.last_seen_us, busy) != Status::kSuccess) return;
   gpu.seen = gpu.seen || busy.seen;
   if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
   // A GPU without any sample is unknown, not idle.
-  if (!std::exchange(gpu.told, true) && news_ != nullptr)
-    news_->tell(gpu.source, "no run.gpu.busy: the driver has no samples of MPS clients");
+  if (!std::exchange(gpu.told, true))
+    tell(news_, gpu.source, "no run.gpu.busy: the driver has no samples of MPS clients");
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ void QueryList::open(std::span<const Query> queries, CallMeter& meter, const Sub
         continue;
       }
       const Status why = status == Status::kSuccess ? Status::kFunctionNotFound : status;
-      table.unavailable(std::string(metric) + " of " + subject.source,
+      table.unavailable(metric, subject.source,
                         std::string(nvml_->words(why)).append(subject.remark));
     }
     if (status == Status::kSuccess) asked_.push_back(asked);

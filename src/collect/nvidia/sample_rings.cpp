@@ -58,7 +58,7 @@ void SampleRings::open(CallMeter& meter, const QueryList::Subject& subject, Seri
     // Not found: nothing was sampled yet.
     if (status != Status::kSuccess && status != Status::kNotFound &&
         status != Status::kInsufficientSize) {
-      table.unavailable(std::string(kind.metric) + " of " + subject.source,
+      table.unavailable(kind.metric, subject.source,
                         std::string(nvml_->words(status)).append(subject.remark));
       continue;
     }

@@ -13,8 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
-#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/nvml.h"
 #include "collect/nvidia/queries.h"
 #include "core/time.h"

@@ -1,8 +1,9 @@
-#include "collect/nvidia/call_meter.h"
+#include "collect/nvidia/calls.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <string>
 #include <utility>
@@ -36,7 +37,7 @@ constexpr auto kKinds = std::to_array<Kind>({
 });
 static_assert(kKinds.size() == kCallCount);
 
-double microseconds(Nanos d) { return static_cast<double>(d.count()) * 1e-3; }
+double milliseconds(Nanos d) { return static_cast<double>(d.count()) * 1e-3 * 1e-3; }
 
 }  // namespace
 
@@ -84,14 +85,11 @@ void CallMeter::judge(Call call, Meter& meter, Nanos took) {
   if (++meter.strikes < kStrikes) return;
   meter.slowed = true;
   meter.next = now_ + kPause;
-  if (news_ == nullptr) return;
-  std::array<char, 200> text{};
-  const auto end =
-      fmt::format_to_n(text.data(), text.size(),
-                       "the driver's call for {} takes {:.1f} ms, more than {:.0f} ms: read once a "
-                       "second from here on",
-                       call_name(call), microseconds(took) * 1e-3, microseconds(kBudget) * 1e-3);
-  news_->tell("nvidia", {text.data(), std::min(end.size, text.size())});
+  tell(
+      news_, "nvidia",
+      "the driver's call for {} takes {:.1f} ms, more than {:.0f} ms: read once a second from here "
+      "on",
+      call_name(call), milliseconds(took), milliseconds(kBudget));
 }
 
 Nanos CallMeter::p99(const Histogram& histogram) {
@@ -114,6 +112,35 @@ void CallMeter::sample(Row& row) {
     meter.sum = Nanos{0};
     meter.calls = 0;
   }
+}
+
+bool ends_the_device(Status status) {
+  switch (status) {
+    case Status::kGpuIsLost:
+    case Status::kResetRequired:
+    case Status::kUninitialized:
+    case Status::kDriverNotLoaded:
+      return true;
+    default:
+      return false;
+  }
+}
+
+DeviceHealth::DeviceHealth(const Nvml& nvml, std::shared_ptr<News> news, std::string source)
+    : nvml_(&nvml), news_(std::move(news)), source_(std::move(source)) {}
+
+bool DeviceHealth::accept(Call call, Status status) {
+  if (status == Status::kSuccess) return true;
+  if (ends_the_device(status)) {
+    if (!std::exchange(lost_, true)) tell("{}; its values end here", nvml_->words(status));
+    return false;
+  }
+  const std::uint32_t bit = 1U << static_cast<unsigned>(call);
+  if ((told_ & bit) == 0) {
+    told_ |= bit;
+    tell("no values of {} for now: {}", call_name(call), nvml_->words(status));
+  }
+  return false;
 }
 
 }  // namespace corral::collect::nvidia

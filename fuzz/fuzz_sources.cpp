@@ -15,7 +15,7 @@
 #include "collect/foreign/line_splitter.h"
 #include "collect/foreign/output_scanner.h"
 #include "collect/foreign/relabel.h"
-#include "collect/foreign/statsd_packet.h"
+#include "collect/foreign/statsd.h"
 #include "core/limits.h"
 #include "core/text.h"
 

@@ -16,7 +16,7 @@
 #include "collect/foreign/output_scanner.h"
 #include "collect/foreign/part.h"
 #include "collect/foreign/problems.h"
-#include "collect/foreign/statsd_source.h"
+#include "collect/foreign/statsd.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 
@@ -75,10 +75,10 @@ Result<> ForeignSources::Parts::open(const Sources& sources) {
 }
 
 void ForeignSources::Parts::add_commands(pid_t run_pid) {
-  ExecPlace place{.directory = context.directory, .environment = context.environment};
-  if (run_pid != 0) place.environment.push_back("CORRAL_RUN_PID=" + std::to_string(run_pid));
+  ExecContext exec{.directory = context.directory, .environment = context.environment};
+  if (run_pid != 0) exec.environment.push_back("CORRAL_RUN_PID=" + std::to_string(run_pid));
   for (ExecSource& source : commands) {
-    parts.push_back(std::make_unique<ExecPart>(std::move(source), place, *context.queue, problems));
+    parts.push_back(std::make_unique<ExecPart>(std::move(source), exec, *context.queue, problems));
   }
   commands.clear();
 }

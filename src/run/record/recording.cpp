@@ -530,7 +530,7 @@ void Recording::open_stall_watch(pid_t child) {
   const auto& configured = options_.sources.pressure;
   stalls_ = std::make_unique<collect::StallWatch>(
       configured.empty() ? collect::StallOptions{} : configured.front(),
-      collect::StallWatch::Place{
+      collect::StallWatch::Scope{
           .run_pid = child, .host = records("proc"), .group = records("cgroup")});
 }
 

@@ -1,4 +1,4 @@
-#include "collect/foreign/statsd_source.h"
+#include "collect/foreign/statsd.h"
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
@@ -6,11 +6,84 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
+
+#include "collect/foreign/numbers.h"
+#include "collect/scan.h"
+#include "core/text.h"
+#include "sys/file.h"
 
 namespace corral::collect::foreign {
 namespace {
+
+struct Fields {
+  std::string_view type;
+  std::string_view tags;
+  double rate = 1;
+};
+
+// Reads the part after the values: "c|@0.1|#a:b".
+bool read_fields(std::string_view text, Fields& fields) {
+  bool first = true;
+  for (const std::string_view part : split(text, '|')) {
+    if (first) {
+      fields.type = part;
+    } else if (part.starts_with('@')) {
+      const auto rate = read_number(part.substr(1));
+      if (!rate || !(*rate > 0 && *rate <= 1)) return false;
+      fields.rate = *rate;
+    } else if (part.starts_with('#')) {
+      fields.tags = part.substr(1);
+    }
+    first = false;
+  }
+  return true;
+}
+
+bool parse_kind(std::string_view type, StatsdKind& kind) {
+  if (type == "g") {
+    kind = StatsdKind::kGauge;
+  } else if (type == "c" || type == "m") {
+    kind = StatsdKind::kCount;
+  } else if (type == "ms") {
+    kind = StatsdKind::kTime;
+  } else if (type == "h" || type == "d") {
+    kind = StatsdKind::kValue;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool read_line(std::string_view line, const std::function<void(const StatsdMetric&)>& take) {
+  const std::size_t colon = line.find(':');
+  const std::size_t bar = line.find('|');
+  if (colon == 0 || bar == std::string_view::npos || colon > bar) return false;
+  Fields fields;
+  StatsdMetric metric{.name = trim(line.substr(0, colon)), .tags = {}};
+  if (metric.name.empty() || !read_fields(line.substr(bar + 1), fields) ||
+      !parse_kind(fields.type, metric.kind))
+    return false;
+  metric.tags = fields.tags;
+  for (const std::string_view text : split(line.substr(colon + 1, bar - colon - 1), ':')) {
+    const auto value = read_number(text);
+    if (!value) return false;
+    metric.value = *value;
+    const bool sign = text.front() == '+' || text.front() == '-';
+    StatsdMetric one = metric;
+    if (one.kind == StatsdKind::kGauge && sign) one.kind = StatsdKind::kGaugeChange;
+    if (one.kind == StatsdKind::kCount) one.value /= fields.rate;
+    if (one.kind == StatsdKind::kTime) one.value /= 1000;
+    take(one);
+  }
+  return true;
+}
+
+constexpr Nanos kBelieved{std::chrono::seconds(1)};
+constexpr std::size_t kTableBytes = 4u << 20;
 
 constexpr Nanos kFlush{std::chrono::milliseconds(100)};
 // So many at once, then nothing for a while: 25,000 a second. Faster datagrams wait in the socket,
@@ -45,6 +118,51 @@ std::optional<std::uint32_t> overflow_of(msghdr& message) {
 }
 
 }  // namespace
+
+std::size_t read_statsd(std::string_view datagram,
+                        const std::function<void(const StatsdMetric&)>& take) {
+  std::size_t bad = 0;
+  for (const std::string_view part : split(datagram, '\n')) {
+    const std::string_view line = trim(part);
+    if (!line.empty() && !read_line(line, take)) ++bad;
+  }
+  return bad;
+}
+
+// "  sl  local_address rem_address st queues tr:when retrnsmt uid ...", a line per socket; an
+// address is in hexadecimal digits, "0100007F:1F90".
+void read_udp_table(std::string_view text, PortUsers& users) {
+  for (const std::string_view line : split(text, '\n')) {
+    Scanner scan(line);
+    scan.word();
+    const std::string_view local = scan.word();
+    const std::size_t colon = local.rfind(':');
+    if (colon == std::string_view::npos) continue;
+    std::uint16_t port = 0;
+    const char* end = local.data() + local.size();
+    if (std::from_chars(local.data() + colon + 1, end, port, 16).ptr != end) continue;
+    for (int skipped = 0; skipped < 5; ++skipped) scan.word();
+    std::uint64_t user = 0;
+    if (scan.number(user)) users[port].push_back(static_cast<uid_t>(user));
+  }
+}
+
+void UdpSenders::read(BootTime now) {
+  users_.clear();
+  for (const char* file : {"/proc/self/net/udp", "/proc/self/net/udp6"}) {
+    const auto text = sys::read_file(file, kTableBytes);
+    if (text) read_udp_table(*text, users_);
+  }
+  read_at_ = now;
+}
+
+std::optional<bool> UdpSenders::is_stranger(std::uint16_t port, BootTime now) {
+  if (now - read_at_ > kBelieved || (!users_.contains(port) && now != read_at_)) read(now);
+  const auto found = users_.find(port);
+  if (found == users_.end()) return std::nullopt;
+  return std::ranges::none_of(found->second,
+                              [this](uid_t user) { return user == user_ || user == 0; });
+}
 
 Result<std::unique_ptr<StatsdPart>> StatsdPart::open(const StatsdSource& source, PointQueue& queue,
                                                      ProblemBox& problems) {

@@ -344,7 +344,7 @@ Result<std::vector<Bucket>> get_lists(std::span<const std::uint8_t>& bytes, std:
 
 // Takes a column of so many entries off the front of `bytes`.
 template <class T>
-Result<> take_column(std::span<const std::uint8_t>& bytes, std::span<T> out) {
+Result<> get_column(std::span<const std::uint8_t>& bytes, std::span<T> out) {
   const ColumnReader<T> reader = TRY(ColumnReader<T>::open(bytes));
   if (reader.entries() != out.size())
     return fail(Code::kCorruption, "a column of the pyramid has the wrong number of entries");
@@ -367,12 +367,12 @@ void put_values(std::string& out, std::span<const Bucket> buckets) {
   append_values(out, values, kValueEffort);
   append_values(out, sums, kValueEffort);
 }
-Result<> take_values(std::span<const std::uint8_t>& bytes, std::span<Bucket> buckets) {
+Result<> get_values(std::span<const std::uint8_t>& bytes, std::span<Bucket> buckets) {
   const std::size_t n = buckets.size();
   std::array<double, 4 * kLowerBuckets> values;
   std::array<double, kLowerBuckets> sums;
-  TRY(take_column(bytes, std::span(values).first(4 * n)));
-  TRY(take_column(bytes, std::span(sums).first(n)));
+  TRY(get_column(bytes, std::span(values).first(4 * n)));
+  TRY(get_column(bytes, std::span(sums).first(n)));
   double check = 0;  // a sum that stays 0 for finite numbers
   for (std::size_t i = 0; i < n; ++i) {
     Bucket& b = buckets[i];
@@ -396,9 +396,9 @@ void put_times(std::string& out, std::span<const Bucket> buckets) {
   }
   append_times(out, times, Effort::kBest);
 }
-Result<> take_times(std::span<const std::uint8_t>& bytes, std::span<Bucket> buckets) {
+Result<> get_times(std::span<const std::uint8_t>& bytes, std::span<Bucket> buckets) {
   std::array<std::int64_t, 2 * kLowerBuckets> times;
-  TRY(take_column(bytes, std::span(times).first(2 * buckets.size())));
+  TRY(get_column(bytes, std::span(times).first(2 * buckets.size())));
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     buckets[i].t0 = times[2 * i];
     buckets[i].t1 = times[2 * i + 1];
@@ -417,12 +417,12 @@ void put_steps(std::string& out, std::span<const Bucket> buckets) {
   }
   if (!steps.empty()) append_steps(out, steps, Effort::kBest);
 }
-Result<> take_steps(std::span<const std::uint8_t>& bytes, std::span<Bucket> buckets) {
+Result<> get_steps(std::span<const std::uint8_t>& bytes, std::span<Bucket> buckets) {
   const auto with = static_cast<std::size_t>(
       std::count_if(buckets.begin(), buckets.end(), [](const Bucket& b) { return b.has_steps(); }));
   if (with == 0) return {};
   std::array<std::int64_t, 2 * kLowerBuckets> steps;
-  TRY(take_column(bytes, std::span(steps).first(2 * with)));
+  TRY(get_column(bytes, std::span(steps).first(2 * with)));
   std::size_t at = 0;
   for (Bucket& b : buckets) {
     if (!b.has_steps()) continue;
@@ -446,9 +446,9 @@ Result<std::vector<Bucket>> decode_level(std::span<const std::uint8_t> bytes, st
   std::vector<Bucket> buckets;
   if (count > 0) {
     buckets = TRY(get_lists(bytes, count));
-    TRY(take_values(bytes, buckets));
-    TRY(take_times(bytes, buckets));
-    TRY(take_steps(bytes, buckets));
+    TRY(get_values(bytes, buckets));
+    TRY(get_times(bytes, buckets));
+    TRY(get_steps(bytes, buckets));
   }
   if (!bytes.empty()) return fail(Code::kCorruption, "a level of the pyramid is too long");
   return buckets;

@@ -91,7 +91,7 @@ void put_columns(std::string& payload, WireWriter& directory, const SamplingGrou
 class GroupEntry {
  public:
   // Takes the entry off the directory and the group's bytes off the payload; false: cannot be.
-  bool take(WireReader& directory, ByteSpan& payload);
+  bool read_entry(WireReader& directory, ByteSpan& payload);
 
   [[nodiscard]] std::size_t columns() const { return columns_; }
   [[nodiscard]] SeriesId series(std::size_t column) const {
@@ -128,7 +128,7 @@ class GroupEntry {
   ByteSpan payload_;
 };
 
-bool GroupEntry::take(WireReader& directory, ByteSpan& payload) {
+bool GroupEntry::read_entry(WireReader& directory, ByteSpan& payload) {
   columns_ = directory.get<std::uint16_t>("columns");
   const auto flags = directory.get<std::uint8_t>("flags");
   first_ = directory.get<std::uint64_t>("first series");
@@ -229,7 +229,7 @@ Result<std::vector<GroupEntry>> open_directory(ByteSpan bytes) {
   std::size_t columns = 0;
   for (std::size_t i = 0; i < groups; ++i) {
     GroupEntry& entry = all.emplace_back();
-    if (!entry.take(entries, payload)) return damaged("its directory is invalid");
+    if (!entry.read_entry(entries, payload)) return damaged("its directory is invalid");
     columns += entry.columns();
     if (columns > kRowGroupColumns) return damaged("too many columns");
   }

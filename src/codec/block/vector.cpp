@@ -276,7 +276,7 @@ bool decompress(std::span<const std::uint8_t> in, std::span<std::uint8_t> out) {
 }
 
 // ---- byte planes of what is above `low` bits
-CORRAL_KERNEL void take_plane(const std::uint64_t* numbers, std::uint8_t* plane, std::size_t n,
+CORRAL_KERNEL void copy_plane(const std::uint64_t* numbers, std::uint8_t* plane, std::size_t n,
                               unsigned shift) {
   for (std::size_t i = 0; i < n; ++i) plane[i] = static_cast<std::uint8_t>(numbers[i] >> shift);
 }
@@ -302,7 +302,7 @@ struct Planes {
 Planes planes_above(std::span<const std::uint64_t> numbers, unsigned low, unsigned width) {
   Planes planes;
   for (unsigned shift = low; shift < width; shift += 8) {
-    run<take_plane>(numbers.data(), planes.bytes.data() + planes.size, numbers.size(), shift);
+    run<copy_plane>(numbers.data(), planes.bytes.data() + planes.size, numbers.size(), shift);
     planes.size += numbers.size();
   }
   return planes;

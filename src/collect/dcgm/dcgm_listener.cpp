@@ -164,14 +164,14 @@ bool refuses_all(Status status) {
 }
 
 // Fields to request from the entities that lack the same fields.
-struct Question {
+struct Request {
   std::vector<const FoundEntity*> found;
   std::vector<Field> fields;
 };
 
-std::vector<Question> questions(std::span<const FoundEntity> entities, EntityGroup group,
-                                std::span<const Field> fields, const SeriesNames& known) {
-  std::vector<Question> all;
+std::vector<Request> make_requests(std::span<const FoundEntity> entities, EntityGroup group,
+                                   std::span<const Field> fields, const SeriesNames& known) {
+  std::vector<Request> all;
   for (const FoundEntity& entity : entities) {
     if (entity.entity.group != group) continue;
     std::vector<Field> wanted;
@@ -179,8 +179,8 @@ std::vector<Question> questions(std::span<const FoundEntity> entities, EntityGro
       if (!known.contains({field.metric, entity.source})) wanted.push_back(field);
     }
     if (wanted.empty()) continue;
-    const auto same = std::ranges::find_if(all, [&](const Question& question) {
-      return std::ranges::equal(question.fields, wanted, {}, &Field::id, &Field::id);
+    const auto same = std::ranges::find_if(all, [&](const Request& request) {
+      return std::ranges::equal(request.fields, wanted, {}, &Field::id, &Field::id);
     });
     if (same != all.end()) {
       same->found.push_back(&entity);
@@ -197,7 +197,7 @@ class Part {
   Part(const Dcgm& dcgm, std::shared_ptr<News> news, Nanos interval)
       : dcgm_(&dcgm), interval_(interval), reader_(dcgm, std::move(news)) {}
 
-  void ask(const Question& question, SeriesTable& table);
+  void open(const Request& request, SeriesTable& table);
   void prepare(SeriesTable& table) { reader_.prepare(table); }
   [[nodiscard]] bool empty() const { return reader_.empty(); }
   void sample(Row& row) { reader_.sample(row); }
@@ -206,9 +206,10 @@ class Part {
   }
 
  private:
-  std::unique_ptr<Watch> watch(const Question& question, Status& status) const;
-  void add(const Question& question, std::unique_ptr<Watch> watch);
-  void ask_one_by_one(const FoundEntity& entity, std::span<const Field> fields, SeriesTable& table);
+  std::unique_ptr<Watch> watch(const Request& request, Status& status) const;
+  void add(const Request& request, std::unique_ptr<Watch> watch);
+  void open_one_by_one(const FoundEntity& entity, std::span<const Field> fields,
+                       SeriesTable& table);
 
   const Dcgm* dcgm_;
   Nanos interval_;
@@ -216,43 +217,43 @@ class Part {
   Reader reader_;
 };
 
-std::unique_ptr<Watch> Part::watch(const Question& question, Status& status) const {
+std::unique_ptr<Watch> Part::watch(const Request& request, Status& status) const {
   std::vector<Entity> entities;
-  for (const FoundEntity* one : question.found) {
+  for (const FoundEntity* one : request.found) {
     // MIG devices may share a GPU instance.
     if (std::ranges::find(entities, one->entity) == entities.end()) entities.push_back(one->entity);
   }
   std::vector<FieldId> fields;
-  std::ranges::transform(question.fields, std::back_inserter(fields), &Field::id);
+  std::ranges::transform(request.fields, std::back_inserter(fields), &Field::id);
   return Watch::open(*dcgm_, {.entities = entities, .fields = fields, .interval = interval_},
                      status);
 }
 
-void Part::add(const Question& question, std::unique_ptr<Watch> watch) {
+void Part::add(const Request& request, std::unique_ptr<Watch> watch) {
   watches_.push_back(std::move(watch));
-  for (const FoundEntity* one : question.found) {
-    for (const Field& field : question.fields)
+  for (const FoundEntity* one : request.found) {
+    for (const Field& field : request.fields)
       reader_.add({.entity = one->entity, .field = field, .source = one->source});
   }
 }
 
-void Part::ask(const Question& question, SeriesTable& table) {
+void Part::open(const Request& request, SeriesTable& table) {
   Status status = Status::kOk;
-  if (auto all = watch(question, status); all != nullptr) return add(question, std::move(all));
-  for (const FoundEntity* one : question.found) {
+  if (auto all = watch(request, status); all != nullptr) return add(request, std::move(all));
+  for (const FoundEntity* one : request.found) {
     if (!refuses_all(status)) {
-      ask_one_by_one(*one, question.fields, table);
+      open_one_by_one(*one, request.fields, table);
       continue;
     }
-    table.unavailable(std::string(question.fields.front().metric) + " and the like", one->source,
+    table.unavailable(std::string(request.fields.front().metric) + " and the like", one->source,
                       "DCGM: " + std::string(dcgm_->words(status)));
   }
 }
 
 // One field or device that is not supported makes the host engine refuse the whole list.
-void Part::ask_one_by_one(const FoundEntity& entity, std::span<const Field> fields,
-                          SeriesTable& table) {
-  Question taken{.found = {&entity}, .fields = {}};
+void Part::open_one_by_one(const FoundEntity& entity, std::span<const Field> fields,
+                           SeriesTable& table) {
+  Request taken{.found = {&entity}, .fields = {}};
   Status status = Status::kOk;
   for (const Field& field : fields) {
     if (watch({.found = {&entity}, .fields = {field}}, status) != nullptr) {
@@ -309,14 +310,14 @@ class DcgmListener final : public Listener {
 
 void DcgmListener::open(std::span<const FoundEntity> entities, const SeriesNames& known,
                         SeriesTable& table) {
-  const auto ask = [&](Part& part, EntityGroup group, std::span<const Field> fields) {
-    for (const Question& question : questions(entities, group, fields, known))
-      part.ask(question, table);
+  const auto open_fields = [&](Part& part, EntityGroup group, std::span<const Field> fields) {
+    for (const Request& request : make_requests(entities, group, fields, known))
+      part.open(request, table);
   };
-  ask(fast_, EntityGroup::kGpu, profiling_fields());
-  ask(fast_, EntityGroup::kGpuInstance, instance_fields());
-  ask(fast_, EntityGroup::kGpu, device_fields());
-  ask(slow_, EntityGroup::kGpu, slow_device_fields());
+  open_fields(fast_, EntityGroup::kGpu, profiling_fields());
+  open_fields(fast_, EntityGroup::kGpuInstance, instance_fields());
+  open_fields(fast_, EntityGroup::kGpu, device_fields());
+  open_fields(slow_, EntityGroup::kGpu, slow_device_fields());
   dcgm_->call().update_all(dcgm_->handle(), 1);
   fast_.prepare(table);
   slow_.prepare(table);
@@ -334,11 +335,11 @@ std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTa
   }
   const auto entities = find_entities(**dcgm, context, table);
   if (entities.empty()) return nullptr;
-  const std::size_t told = table.missing().size();
+  const std::size_t reported = table.missing().size();
   auto listener = std::make_unique<DcgmListener>(std::move(*dcgm), context, clock);
   listener->open(entities, driver_series(context, clock), table);
   if (!listener->empty()) return listener;
-  if (table.missing().size() == told) {
+  if (table.missing().size() == reported) {
     table.unavailable("DCGM's fields",
                       "the driver's own library (NVML, GPM) provides all of them "
                       "here: the host engine is not used");

@@ -140,32 +140,32 @@ std::string_view words(Blank blank) {
 }
 
 void Reader::prepare(SeriesTable& table) {
-  for (const Asked& asked : targets_) {
-    index_in(entities_, asked.what.entity);
-    index_in(fields_, asked.what.field.id);
+  for (const Requested& requested : targets_) {
+    index_in(entities_, requested.what.entity);
+    index_in(fields_, requested.what.field.id);
   }
-  for (Asked& asked : targets_) {
-    asked.at = index_in(entities_, asked.what.entity) * fields_.size() +
-               index_in(fields_, asked.what.field.id);
+  for (Requested& requested : targets_) {
+    requested.at = index_in(entities_, requested.what.entity) * fields_.size() +
+                   index_in(fields_, requested.what.field.id);
   }
   values_.resize(entities_.size() * fields_.size());
   if (targets_.empty()) return;
   const Status status = read();
-  for (Asked& asked : targets_) {
+  for (Requested& requested : targets_) {
     const std::string why =
-        status == Status::kOk ? reason(asked) : std::string(dcgm_->words(status));
-    const std::string_view metric = asked.what.field.metric;
+        status == Status::kOk ? reason(requested) : std::string(dcgm_->words(status));
+    const std::string_view metric = requested.what.field.metric;
     if (why.empty()) {
-      asked.column = table.add(metric, asked.what.source);
+      requested.column = table.add(metric, requested.what.source);
     } else {
-      table.unavailable(metric, asked.what.source, "DCGM: " + why);
+      table.unavailable(metric, requested.what.source, "DCGM: " + why);
     }
   }
-  std::erase_if(targets_, [](const Asked& asked) { return asked.column == kNoColumn; });
+  std::erase_if(targets_, [](const Requested& requested) { return requested.column == kNoColumn; });
 }
 
-std::string Reader::reason(const Asked& asked) const {
-  const FieldValue* value = find_value(asked);
+std::string Reader::reason(const Requested& requested) const {
+  const FieldValue* value = find_value(requested);
   if (value == nullptr || comes_later(value->status)) return {};
   if (value->status != Status::kOk) return std::string(dcgm_->words(value->status));
   Blank blank = Blank::kNone;
@@ -192,11 +192,11 @@ Status Reader::read() {
   return Status::kOk;
 }
 
-const FieldValue* Reader::find_value(const Asked& asked) const {
+const FieldValue* Reader::find_value(const Requested& requested) const {
   const auto is_it = [&](const FieldValue& value) {
-    return value.entity == asked.what.entity && value.field == asked.what.field.id;
+    return value.entity == requested.what.entity && value.field == requested.what.field.id;
   };
-  if (is_it(values_[asked.at])) return &values_[asked.at];
+  if (is_it(values_[requested.at])) return &values_[requested.at];
   const auto at = std::ranges::find_if(values_, is_it);
   return at == values_.end() ? nullptr : &*at;
 }
@@ -205,46 +205,46 @@ void Reader::sample(Row& row) {
   if (over_ || targets_.empty()) return;
   const Status status = read();
   if (status == Status::kOk) {
-    for (Asked& asked : targets_) take(asked, row);
+    for (Requested& requested : targets_) set_value(requested, row);
     return;
   }
   if (status == Status::kConnectionNotValid) over_ = true;
-  if (std::exchange(told_, status) == status) return;
+  if (std::exchange(reported_, status) == status) return;
   tell(news_, "dcgm", "DCGM: {}{}", dcgm_->words(status),
        over_ ? "; its values end here" : "; no values for now");
 }
 
-void Reader::take(Asked& asked, Row& row) {
-  if (asked.column == kNoColumn) return;
-  const FieldValue* value = find_value(asked);
+void Reader::set_value(Requested& requested, Row& row) {
+  if (requested.column == kNoColumn) return;
+  const FieldValue* value = find_value(requested);
   if (value == nullptr || comes_later(value->status)) {
-    if (++asked.missed == kPatience) refuse(asked, "there is no data");
+    if (++requested.missed == kPatience) report_missing(requested, "there is no data");
     return;
   }
-  if (ends_the_device(value->status)) return end_device(asked, value->status);
-  if (value->status != Status::kOk) return refuse(asked, dcgm_->words(value->status));
+  if (ends_the_device(value->status)) return end_device(requested, value->status);
+  if (value->status != Status::kOk) return report_missing(requested, dcgm_->words(value->status));
   Blank blank = Blank::kNone;
   const double number = read_number(*value, blank);
   if (std::isnan(number)) {
-    if (blank != Blank::kNoValue) return refuse(asked, words(blank));
-    if (++asked.missed == kPatience) refuse(asked, words(blank));
+    if (blank != Blank::kNoValue) return report_missing(requested, words(blank));
+    if (++requested.missed == kPatience) report_missing(requested, words(blank));
     return;
   }
-  asked.missed = 0;
-  if (std::exchange(asked.time_us, value->time_us) == value->time_us) return;
-  row.set(asked.column, number * asked.what.field.scale);
+  requested.missed = 0;
+  if (std::exchange(requested.time_us, value->time_us) == value->time_us) return;
+  row.set(requested.column, number * requested.what.field.scale);
 }
 
-void Reader::refuse(Asked& asked, std::string_view reason) {
-  if (std::exchange(asked.told, true)) return;
-  tell(news_, asked.what.source, "no values of {} for now: DCGM: {}", asked.what.field.metric,
-       reason);
+void Reader::report_missing(Requested& requested, std::string_view reason) {
+  if (std::exchange(requested.reported, true)) return;
+  tell(news_, requested.what.source, "no values of {} for now: DCGM: {}",
+       requested.what.field.metric, reason);
 }
 
-void Reader::end_device(const Asked& asked, Status status) {
-  tell(news_, asked.what.source, "DCGM: {}; its values end here", dcgm_->words(status));
-  for (Asked& other : targets_) {
-    if (other.what.source == asked.what.source) other.column = kNoColumn;
+void Reader::end_device(const Requested& requested, Status status) {
+  tell(news_, requested.what.source, "DCGM: {}; its values end here", dcgm_->words(status));
+  for (Requested& other : targets_) {
+    if (other.what.source == requested.what.source) other.column = kNoColumn;
   }
 }
 

@@ -57,30 +57,30 @@ class Reader {
   void sample(Row& row);
 
  private:
-  struct Asked {
+  struct Requested {
     Target what;
     std::size_t at = 0;  // index of its value
     Column column = kNoColumn;
     std::int64_t time_us = 0;  // time of the value that was given last
     int missed = 0;            // reads in succession without data
-    bool told = false;
+    bool reported = false;
   };
   Status read();
-  const FieldValue* find_value(const Asked& asked) const;
+  const FieldValue* find_value(const Requested& requested) const;
   // Why there is no number; empty when there will be one.
-  [[nodiscard]] std::string reason(const Asked& asked) const;
-  void take(Asked& asked, Row& row);
-  void refuse(Asked& asked, std::string_view reason);
-  void end_device(const Asked& asked, Status status);
+  [[nodiscard]] std::string reason(const Requested& requested) const;
+  void set_value(Requested& requested, Row& row);
+  void report_missing(Requested& requested, std::string_view reason);
+  void end_device(const Requested& requested, Status status);
 
   const Dcgm* dcgm_;
   std::shared_ptr<News> news_;
-  std::vector<Asked> targets_;
+  std::vector<Requested> targets_;
   std::vector<Entity> entities_;
   std::vector<FieldId> fields_;
   std::vector<FieldValue> values_;  // values of one entity after the other
   bool over_ = false;               // the host engine is gone
-  Status told_ = Status::kOk;       // status of a read that failed
+  Status reported_ = Status::kOk;   // status of a read that failed
 };
 
 }  // namespace corral::collect::dcgm

@@ -85,7 +85,7 @@ class ProcessListener final : public Listener {
   ProcessGpus gpus_;
   std::vector<Columns> columns_;
   int samples_ = 0;
-  bool told_left_out_ = false;
+  bool reported_left_out_ = false;
 };
 
 void ProcessListener::search() {
@@ -94,7 +94,7 @@ void ProcessListener::search() {
   if (!due) return;
   processes_.walk();
   files_.search(processes_.pids());
-  if (files_.left_out() && !std::exchange(told_left_out_, true))
+  if (files_.left_out() && !std::exchange(reported_left_out_, true))
     tell(news_, "run.gpu.*", "the run has too many files of GPUs open: some are not counted");
 }
 
@@ -102,7 +102,7 @@ void ProcessListener::sample_slow(Row& row) {
   search();
   gpus_.begin(clock_.now());
   const auto take = [this](pid_t process, std::string_view text) {
-    return gpus_.take(process, text);
+    return gpus_.add_text(process, text);
   };
   files_.read(std::ref(take));
   gpus_.end();
@@ -115,7 +115,7 @@ void ProcessListener::sample_slow(Row& row) {
     if (use.memory_known || use.processes == 0) row.set(columns.memory, use.memory_bytes);
     if (use.busy_share) row.set(columns.busy, *use.busy_share);
     for (std::size_t kind = 0; kind < kMostKinds; ++kind) {
-      if (use.told[kind]) row.set(columns.engines[kind], use.busy_seconds[kind]);
+      if (use.reported[kind]) row.set(columns.engines[kind], use.busy_seconds[kind]);
     }
   }
 }

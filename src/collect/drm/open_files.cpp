@@ -53,14 +53,14 @@ std::size_t OpenFiles::search_process(pid_t process, std::size_t most) {
       if (followed++ == most) return most;
       std::uint16_t length = 0;
       std::memcpy(&length, buffer_.data() + at + offsetof(dirent64, d_reclen), sizeof length);
-      look_at(directory.get(), buffer_.data() + at + offsetof(dirent64, d_name), process);
+      add_if_gpu(directory.get(), buffer_.data() + at + offsetof(dirent64, d_name), process);
       at += length;
     }
   }
   return followed;
 }
 
-void OpenFiles::look_at(int directory, const char* name, pid_t process) {
+void OpenFiles::add_if_gpu(int directory, const char* name, pid_t process) {
   std::uint64_t number = 0;
   if (!Scanner(name).number(number)) return;
   std::array<char, 256> target;

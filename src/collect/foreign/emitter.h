@@ -88,8 +88,8 @@ class Emitter {
     SeriesNumber number;
     const metric::Metric* known;  // the catalogue's, when it has one of that name
   };
-  void tell_series(std::string_view name);
-  void tell_shared(std::string_view name, std::string_view other);
+  void report_series(std::string_view name);
+  void report_shared(std::string_view name, std::string_view other);
   const Series* find(const Reading& reading);
   const Series* declare(const Reading& reading);
   void check_range(const Series& series, const Reading& reading);

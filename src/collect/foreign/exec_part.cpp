@@ -69,7 +69,7 @@ bool read_some(sys::Fd& from, std::size_t limit, Take&& take) {
   return true;
 }
 
-std::string path_of(const std::vector<std::string>& environment) {
+std::string find_path(const std::vector<std::string>& environment) {
   constexpr std::string_view kPath = "PATH=";
   for (const std::string& variable : environment) {
     if (variable.starts_with(kPath)) return variable.substr(kPath.size());
@@ -151,7 +151,7 @@ void ExecPart::start(BootTime now) {
 Result<std::vector<std::string>> ExecPart::command_line() const {
   if (source_.argv.empty()) return std::vector<std::string>{"/bin/sh", "-c", source_.command};
   std::vector<std::string> argv = source_.argv;
-  argv[0] = TRY(sys::find_in_path(argv[0], path_of(context_.environment))).string();
+  argv[0] = TRY(sys::find_in_path(argv[0], find_path(context_.environment))).string();
   return argv;
 }
 

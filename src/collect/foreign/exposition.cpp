@@ -137,7 +137,7 @@ bool read_sample(std::string_view line, ExpositionSample& sample) {
   const auto stamp = read_number(time);
   if (!stamp || !words.word().empty()) return false;
   // OpenMetrics counts seconds with a fraction.
-  sample.time_ms = step_of(time.find('.') == std::string_view::npos ? *stamp : *stamp * 1000);
+  sample.time_ms = to_step(time.find('.') == std::string_view::npos ? *stamp : *stamp * 1000);
   return true;
 }
 

@@ -38,7 +38,7 @@ std::optional<NumberWithUnit> read_number_with_unit(std::string_view text) {
   return NumberWithUnit{.value = *value, .unit = unit};
 }
 
-std::optional<std::int64_t> step_of(double value) {
+std::optional<std::int64_t> to_step(double value) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   if (!(std::abs(value) <= kExact) || value != std::trunc(value)) return std::nullopt;
   return static_cast<std::int64_t>(value);

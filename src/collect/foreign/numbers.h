@@ -19,6 +19,6 @@ struct NumberWithUnit {
 std::optional<NumberWithUnit> read_number_with_unit(std::string_view text);
 
 // The step that a value stands for; nothing unless it is a whole number.
-std::optional<std::int64_t> step_of(double value);
+std::optional<std::int64_t> to_step(double value);
 
 }  // namespace corral::collect::foreign

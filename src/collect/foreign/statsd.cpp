@@ -93,7 +93,7 @@ constexpr Nanos kReadPause{std::chrono::milliseconds(10)};
 constexpr std::size_t kDatagramBytes = 64u << 10;
 
 // "gpu:0,phase:eval" -> "gpu=0,phase=eval"
-void source_of_tags(std::string_view tags, std::string& out) {
+void tags_to_source(std::string_view tags, std::string& out) {
   out = tags;
   bool key = true;
   for (char& c : out) {
@@ -107,7 +107,7 @@ void source_of_tags(std::string_view tags, std::string& out) {
 
 // Returns the number of datagrams that the kernel has dropped on this socket; nothing if it does
 // not report that.
-std::optional<std::uint32_t> overflow_of(msghdr& message) {
+std::optional<std::uint32_t> read_overflow(msghdr& message) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_RXQ_OVFL) continue;
     std::uint32_t lost = 0;
@@ -221,7 +221,7 @@ bool StatsdPart::receive(BootTime now) {
   message.msg_controllen = control.size();
   const ssize_t bytes = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
   if (bytes < 0) return false;
-  if (const auto lost = overflow_of(message); lost && *lost != lost_) {
+  if (const auto lost = read_overflow(message); lost && *lost != lost_) {
     emitter_.trouble(Trouble::kDatagram,
                      fmt::format("{} datagrams came faster than they could be read and are lost",
                                  *lost - lost_));
@@ -260,7 +260,7 @@ StatsdPart::Kept* StatsdPart::keep(const StatsdMetric& metric, metric::Kind kind
 }
 
 void StatsdPart::take(const StatsdMetric& metric, BootTime now) {
-  source_of_tags(metric.tags, source_);
+  tags_to_source(metric.tags, source_);
   const bool time = metric.kind == StatsdKind::kTime;
   if (time || metric.kind == StatsdKind::kValue) {
     emitter_.emit(

@@ -72,10 +72,10 @@ void CallMeter::note(Call call, Nanos took) {
   meter.sum += took;
   ++meter.calls;
   meter.made = true;
-  judge(call, meter, took);
+  check_budget(call, meter, took);
 }
 
-void CallMeter::judge(Call call, Meter& meter, Nanos took) {
+void CallMeter::check_budget(Call call, Meter& meter, Nanos took) {
   const bool ticks_began = now_ != BootTime{};  // a probe at the open may wake the device up
   if (meter.slowed || !ticks_began || !kKinds[static_cast<std::size_t>(call)].every_tick) return;
   if (took <= kBudget) {
@@ -136,8 +136,8 @@ bool DeviceHealth::accept(Call call, Status status) {
     return false;
   }
   const std::uint32_t bit = 1U << static_cast<unsigned>(call);
-  if ((told_ & bit) == 0) {
-    told_ |= bit;
+  if ((reported_ & bit) == 0) {
+    reported_ |= bit;
     tell("no values of {} for now: {}", call_name(call), nvml_->words(status));
   }
   return false;

@@ -94,7 +94,7 @@ class CallMeter {
     Column p99_column = kNoColumn;
   };
   void note(Call call, Nanos took);
-  void judge(Call call, Meter& meter, Nanos took);
+  void check_budget(Call call, Meter& meter, Nanos took);
   static Nanos p99(const Histogram& histogram);
   [[nodiscard]] const Meter& of(Call call) const { return meters_[static_cast<std::size_t>(call)]; }
 
@@ -129,7 +129,7 @@ class DeviceHealth {
   const Nvml* nvml_;
   std::shared_ptr<News> news_;
   std::string source_;
-  std::uint32_t told_ = 0;  // bit per call
+  std::uint32_t reported_ = 0;  // bit per call
   bool lost_ = false;
 };
 static_assert(kCallCount <= 32);

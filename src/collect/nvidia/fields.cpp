@@ -111,7 +111,7 @@ PcieCounter::Outcome PcieCounter::add(BootTime now, double raw) {
   return Outcome::kCounted;
 }
 
-double number_of(ValueType type, std::span<const std::byte, 8> value) {
+double read_number(ValueType type, std::span<const std::byte, 8> value) {
   switch (type) {
     case ValueType::kDouble:
       return as<double>(value);
@@ -175,7 +175,7 @@ Status FieldBatch::probe(const Field& field, CallMeter& meter, FieldValue& value
     value = question(number);
     Status status = meter.measure(call_, [&] { return nvml_->call().fields(device_, 1, &value); });
     if (status == Status::kSuccess) status = value.status;
-    if (status == Status::kSuccess && std::isnan(number_of(value.type, value.value)))
+    if (status == Status::kSuccess && std::isnan(read_number(value.type, value.value)))
       status = Status::kNoData;
     if (status == Status::kSuccess) return status;
     if (first == Status::kSuccess) first = status;
@@ -183,7 +183,7 @@ Status FieldBatch::probe(const Field& field, CallMeter& meter, FieldValue& value
   return first;
 }
 
-Status FieldBatch::ask(CallMeter& meter) {
+Status FieldBatch::read(CallMeter& meter) {
   std::ranges::transform(outputs_, values_.begin(),
                          [](const Output& output) { return question(output.number); });
   return meter.measure(call_, [&] {
@@ -194,7 +194,7 @@ Status FieldBatch::ask(CallMeter& meter) {
 void FieldBatch::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
   if (outputs_.empty() || health.lost() || !meter.due(call_)) return;
   for (Output& output : outputs_) output.latest = std::nan("");
-  if (!health.accept(call_, ask(meter))) return;
+  if (!health.accept(call_, read(meter))) return;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!health.accept(call_, values_[i].status)) continue;
     const double number = take(outputs_[i], values_[i], meter.now(), health);
@@ -206,13 +206,13 @@ void FieldBatch::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
 
 double FieldBatch::take(Output& output, const FieldValue& value, BootTime now,
                         DeviceHealth& health) {
-  const double number = number_of(value.type, value.value);
+  const double number = read_number(value.type, value.value);
   if (!output.counter || std::isnan(number)) return number;
   switch (output.counter->add(now, number)) {
     case PcieCounter::Outcome::kCounted:
       return output.counter->total();
     case PcieCounter::Outcome::kTooLate:
-      if (!std::exchange(told_late_, true))
+      if (!std::exchange(reported_late_, true))
         health.tell("host.gpu.pcie.tx and rx: read too late, the counter may have wrapped twice");
       break;
     case PcieCounter::Outcome::kWraps:

@@ -33,7 +33,7 @@ struct Field {
   bool pcie_bytes = false;  // a counter that wraps
 };
 // The number in a value of that type; NaN for a type that is not known.
-double number_of(ValueType type, std::span<const std::byte, 8> value);
+double read_number(ValueType type, std::span<const std::byte, 8> value);
 
 std::span<const Field> fast_fields();
 std::span<const Field> slow_fields();
@@ -96,7 +96,7 @@ class FieldBatch {
   };
   // Asks each of its numbers; `value` is the first good answer, else the status is the first's.
   Status probe(const Field& field, CallMeter& meter, FieldValue& value);
-  Status ask(CallMeter& meter);
+  Status read(CallMeter& meter);
   // The value of one output's answer; NaN where there is none.
   double take(Output& output, const FieldValue& value, BootTime now, DeviceHealth& health);
 
@@ -104,7 +104,7 @@ class FieldBatch {
   Device device_;
   Call call_;
   Nanos tick_;
-  bool told_late_ = false;
+  bool reported_late_ = false;
   std::vector<Output> outputs_;
   std::vector<FieldValue> values_;
 };

@@ -62,7 +62,7 @@ std::vector<FoundGpu::Instance> find_instances(const Nvml& nvml, Device device) 
   for (unsigned i = 0; i < room; ++i) {
     FoundGpu::Instance instance{.index = i, .device = nullptr, .uuid = {}, .gpu_instance = {}};
     if (nvml.call().mig_device(device, i, &instance.device) != Status::kSuccess) continue;
-    instance.uuid = text_of(nvml.call().uuid, instance.device);
+    instance.uuid = read_text(nvml.call().uuid, instance.device);
     unsigned id = 0;
     if (nvml.call().gpu_instance(instance.device, &id) == Status::kSuccess) {
       instance.gpu_instance = id;
@@ -75,7 +75,7 @@ std::vector<FoundGpu::Instance> find_instances(const Nvml& nvml, Device device) 
 FoundGpu describe_gpu(const Nvml& nvml, unsigned index, Device device) {
   FoundGpu gpu{.index = index,
                .device = device,
-               .uuid = text_of(nvml.call().uuid, device),
+               .uuid = read_text(nvml.call().uuid, device),
                .mig = false,
                .instances = {}};
   unsigned now = 0;
@@ -238,7 +238,7 @@ void GpuReader::open_fields(const Parts& parts, const QueryList::Subject& subjec
 void GpuReader::describe(const Parts& parts, const FoundGpu& gpu, SeriesTable& table) {
   const std::string& source = health_.source();
   table.describe(source + ".uuid", gpu.uuid);
-  table.describe(source + ".name", text_of(parts.nvml.call().name, gpu.device));
+  table.describe(source + ".name", read_text(parts.nvml.call().name, gpu.device));
   table.describe(source + ".mig", gpu.mig ? "on" : "off");
   describe_settings(parts.nvml, gpu.device, source, table);
   PciAddress pci{};
@@ -281,14 +281,14 @@ void GpuReader::sample_slow(CallMeter& meter, Row& row) {
 }
 
 void GpuReader::check_energy(BootTime now) {
-  if (energy_told_) return;
+  if (energy_reported_) return;
   const auto latest = [this](std::string_view metric) {
     const double field = fast_fields_.latest(metric);
     return std::isnan(field) ? fast_.latest(metric) : field;
   };
   const auto window = energy_check_.add(now, latest("host.gpu.power"), latest("host.gpu.energy"));
   if (!window || window->agrees()) return;
-  energy_told_ = true;
+  energy_reported_ = true;
   health_.tell(
       "energy is implausible: in {:.0f} s the counter grew by {:.0f} J, power over time by {:.0f} "
       "J",

@@ -124,7 +124,7 @@ class GpuReader {
   std::vector<std::unique_ptr<InstanceReader>> instances_;
   std::optional<ProcFile> runtime_status_;
   EnergyCheck energy_check_;
-  bool energy_told_ = false;
+  bool energy_reported_ = false;
 };
 
 }  // namespace corral::collect::nvidia

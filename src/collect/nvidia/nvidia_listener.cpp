@@ -58,7 +58,7 @@ std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTa
     table.unavailable("host.gpu.*", nvml.error().message);
     return nullptr;
   }
-  table.describe("nvidia.driver", text_of((*nvml)->call().driver_version));
+  table.describe("nvidia.driver", read_text((*nvml)->call().driver_version));
   auto listener = std::make_unique<NvidiaListener>(std::move(*nvml), context, clocks);
   listener->open(context, table);
   if (listener->empty()) return nullptr;

@@ -90,7 +90,7 @@ class Nvml {
 
 // A text that a function with (char*, size) arguments gives; empty when it refuses.
 template <class Function, class... Arguments>
-std::string text_of(const Function& function, Arguments... arguments) {
+std::string read_text(const Function& function, Arguments... arguments) {
   char text[96] = {};
   return function(arguments..., text, static_cast<unsigned>(sizeof text - 1)) == Status::kSuccess
              ? std::string(text)

@@ -84,8 +84,8 @@ class ProcessLists {
   Status add(const Function<Device, unsigned*, Entry*>& list, Device device, Use& use);
   void add(const ProcessV1& process, Use& use);
   Status read_use(Device device, Use& use);
-  Status ask_samples(Device device, unsigned long long since_us, unsigned& count);
-  unsigned ask_shares(Device device, unsigned long long since_us);
+  Status read_samples(Device device, unsigned long long since_us, unsigned& count);
+  unsigned read_shares(Device device, unsigned long long since_us);
   // Returns true if a sample is plausible: drivers have reported shares above 100 % and times in
   // the future.
   [[nodiscard]] static bool makes_sense(const ProcessUtilization& sample, std::uint64_t since_us,
@@ -137,7 +137,7 @@ Status ProcessLists::read_use(Device device, Use& use) {
   return status;
 }
 
-Status ProcessLists::ask_samples(Device device, unsigned long long since_us, unsigned& count) {
+Status ProcessLists::read_samples(Device device, unsigned long long since_us, unsigned& count) {
   count = kMostSamples;
   const Status status = nvml_->call().process_utilization(device, samples_.get(), &count, since_us);
   count = status == Status::kSuccess ? std::min(count, kMostSamples) : 0;
@@ -145,7 +145,7 @@ Status ProcessLists::ask_samples(Device device, unsigned long long since_us, uns
 }
 
 // Returns the number of samples.
-unsigned ProcessLists::ask_shares(Device device, unsigned long long since_us) {
+unsigned ProcessLists::read_shares(Device device, unsigned long long since_us) {
   ProcessShares request{.version = kProcessSharesVersion,
                         .count = kMostSamples,
                         .since_us = since_us,
@@ -174,10 +174,10 @@ bool ProcessLists::makes_sense(const ProcessUtilization& sample, std::uint64_t s
 Status ProcessLists::read_busy(Device device, unsigned long long& last_seen_us, Busy& busy) {
   unsigned count = 0;
   const std::uint64_t since_us = last_seen_us;
-  const Status status = ask_samples(device, since_us, count);
+  const Status status = read_samples(device, since_us, count);
   if (status != Status::kSuccess && status != Status::kNotFound) return status;
   // Unused since then, or the device is one for which the older call never has any (Blackwell).
-  if (count == 0) count = ask_shares(device, since_us);
+  if (count == 0) count = read_shares(device, since_us);
   const auto now = clocks_.boot->now().time_since_epoch() + clocks_.utc_minus_boot();
   const auto now_us = static_cast<std::uint64_t>(now.count() / 1000);
   const auto samples = std::span(samples_.get(), count);
@@ -219,10 +219,10 @@ class ProcessListener final : public Listener {
     std::vector<Device> listed;  // devices whose processes are requested
     Column processes, memory, busy = kNoColumn;
     unsigned long long last_seen_us = 0;
-    bool used = false;  // by the run, now or before
-    bool seen = false;  // samples of its use were seen
-    bool told = false;  // that there are none
-    bool told_pause = false;
+    bool used = false;      // by the run, now or before
+    bool seen = false;      // samples of its use were seen
+    bool reported = false;  // that there are none
+    bool reported_pause = false;
     bool over = false;  // the device answers no more
   };
   void sample(Gpu& gpu, Row& row);
@@ -264,7 +264,7 @@ void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
 bool ProcessListener::accept(Gpu& gpu, Status status) const {
   if (status == Status::kSuccess) return true;
   gpu.over = ends_the_device(status);
-  if (std::exchange(gpu.told_pause, true) && !gpu.over) return false;
+  if (std::exchange(gpu.reported_pause, true) && !gpu.over) return false;
   tell(news_, gpu.source, "{}: {}",
        gpu.over ? "run.gpu.* end here" : "no values of run.gpu.* for now", nvml_->words(status));
   return false;
@@ -285,7 +285,7 @@ void ProcessListener::sample(Gpu& gpu, Row& row) {
   gpu.seen = gpu.seen || busy.seen;
   if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
   // A GPU without any sample is unknown, not idle.
-  if (!std::exchange(gpu.told, true))
+  if (!std::exchange(gpu.reported, true))
     tell(news_, gpu.source, "no run.gpu.busy: the driver has no samples of MPS clients");
 }
 

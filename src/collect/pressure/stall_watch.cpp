@@ -224,7 +224,7 @@ void StallWatch::watch(int wake) {
     for (std::size_t i = 0; i < stalls_.size(); ++i) serve(stalls_[i], waiting[i + 1].revents);
     if (reads) read_limits();
   } while ((waiting[0].revents & POLLIN) == 0);
-  tell_rest();
+  report_rest();
 }
 
 void StallWatch::serve(Stall& stall, short happened) {
@@ -232,29 +232,29 @@ void StallWatch::serve(Stall& stall, short happened) {
   if ((happened & (POLLERR | POLLNVAL)) != 0) return stall.trigger.close();
   if ((happened & POLLPRI) == 0) return;
   const BootTime now = sys::boot_now();
-  if (const auto count = stall.limit.note(now)) tell(stall, now, *count);
+  if (const auto count = stall.limit.note(now)) report(stall, now, *count);
 }
 
 void StallWatch::read_limits() {
   limits_->read([&](std::size_t index, std::string_view name, std::uint64_t by) {
     limit_name_[index] = name;
     const BootTime now = sys::boot_now();
-    if (const auto count = limit_pace_[index].note(now, by)) tell_limit(index, now, *count);
+    if (const auto count = limit_pace_[index].note(now, by)) report_limit(index, now, *count);
   });
 }
 
-void StallWatch::tell_rest() {
+void StallWatch::report_rest() {
   for (Stall& stall : stalls_) {
     if (const std::uint64_t count = stall.limit.rest(); count > 0)
-      tell(stall, stall.limit.seen(), count);
+      report(stall, stall.limit.seen(), count);
   }
   for (std::size_t i = 0; i < limit_pace_.size(); ++i) {
     if (const std::uint64_t count = limit_pace_[i].rest(); count > 0)
-      tell_limit(i, limit_pace_[i].seen(), count);
+      report_limit(i, limit_pace_[i].seen(), count);
   }
 }
 
-void StallWatch::tell(Stall& stall, BootTime time, std::uint64_t count) {
+void StallWatch::report(Stall& stall, BootTime time, std::uint64_t count) {
   put({.time = time,
        .name = stall.name,
        .attributes = {{"threshold", Json(stall.trigger.threshold()).dump()},
@@ -262,7 +262,7 @@ void StallWatch::tell(Stall& stall, BootTime time, std::uint64_t count) {
                       {"stalled_seconds", Json(seconds(stall.trigger.stalled())).dump()}}});
 }
 
-void StallWatch::tell_limit(std::size_t index, BootTime time, std::uint64_t count) {
+void StallWatch::report_limit(std::size_t index, BootTime time, std::uint64_t count) {
   put({.time = time,
        .name = std::string(limit_name_[index]),
        .attributes = {{"count", std::to_string(count)}}});

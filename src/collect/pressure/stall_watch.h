@@ -70,7 +70,7 @@ class EventLimit {
 // memory's, and processes killed for want of memory.
 //
 // The kernel counts these; each rise since the last look is reported. One thread; read() allocates
-// only when there is something to tell.
+// only when there is something to report.
 class GroupLimits {
  public:
   explicit GroupLimits(const cgroup::Finder& finder);
@@ -161,9 +161,9 @@ class StallWatch {
   void watch(int wake);
   void serve(Stall& stall, short happened);
   void read_limits();
-  void tell_rest();
-  void tell(Stall& stall, BootTime time, std::uint64_t count);
-  void tell_limit(std::size_t index, BootTime time, std::uint64_t count);
+  void report_rest();
+  void report(Stall& stall, BootTime time, std::uint64_t count);
+  void report_limit(std::size_t index, BootTime time, std::uint64_t count);
   void put(StallEvent event);
 
   // Constant after construction.

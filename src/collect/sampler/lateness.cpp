@@ -11,7 +11,7 @@ constexpr std::uint64_t kFinest = 1024;  // ns: all below is one bucket
 constexpr int kSubBits = 3;
 constexpr std::uint64_t kSubs = 1u << kSubBits;
 
-std::size_t bucket_of(std::uint64_t ns, std::size_t buckets) {
+std::size_t bucket_index(std::uint64_t ns, std::size_t buckets) {
   if (ns < kFinest) return 0;
   const auto octave = static_cast<std::uint64_t>(std::bit_width(ns / kFinest)) - 1;
   const std::uint64_t sub = (ns >> (std::bit_width(ns) - 1 - kSubBits)) & (kSubs - 1);
@@ -29,7 +29,7 @@ std::int64_t upper_end(std::size_t bucket) {
 
 void Lateness::add(Nanos late) {
   const std::int64_t ns = std::max<std::int64_t>(late.count(), 0);
-  buckets_[bucket_of(static_cast<std::uint64_t>(ns), kBuckets)].fetch_add(
+  buckets_[bucket_index(static_cast<std::uint64_t>(ns), kBuckets)].fetch_add(
       1, std::memory_order_relaxed);
   count_.fetch_add(1, std::memory_order_relaxed);
   if (late > kLate) late_.fetch_add(1, std::memory_order_relaxed);

@@ -17,7 +17,7 @@ constexpr Nanos kShortestInterval = std::chrono::milliseconds(1);
 constexpr Nanos kLongestInterval = std::chrono::hours(1);
 constexpr std::size_t kThreadNameBytes = 15;
 
-Result<std::vector<const ListenerEntry*>> entries_of(const SamplerOptions& options) {
+Result<std::vector<const ListenerEntry*>> find_entries(const SamplerOptions& options) {
   std::vector<const ListenerEntry*> entries;
   const auto add = [&](const ListenerEntry* entry) {
     if (std::ranges::find(entries, entry) == entries.end()) entries.push_back(entry);
@@ -36,7 +36,7 @@ Result<std::unique_ptr<Sampler>> Sampler::open(SamplerOptions options) {
     return fail(Code::kInvalidArgument, "the interval must be from 1 ms to 1 h");
   }
   if (options.supervisor_pid == 0) options.supervisor_pid = ::getpid();
-  const auto entries = TRY(entries_of(options));
+  const auto entries = TRY(find_entries(options));
   std::shared_ptr<Ticker> ticker = std::move(options.ticker);
   const Nanos interval = options.interval;
   const bool late = options.open_late;

@@ -134,7 +134,7 @@ std::size_t Sampling::declared() const {
 
 void Sampling::open() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
-    hold(i, sys::boot_now());
+    set_busy(i, sys::boot_now());
     open(sources_[i]);
     busy_since_.store(0, std::memory_order_relaxed);
   }
@@ -158,10 +158,10 @@ void Sampling::run(Ticker& ticker) {
   std::uint64_t now = 0;  // ticks since start, missed ones included
   std::uint64_t next_slow = 0;
   // Ticks that passed while the listeners were opened late count for none.
-  std::uint64_t nobodys = options_.open_late ? 2 : 1;
+  std::uint64_t uncounted = options_.open_late ? 2 : 1;
   for (std::uint64_t passed = 1; passed > 0; passed = ticker.wait()) {
-    if (nobodys > 0) {
-      --nobodys;
+    if (uncounted > 0) {
+      --uncounted;
       passed = 1;
     } else {
       note_lateness(sys::boot_now() - ticker.due());
@@ -239,7 +239,7 @@ BootTime Sampling::read_all(Group group, bool slow, Row& row) {
     if (!pace.there || (source.entry->owner == metric::Owner::kHost && !host)) continue;
     if ((pace.slow.load(std::memory_order_relaxed) != 0) != slow) continue;
     if (slow && group == kSlowGroup && !last_ && pace.turn++ % kSlowPace != 0) continue;
-    hold(i, before);
+    set_busy(i, before);
     // One that throws costs its own values of this row.
     sys::guard_call(source.entry->name, [&] {
       if (group == kFastGroup) source.listener->sample_fast(row);
@@ -248,19 +248,19 @@ BootTime Sampling::read_all(Group group, bool slow, Row& row) {
     const BootTime after = sys::boot_now();
     busy_since_.store(0, std::memory_order_relaxed);
     self_->sample_latency(group, i, after - before, row);
-    judge(pace, after - before);
+    note_duration(pace, after - before);
     before = after;
   }
   return before;
 }
 
-void Sampling::judge(Pace& pace, Nanos took) const {
+void Sampling::note_duration(Pace& pace, Nanos took) const {
   pace.over = took > options_.interval ? pace.over + 1 : 0;
   if (pace.over == kSlowAfter && pace.slow.load(std::memory_order_relaxed) == 0)
     pace.slow.store(took.count(), std::memory_order_relaxed);
 }
 
-void Sampling::hold(std::size_t index, BootTime since) {
+void Sampling::set_busy(std::size_t index, BootTime since) {
   busy_.store(index, std::memory_order_relaxed);
   busy_since_.store(ns_of(since), std::memory_order_relaxed);
 }
@@ -278,10 +278,10 @@ std::string Sampling::busy_listener() const {
   return std::string(sources_[busy_.load(std::memory_order_relaxed)].entry->name);
 }
 
-void Sampling::take_slow(Source& source, std::vector<Problem>& problems) const {
+void Sampling::report_slow(Source& source, std::vector<Problem>& problems) const {
   for (Pace& pace : source.pace) {
     const Nanos took(pace.slow.load(std::memory_order_relaxed));
-    if (took == Nanos(0) || std::exchange(pace.told, true)) continue;
+    if (took == Nanos(0) || std::exchange(pace.reported, true)) continue;
     const bool fast = &pace == &source.pace[kFastGroup];
     const Nanos now_every = fast ? options_.slow_interval
                                  : options_.slow_interval * static_cast<std::int64_t>(kSlowPace);
@@ -298,26 +298,26 @@ void Sampling::take_slow(Source& source, std::vector<Problem>& problems) const {
 
 std::vector<Problem> Sampling::take_problems() {
   std::vector<Problem> problems;
-  for (Source& source : sources_) take_slow(source, problems);
+  for (Source& source : sources_) report_slow(source, problems);
   news_->drain([&](const News::Item& item) {
     problems.push_back({.source = std::string(item.source),
                         .text = std::string(item.text),
                         .missing = true,
                         .state = metric::HealthState::kGivenUp});
   });
-  take_hung(problems);
+  report_hung(problems);
   return problems;
 }
 
 // That a listener hangs, and that it came back.
-void Sampling::take_hung(std::vector<Problem>& problems) {
+void Sampling::report_hung(std::vector<Problem>& problems) {
   const std::int64_t since = busy_since_.load(std::memory_order_relaxed);
   const bool hangs = since != 0 && sys::boot_now() - boot_time(since) > kHung;
   const std::size_t busy = busy_.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     Source& source = sources_[i];
     const bool now = hangs && i == busy;
-    if (now == std::exchange(source.told_hung, now)) continue;
+    if (now == std::exchange(source.reported_hung, now)) continue;
     if (now) {
       problems.push_back({.source = std::string(source.entry->name),
                           .text = fmt::format("has not answered for {}: its values are missing "
@@ -326,7 +326,7 @@ void Sampling::take_hung(std::vector<Problem>& problems) {
                           .missing = true,
                           .state = metric::HealthState::kPartial});
     } else if (opened() && health_[i].state == metric::HealthState::kActive) {
-      const bool slow = std::ranges::any_of(source.pace, &Pace::told);
+      const bool slow = std::ranges::any_of(source.pace, &Pace::reported);
       problems.push_back(
           {.source = std::string(source.entry->name),
            .text = slow ? "answers again, but is slow and read less often" : "answers again",

@@ -132,13 +132,13 @@ class Sampling {
     int over = 0;                       // reads in succession that took longer than the interval
     std::uint64_t turn = 0;             // reads asked for since it became slow
     std::atomic<std::int64_t> slow{0};  // ns of the read that made it slow; 0: it is not
-    bool told = false;                  // only the consumer's thread
+    bool reported = false;              // only the consumer's thread
   };
   struct Source {
     const ListenerEntry* entry = nullptr;
     std::unique_ptr<Listener> listener;  // null when it has nothing to measure here
     Pace pace[kGroupCount];
-    bool told_hung = false;  // only the consumer's thread
+    bool reported_hung = false;  // only the consumer's thread
   };
 
   void open(Source& source);
@@ -153,10 +153,10 @@ class Sampling {
   BootTime read_at_once(Group group, Row& row);
   // Reads the slow parts, or the others, and returns the end of the reads.
   BootTime read_all(Group group, bool slow, Row& row);
-  void judge(Pace& pace, Nanos took) const;
-  void hold(std::size_t index, BootTime since);
-  void take_slow(Source& source, std::vector<Problem>& problems) const;
-  void take_hung(std::vector<Problem>& problems);
+  void note_duration(Pace& pace, Nanos took) const;
+  void set_busy(std::size_t index, BootTime since);
+  void report_slow(Source& source, std::vector<Problem>& problems) const;
+  void report_hung(std::vector<Problem>& problems);
 
   // Constant once opened() returns true; open() fills them on the sampling thread.
   SamplerOptions options_;

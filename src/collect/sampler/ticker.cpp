@@ -14,7 +14,7 @@
 namespace corral::collect {
 namespace {
 
-timespec timespec_of(std::int64_t ns) {
+timespec to_timespec(std::int64_t ns) {
   return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
 }
 
@@ -63,8 +63,8 @@ Result<std::unique_ptr<Ticker>> make_timer_ticker(Nanos interval) {
   sys::Fd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop) return fail_errno("cannot make the sampler's stop event", errno);
   const BootTime first = sys::boot_now() + interval;
-  const itimerspec ticks{.it_interval = timespec_of(interval.count()),
-                         .it_value = timespec_of(ns_of(first))};
+  const itimerspec ticks{.it_interval = to_timespec(interval.count()),
+                         .it_value = to_timespec(ns_of(first))};
   if (::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &ticks, nullptr) != 0) {
     return fail_errno("cannot start the sampler's timer", errno);
   }

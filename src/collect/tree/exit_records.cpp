@@ -102,7 +102,7 @@ std::string request(std::uint16_t family, std::uint8_t command, std::uint16_t ty
 
 // Sends it and waits for the kernel's answer; messages before that go to `take`.
 template <class Take>
-Result<> ask(const sys::Fd& socket, const std::string& message, Take&& take) {
+Result<> send_and_wait(const sys::Fd& socket, const std::string& message, Take&& take) {
   if (::send(socket.get(), message.data(), message.size(), 0) < 0)
     return fail_errno("netlink", errno);
   std::array<char, 8192> buffer{};
@@ -136,7 +136,7 @@ Result<std::uint16_t> find_family(const sys::Fd& socket) {
   };
   const std::string message =
       request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, kName);
-  const auto found = ask(socket, message, read_answer);
+  const auto found = send_and_wait(socket, message, read_answer);
   if (!found || family == 0)
     return fail(Code::kUnsupported, "this kernel has no taskstats (CONFIG_TASKSTATS)");
   return family;
@@ -147,7 +147,7 @@ Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
   const std::string mask = std::string(cpus ? trim(*cpus) : "0") + '\0';
   const std::string message =
       request(family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, mask);
-  auto done = ask(socket, message, [](std::string_view) {});
+  auto done = send_and_wait(socket, message, [](std::string_view) {});
   if (done) return {};
   if (done.error().code == Code::kPermission)
     return fail(Code::kPermission, "the kernel requires CAP_NET_ADMIN for exit records");
@@ -163,7 +163,7 @@ std::optional<UnreadRecord> read_own_record(const sys::Fd& socket, std::uint16_t
   const std::string message = request(family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_PID,
                                       {reinterpret_cast<const char*>(&thread), sizeof thread});
   std::optional<UnreadRecord> unread;
-  std::ignore = ask(socket, message, [&](std::string_view bytes) {
+  std::ignore = send_and_wait(socket, message, [&](std::string_view bytes) {
     if (const auto one = read_message(bytes, [](const ExitRecord&) {})) unread = one;
   });
   return unread;
@@ -216,7 +216,7 @@ std::optional<UnreadRecord> read_exit_records(std::string_view datagram,
   return unread;
 }
 
-std::string_view reason_of(const UnreadRecord& record, std::span<char> room) {
+std::string_view describe_unread(const UnreadRecord& record, std::span<char> room) {
   const auto end = fmt::format_to_n(
       room.data(), room.size(),
       "the kernel's exit records are of taskstats version {} ({} bytes); {}", record.version,
@@ -241,7 +241,7 @@ Result<ExitRecords> ExitRecords::open() {
   const std::uint16_t family = TRY(find_family(socket));
   if (const auto unread = read_own_record(socket, family)) {
     std::array<char, kReasonBytes> room;
-    return fail(Code::kUnsupported, std::string(reason_of(*unread, room)));
+    return fail(Code::kUnsupported, std::string(describe_unread(*unread, room)));
   }
   TRY(subscribe(socket, family));
   return ExitRecords(std::move(socket));

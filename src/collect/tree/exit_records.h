@@ -41,7 +41,7 @@ struct UnreadRecord {
   std::size_t bytes = 0;
 };
 // Why not, written into `room`.
-std::string_view reason_of(const UnreadRecord& record, std::span<char> room);
+std::string_view describe_unread(const UnreadRecord& record, std::span<char> room);
 // Each record of one datagram; others of its messages are passed over. Returns the last that could
 // not be read.
 std::optional<UnreadRecord> read_exit_records(std::string_view datagram,

@@ -83,7 +83,7 @@ TEST(ExitRecords, WhatCannotBeReadHasAReason) {
     const auto unread = read_exit_records(datagram, [&](const ExitRecord&) { ++read; });
     EXPECT_EQ(read, 0u);
     std::array<char, 200> room;
-    return unread ? std::string(reason_of(*unread, room)) : std::string();
+    return unread ? std::string(describe_unread(*unread, room)) : std::string();
   };
   // The struct begins with its version, behind the headers of two messages, an attribute with the
   // thread's number and its own.

@@ -60,7 +60,7 @@ class TreeListener final : public Listener {
 
   void sample_slow(Row& row) override {
     const TreeSums& sums = table_.walk();
-    tell_of_exits();
+    report_exits();
     for (const CounterColumn& c : counter_columns_) {
       row.set(c.column, static_cast<double>(sums.counters[c.counter]) * c.scale);
     }
@@ -84,7 +84,7 @@ class TreeListener final : public Listener {
     double scale;
   };
 
-  void tell_of_exits();
+  void report_exits();
   void declare_perf(SeriesTable& table);
   void declare_hardware(SeriesTable& table);
   void sample_hardware(Row& row);
@@ -99,8 +99,8 @@ class TreeListener final : public Listener {
   PerfCounters perf_;
   ProcessTable table_;
   std::shared_ptr<News> news_;
-  bool told_lost_ = false;
-  bool told_unread_ = false;
+  bool reported_lost_ = false;
+  bool reported_unread_ = false;
   std::array<Column, kPerfMetrics.size()> perf_columns_{};
   std::array<Column, kHardwareEvents> pmu_columns_{};
   Column pmu_share_ = kNoColumn;
@@ -109,15 +109,15 @@ class TreeListener final : public Listener {
          hugetlb_ = kNoColumn, rss_peak_ = kNoColumn;
 };
 
-void TreeListener::tell_of_exits() {
+void TreeListener::report_exits() {
   constexpr std::string_view kMissing = "run.* of short-lived processes";
-  if (table_.lost_exits() && !std::exchange(told_lost_, true))
+  if (table_.lost_exits() && !std::exchange(reported_lost_, true))
     tell(news_, kMissing,
          "processes end faster than the kernel's records of it are read: some are missing");
   const auto unread = table_.unread_exit();
-  if (unread && !std::exchange(told_unread_, true)) {
+  if (unread && !std::exchange(reported_unread_, true)) {
     std::array<char, 200> room;
-    tell(news_, kMissing, "{}", tree::reason_of(*unread, room));
+    tell(news_, kMissing, "{}", tree::describe_unread(*unread, room));
   }
 }
 

@@ -18,17 +18,6 @@ std::string format_address(std::uint64_t address) {
 
 }  // namespace
 
-AmdSmi::AmdSmi(const vendor::Library& library) {
-  init_.bind(library.find({"amdsmi_init"}));
-  shut_down_.bind(library.find({"amdsmi_shut_down"}));
-  sockets_.bind(library.find({"amdsmi_get_socket_handles"}));
-  processors_.bind(library.find({"amdsmi_get_processor_handles"}));
-  address_.bind(library.find({"amdsmi_get_gpu_device_bdf"}));
-  energy_count_.bind(library.find({"amdsmi_get_energy_count"}));
-  violation_status_.bind(library.find({"amdsmi_get_violation_status"}));
-  status_text_.bind(library.find({"amdsmi_status_code_to_string"}));
-}
-
 AmdSmi::~AmdSmi() {
   if (started_) shut_down_();
 }

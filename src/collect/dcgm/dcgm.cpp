@@ -23,25 +23,9 @@ std::string unique_name() {
 
 }  // namespace
 
-Dcgm::Dcgm(const vendor::Library& library) {
-  DcgmFunctions& f = functions_;
-  error_words_ = reinterpret_cast<const char* (*)(Status)>(library.find({"errorString"}));
-  f.init.bind(library.find({"dcgmInit"}));
-  f.shutdown.bind(library.find({"dcgmShutdown"}));
-  f.connect.bind(library.find({"dcgmConnect_v2"}));
-  f.disconnect.bind(library.find({"dcgmDisconnect"}));
-  f.devices.bind(library.find({"dcgmGetAllSupportedDevices"}));
-  f.mig_hierarchy.bind(library.find({"dcgmGetGpuInstanceHierarchy"}));
-  f.group_create.bind(library.find({"dcgmGroupCreate"}));
-  f.group_add.bind(library.find({"dcgmGroupAddEntity"}));
-  f.group_destroy.bind(library.find({"dcgmGroupDestroy"}));
-  f.field_group_create.bind(library.find({"dcgmFieldGroupCreate"}));
-  f.field_group_destroy.bind(library.find({"dcgmFieldGroupDestroy"}));
-  f.watch.bind(library.find({"dcgmWatchFields"}));
-  f.unwatch.bind(library.find({"dcgmUnwatchFields"}));
-  f.update_all.bind(library.find({"dcgmUpdateAllFields"}));
-  f.latest.bind(library.find({"dcgmEntitiesGetLatestValues"}));
-}
+Dcgm::Dcgm(const vendor::Library& library)
+    : functions_{library},
+      error_words_(reinterpret_cast<const char* (*)(Status)>(library.find({"errorString"}))) {}
 
 Dcgm::~Dcgm() {
   if (connected_) functions_.disconnect(handle_);

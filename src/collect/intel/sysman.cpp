@@ -50,29 +50,6 @@ std::vector<Described<Properties>> describe(const std::vector<ZePart>& parts,
 
 }  // namespace
 
-Sysman::Sysman(const vendor::Library& library) {
-  SysmanFunctions& f = functions_;
-  f.init.bind(library.find({"zesInit"}));
-  f.drivers.bind(library.find({"zesDriverGet"}));
-  f.devices.bind(library.find({"zesDeviceGet"}));
-  f.pci.bind(library.find({"zesDevicePciGetProperties"}));
-  f.engines.bind(library.find({"zesDeviceEnumEngineGroups"}));
-  f.powers.bind(library.find({"zesDeviceEnumPowerDomains"}));
-  f.frequencies.bind(library.find({"zesDeviceEnumFrequencyDomains"}));
-  f.temperatures.bind(library.find({"zesDeviceEnumTemperatureSensors"}));
-  f.memories.bind(library.find({"zesDeviceEnumMemoryModules"}));
-  f.engine.bind(library.find({"zesEngineGetProperties"}));
-  f.power.bind(library.find({"zesPowerGetProperties"}));
-  f.frequency.bind(library.find({"zesFrequencyGetProperties"}));
-  f.temperature.bind(library.find({"zesTemperatureGetProperties"}));
-  f.memory.bind(library.find({"zesMemoryGetProperties"}));
-  f.activity.bind(library.find({"zesEngineGetActivity"}));
-  f.energy.bind(library.find({"zesPowerGetEnergyCounter"}));
-  f.frequency_state.bind(library.find({"zesFrequencyGetState"}));
-  f.degrees.bind(library.find({"zesTemperatureGetState"}));
-  f.memory_state.bind(library.find({"zesMemoryGetState"}));
-}
-
 Result<std::unique_ptr<const Sysman>> Sysman::open(const std::string& library) {
   const auto loaded = vendor::Library::open(library, {"libze_loader.so.1"});
   if (!loaded) {

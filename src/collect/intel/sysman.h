@@ -28,21 +28,26 @@ template <class Of>
 using ZeList = ZeFunction<Of, std::uint32_t*, ZePart*>;
 
 struct SysmanFunctions {
-  ZeFunction<std::uint32_t> init;
-  ZeFunction<std::uint32_t*, ZeDriver*> drivers;
-  ZeList<ZeDriver> devices;
-  ZeFunction<ZeDevice, ZePci*> pci;
-  ZeList<ZeDevice> engines, powers, frequencies, temperatures, memories;
-  ZeFunction<ZePart, ZeEngine*> engine;
-  ZeFunction<ZePart, ZePower*> power;
-  ZeFunction<ZePart, ZeFrequency*> frequency;
-  ZeFunction<ZePart, ZeTemperature*> temperature;
-  ZeFunction<ZePart, ZeMemory*> memory;
-  ZeFunction<ZePart, ZeEngineActivity*> activity;
-  ZeFunction<ZePart, ZeEnergy*> energy;
-  ZeFunction<ZePart, ZeFrequencyState*> frequency_state;
-  ZeFunction<ZePart, double*> degrees;
-  ZeFunction<ZePart, ZeMemoryState*> memory_state;
+  vendor::Library library;
+  ZeFunction<std::uint32_t> init{library, {"zesInit"}};
+  ZeFunction<std::uint32_t*, ZeDriver*> drivers{library, {"zesDriverGet"}};
+  ZeList<ZeDriver> devices{library, {"zesDeviceGet"}};
+  ZeFunction<ZeDevice, ZePci*> pci{library, {"zesDevicePciGetProperties"}};
+  ZeList<ZeDevice> engines{library, {"zesDeviceEnumEngineGroups"}};
+  ZeList<ZeDevice> powers{library, {"zesDeviceEnumPowerDomains"}};
+  ZeList<ZeDevice> frequencies{library, {"zesDeviceEnumFrequencyDomains"}};
+  ZeList<ZeDevice> temperatures{library, {"zesDeviceEnumTemperatureSensors"}};
+  ZeList<ZeDevice> memories{library, {"zesDeviceEnumMemoryModules"}};
+  ZeFunction<ZePart, ZeEngine*> engine{library, {"zesEngineGetProperties"}};
+  ZeFunction<ZePart, ZePower*> power{library, {"zesPowerGetProperties"}};
+  ZeFunction<ZePart, ZeFrequency*> frequency{library, {"zesFrequencyGetProperties"}};
+  ZeFunction<ZePart, ZeTemperature*> temperature{library, {"zesTemperatureGetProperties"}};
+  ZeFunction<ZePart, ZeMemory*> memory{library, {"zesMemoryGetProperties"}};
+  ZeFunction<ZePart, ZeEngineActivity*> activity{library, {"zesEngineGetActivity"}};
+  ZeFunction<ZePart, ZeEnergy*> energy{library, {"zesPowerGetEnergyCounter"}};
+  ZeFunction<ZePart, ZeFrequencyState*> frequency_state{library, {"zesFrequencyGetState"}};
+  ZeFunction<ZePart, double*> degrees{library, {"zesTemperatureGetState"}};
+  ZeFunction<ZePart, ZeMemoryState*> memory_state{library, {"zesMemoryGetState"}};
 };
 
 class Sysman {
@@ -56,7 +61,7 @@ class Sysman {
   static std::string_view words(ZeStatus status);
 
  private:
-  explicit Sysman(const vendor::Library& library);
+  explicit Sysman(const vendor::Library& library) : functions_{library} {}
 
   SysmanFunctions functions_;
 };

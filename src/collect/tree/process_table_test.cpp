@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "collect/test_roots.h"
+#include "collect/tree/perf_counters.h"
 #include "collect/tree/tree_listener.h"
 
 namespace corral::collect::tree {

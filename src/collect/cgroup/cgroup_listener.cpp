@@ -75,6 +75,47 @@ class CpuReader {
   Column limit_ = kNoColumn;
 };
 
+// The files of the memory controller of one version.
+struct MemoryFiles {
+  std::array<std::pair<std::string_view, const char*>, 3> numbers;  // metric, file; used first
+  std::span<const KeyValueFile::Line> stat;                         // lines of memory.stat
+  const char* events_file;
+  std::span<const KeyValueFile::Line> events;
+  const char* limit;
+};
+constexpr auto kStatV1 = std::to_array<KeyValueFile::Line>({
+    {"total_cache", "cgroup.memory.file"},
+    {"total_rss", "cgroup.memory.anonymous"},
+    {"total_swap", "cgroup.memory.swap"},
+    {"total_pgmajfault", "cgroup.memory.major_faults"},
+});
+constexpr auto kEventsV1 =
+    std::to_array<KeyValueFile::Line>({{"oom_kill", "cgroup.memory.oom_kills"}});
+constexpr MemoryFiles kMemoryV1{.numbers = {{{"cgroup.memory.used", "memory.usage_in_bytes"},
+                                             {"cgroup.memory.peak", "memory.max_usage_in_bytes"},
+                                             {"cgroup.memory.limit_hits", "memory.failcnt"}}},
+                                .stat = kStatV1,
+                                .events_file = "memory.oom_control",
+                                .events = kEventsV1,
+                                .limit = "memory.limit_in_bytes"};
+constexpr auto kStatV2 = std::to_array<KeyValueFile::Line>({
+    {"anon", "cgroup.memory.anonymous"},
+    {"file", "cgroup.memory.file"},
+    {"pgmajfault", "cgroup.memory.major_faults"},
+});
+constexpr auto kEventsV2 = std::to_array<KeyValueFile::Line>({
+    {"high", "cgroup.memory.high_hits"},
+    {"max", "cgroup.memory.limit_hits"},
+    {"oom_kill", "cgroup.memory.oom_kills"},
+});
+constexpr MemoryFiles kMemoryV2{.numbers = {{{"cgroup.memory.used", "memory.current"},
+                                             {"cgroup.memory.peak", "memory.peak"},
+                                             {"cgroup.memory.swap", "memory.swap.current"}}},
+                                .stat = kStatV2,
+                                .events_file = "memory.events",
+                                .events = kEventsV2,
+                                .limit = "memory.max"};
+
 class MemoryReader {
  public:
   MemoryReader(const Finder& finder, SeriesTable& table);
@@ -82,8 +123,7 @@ class MemoryReader {
   void sample_slow(Row& row);
 
  private:
-  void open_v1(const Chain& chain, SeriesTable& table);
-  void open_v2(const Chain& chain, SeriesTable& table);
+  void open(const Chain& chain, const MemoryFiles& files, SeriesTable& table);
 
   sysfs::NumberFiles numbers_;
   std::vector<sysfs::NumberFile> limits_;
@@ -217,16 +257,12 @@ void CpuReader::sample_slow(Row& row) {
 MemoryReader::MemoryReader(const Finder& finder, SeriesTable& table) {
   const auto chain = finder.find_or_report("memory", "cgroup.memory.*", table);
   if (!chain) return;
-  if (!is_there(chain->own() / (chain->unified ? "memory.current" : "memory.usage_in_bytes"))) {
+  const MemoryFiles& files = chain->unified ? kMemoryV2 : kMemoryV1;
+  if (!is_there(chain->own() / files.numbers.front().second)) {
     table.unavailable("cgroup.memory.*", "the memory controller is not enabled for the group");
     return;
   }
-  chain->unified ? open_v2(*chain, table) : open_v1(*chain, table);
-  for (const fs::path& directory : chain->directories) {
-    auto limit = NumberFile::open_limit(directory /
-                                        (chain->unified ? "memory.max" : "memory.limit_in_bytes"));
-    if (limit) limits_.push_back(*std::move(limit));
-  }
+  open(*chain, files, table);
   const bool limited = std::ranges::any_of(
       limits_, [](const NumberFile& f) { return f.read().value_or(kNoLimit) < kNoLimit; });
   if (limited) {
@@ -237,52 +273,19 @@ MemoryReader::MemoryReader(const Finder& finder, SeriesTable& table) {
   }
 }
 
-void MemoryReader::open_v1(const Chain& chain, SeriesTable& table) {
+void MemoryReader::open(const Chain& chain, const MemoryFiles& files, SeriesTable& table) {
   const std::string source = group_source(chain);
   const fs::path& own = chain.own();
-  for (const auto& [metric, file] :
-       {std::pair<std::string_view, const char*>{"cgroup.memory.used", "memory.usage_in_bytes"},
-        {"cgroup.memory.peak", "memory.max_usage_in_bytes"},
-        {"cgroup.memory.limit_hits", "memory.failcnt"}}) {
+  for (const auto& [metric, file] : files.numbers)
     numbers_.add_if_there({.metric = metric, .source = source, .path = own / file}, table);
-  }
-  constexpr auto kStat = std::to_array<KeyValueFile::Line>({
-      {"total_cache", "cgroup.memory.file"},
-      {"total_rss", "cgroup.memory.anonymous"},
-      {"total_swap", "cgroup.memory.swap"},
-      {"total_pgmajfault", "cgroup.memory.major_faults"},
-  });
   stat_ = KeyValueFile(open_if_there(own / "memory.stat"));
-  stat_.add(kStat, source, table);
-  constexpr auto kEvents =
-      std::to_array<KeyValueFile::Line>({{"oom_kill", "cgroup.memory.oom_kills"}});
-  events_ = KeyValueFile(open_if_there(own / "memory.oom_control"));
-  events_.add(kEvents, source, table);
-}
-
-void MemoryReader::open_v2(const Chain& chain, SeriesTable& table) {
-  const std::string source = group_source(chain);
-  const fs::path& own = chain.own();
-  for (const auto& [metric, file] :
-       {std::pair<std::string_view, const char*>{"cgroup.memory.used", "memory.current"},
-        {"cgroup.memory.peak", "memory.peak"},
-        {"cgroup.memory.swap", "memory.swap.current"}}) {
-    numbers_.add_if_there({.metric = metric, .source = source, .path = own / file}, table);
+  stat_.add(files.stat, source, table);
+  events_ = KeyValueFile(open_if_there(own / files.events_file));
+  events_.add(files.events, source, table);
+  for (const fs::path& directory : chain.directories) {
+    auto limit = NumberFile::open_limit(directory / files.limit);
+    if (limit) limits_.push_back(*std::move(limit));
   }
-  constexpr auto kStat = std::to_array<KeyValueFile::Line>({
-      {"anon", "cgroup.memory.anonymous"},
-      {"file", "cgroup.memory.file"},
-      {"pgmajfault", "cgroup.memory.major_faults"},
-  });
-  stat_ = KeyValueFile(open_if_there(own / "memory.stat"));
-  stat_.add(kStat, source, table);
-  constexpr auto kEvents = std::to_array<KeyValueFile::Line>({
-      {"high", "cgroup.memory.high_hits"},
-      {"max", "cgroup.memory.limit_hits"},
-      {"oom_kill", "cgroup.memory.oom_kills"},
-  });
-  events_ = KeyValueFile(open_if_there(own / "memory.events"));
-  events_.add(kEvents, source, table);
 }
 
 void MemoryReader::sample_slow(Row& row) {

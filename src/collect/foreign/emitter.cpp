@@ -1,4 +1,5 @@
 #include "collect/foreign/emitter.h"
+#include "collect/foreign/text.h"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collect/foreign/numbers.h"
+#include "collect/foreign/text.h"
 #include "core/text.h"
 
 namespace corral::collect::foreign {

@@ -1,4 +1,5 @@
 #include "collect/foreign/exec_part.h"
+#include "collect/foreign/text.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -17,8 +17,8 @@
 #include "collect/foreign/config.h"
 #include "collect/foreign/emitter.h"
 #include "collect/foreign/exec_lines.h"
-#include "collect/foreign/line_splitter.h"
 #include "collect/foreign/part.h"
+#include "collect/foreign/text.h"
 #include "sys/fd.h"
 
 namespace corral::collect::foreign {

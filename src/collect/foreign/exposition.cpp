@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "collect/foreign/numbers.h"
+#include "collect/foreign/text.h"
 #include "collect/scan.h"
 #include "core/text.h"
 

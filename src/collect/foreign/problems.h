@@ -62,7 +62,4 @@ class ProblemBox {
   Guarded<State> state_;
 };
 
-// The start of a text for a message: what cannot be printed is '?'.
-std::string excerpt(std::string_view text);
-
 }  // namespace corral::collect::foreign

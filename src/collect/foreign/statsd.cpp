@@ -11,7 +11,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "collect/foreign/numbers.h"
+#include "collect/foreign/text.h"
 #include "collect/scan.h"
 #include "core/text.h"
 #include "sys/file.h"

@@ -133,7 +133,7 @@ class SysmanReader {
   ZeStatus temperature(ZePart sensor, double& degrees) const;
   ZeStatus engine(ZePart engine, double& busy_seconds) const;
   using Read = ZeStatus (SysmanReader::*)(ZePart part, double& value) const;
-  // The first part of each kind whose metric is wanted.
+  // The first part of each kind whose metric is requested.
   template <class Described, std::size_t kCount>
   std::vector<Part> open_kinds(const std::vector<Described>& described,
                                const std::array<ZeKind, kCount>& kinds, Read read,

@@ -1,4 +1,4 @@
-#include "collect/foreign/numbers.h"
+#include "collect/foreign/text.h"
 
 #include <charconv>
 #include <cmath>
@@ -42,6 +42,16 @@ std::optional<std::int64_t> to_step(double value) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   if (!(std::abs(value) <= kExact) || value != std::trunc(value)) return std::nullopt;
   return static_cast<std::int64_t>(value);
+}
+
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t kBytes = 80;
+  text = trim(text);
+  std::string shown = to_utf8(text.substr(0, kBytes));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text.size() > kBytes ? shown + "..." : shown;
 }
 
 }  // namespace corral::collect::foreign

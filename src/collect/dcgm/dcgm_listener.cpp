@@ -197,7 +197,19 @@ class Part {
   Part(const Dcgm& dcgm, std::shared_ptr<News> news, Nanos interval)
       : dcgm_(&dcgm), interval_(interval), reader_(dcgm, std::move(news)) {}
 
-  void open(const Request& request, SeriesTable& table);
+  void open(const Request& request, SeriesTable& table) {
+    Status status = Status::kOk;
+    if (auto all = watch(request, status); all != nullptr) return add(request, std::move(all));
+    for (const FoundEntity* one : request.found) {
+      if (!refuses_all(status)) {
+        open_one_by_one(*one, request.fields, table);
+        continue;
+      }
+      table.unavailable(std::string(request.fields.front().metric) + " and the like", one->source,
+                        "DCGM: " + std::string(dcgm_->words(status)));
+    }
+  }
+
   void prepare(SeriesTable& table) { reader_.prepare(table); }
   [[nodiscard]] bool empty() const { return reader_.empty(); }
   void sample(Row& row) { reader_.sample(row); }
@@ -206,67 +218,51 @@ class Part {
   }
 
  private:
-  std::unique_ptr<Watch> watch(const Request& request, Status& status) const;
-  void add(const Request& request, std::unique_ptr<Watch> watch);
+  std::unique_ptr<Watch> watch(const Request& request, Status& status) const {
+    std::vector<Entity> entities;
+    for (const FoundEntity* one : request.found) {
+      // MIG devices may share a GPU instance.
+      if (std::ranges::find(entities, one->entity) == entities.end())
+        entities.push_back(one->entity);
+    }
+    std::vector<FieldId> fields;
+    std::ranges::transform(request.fields, std::back_inserter(fields), &Field::id);
+    return Watch::open(*dcgm_, {.entities = entities, .fields = fields, .interval = interval_},
+                       status);
+  }
+
+  void add(const Request& request, std::unique_ptr<Watch> watch) {
+    watches_.push_back(std::move(watch));
+    for (const FoundEntity* one : request.found) {
+      for (const Field& field : request.fields)
+        reader_.add({.entity = one->entity, .field = field, .source = one->source});
+    }
+  }
+
+  // One field or device that is not supported makes the host engine refuse the whole list.
   void open_one_by_one(const FoundEntity& entity, std::span<const Field> fields,
-                       SeriesTable& table);
+                       SeriesTable& table) {
+    Request taken{.found = {&entity}, .fields = {}};
+    Status status = Status::kOk;
+    for (const Field& field : fields) {
+      if (watch({.found = {&entity}, .fields = {field}}, status) != nullptr) {
+        taken.fields.push_back(field);
+      } else {
+        table.unavailable(field.metric, entity.source,
+                          "DCGM: " + std::string(dcgm_->words(status)));
+      }
+    }
+    if (taken.fields.empty()) return;
+    if (auto all = watch(taken, status); all != nullptr) return add(taken, std::move(all));
+    // Each alone but not together: the device has not room for all at once.
+    table.unavailable("DCGM's fields", entity.source, dcgm_->words(status));
+  }
 
   const Dcgm* dcgm_;
   Nanos interval_;
   std::vector<std::unique_ptr<Watch>> watches_;
   Reader reader_;
 };
-
-std::unique_ptr<Watch> Part::watch(const Request& request, Status& status) const {
-  std::vector<Entity> entities;
-  for (const FoundEntity* one : request.found) {
-    // MIG devices may share a GPU instance.
-    if (std::ranges::find(entities, one->entity) == entities.end()) entities.push_back(one->entity);
-  }
-  std::vector<FieldId> fields;
-  std::ranges::transform(request.fields, std::back_inserter(fields), &Field::id);
-  return Watch::open(*dcgm_, {.entities = entities, .fields = fields, .interval = interval_},
-                     status);
-}
-
-void Part::add(const Request& request, std::unique_ptr<Watch> watch) {
-  watches_.push_back(std::move(watch));
-  for (const FoundEntity* one : request.found) {
-    for (const Field& field : request.fields)
-      reader_.add({.entity = one->entity, .field = field, .source = one->source});
-  }
-}
-
-void Part::open(const Request& request, SeriesTable& table) {
-  Status status = Status::kOk;
-  if (auto all = watch(request, status); all != nullptr) return add(request, std::move(all));
-  for (const FoundEntity* one : request.found) {
-    if (!refuses_all(status)) {
-      open_one_by_one(*one, request.fields, table);
-      continue;
-    }
-    table.unavailable(std::string(request.fields.front().metric) + " and the like", one->source,
-                      "DCGM: " + std::string(dcgm_->words(status)));
-  }
-}
-
-// One field or device that is not supported makes the host engine refuse the whole list.
-void Part::open_one_by_one(const FoundEntity& entity, std::span<const Field> fields,
-                           SeriesTable& table) {
-  Request taken{.found = {&entity}, .fields = {}};
-  Status status = Status::kOk;
-  for (const Field& field : fields) {
-    if (watch({.found = {&entity}, .fields = {field}}, status) != nullptr) {
-      taken.fields.push_back(field);
-    } else {
-      table.unavailable(field.metric, entity.source, "DCGM: " + std::string(dcgm_->words(status)));
-    }
-  }
-  if (taken.fields.empty()) return;
-  if (auto all = watch(taken, status); all != nullptr) return add(taken, std::move(all));
-  // Each alone but not together: the device has not room for all at once.
-  table.unavailable("DCGM's fields", entity.source, dcgm_->words(status));
-}
 
 class DcgmListener final : public Listener {
  public:
@@ -276,7 +272,20 @@ class DcgmListener final : public Listener {
         fast_(*dcgm_, context.news, kShortest),
         slow_(*dcgm_, context.news, kSlow) {}
 
-  void open(std::span<const FoundEntity> entities, const SeriesNames& known, SeriesTable& table);
+  void open(std::span<const FoundEntity> entities, const SeriesNames& known, SeriesTable& table) {
+    const auto open_fields = [&](Part& part, EntityGroup group, std::span<const Field> fields) {
+      for (const Request& request : make_requests(entities, group, fields, known))
+        part.open(request, table);
+    };
+    open_fields(fast_, EntityGroup::kGpu, profiling_fields());
+    open_fields(fast_, EntityGroup::kGpuInstance, instance_fields());
+    open_fields(fast_, EntityGroup::kGpu, device_fields());
+    open_fields(slow_, EntityGroup::kGpu, slow_device_fields());
+    dcgm_->call().update_all(dcgm_->handle(), 1);
+    fast_.prepare(table);
+    slow_.prepare(table);
+  }
+
   [[nodiscard]] bool empty() const { return fast_.empty() && slow_.empty(); }
 
   void sample_fast(Row& row) override {
@@ -307,21 +316,6 @@ class DcgmListener final : public Listener {
   Nanos shortest_tick_ = Nanos::max();
   int ticks_ = 0;
 };
-
-void DcgmListener::open(std::span<const FoundEntity> entities, const SeriesNames& known,
-                        SeriesTable& table) {
-  const auto open_fields = [&](Part& part, EntityGroup group, std::span<const Field> fields) {
-    for (const Request& request : make_requests(entities, group, fields, known))
-      part.open(request, table);
-  };
-  open_fields(fast_, EntityGroup::kGpu, profiling_fields());
-  open_fields(fast_, EntityGroup::kGpuInstance, instance_fields());
-  open_fields(fast_, EntityGroup::kGpu, device_fields());
-  open_fields(slow_, EntityGroup::kGpu, slow_device_fields());
-  dcgm_->call().update_all(dcgm_->handle(), 1);
-  fast_.prepare(table);
-  slow_.prepare(table);
-}
 
 }  // namespace
 

@@ -206,7 +206,33 @@ class ProcessListener final : public Listener {
                   std::shared_ptr<News> news)
       : nvml_(std::move(nvml)), news_(std::move(news)), lists_(*nvml_, std::move(own), clocks) {}
 
-  void open(const FoundGpu& gpu, SeriesTable& table);
+  void open(const FoundGpu& gpu, SeriesTable& table) {
+    const std::string source = gpu_source(gpu.index);
+    // The processes of a divided device are listed to administrators only, an instance's to all.
+    std::vector<Device> listed;
+    for (const FoundGpu::Instance& instance : gpu.instances) listed.push_back(instance.device);
+    if (listed.empty()) listed.push_back(gpu.device);
+    Use use;
+    if (const Status status = lists_.read_use(listed, use); status != Status::kSuccess) {
+      table.unavailable("run.gpu.*", source, nvml_->words(status));
+      return;
+    }
+    Gpu& added = gpus_.emplace_back(Gpu{.source = source,
+                                        .device = gpu.device,
+                                        .listed = std::move(listed),
+                                        .processes = table.add("run.gpu.processes", source),
+                                        .memory = table.add("run.gpu.memory.used", source)});
+    Busy busy;
+    const Status status = lists_.read_busy(gpu.device, added.last_seen_us, busy);
+    if (status == Status::kSuccess) {
+      added.busy = table.add("run.gpu.busy", source);
+    } else {
+      table.unavailable(
+          "run.gpu.busy", source,
+          std::string(nvml_->words(status)) + (gpu.mig ? "; the device is in MIG mode" : ""));
+    }
+  }
+
   void sample_fast(Row&) override {}
   void sample_slow(Row& row) override {
     for (Gpu& gpu : gpus_) sample(gpu, row);
@@ -225,69 +251,40 @@ class ProcessListener final : public Listener {
     bool reported_pause = false;
     bool over = false;  // the device answers no more
   };
-  void sample(Gpu& gpu, Row& row);
-  bool accept(Gpu& gpu, Status status) const;
+
+  void sample(Gpu& gpu, Row& row) {
+    if (gpu.over) return;
+    Use use;
+    if (!accept(gpu, lists_.read_use(gpu.listed, use))) return;
+    gpu.used = gpu.used || use.processes > 0;
+    // A device that the run never touched has no values of the run.
+    if (!gpu.used) return;
+    row.set(gpu.processes, use.processes);
+    if (use.bytes_known) row.set(gpu.memory, use.bytes);
+    if (gpu.busy == kNoColumn) return;
+    Busy busy;
+    if (lists_.read_busy(gpu.device, gpu.last_seen_us, busy) != Status::kSuccess) return;
+    gpu.seen = gpu.seen || busy.seen;
+    if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
+    // A GPU without any sample is unknown, not idle.
+    if (!std::exchange(gpu.reported, true))
+      tell(news_, gpu.source, "no run.gpu.busy: the driver has no samples of MPS clients");
+  }
+
+  bool accept(Gpu& gpu, Status status) const {
+    if (status == Status::kSuccess) return true;
+    gpu.over = ends_the_device(status);
+    if (std::exchange(gpu.reported_pause, true) && !gpu.over) return false;
+    tell(news_, gpu.source, "{}: {}",
+         gpu.over ? "run.gpu.* end here" : "no values of run.gpu.* for now", nvml_->words(status));
+    return false;
+  }
 
   std::shared_ptr<const Nvml> nvml_;
   std::shared_ptr<News> news_;
   ProcessLists lists_;
   std::vector<Gpu> gpus_;
 };
-
-void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
-  const std::string source = gpu_source(gpu.index);
-  // The processes of a divided device are listed to administrators only, an instance's to all.
-  std::vector<Device> listed;
-  for (const FoundGpu::Instance& instance : gpu.instances) listed.push_back(instance.device);
-  if (listed.empty()) listed.push_back(gpu.device);
-  Use use;
-  if (const Status status = lists_.read_use(listed, use); status != Status::kSuccess) {
-    table.unavailable("run.gpu.*", source, nvml_->words(status));
-    return;
-  }
-  Gpu& added = gpus_.emplace_back(Gpu{.source = source,
-                                      .device = gpu.device,
-                                      .listed = std::move(listed),
-                                      .processes = table.add("run.gpu.processes", source),
-                                      .memory = table.add("run.gpu.memory.used", source)});
-  Busy busy;
-  const Status status = lists_.read_busy(gpu.device, added.last_seen_us, busy);
-  if (status == Status::kSuccess) {
-    added.busy = table.add("run.gpu.busy", source);
-  } else {
-    table.unavailable(
-        "run.gpu.busy", source,
-        std::string(nvml_->words(status)) + (gpu.mig ? "; the device is in MIG mode" : ""));
-  }
-}
-
-bool ProcessListener::accept(Gpu& gpu, Status status) const {
-  if (status == Status::kSuccess) return true;
-  gpu.over = ends_the_device(status);
-  if (std::exchange(gpu.reported_pause, true) && !gpu.over) return false;
-  tell(news_, gpu.source, "{}: {}",
-       gpu.over ? "run.gpu.* end here" : "no values of run.gpu.* for now", nvml_->words(status));
-  return false;
-}
-
-void ProcessListener::sample(Gpu& gpu, Row& row) {
-  if (gpu.over) return;
-  Use use;
-  if (!accept(gpu, lists_.read_use(gpu.listed, use))) return;
-  gpu.used = gpu.used || use.processes > 0;
-  // A device that the run never touched has no values of the run.
-  if (!gpu.used) return;
-  row.set(gpu.processes, use.processes);
-  if (use.bytes_known) row.set(gpu.memory, use.bytes);
-  if (gpu.busy == kNoColumn) return;
-  Busy busy;
-  if (lists_.read_busy(gpu.device, gpu.last_seen_us, busy) != Status::kSuccess) return;
-  gpu.seen = gpu.seen || busy.seen;
-  if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
-  // A GPU without any sample is unknown, not idle.
-  if (!std::exchange(gpu.reported, true))
-    tell(news_, gpu.source, "no run.gpu.busy: the driver has no samples of MPS clients");
-}
 
 }  // namespace
 

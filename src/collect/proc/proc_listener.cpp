@@ -64,15 +64,53 @@ constexpr auto kStatMetrics = std::to_array<NumberMetric<StatFile>>({
 
 class StatReader {
  public:
-  StatReader(const std::filesystem::path& root, SeriesTable& table);
-  void sample(Row& row);
+  StatReader(const std::filesystem::path& root, SeriesTable& table)
+      : file_(open_or_report(root / "proc/stat", "host.cpu.*", table)),
+        tick_seconds_(1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK))) {
+    if (!file_) return;
+    const std::string_view text = file_->read();
+    parsed_.resize(static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1);
+    parsed_.resize(parse_stat(text, parsed_).cores);
+    declare(table);
+  }
+
+  void sample(Row& row) {
+    if (!file_) return;
+    const StatFile stat = parse_stat(file_->read(), parsed_);
+    for (std::size_t i = 0, at = 0; i < stat.cores; ++i) {
+      while (at < cores_.size() && cores_[at].cpu < parsed_[i].cpu) ++at;
+      if (at < cores_.size() && cores_[at].cpu == parsed_[i].cpu) {
+        cores_[at].busy.set(row, number(parsed_[i].ticks.busy()) * tick_seconds_, 1);
+      }
+    }
+    if (!stat.complete) return;
+    const auto cpus = static_cast<double>(stat.cores);
+    busy_.set(row, number(stat.total.busy()) * tick_seconds_, cpus);
+    user_.set(row, number(stat.total.user) * tick_seconds_, cpus);
+    system_.set(row, number(stat.total.system) * tick_seconds_, cpus);
+    for (std::size_t i = 0; i < ticks_.size(); ++i)
+      row.set(ticks_[i], number(stat.total.*kTickMetrics[i].number) * tick_seconds_);
+    set_columns(kStatMetrics, stat, counts_, row);
+  }
 
  private:
   struct Core {
     std::uint64_t cpu;
     PacedTime busy;
   };
-  void declare(SeriesTable& table);
+
+  void declare(SeriesTable& table) {
+    busy_ = PacedTime(table.add("host.cpu.busy"));
+    user_ = PacedTime(table.add("host.cpu.user"));
+    system_ = PacedTime(table.add("host.cpu.system"));
+    add_columns(kTickMetrics, "", ticks_, table);
+    add_columns(kStatMetrics, "", counts_, table);
+    for (const CoreTicks& core : parsed_) {
+      cores_.push_back(
+          {.cpu = core.cpu,
+           .busy = PacedTime(table.add("host.cpu.core.busy", "cpu" + std::to_string(core.cpu)))});
+    }
+  }
 
   std::optional<ProcFile> file_;
   double tick_seconds_;
@@ -85,8 +123,23 @@ class StatReader {
 
 class LoadReader {
  public:
-  LoadReader(const std::filesystem::path& root, SeriesTable& table);
-  void sample(Row& row);
+  LoadReader(const std::filesystem::path& root, SeriesTable& table)
+      : file_(open_or_report(root / "proc/loadavg", "host.load.*", table)) {
+    if (!file_) return;
+    one_ = table.add("host.load.1m");
+    five_ = table.add("host.load.5m");
+    fifteen_ = table.add("host.load.15m");
+    threads_ = table.add("host.threads");
+  }
+
+  void sample(Row& row) {
+    LoadAverage load;
+    if (!file_ || !parse_loadavg(file_->read(), load)) return;
+    row.set(one_, load.one);
+    row.set(five_, load.five);
+    row.set(fifteen_, load.fifteen);
+    row.set(threads_, load.threads);
+  }
 
  private:
   std::optional<ProcFile> file_;
@@ -106,8 +159,37 @@ constexpr auto kDiskMetrics = std::to_array<NumberMetric<DiskLine>>({
 // recorded, these disks' own files in /sys/block tell the same for less.
 class DiskReader {
  public:
-  DiskReader(const std::filesystem::path& root, SeriesTable& table);
-  void sample(Row& row);
+  DiskReader(const std::filesystem::path& root, SeriesTable& table)
+      : file_(open_or_report(root / "proc/diskstats", "host.disk.*", table)) {
+    if (!file_) return;
+    const std::string_view text = file_->read();
+    const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+    parsed_.resize(lines + 32);
+    const std::size_t count = parse_diskstats(text, parsed_);
+    if (count == 0) table.unavailable("host.disk.*", "no whole disk in /proc/diskstats");
+    for (std::size_t i = 0; i < count; ++i) {
+      Disk& disk = disks_.emplace_back();
+      disk.name = parsed_[i].name;
+      add_columns(kDiskMetrics, disk.name, disk.columns, table);
+    }
+    if (count <= kMostOwnFiles && 2 * count <= lines) open_own_files(root);
+  }
+
+  void sample(Row& row) {
+    if (!file_) {
+      DiskLine line;
+      for (Disk& disk : disks_) {
+        if (disk.read_own(line)) set_columns(kDiskMetrics, line, disk.columns, row);
+      }
+      return;
+    }
+    const std::span<const DiskLine> lines(parsed_.data(), parse_diskstats(file_->read(), parsed_));
+    std::size_t next = 0;
+    for (const Disk& disk : disks_) {
+      const DiskLine* line = find_line(disk, lines, next);
+      if (line != nullptr) set_columns(kDiskMetrics, *line, disk.columns, row);
+    }
+  }
 
  private:
   struct Disk {
@@ -118,7 +200,17 @@ class DiskReader {
     // Opened again when a disk was taken out.
     bool read_own(DiskLine& line);
   };
-  void open_own_files(const std::filesystem::path& root);
+
+  void open_own_files(const std::filesystem::path& root) {
+    for (Disk& disk : disks_) {
+      std::string name = disk.name;
+      std::ranges::replace(name, '/', '!');  // as the kernel does
+      disk.path = (root / "sys/block" / name / "stat").string();
+      DiskLine line;
+      if (!disk.read_own(line)) return;
+    }
+    file_.reset();
+  }
 
   std::optional<ProcFile> file_;  // none: each disk has its own
   std::vector<Disk> disks_;
@@ -138,8 +230,28 @@ constexpr auto kNetMetrics = std::to_array<NumberMetric<NetLine>>({
 
 class NetReader {
  public:
-  NetReader(const std::filesystem::path& root, SeriesTable& table);
-  void sample(Row& row);
+  NetReader(const std::filesystem::path& root, SeriesTable& table)
+      : file_(open_or_report(root / "proc/net/dev", "host.net.*", table)) {
+    if (!file_) return;
+    const std::string_view text = file_->read();
+    parsed_.resize(static_cast<std::size_t>(std::ranges::count(text, '\n')) + 32);
+    const std::size_t count = parse_net_dev(text, parsed_);
+    for (std::size_t i = 0; i < count; ++i) {
+      Interface& interface = interfaces_.emplace_back();
+      interface.name = parsed_[i].name;
+      add_columns(kNetMetrics, interface.name, interface.columns, table);
+    }
+  }
+
+  void sample(Row& row) {
+    if (!file_) return;
+    const std::span<const NetLine> lines(parsed_.data(), parse_net_dev(file_->read(), parsed_));
+    std::size_t next = 0;
+    for (const Interface& interface : interfaces_) {
+      const NetLine* line = find_line(interface, lines, next);
+      if (line != nullptr) set_columns(kNetMetrics, *line, interface.columns, row);
+    }
+  }
 
  private:
   struct Interface {
@@ -151,138 +263,12 @@ class NetReader {
   std::vector<NetLine> parsed_;
 };
 
-StatReader::StatReader(const std::filesystem::path& root, SeriesTable& table)
-    : file_(open_or_report(root / "proc/stat", "host.cpu.*", table)),
-      tick_seconds_(1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK))) {
-  if (!file_) return;
-  const std::string_view text = file_->read();
-  parsed_.resize(static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1);
-  parsed_.resize(parse_stat(text, parsed_).cores);
-  declare(table);
-}
-
-void StatReader::declare(SeriesTable& table) {
-  busy_ = PacedTime(table.add("host.cpu.busy"));
-  user_ = PacedTime(table.add("host.cpu.user"));
-  system_ = PacedTime(table.add("host.cpu.system"));
-  add_columns(kTickMetrics, "", ticks_, table);
-  add_columns(kStatMetrics, "", counts_, table);
-  for (const CoreTicks& core : parsed_) {
-    cores_.push_back(
-        {.cpu = core.cpu,
-         .busy = PacedTime(table.add("host.cpu.core.busy", "cpu" + std::to_string(core.cpu)))});
-  }
-}
-
-void StatReader::sample(Row& row) {
-  if (!file_) return;
-  const StatFile stat = parse_stat(file_->read(), parsed_);
-  for (std::size_t i = 0, at = 0; i < stat.cores; ++i) {
-    while (at < cores_.size() && cores_[at].cpu < parsed_[i].cpu) ++at;
-    if (at < cores_.size() && cores_[at].cpu == parsed_[i].cpu) {
-      cores_[at].busy.set(row, number(parsed_[i].ticks.busy()) * tick_seconds_, 1);
-    }
-  }
-  if (!stat.complete) return;
-  const auto cpus = static_cast<double>(stat.cores);
-  busy_.set(row, number(stat.total.busy()) * tick_seconds_, cpus);
-  user_.set(row, number(stat.total.user) * tick_seconds_, cpus);
-  system_.set(row, number(stat.total.system) * tick_seconds_, cpus);
-  for (std::size_t i = 0; i < ticks_.size(); ++i)
-    row.set(ticks_[i], number(stat.total.*kTickMetrics[i].number) * tick_seconds_);
-  set_columns(kStatMetrics, stat, counts_, row);
-}
-
-LoadReader::LoadReader(const std::filesystem::path& root, SeriesTable& table)
-    : file_(open_or_report(root / "proc/loadavg", "host.load.*", table)) {
-  if (!file_) return;
-  one_ = table.add("host.load.1m");
-  five_ = table.add("host.load.5m");
-  fifteen_ = table.add("host.load.15m");
-  threads_ = table.add("host.threads");
-}
-
-void LoadReader::sample(Row& row) {
-  LoadAverage load;
-  if (!file_ || !parse_loadavg(file_->read(), load)) return;
-  row.set(one_, load.one);
-  row.set(five_, load.five);
-  row.set(fifteen_, load.fifteen);
-  row.set(threads_, load.threads);
-}
-
-DiskReader::DiskReader(const std::filesystem::path& root, SeriesTable& table)
-    : file_(open_or_report(root / "proc/diskstats", "host.disk.*", table)) {
-  if (!file_) return;
-  const std::string_view text = file_->read();
-  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
-  parsed_.resize(lines + 32);
-  const std::size_t count = parse_diskstats(text, parsed_);
-  if (count == 0) table.unavailable("host.disk.*", "no whole disk in /proc/diskstats");
-  for (std::size_t i = 0; i < count; ++i) {
-    Disk& disk = disks_.emplace_back();
-    disk.name = parsed_[i].name;
-    add_columns(kDiskMetrics, disk.name, disk.columns, table);
-  }
-  if (count <= kMostOwnFiles && 2 * count <= lines) open_own_files(root);
-}
-
-void DiskReader::open_own_files(const std::filesystem::path& root) {
-  for (Disk& disk : disks_) {
-    std::string name = disk.name;
-    std::ranges::replace(name, '/', '!');  // as the kernel does
-    disk.path = (root / "sys/block" / name / "stat").string();
-    DiskLine line;
-    if (!disk.read_own(line)) return;
-  }
-  file_.reset();
-}
-
 bool DiskReader::Disk::read_own(DiskLine& line) {
   if (!file) file = sys::Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 512> text;
   const std::ptrdiff_t size = file ? read_record(file.get(), text) : -1;
   if (size < 0) file.reset();
   return size > 0 && parse_disk_stat({text.data(), static_cast<std::size_t>(size)}, line);
-}
-
-void DiskReader::sample(Row& row) {
-  if (!file_) {
-    DiskLine line;
-    for (Disk& disk : disks_) {
-      if (disk.read_own(line)) set_columns(kDiskMetrics, line, disk.columns, row);
-    }
-    return;
-  }
-  const std::span<const DiskLine> lines(parsed_.data(), parse_diskstats(file_->read(), parsed_));
-  std::size_t next = 0;
-  for (const Disk& disk : disks_) {
-    const DiskLine* line = find_line(disk, lines, next);
-    if (line != nullptr) set_columns(kDiskMetrics, *line, disk.columns, row);
-  }
-}
-
-NetReader::NetReader(const std::filesystem::path& root, SeriesTable& table)
-    : file_(open_or_report(root / "proc/net/dev", "host.net.*", table)) {
-  if (!file_) return;
-  const std::string_view text = file_->read();
-  parsed_.resize(static_cast<std::size_t>(std::ranges::count(text, '\n')) + 32);
-  const std::size_t count = parse_net_dev(text, parsed_);
-  for (std::size_t i = 0; i < count; ++i) {
-    Interface& interface = interfaces_.emplace_back();
-    interface.name = parsed_[i].name;
-    add_columns(kNetMetrics, interface.name, interface.columns, table);
-  }
-}
-
-void NetReader::sample(Row& row) {
-  if (!file_) return;
-  const std::span<const NetLine> lines(parsed_.data(), parse_net_dev(file_->read(), parsed_));
-  std::size_t next = 0;
-  for (const Interface& interface : interfaces_) {
-    const NetLine* line = find_line(interface, lines, next);
-    if (line != nullptr) set_columns(kNetMetrics, *line, interface.columns, row);
-  }
 }
 
 KeyValueFile open_memory(const std::filesystem::path& root, SeriesTable& table) {

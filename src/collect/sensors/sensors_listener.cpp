@@ -63,50 +63,6 @@ struct Chip {
   std::filesystem::path directory;
 };
 
-class HardwareMonitor {
- public:
-  HardwareMonitor(const std::filesystem::path& root, SeriesTable& table);
-  void sample(Row& row) const { files_.sample(kSlowGroup, row); }
-  [[nodiscard]] bool empty() const { return files_.empty(); }
-
- private:
-  void open_chip(const Chip& chip, SeriesTable& table);
-  void open_thermal_zones(const std::filesystem::path& root, const std::vector<Chip>& chips,
-                          SeriesTable& table);
-
-  sysfs::NumberFiles files_;
-};
-
-// The frequencies that the CPUs run at now: mean, least and greatest over at most 64 CPUs, spread
-// evenly where there are more.
-class Frequencies {
- public:
-  Frequencies(const std::filesystem::path& root, SeriesTable& table);
-  void sample(Row& row) const;
-  [[nodiscard]] bool empty() const { return files_.empty(); }
-
- private:
-  std::vector<sysfs::NumberFile> files_;
-  Column mean_ = kNoColumn, least_ = kNoColumn, greatest_ = kNoColumn;
-};
-
-// Times that the processor made itself slower because it was hot. The kernel counts for each CPU;
-// threads of one core repeat their core's count, and CPUs of one package repeat the package's.
-class ThermalThrottles {
- public:
-  ThermalThrottles(const std::filesystem::path& root, SeriesTable& table);
-  void sample(Row& row) const;
-  [[nodiscard]] bool empty() const { return sums_.empty(); }
-
- private:
-  struct Sum {
-    std::vector<sysfs::NumberFile> files;
-    Column column;
-    double scale;
-  };
-  std::vector<Sum> sums_;
-};
-
 std::vector<Chip> hwmon_chips(const fs::path& root) {
   const fs::path hwmon = root / "sys/class/hwmon";
   std::vector<Chip> chips;
@@ -128,136 +84,172 @@ std::string sensor_source(const Chip& chip, const std::string& sensor) {
   return to_utf8(chip.name + " " + (label.empty() ? sensor : label));
 }
 
-HardwareMonitor::HardwareMonitor(const fs::path& root, SeriesTable& table) {
-  const std::vector<Chip> chips = hwmon_chips(root);
-  for (const Chip& chip : chips) open_chip(chip, table);
-  open_thermal_zones(root, chips, table);
-}
+class HardwareMonitor {
+ public:
+  HardwareMonitor(const std::filesystem::path& root, SeriesTable& table) {
+    const std::vector<Chip> chips = hwmon_chips(root);
+    for (const Chip& chip : chips) open_chip(chip, table);
+    open_thermal_zones(root, chips, table);
+  }
 
-void HardwareMonitor::open_chip(const Chip& chip, SeriesTable& table) {
-  const std::vector<std::string> entries = sys::list_directory(chip.directory);
-  // The package's own sensor shows its hottest core.
-  const bool has_package = std::ranges::any_of(entries, [&](const std::string& entry) {
-    return entry.ends_with("_label") && read_text(chip.directory / entry).starts_with("Package");
-  });
-  std::set<std::string> taken;
-  for (const Kind& kind : kKinds) {
-    for (const std::string& entry : entries) {
-      const std::string sensor = sensor_name(entry, kind);
-      if (sensor.empty() || taken.contains(sensor) || taken.size() == kMostSensors) continue;
-      if (has_package && is_core(read_text(chip.directory / (sensor + "_label")))) continue;
-      taken.insert(sensor);  // a power meter's mean is preferred to its latest value
-      files_.add_if_there({.metric = kind.metric,
-                           .source = sensor_source(chip, sensor),
-                           .path = chip.directory / entry,
-                           .scale = kind.scale},
+  void sample(Row& row) const { files_.sample(kSlowGroup, row); }
+  [[nodiscard]] bool empty() const { return files_.empty(); }
+
+ private:
+  void open_chip(const Chip& chip, SeriesTable& table) {
+    const std::vector<std::string> entries = sys::list_directory(chip.directory);
+    // The package's own sensor shows its hottest core.
+    const bool has_package = std::ranges::any_of(entries, [&](const std::string& entry) {
+      return entry.ends_with("_label") && read_text(chip.directory / entry).starts_with("Package");
+    });
+    std::set<std::string> taken;
+    for (const Kind& kind : kKinds) {
+      for (const std::string& entry : entries) {
+        const std::string sensor = sensor_name(entry, kind);
+        if (sensor.empty() || taken.contains(sensor) || taken.size() == kMostSensors) continue;
+        if (has_package && is_core(read_text(chip.directory / (sensor + "_label")))) continue;
+        taken.insert(sensor);  // a power meter's mean is preferred to its latest value
+        files_.add_if_there({.metric = kind.metric,
+                             .source = sensor_source(chip, sensor),
+                             .path = chip.directory / entry,
+                             .scale = kind.scale},
+                            table);
+      }
+    }
+  }
+
+  // A zone that hwmon shows too has the chip's name with "_" for "-".
+  void open_thermal_zones(const std::filesystem::path& root, const std::vector<Chip>& chips,
+                          SeriesTable& table) {
+    const fs::path thermal = root / "sys/class/thermal";
+    for (const std::string& entry : sysfs::numbered_entries(thermal, "thermal_zone")) {
+      std::string type = read_text(thermal / entry / "type");
+      std::string chip_name = type;
+      std::ranges::replace(chip_name, '-', '_');
+      if (type == "x86_pkg_temp") chip_name = "coretemp";
+      if (type.empty() || std::ranges::find(chips, chip_name, &Chip::driver) != chips.end())
+        continue;
+      files_.add_if_there({.metric = "host.temperature",
+                           .source = to_utf8(type),
+                           .path = thermal / entry / "temp",
+                           .scale = 1e-3},
                           table);
     }
   }
-}
 
-// A zone that hwmon shows too has the chip's name with "_" for "-".
-void HardwareMonitor::open_thermal_zones(const fs::path& root, const std::vector<Chip>& chips,
-                                         SeriesTable& table) {
-  const fs::path thermal = root / "sys/class/thermal";
-  for (const std::string& entry : sysfs::numbered_entries(thermal, "thermal_zone")) {
-    std::string type = read_text(thermal / entry / "type");
-    std::string chip_name = type;
-    std::ranges::replace(chip_name, '-', '_');
-    if (type == "x86_pkg_temp") chip_name = "coretemp";
-    if (type.empty() || std::ranges::find(chips, chip_name, &Chip::driver) != chips.end()) continue;
-    files_.add_if_there({.metric = "host.temperature",
-                         .source = to_utf8(type),
-                         .path = thermal / entry / "temp",
-                         .scale = 1e-3},
-                        table);
-  }
-}
+  sysfs::NumberFiles files_;
+};
 
-Frequencies::Frequencies(const fs::path& root, SeriesTable& table) {
-  const std::vector<std::string> cpus = sysfs::numbered_entries(cpu_directory(root), "cpu");
-  const std::size_t step = (cpus.size() + kMostFrequencies - 1) / kMostFrequencies;
-  for (std::size_t i = 0; i < cpus.size(); i += step) {
-    auto file = NumberFile::open(cpu_directory(root) / cpus[i] / "cpufreq/scaling_cur_freq");
-    if (file) files_.push_back(*std::move(file));
+// The frequencies that the CPUs run at now: mean, least and greatest over at most 64 CPUs, spread
+// evenly where there are more.
+class Frequencies {
+ public:
+  Frequencies(const std::filesystem::path& root, SeriesTable& table) {
+    const std::vector<std::string> cpus = sysfs::numbered_entries(cpu_directory(root), "cpu");
+    const std::size_t step = (cpus.size() + kMostFrequencies - 1) / kMostFrequencies;
+    for (std::size_t i = 0; i < cpus.size(); i += step) {
+      auto file = NumberFile::open(cpu_directory(root) / cpus[i] / "cpufreq/scaling_cur_freq");
+      if (file) files_.push_back(*std::move(file));
+    }
+    if (files_.empty()) {
+      table.unavailable("host.cpu.frequency.*",
+                        "the kernel shows no cpufreq here; virtual machines usually have none");
+      return;
+    }
+    mean_ = table.add("host.cpu.frequency.mean");
+    least_ = table.add("host.cpu.frequency.min");
+    greatest_ = table.add("host.cpu.frequency.max");
   }
-  if (files_.empty()) {
-    table.unavailable("host.cpu.frequency.*",
-                      "the kernel shows no cpufreq here; virtual machines usually have none");
-    return;
-  }
-  mean_ = table.add("host.cpu.frequency.mean");
-  least_ = table.add("host.cpu.frequency.min");
-  greatest_ = table.add("host.cpu.frequency.max");
-}
 
-void Frequencies::sample(Row& row) const {
-  constexpr double kHertz = 1e3;  // the files hold kHz
-  double sum = 0;
-  double least = 0;
-  double greatest = 0;
-  int count = 0;
-  for (const NumberFile& file : files_) {
-    const auto value = file.read();
-    if (!value) continue;  // a CPU that is offline now
-    sum += *value;
-    least = count == 0 ? *value : std::min(least, *value);
-    greatest = std::max(greatest, *value);
-    ++count;
+  void sample(Row& row) const {
+    constexpr double kHertz = 1e3;  // the files hold kHz
+    double sum = 0;
+    double least = 0;
+    double greatest = 0;
+    int count = 0;
+    for (const NumberFile& file : files_) {
+      const auto value = file.read();
+      if (!value) continue;  // a CPU that is offline now
+      sum += *value;
+      least = count == 0 ? *value : std::min(least, *value);
+      greatest = std::max(greatest, *value);
+      ++count;
+    }
+    if (count == 0) return;
+    row.set(mean_, sum / count * kHertz);
+    row.set(least_, least * kHertz);
+    row.set(greatest_, greatest * kHertz);
   }
-  if (count == 0) return;
-  row.set(mean_, sum / count * kHertz);
-  row.set(least_, least * kHertz);
-  row.set(greatest_, greatest * kHertz);
-}
 
-ThermalThrottles::ThermalThrottles(const fs::path& root, SeriesTable& table) {
-  struct What {
-    std::string_view file, metric;
-    bool package;
+  [[nodiscard]] bool empty() const { return files_.empty(); }
+
+ private:
+  std::vector<sysfs::NumberFile> files_;
+  Column mean_ = kNoColumn, least_ = kNoColumn, greatest_ = kNoColumn;
+};
+
+// Times that the processor made itself slower because it was hot. The kernel counts for each CPU;
+// threads of one core repeat their core's count, and CPUs of one package repeat the package's.
+class ThermalThrottles {
+ public:
+  ThermalThrottles(const std::filesystem::path& root, SeriesTable& table) {
+    struct What {
+      std::string_view file, metric;
+      bool package;
+      double scale;
+    };
+    constexpr auto kWhat = std::to_array<What>({
+        {"core_throttle_count", "host.cpu.throttles.core", false, 1},
+        {"package_throttle_count", "host.cpu.throttles.package", true, 1},
+        {"package_throttle_total_time_ms", "host.cpu.throttled.package", true, 1e-3},
+    });
+    for (const What& what : kWhat) {
+      Sum sum{.files = {}, .column = kNoColumn, .scale = what.scale};
+      std::set<std::string> seen;
+      for (const std::string& cpu : sysfs::numbered_entries(cpu_directory(root), "cpu")) {
+        const fs::path directory = cpu_directory(root) / cpu;
+        std::string thing = read_text(directory / "topology/physical_package_id");
+        if (!what.package) thing += " " + read_text(directory / "topology/core_id");
+        if (seen.contains(thing)) continue;
+        auto file = NumberFile::open(directory / "thermal_throttle" / what.file);
+        if (!file) continue;
+        seen.insert(std::move(thing));
+        sum.files.push_back(*std::move(file));
+      }
+      if (sum.files.empty()) continue;
+      sum.column = table.add(what.metric);
+      sums_.push_back(std::move(sum));
+    }
+    if (sums_.empty()) {
+      table.unavailable("host.cpu.throttles.*",
+                        "the kernel counts no thermal throttling here (only on Intel's processors, "
+                        "and not in virtual machines)");
+    }
+  }
+
+  void sample(Row& row) const {
+    for (const Sum& sum : sums_) {
+      double total = 0;
+      bool whole = true;  // part of a sum would look like a counter that fell
+      for (const NumberFile& file : sum.files) {
+        const auto value = file.read();
+        whole = whole && value.has_value();
+        total += value.value_or(0);
+      }
+      if (whole) row.set(sum.column, total * sum.scale);
+    }
+  }
+
+  [[nodiscard]] bool empty() const { return sums_.empty(); }
+
+ private:
+  struct Sum {
+    std::vector<sysfs::NumberFile> files;
+    Column column;
     double scale;
   };
-  constexpr auto kWhat = std::to_array<What>({
-      {"core_throttle_count", "host.cpu.throttles.core", false, 1},
-      {"package_throttle_count", "host.cpu.throttles.package", true, 1},
-      {"package_throttle_total_time_ms", "host.cpu.throttled.package", true, 1e-3},
-  });
-  for (const What& what : kWhat) {
-    Sum sum{.files = {}, .column = kNoColumn, .scale = what.scale};
-    std::set<std::string> seen;
-    for (const std::string& cpu : sysfs::numbered_entries(cpu_directory(root), "cpu")) {
-      const fs::path directory = cpu_directory(root) / cpu;
-      std::string thing = read_text(directory / "topology/physical_package_id");
-      if (!what.package) thing += " " + read_text(directory / "topology/core_id");
-      if (seen.contains(thing)) continue;
-      auto file = NumberFile::open(directory / "thermal_throttle" / what.file);
-      if (!file) continue;
-      seen.insert(std::move(thing));
-      sum.files.push_back(*std::move(file));
-    }
-    if (sum.files.empty()) continue;
-    sum.column = table.add(what.metric);
-    sums_.push_back(std::move(sum));
-  }
-  if (sums_.empty()) {
-    table.unavailable("host.cpu.throttles.*",
-                      "the kernel counts no thermal throttling here (only on Intel's processors, "
-                      "and not in virtual machines)");
-  }
-}
-
-void ThermalThrottles::sample(Row& row) const {
-  for (const Sum& sum : sums_) {
-    double total = 0;
-    bool whole = true;  // part of a sum would look like a counter that fell
-    for (const NumberFile& file : sum.files) {
-      const auto value = file.read();
-      whole = whole && value.has_value();
-      total += value.value_or(0);
-    }
-    if (whole) row.set(sum.column, total * sum.scale);
-  }
-}
+  std::vector<Sum> sums_;
+};
 
 class SensorsListener final : public Listener {
  public:

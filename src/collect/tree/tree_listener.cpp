@@ -84,12 +84,108 @@ class TreeListener final : public Listener {
     double scale;
   };
 
-  void report_exits();
-  void declare_perf(SeriesTable& table);
-  void declare_hardware(SeriesTable& table);
-  void sample_hardware(Row& row);
-  void declare_walk(const ListenerContext& context, SeriesTable& table);
-  void use_exit_records(const ListenerContext& context, SeriesTable& table);
+  void report_exits() {
+    constexpr std::string_view kMissing = "run.* of short-lived processes";
+    if (table_.lost_exits() && !std::exchange(reported_lost_, true))
+      tell(news_, kMissing,
+           "processes end faster than the kernel's records of it are read: some are missing");
+    const auto unread = table_.unread_exit();
+    if (unread && !std::exchange(reported_unread_, true)) {
+      std::array<char, 200> room;
+      tell(news_, kMissing, "{}", tree::describe_unread(*unread, room));
+    }
+  }
+
+  void declare_perf(SeriesTable& table) {
+    for (std::size_t i = 0; i < kPerfMetrics.size(); ++i) {
+      const PerfMetric& m = kPerfMetrics[i];
+      perf_columns_[i] = perf_.counts(m.event) ? table.add(m.metric) : kNoColumn;
+      if (perf_.counts(m.event)) continue;
+      const std::string& refused = perf_.reason(m.event);
+      std::string reason = refused.empty() ? "perf was not opened" : "perf: " + refused;
+      switch (m.event) {  // events that /proc counts too, at the walks
+        case PerfEvent::kTaskClock:
+          used_ = table.add_to(kSlowGroup, m.metric);
+          reason += "; read from /proc once a second instead";
+          break;
+        case PerfEvent::kMinorFaults:
+        case PerfEvent::kMajorFaults:
+          declare_counter(
+              table, m.metric,
+              m.event == PerfEvent::kMinorFaults ? tree::kMinorFaults : tree::kMajorFaults, 1);
+          reason += "; read from /proc once a second instead";
+          break;
+        case PerfEvent::kContextSwitches:
+        case PerfEvent::kMigrations:
+          break;
+      }
+      table.unavailable(m.metric, reason);
+    }
+  }
+
+  void declare_hardware(SeriesTable& table) {
+    HardwareCounters& pmu = perf_.hardware();
+    if (!pmu.counts_anything()) {
+      table.unavailable("run.pmu.*", pmu.reason(0).empty() ? "perf was not opened" : pmu.reason(0));
+      return;
+    }
+    for (std::size_t i = 0; i < kHardwareEvents; ++i) {
+      const std::string_view metric = hardware_events()[i].metric;
+      pmu_columns_[i] = pmu.counts(i) ? table.add(metric) : kNoColumn;
+      if (!pmu.counts(i)) table.unavailable(metric, pmu.reason(i));
+    }
+    pmu_share_ = table.add("run.pmu.counted_share");
+    if (pmu.user_mode_only()) {
+      table.unavailable("run.pmu.* of the kernel's part",
+                        "not allowed (perf_event_paranoid of 1 or less, or CAP_PERFMON): user mode "
+                        "is counted alone");
+    }
+  }
+
+  void sample_hardware(Row& row) {
+    HardwareCounters& pmu = perf_.hardware();
+    pmu.read();
+    for (std::size_t i = 0; i < kHardwareEvents; ++i) {
+      if (const auto value = pmu.value(i)) row.set(pmu_columns_[i], *value);
+    }
+    if (const auto share = pmu.share()) row.set(pmu_share_, *share);
+  }
+
+  void declare_walk(const ListenerContext& context, SeriesTable& table) {
+    declare_counter(table, "run.cpu.user", tree::kUserMicros, kMicrosecond);
+    declare_counter(table, "run.cpu.system", tree::kSystemMicros, kMicrosecond);
+    processes_ = table.add("run.processes");
+    threads_ = table.add("run.threads");
+    rss_ = table.add("run.memory.rss");
+    hugetlb_ = table.add("run.memory.hugetlb");
+    rss_peak_ = table.add("run.memory.rss_peak");
+
+    const std::filesystem::path process = context.root / "proc" / std::to_string(context.run_pid);
+    if (auto io = ProcFile::open(process / "io"); !io) {
+      table.unavailable("run.io.*", io.error().message);
+    } else {
+      declare_counter(table, "run.io.read_syscall_bytes", tree::kReadSyscallBytes, 1);
+      declare_counter(table, "run.io.write_syscall_bytes", tree::kWriteSyscallBytes, 1);
+      declare_counter(table, "run.io.read_syscalls", tree::kReadSyscalls, 1);
+      declare_counter(table, "run.io.write_syscalls", tree::kWriteSyscalls, 1);
+      declare_counter(table, "run.io.read_block_bytes", tree::kReadBlockBytes, 1);
+      declare_counter(table, "run.io.write_block_bytes", tree::kWriteBlockBytes, 1);
+    }
+    const auto children =
+        ProcFile::open(process / "task" / std::to_string(context.run_pid) / "children");
+    if (!children) {
+      table.unavailable("descendants of the run's first process", children.error().message);
+    }
+  }
+
+  // Without exit records, the usage of children of a process that ignores SIGCHLD would be missing.
+  void use_exit_records(const ListenerContext& context, SeriesTable& table) {
+    if (context.root != "/") return;  // records are this machine's
+    auto records = tree::ExitRecords::open();
+    if (records) return table_.use(*std::move(records));
+    table.unavailable("run.* of processes that cannot be reaped", records.error().message);
+  }
+
   void declare_counter(SeriesTable& table, std::string_view metric, tree::Counter counter,
                        double scale) {
     counter_columns_.push_back(
@@ -108,108 +204,6 @@ class TreeListener final : public Listener {
   Column used_ = kNoColumn, processes_ = kNoColumn, threads_ = kNoColumn, rss_ = kNoColumn,
          hugetlb_ = kNoColumn, rss_peak_ = kNoColumn;
 };
-
-void TreeListener::report_exits() {
-  constexpr std::string_view kMissing = "run.* of short-lived processes";
-  if (table_.lost_exits() && !std::exchange(reported_lost_, true))
-    tell(news_, kMissing,
-         "processes end faster than the kernel's records of it are read: some are missing");
-  const auto unread = table_.unread_exit();
-  if (unread && !std::exchange(reported_unread_, true)) {
-    std::array<char, 200> room;
-    tell(news_, kMissing, "{}", tree::describe_unread(*unread, room));
-  }
-}
-
-void TreeListener::declare_perf(SeriesTable& table) {
-  for (std::size_t i = 0; i < kPerfMetrics.size(); ++i) {
-    const PerfMetric& m = kPerfMetrics[i];
-    perf_columns_[i] = perf_.counts(m.event) ? table.add(m.metric) : kNoColumn;
-    if (perf_.counts(m.event)) continue;
-    const std::string& refused = perf_.reason(m.event);
-    std::string reason = refused.empty() ? "perf was not opened" : "perf: " + refused;
-    switch (m.event) {  // events that /proc counts too, at the walks
-      case PerfEvent::kTaskClock:
-        used_ = table.add_to(kSlowGroup, m.metric);
-        reason += "; read from /proc once a second instead";
-        break;
-      case PerfEvent::kMinorFaults:
-      case PerfEvent::kMajorFaults:
-        declare_counter(
-            table, m.metric,
-            m.event == PerfEvent::kMinorFaults ? tree::kMinorFaults : tree::kMajorFaults, 1);
-        reason += "; read from /proc once a second instead";
-        break;
-      case PerfEvent::kContextSwitches:
-      case PerfEvent::kMigrations:
-        break;
-    }
-    table.unavailable(m.metric, reason);
-  }
-}
-
-void TreeListener::declare_hardware(SeriesTable& table) {
-  HardwareCounters& pmu = perf_.hardware();
-  if (!pmu.counts_anything()) {
-    table.unavailable("run.pmu.*", pmu.reason(0).empty() ? "perf was not opened" : pmu.reason(0));
-    return;
-  }
-  for (std::size_t i = 0; i < kHardwareEvents; ++i) {
-    const std::string_view metric = hardware_events()[i].metric;
-    pmu_columns_[i] = pmu.counts(i) ? table.add(metric) : kNoColumn;
-    if (!pmu.counts(i)) table.unavailable(metric, pmu.reason(i));
-  }
-  pmu_share_ = table.add("run.pmu.counted_share");
-  if (pmu.user_mode_only()) {
-    table.unavailable("run.pmu.* of the kernel's part",
-                      "not allowed (perf_event_paranoid of 1 or less, or CAP_PERFMON): user mode "
-                      "is counted alone");
-  }
-}
-
-void TreeListener::sample_hardware(Row& row) {
-  HardwareCounters& pmu = perf_.hardware();
-  pmu.read();
-  for (std::size_t i = 0; i < kHardwareEvents; ++i) {
-    if (const auto value = pmu.value(i)) row.set(pmu_columns_[i], *value);
-  }
-  if (const auto share = pmu.share()) row.set(pmu_share_, *share);
-}
-
-void TreeListener::declare_walk(const ListenerContext& context, SeriesTable& table) {
-  declare_counter(table, "run.cpu.user", tree::kUserMicros, kMicrosecond);
-  declare_counter(table, "run.cpu.system", tree::kSystemMicros, kMicrosecond);
-  processes_ = table.add("run.processes");
-  threads_ = table.add("run.threads");
-  rss_ = table.add("run.memory.rss");
-  hugetlb_ = table.add("run.memory.hugetlb");
-  rss_peak_ = table.add("run.memory.rss_peak");
-
-  const std::filesystem::path process = context.root / "proc" / std::to_string(context.run_pid);
-  if (auto io = ProcFile::open(process / "io"); !io) {
-    table.unavailable("run.io.*", io.error().message);
-  } else {
-    declare_counter(table, "run.io.read_syscall_bytes", tree::kReadSyscallBytes, 1);
-    declare_counter(table, "run.io.write_syscall_bytes", tree::kWriteSyscallBytes, 1);
-    declare_counter(table, "run.io.read_syscalls", tree::kReadSyscalls, 1);
-    declare_counter(table, "run.io.write_syscalls", tree::kWriteSyscalls, 1);
-    declare_counter(table, "run.io.read_block_bytes", tree::kReadBlockBytes, 1);
-    declare_counter(table, "run.io.write_block_bytes", tree::kWriteBlockBytes, 1);
-  }
-  const auto children =
-      ProcFile::open(process / "task" / std::to_string(context.run_pid) / "children");
-  if (!children) {
-    table.unavailable("descendants of the run's first process", children.error().message);
-  }
-}
-
-// Without exit records, the usage of children of a process that ignores SIGCHLD would be missing.
-void TreeListener::use_exit_records(const ListenerContext& context, SeriesTable& table) {
-  if (context.root != "/") return;  // records are this machine's
-  auto records = tree::ExitRecords::open();
-  if (records) return table_.use(*std::move(records));
-  table.unavailable("run.* of processes that cannot be reaped", records.error().message);
-}
 
 }  // namespace
 

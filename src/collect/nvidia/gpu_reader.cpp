@@ -156,7 +156,7 @@ std::vector<FoundGpu> find_gpus(const Nvml& nvml, const std::vector<std::string>
   return found;
 }
 
-InstanceReader::InstanceReader(const Parts& parts, const FoundGpu& gpu,
+InstanceReader::InstanceReader(const ReaderParts& parts, const FoundGpu& gpu,
                                const FoundGpu::Instance& instance, SeriesTable& table)
     : health_(parts.nvml, parts.news,
               gpu_source(gpu.index) + ".mig" + std::to_string(instance.index)),
@@ -188,7 +188,7 @@ void InstanceReader::sample_fast(CallMeter& meter, Row& row) {
   if (gpm_ != nullptr && !health_.lost()) gpm_->sample(meter, health_, row);
 }
 
-GpuReader::GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table)
+GpuReader::GpuReader(const ReaderParts& parts, const FoundGpu& gpu, SeriesTable& table)
     : health_(parts.nvml, parts.news, gpu_source(gpu.index)),
       fast_(parts.nvml, gpu.device),
       slow_(parts.nvml, gpu.device),
@@ -207,9 +207,7 @@ GpuReader::GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table
   rings_.open(parts.meter, subject, table);
   gpm_->begin(parts.meter);
   for (const FoundGpu::Instance& instance : gpu.instances) {
-    instances_.push_back(std::make_unique<InstanceReader>(
-        InstanceReader::Parts{.nvml = parts.nvml, .news = parts.news, .meter = parts.meter}, gpu,
-        instance, table));
+    instances_.push_back(std::make_unique<InstanceReader>(parts, gpu, instance, table));
   }
 }
 
@@ -218,7 +216,7 @@ void GpuReader::declare_units(CallMeter& meter, SeriesTable& table) {
   for (const auto& instance : instances_) instance->declare_units(meter, table);
 }
 
-void GpuReader::open_fields(const Parts& parts, const QueryList::Subject& subject,
+void GpuReader::open_fields(const ReaderParts& parts, const QueryList::Subject& subject,
                             SeriesTable& table) {
   std::vector<FieldBatch::Refused> refused =
       fast_fields_.open(fast_fields(), parts.meter, subject.source, table);
@@ -235,7 +233,7 @@ void GpuReader::open_fields(const Parts& parts, const QueryList::Subject& subjec
   }
 }
 
-void GpuReader::describe(const Parts& parts, const FoundGpu& gpu, SeriesTable& table) {
+void GpuReader::describe(const ReaderParts& parts, const FoundGpu& gpu, SeriesTable& table) {
   const std::string& source = health_.source();
   table.describe(source + ".uuid", gpu.uuid);
   table.describe(source + ".name", read_text(parts.nvml.call().name, gpu.device));

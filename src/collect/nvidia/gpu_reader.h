@@ -73,14 +73,19 @@ class EnergyCheck {
   double integral_ = 0;
 };
 
+// The parts that the readers of all GPUs share.
+struct ReaderParts {
+  const Nvml& nvml;
+  std::shared_ptr<News> news;
+  CallMeter& meter;
+  const std::filesystem::path& root;
+  const Clocks& clocks;
+  Nanos tick;
+};
+
 class InstanceReader {
  public:
-  struct Parts {
-    const Nvml& nvml;
-    std::shared_ptr<News> news;
-    CallMeter& meter;
-  };
-  InstanceReader(const Parts& parts, const FoundGpu& gpu, const FoundGpu::Instance& instance,
+  InstanceReader(const ReaderParts& parts, const FoundGpu& gpu, const FoundGpu::Instance& instance,
                  SeriesTable& table);
   void declare_units(CallMeter& meter, SeriesTable& table);
   void sample_fast(CallMeter& meter, Row& row);
@@ -93,23 +98,15 @@ class InstanceReader {
 
 class GpuReader {
  public:
-  struct Parts {
-    const Nvml& nvml;
-    std::shared_ptr<News> news;
-    CallMeter& meter;
-    const std::filesystem::path& root;
-    const Clocks& clocks;
-    Nanos tick;
-  };
   // declare_units() follows, once GpmMeter::kShortestWindow has passed.
-  GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table);
+  GpuReader(const ReaderParts& parts, const FoundGpu& gpu, SeriesTable& table);
   void declare_units(CallMeter& meter, SeriesTable& table);
   void sample_fast(CallMeter& meter, Row& row);
   void sample_slow(CallMeter& meter, Row& row);
 
  private:
-  void open_fields(const Parts& parts, const QueryList::Subject& subject, SeriesTable& table);
-  void describe(const Parts& parts, const FoundGpu& gpu, SeriesTable& table);
+  void open_fields(const ReaderParts& parts, const QueryList::Subject& subject, SeriesTable& table);
+  void describe(const ReaderParts& parts, const FoundGpu& gpu, SeriesTable& table);
   // Reading would wake a device up that the kernel sent to sleep.
   bool asleep();
   void check_energy(BootTime now);

@@ -19,12 +19,12 @@ class NvidiaListener final : public Listener {
 
   void open(const ListenerContext& context, SeriesTable& table) {
     for (const FoundGpu& gpu : find_gpus(*nvml_, context.device_uuids, table)) {
-      gpus_.push_back(std::make_unique<GpuReader>(GpuReader::Parts{.nvml = *nvml_,
-                                                                   .news = context.news,
-                                                                   .meter = meter_,
-                                                                   .root = context.root,
-                                                                   .clocks = clocks_,
-                                                                   .tick = context.tick},
+      gpus_.push_back(std::make_unique<GpuReader>(ReaderParts{.nvml = *nvml_,
+                                                              .news = context.news,
+                                                              .meter = meter_,
+                                                              .root = context.root,
+                                                              .clocks = clocks_,
+                                                              .tick = context.tick},
                                                   gpu, table));
     }
     if (!gpus_.empty()) clocks_.boot->sleep_until(clocks_.boot->now() + GpmMeter::kShortestWindow);

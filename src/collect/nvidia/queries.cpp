@@ -13,7 +13,8 @@ constexpr double kMilli = 1e-3;
 Status read_utilization(const Nvml& nvml, Device device, Answers& answers) {
   Utilization u{};
   const Status status = nvml.call().utilization(device, &u);
-  if (status == Status::kSuccess) answers = {u.gpu * kPercent, u.memory * kPercent};
+  if (status == Status::kSuccess)
+    answers = {static_cast<double>(u.gpu), static_cast<double>(u.memory)};
   return status;
 }
 
@@ -64,84 +65,61 @@ Status read_instance_memory(const Nvml& nvml, Device device, Answers& answers) {
   return status;
 }
 
-// `read` writes a number to the given address.
-template <class Number = unsigned, class Read>
-Status read_number(double scale, Answers& answers, Read read) {
+// The number that a function writes behind these arguments.
+template <auto kFunction, class Number = unsigned, auto... kArguments>
+Status read_number(const Nvml& nvml, Device device, Answers& answers) {
   Number number{};
-  const Status status = read(&number);
-  if (status == Status::kSuccess) answers[0] = static_cast<double>(number) * scale;
+  const Status status = (nvml.call().*kFunction)(device, kArguments..., &number);
+  if (status == Status::kSuccess) answers[0] = static_cast<double>(number);
   return status;
 }
 
-template <Clock kClock>
-Status read_clock(const Nvml& nvml, Device device, Answers& answers) {
-  return read_number(kMega, answers,
-                     [&](unsigned* mhz) { return nvml.call().clock(device, kClock, mhz); });
-}
-
-Status read_throttle_reasons(const Nvml& nvml, Device device, Answers& answers) {
-  return read_number<unsigned long long>(1, answers, [&](unsigned long long* bits) {
-    return nvml.call().throttle_reasons(device, bits);
-  });
-}
-
-Status read_temperature(const Nvml& nvml, Device device, Answers& answers) {
-  return read_number(1, answers, [&](unsigned* degrees) {
-    return nvml.call().temperature(device, Sensor::kGpu, degrees);
-  });
-}
-
 Status read_performance_state(const Nvml& nvml, Device device, Answers& answers) {
-  constexpr unsigned kUnknownState = 32;
-  return read_number(1, answers, [&](unsigned* state) {
-    const Status status = nvml.call().performance_state(device, state);
-    return status == Status::kSuccess && *state == kUnknownState ? Status::kNoData : status;
-  });
+  constexpr double kUnknownState = 32;
+  const Status status = read_number<&NvmlFunctions::performance_state>(nvml, device, answers);
+  return status == Status::kSuccess && answers[0] == kUnknownState ? Status::kNoData : status;
 }
 
-Status read_encoder(const Nvml& nvml, Device device, Answers& answers) {
+template <auto kFunction>
+Status read_codec(const Nvml& nvml, Device device, Answers& answers) {
+  unsigned percent = 0;
   unsigned period_us = 0;
-  return read_number(kPercent, answers, [&](unsigned* percent) {
-    return nvml.call().encoder(device, percent, &period_us);
-  });
-}
-
-Status read_decoder(const Nvml& nvml, Device device, Answers& answers) {
-  unsigned period_us = 0;
-  return read_number(kPercent, answers, [&](unsigned* percent) {
-    return nvml.call().decoder(device, percent, &period_us);
-  });
-}
-
-Status read_power(const Nvml& nvml, Device device, Answers& answers) {
-  return read_number(kMilli, answers,
-                     [&](unsigned* milliwatt) { return nvml.call().power(device, milliwatt); });
-}
-
-Status read_energy(const Nvml& nvml, Device device, Answers& answers) {
-  return read_number<unsigned long long>(kMilli, answers, [&](unsigned long long* millijoule) {
-    return nvml.call().energy(device, millijoule);
-  });
+  const Status status = (nvml.call().*kFunction)(device, &percent, &period_us);
+  if (status == Status::kSuccess) answers[0] = percent;
+  return status;
 }
 
 // The SM clock first: the activity of the SMs is per cycle, so it means little without it.
 constexpr auto kFast = std::to_array<Query>({
-    {Call::kSmClock, {"host.gpu.clock.sm"}, read_clock<Clock::kSm>},
-    {Call::kMemoryClock, {"host.gpu.clock.memory"}, read_clock<Clock::kMemory>},
-    {Call::kUtilization, {"host.gpu.busy", "host.gpu.memory.busy"}, read_utilization},
+    {Call::kSmClock,
+     {"host.gpu.clock.sm"},
+     read_number<&NvmlFunctions::clock, unsigned, Clock::kSm>,
+     kMega},
+    {Call::kMemoryClock,
+     {"host.gpu.clock.memory"},
+     read_number<&NvmlFunctions::clock, unsigned, Clock::kMemory>,
+     kMega},
+    {Call::kUtilization, {"host.gpu.busy", "host.gpu.memory.busy"}, read_utilization, kPercent},
     {Call::kMemory, {"host.gpu.memory.used", "host.gpu.memory.free"}, read_memory_use},
-    {Call::kThrottleReasons, {"host.gpu.throttle.reasons"}, read_throttle_reasons},
+    {Call::kThrottleReasons,
+     {"host.gpu.throttle.reasons"},
+     read_number<&NvmlFunctions::throttle_reasons, unsigned long long>},
 });
 constexpr auto kSlow = std::to_array<Query>({
     {Call::kMemorySizes, {"host.gpu.memory.total", "host.gpu.memory.reserved"}, read_memory_sizes},
-    {Call::kTemperature, {"host.gpu.temperature"}, read_temperature},
+    {Call::kTemperature,
+     {"host.gpu.temperature"},
+     read_number<&NvmlFunctions::temperature, unsigned, Sensor::kGpu>},
     {Call::kPerformanceState, {"host.gpu.performance_state"}, read_performance_state},
-    {Call::kEncoder, {"host.gpu.encoder.busy"}, read_encoder},
-    {Call::kDecoder, {"host.gpu.decoder.busy"}, read_decoder},
+    {Call::kEncoder, {"host.gpu.encoder.busy"}, read_codec<&NvmlFunctions::encoder>, kPercent},
+    {Call::kDecoder, {"host.gpu.decoder.busy"}, read_codec<&NvmlFunctions::decoder>, kPercent},
 });
 constexpr auto kPower = std::to_array<Query>({
-    {Call::kPower, {"host.gpu.power"}, read_power},
-    {Call::kEnergy, {"host.gpu.energy"}, read_energy},
+    {Call::kPower, {"host.gpu.power"}, read_number<&NvmlFunctions::power>, kMilli},
+    {Call::kEnergy,
+     {"host.gpu.energy"},
+     read_number<&NvmlFunctions::energy, unsigned long long>,
+     kMilli},
 });
 constexpr auto kInstance = std::to_array<Query>({
     {Call::kInstanceMemory,
@@ -164,7 +142,10 @@ std::span<const Query> instance_queries() { return kInstance; }
 
 Status QueryList::read(const Query& query, CallMeter& meter, Answers& answers) {
   answers = nothing();
-  return meter.measure(query.call, [&] { return query.read(*nvml_, device_, answers); });
+  const Status status =
+      meter.measure(query.call, [&] { return query.read(*nvml_, device_, answers); });
+  for (double& answer : answers) answer *= query.scale;
+  return status;
 }
 
 void QueryList::open(std::span<const Query> queries, CallMeter& meter, const Subject& subject,

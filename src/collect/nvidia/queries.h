@@ -23,6 +23,7 @@ struct Query {
   Call call;
   std::array<std::string_view, kAnswers> metrics;
   Status (*read)(const Nvml&, Device, Answers&);
+  double scale = 1;  // from the driver's unit to the metrics'
 };
 std::span<const Query> fast_queries();
 std::span<const Query> slow_queries();

@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "collect/listener.h"
 #include "collect/nvidia/fake/control.h"
 #include "collect/nvidia/nvidia_listener.h"
 #include "collect/proc_file.h"
-#include "collect/sampler.h"
+#include "collect/sampler/listeners.h"
+#include "collect/sampler/sampler.h"
 #include "collect/tree/process_table.h"
 #include "core/test_paths.h"
 #include "sys/clock.h"

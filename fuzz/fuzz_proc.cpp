@@ -58,7 +58,7 @@ void host(std::uint8_t which, std::string_view text) {
 
 void process(std::uint8_t which, std::string_view text) {
   tree::ProcessStat stat;
-  tree::ProcessIo io;
+  tree::Counters io{};
   std::uint64_t number = 0;
   std::array<pid_t, 8> children{};
   switch (which) {
@@ -92,7 +92,7 @@ void group(std::uint8_t which, std::string_view text) {
       const auto memberships = cgroup::parse_memberships(text.substr(0, cut));
       const auto mounts = cgroup::parse_mounts(text.substr(cut));
       for (const char* controller : {"memory", "cpu", ""}) {
-        const auto place = cgroup::find_place(controller, memberships, mounts);
+        const auto place = cgroup::find_group_path(controller, memberships, mounts);
         if (place && place->relative.starts_with('/')) std::abort();
       }
       break;

@@ -12,10 +12,10 @@
 
 #include "collect/foreign/exec_lines.h"
 #include "collect/foreign/exposition.h"
-#include "collect/foreign/line_splitter.h"
 #include "collect/foreign/output_scanner.h"
 #include "collect/foreign/relabel.h"
-#include "collect/foreign/statsd_packet.h"
+#include "collect/foreign/statsd.h"
+#include "collect/foreign/text.h"
 #include "core/limits.h"
 #include "core/text.h"
 

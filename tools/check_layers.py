@@ -20,10 +20,12 @@ ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 
 # layer -> layers it may include, besides itself. A folder below src/ that is not named here belongs to the layer of the
-# one above it. The order is the layers', from the bottom up.
+# one above it, or to the layer "ABOVE/*", where there is one. The order is the layers', from the bottom up.
 BASE = {"core", "sys", "metric", "codec"}
+# The root is what a listener is made of; "*" are the listeners; the sampler lists and runs them.
+COLLECT = {"collect", "collect/*", "collect/sampler"}
 STORED = {"core", "metric", "codec", "store", "store/model", "compat/mlflow/wire"}
-RECORDING = {*BASE, "http", "spool", "collect", "upload", "plan", "environment", "collocate", "compat/mlflow/wire"}
+RECORDING = {*BASE, *COLLECT, "http", "spool", "upload", "plan", "environment", "collocate", "compat/mlflow/wire"}
 ROWS = {"store/tables", "store/search", "store/artifacts"}
 RUN = {"run", "run/set_up", "run/otlp", "run/terminal", "run/record", "run/supervise", "run/schedule"}
 QUERIES = {"query", "query/series", "query/chart", "query/export"}
@@ -39,10 +41,12 @@ TABLE: dict[str, set[str]] = {
     "http": {"core", "sys"},
     "spool": BASE,
     "collect": {"core", "sys", "metric"},
+    "collect/*": {"core", "sys", "metric", "collect"},
+    "collect/sampler": {"core", "sys", "metric", "collect", "collect/*"},
     "upload": {*BASE, "spool"},
     "plan": {"core", "sys", "metric"},
     "environment": {"core", "sys"},
-    "collocate": {"core", "sys", "metric", "collect", "plan"},
+    "collocate": {"core", "sys", "metric", "collect", "collect/*", "plan"},
     "compat/mlflow/wire": {"core", "metric", "codec"},
     "compat/radt": {"core", "codec", "compat/mlflow/wire"},
     "store/model": {"core", "metric", "codec"},
@@ -81,7 +85,7 @@ TABLE: dict[str, set[str]] = {
     "compat/mlflow/relay": {*BASE, "http", "spool", "upload", "run", "compat/mlflow/wire"},
     "run": RECORDING,
     "run/set_up": {*BASE, "spool"},
-    "run/otlp": {*BASE, "http", "spool", "collect", "compat/mlflow/wire"},
+    "run/otlp": {*BASE, "http", "spool", "collect", "collect/*", "compat/mlflow/wire"},
     "run/terminal": {*BASE, "run"},
     "run/record": {*RECORDING, "run", "run/set_up", "run/otlp"},
     "run/supervise": {*RECORDING, "run", "run/record", "run/terminal"},
@@ -104,7 +108,7 @@ TABLE: dict[str, set[str]] = {
         *("compat/mlflow/import", *RUN, "server"),
     },
 }
-TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", *RUN, "compat/mlflow/relay"}
+TRAINING_SIDE = {*COLLECT, "spool", "upload", "plan", "environment", "collocate", *RUN, "compat/mlflow/relay"}
 SERVER_SIDE = {
     *(layer for layer in TABLE if layer.split("/")[0] == "store"),
     *QUERIES,
@@ -169,7 +173,8 @@ KERNEL_FILE = re.compile(r'"/(proc|sys|dev)/')
 def folder_of(path: Path) -> str:
     """The folder of TABLE that a file, or a target named after its folder, belongs to; empty: none."""
     inside = path.relative_to(SRC)
-    return next((str(folder) for folder in inside.parents if str(folder) in TABLE), "")
+    layers = (layer for folder in inside.parents for layer in (str(folder), f"{folder.parent}/*"))
+    return next((layer for layer in layers if layer in TABLE), "")
 
 
 def allows(own: str, target: str) -> bool:
@@ -183,7 +188,7 @@ def includes(path: Path) -> list[str]:
 def problems_of(path: Path) -> list[str]:
     own = folder_of(path)
     where = path.relative_to(ROOT)
-    is_test = "test" in path.stem or path.stem in {"conformance", "fixture_root"}
+    is_test = "test" in path.stem or path.stem in {"conformance"}
     found = []
     for include in includes(path):
         target = folder_of(SRC / include[1:-1])

@@ -9,8 +9,7 @@
 
 #include "cli/bench_training.h"
 #include "cli/destination.h"
-#include "collect/listener.h"
-#include "collect/selection.h"
+#include "collect/sampler/listeners.h"
 #include "core/text.h"
 #include "sys/process.h"
 

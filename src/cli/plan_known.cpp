@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "collect/selection.h"
+#include "collect/sampler/listeners.h"
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/gpu.h"
 #include "collocate/nvidia/mig.h"

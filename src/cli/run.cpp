@@ -13,7 +13,7 @@
 #include "cli/destination.h"
 #include "cli/run_order.h"
 #include "cli/run_plan.h"
-#include "collect/selection.h"
+#include "collect/sampler/listeners.h"
 #include "core/text.h"
 #include "run/supervise/supervisor.h"
 

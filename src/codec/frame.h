@@ -6,7 +6,7 @@
 // order and without gaps; frames that a server rejected for good are covered by a Gap, so that the
 // loss is on record. Times are the session's CLOCK_BOOTTIME.
 //
-// FrameHeader and the bodies are plain data; encode_* turns a body into a whole frame, decode_frame
+// FrameHeader and the bodies are plain data; encode turns a body into a whole frame, decode_frame
 // checks length, version and crc32c before anything is looked at, and decode_* never reads past its
 // bytes. Pure functions, any thread.
 #pragma once
@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -177,10 +178,18 @@ struct GapBody {
   std::string message;  // the rejected item and the reason
 };
 
+// The event by which a supervisor says when its run's command could execute: its time is the run's
+// start. It may come twice: the second is better known (a container's first instruction, after the
+// start of its tool). A store keeps the time and no event.
+inline constexpr std::string_view kRunBegan = "run began";
+inline bool is_run_begin(const Event& event) {
+  return event.origin == "corral" && event.name == kRunBegan;
+}
 // The event that a gap leaves behind, without a time; nothing for numbers that never carried
 // anything.
 std::optional<Event> event_of_gap(const FrameHeader& header, const GapBody& gap);
 
+// `kind` of the header is set by each.
 Bytes encode(const FrameHeader& header, const SessionBody& body);
 Bytes encode(const FrameHeader& header, const SchemaBody& body);
 Bytes encode(const FrameHeader& header, const SamplesBody& body);
@@ -189,8 +198,7 @@ Bytes encode(const FrameHeader& header, const FactsBody& body);
 Bytes encode(const FrameHeader& header, const EventsBody& body);
 Bytes encode(const FrameHeader& header, const LogBody& body);
 Bytes encode(const FrameHeader& header, const RunEndBody& body);
-Bytes encode(const FrameHeader& header,
-             const GapBody& body);  // `kind` of the header is set by each encode
+Bytes encode(const FrameHeader& header, const GapBody& body);
 
 // Collects the bodies of one flush; empty bodies are left out. finish() makes a kBundle frame of
 // them.

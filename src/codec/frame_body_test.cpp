@@ -3,7 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "codec/frame.h"
-#include "codec/frame_test_support.h"
+#include "codec/test_frames.h"
 #include "codec/wire.h"
 #include "core/limits.h"
 

@@ -11,7 +11,7 @@
 #include <iterator>
 
 #include "codec/frame.h"
-#include "codec/frame_test_support.h"
+#include "codec/test_frames.h"
 #include "core/test_paths.h"
 
 namespace corral::codec {

@@ -5,7 +5,7 @@
 #include <rapidcheck/gtest.h>
 #include <zstd.h>
 
-#include "codec/frame_test_support.h"
+#include "codec/test_frames.h"
 #include "core/limits.h"
 
 namespace corral::codec {

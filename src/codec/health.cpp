@@ -9,7 +9,7 @@
 namespace corral::codec {
 namespace {
 
-std::string text_of(const Attributes& attributes, std::string_view key) {
+std::string string_attribute(const Attributes& attributes, std::string_view key) {
   const auto found =
       std::ranges::find_if(attributes, [&](const auto& item) { return item.first == key; });
   if (found == attributes.end()) return {};
@@ -38,11 +38,11 @@ Event health_event(BootTime time, const Health& health) {
 }
 
 std::optional<Health> health_of(const Attributes& attributes) {
-  const std::string state = text_of(attributes, "state");
+  const std::string state = string_attribute(attributes, "state");
   const auto* const known = std::ranges::find(kHealthStates, std::string_view(state));
-  Health health{.part = text_of(attributes, "part"),
+  Health health{.part = string_attribute(attributes, "part"),
                 .state = static_cast<HealthState>(known - kHealthStates.begin()),
-                .reason = text_of(attributes, "reason")};
+                .reason = string_attribute(attributes, "reason")};
   if (known == kHealthStates.end() || health.part.empty()) return std::nullopt;
   return health;
 }

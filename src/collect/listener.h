@@ -5,7 +5,7 @@
 // for devices. sample_*() run on the lane's thread only, at every tick, and must not allocate or
 // fork; on the host's lane they must not wait either. A call into a vendor library may hang for
 // good: a listener of the device lane is then left behind with its thread, so it owns all it
-// touches. To add one: a folder, and a line in listeners.cpp.
+// touches. To add one: a folder, and a line in sampler/listeners.cpp.
 #pragma once
 
 #include <sys/types.h>
@@ -13,18 +13,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "collect/news.h"
 #include "collect/series.h"
-#include "collect/tree/perf_counters.h"
-#include "core/result.h"
 #include "core/time.h"
 
 namespace corral::collect {
+
+class PerfCounters;
 
 class Listener {
  public:
@@ -59,12 +58,5 @@ struct ListenerEntry {
   std::unique_ptr<Listener> (*open)(const ListenerContext&, SeriesTable&);
   Lane lane = Lane::kHost;
 };
-
-// Every listener that this build has, in the order in which they are sampled.
-std::span<const ListenerEntry> listeners();
-const ListenerEntry* find_listener(std::string_view name);
-// kInvalidArgument names the nearest right spelling, of `also` as well, and all there are.
-Result<const ListenerEntry*> require_listener(std::string_view name,
-                                              std::span<const std::string_view> also = {});
 
 }  // namespace corral::collect

@@ -7,7 +7,7 @@ namespace {
 
 // Cuts between characters, not inside one.
 template <std::size_t kRoom>
-std::uint8_t put(std::string_view text, std::array<char, kRoom>& to) {
+std::uint8_t copy_text(std::string_view text, std::array<char, kRoom>& to) {
   static_assert(kRoom <= 256);
   std::size_t size = std::min(text.size(), kRoom - 1);
   if (size < text.size()) {
@@ -19,15 +19,15 @@ std::uint8_t put(std::string_view text, std::array<char, kRoom>& to) {
 
 }  // namespace
 
-void News::tell(std::string_view source, std::string_view text) {
+void News::put(std::string_view source, std::string_view text) {
   const std::uint64_t at = written_.load(std::memory_order_relaxed);
   if (at - taken_.load(std::memory_order_acquire) >= kItems) {
     lost_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   Slot& slot = slots_[at % kItems];
-  slot.source_size = put(source, slot.source);
-  slot.text_size = put(text, slot.text);
+  slot.source_size = copy_text(source, slot.source);
+  slot.text_size = copy_text(text, slot.text);
   written_.store(at + 1, std::memory_order_release);
 }
 

@@ -1,17 +1,22 @@
 // News: events that a listener notices while it samples (a device is lost, a call became slow),
 // from its lane's thread to the user and the run's facts.
 //
-// Fixed memory, no locks, no allocation: tell() may be called in a sample. Messages that do not fit
-// in the queue are counted; a text is truncated to its room. One producer thread, one consumer
-// thread. Each listener reports an event once.
+// Fixed memory, no locks, no allocation: put() and tell() may be called in a sample. Messages that
+// do not fit in the queue are counted; a text is truncated to its room. One producer thread, one
+// consumer thread. Each listener reports an event once.
 #pragma once
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace corral::collect {
 
@@ -22,7 +27,8 @@ class News {
     std::string_view text;
   };
 
-  void tell(std::string_view source, std::string_view text);
+  static constexpr std::size_t kTextBytes = 240;
+  void put(std::string_view source, std::string_view text);
   // The item's views end with the call.
   void drain(const std::function<void(const Item&)>& take);
   [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -31,7 +37,7 @@ class News {
   static constexpr std::size_t kItems = 64;
   struct Slot {
     std::array<char, 64> source;
-    std::array<char, 240> text;
+    std::array<char, kTextBytes> text;
     std::uint8_t source_size = 0;
     std::uint8_t text_size = 0;
   };
@@ -41,5 +47,15 @@ class News {
   alignas(64) std::atomic<std::uint64_t> taken_{0};
   std::atomic<std::uint64_t> lost_{0};
 };
+
+// Puts a text into `news`, which may be null.
+template <class... Args>
+void tell(const std::shared_ptr<News>& news, std::string_view source,
+          fmt::format_string<Args...> format, Args&&... args) {
+  if (news == nullptr) return;
+  std::array<char, News::kTextBytes> text{};
+  const auto end = fmt::format_to_n(text.data(), text.size(), format, std::forward<Args>(args)...);
+  news->put(source, {text.data(), std::min(end.size, text.size())});
+}
 
 }  // namespace corral::collect

@@ -61,6 +61,20 @@ Result<ProcFile> ProcFile::open(const std::filesystem::path& path) {
   }
 }
 
+std::optional<ProcFile> open_if_there(const std::filesystem::path& path) {
+  auto file = ProcFile::open(path);
+  if (!file) return std::nullopt;
+  return *std::move(file);
+}
+
+std::optional<ProcFile> open_or_report(const std::filesystem::path& path, std::string_view metrics,
+                                       SeriesTable& table) {
+  auto file = ProcFile::open(path);
+  if (file) return *std::move(file);
+  table.unavailable(metrics, file.error().message);
+  return std::nullopt;
+}
+
 bool ProcFile::is_whole(std::size_t size) const {
   return size + kLongRecord <= kPage && size + kDrift >= end_ && size <= end_ + kDrift;
 }

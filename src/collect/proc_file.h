@@ -6,12 +6,18 @@
 // the end is known. One thread at a time.
 #pragma once
 
+#include <fmt/core.h>
+
+#include <array>
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "collect/series.h"
 #include "core/result.h"
 #include "sys/fd.h"
 
@@ -36,6 +42,25 @@ class ProcFile {
   sys::Fd fd_;
   std::vector<char> buffer_;
   std::size_t end_ = 0;  // length at which a read last found nothing more
+};
+
+// The file, or nothing if it cannot be opened and read.
+std::optional<ProcFile> open_if_there(const std::filesystem::path& path);
+// As open_if_there(), with the error reported to the table under `metrics`.
+std::optional<ProcFile> open_or_report(const std::filesystem::path& path, std::string_view metrics,
+                                       SeriesTable& table);
+
+// A short path in a buffer of its own; allocates nothing. A longer one is cut off.
+class ShortPath {
+ public:
+  template <class... Args>
+  explicit ShortPath(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to_n(text_.data(), text_.size() - 1, format, std::forward<Args>(args)...);
+  }
+  [[nodiscard]] const char* c_str() const { return text_.data(); }
+
+ private:
+  std::array<char, 64> text_{};
 };
 
 // Reads from offset 0 into `buffer` until the end; the bytes read, or -1 with errno. Allocates

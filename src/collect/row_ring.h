@@ -3,7 +3,9 @@
 //
 // All memory is taken at construction, but only what rows ever waited in is touched: whenever the
 // consumer has taken all, the next row is the first again. A full ring refuses the new row; the
-// sampler counts it. One producer thread (begin, commit), one consumer thread (drain).
+// sampler counts it. TimedPoints are the same for points that bring times of their own: those that
+// do not fit are lost and counted. One producer thread (begin, commit, add, take_lost), one
+// consumer thread (drain).
 #pragma once
 
 #include <atomic>
@@ -12,8 +14,10 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "collect/series.h"
 #include "core/time.h"
 
 namespace corral::collect {
@@ -60,6 +64,28 @@ class RowRing {
   std::uint64_t base_ = 0;
   alignas(64) std::atomic<std::uint64_t> written_{0};
   alignas(64) std::atomic<std::uint64_t> taken_{0};
+};
+
+struct TimedPoint {
+  Column column = kNoColumn;  // a column of kTimedGroup
+  BootTime time;
+  double value = 0;
+};
+
+class TimedPoints {
+ public:
+  explicit TimedPoints(std::size_t points) : ring_(points, 1) {}
+
+  void add(const TimedPoint& point);
+  // Lost since the last call.
+  std::uint64_t take_lost() { return std::exchange(lost_, 0); }
+
+  // In the order of add().
+  void drain(const std::function<void(const TimedPoint&)>& take);
+
+ private:
+  RowRing ring_;  // a row is a point, its group the column
+  std::uint64_t lost_ = 0;
 };
 
 }  // namespace corral::collect

@@ -6,7 +6,7 @@ namespace corral::collect {
 namespace {
 
 // Looks at keys[next] first, then at the others in turn; keys.size() when none is `word`.
-std::size_t index_of(std::string_view word, std::span<const std::string_view> keys,
+std::size_t find_key(std::string_view word, std::span<const std::string_view> keys,
                      std::size_t next) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::size_t at = next + i < keys.size() ? next + i : next + i - keys.size();
@@ -24,7 +24,7 @@ std::uint32_t find_values(std::string_view text, std::span<const std::string_vie
   std::size_t next = 0;
   std::size_t left = keys.size();
   for (Scanner scan(text); !scan.done() && left > 0; scan.line()) {
-    const std::size_t at = index_of(scan.word(':'), keys, next);
+    const std::size_t at = find_key(scan.word(':'), keys, next);
     if (at == keys.size()) continue;
     scan.skip(':');
     if ((found >> at & 1u) != 0 || !scan.number(values[at])) continue;

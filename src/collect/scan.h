@@ -5,6 +5,7 @@
 // where it was and says so.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -61,6 +62,11 @@ class Scanner {
     if (rest_.empty() || rest_.front() != c) return false;
     take(1);
     return true;
+  }
+
+  // As many as `out` holds.
+  bool numbers(std::span<std::uint64_t> out) {
+    return std::ranges::all_of(out, [this](std::uint64_t& value) { return number(value); });
   }
 
   bool skip_numbers(int count) {

@@ -1,8 +1,10 @@
 #include "collect/series.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
-#include "collect/timed_points.h"
+#include "collect/row_ring.h"
 #include "core/result.h"
 
 namespace corral::collect {
@@ -20,8 +22,19 @@ Column SeriesTable::add(std::string_view name, std::string source) {
   return add_to(metric->slow ? kSlowGroup : kFastGroup, name, std::move(source));
 }
 
-void SeriesTable::unavailable(std::string source, std::string reason) {
-  missing_.push_back({.source = std::move(source), .reason = std::move(reason)});
+void SeriesTable::unavailable(std::string_view source, std::string_view reason) {
+  missing_.push_back({.source = std::string(source), .reason = std::string(reason)});
+}
+
+void SeriesTable::unavailable(std::string_view metric, std::string_view source,
+                              std::string_view reason) {
+  unavailable(fmt::format("{} of {}", metric, source), reason);
+}
+
+std::size_t SeriesTable::size() const {
+  std::size_t all = 0;
+  for (const auto& group : series_) all += group.size();
+  return all;
 }
 
 void SeriesTable::describe(std::string key, std::string value) {

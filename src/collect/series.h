@@ -6,6 +6,8 @@
 // of their own, any number of them in a tick.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -47,10 +49,14 @@ class SeriesTable {
   // In the group that the catalogue says; the name must be in the catalogue.
   Column add(std::string_view metric, std::string source = "");
   Column add_to(Group group, std::string_view metric, std::string source = "");
-  void unavailable(std::string source, std::string reason);
+  void unavailable(std::string_view source, std::string_view reason);
+  // "METRIC of SOURCE" is unavailable.
+  void unavailable(std::string_view metric, std::string_view source, std::string_view reason);
   void describe(std::string key, std::string value);
 
   [[nodiscard]] std::span<const SeriesInfo> series(Group group) const { return series_[group]; }
+  // Returns the number of series in all groups.
+  [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::span<const Unavailable> missing() const { return missing_; }
   [[nodiscard]] std::span<const Description> descriptions() const { return descriptions_; }
 
@@ -85,5 +91,26 @@ class Row {
   TimedPoints* timed_;
   BootTime time_{};
 };
+
+// A metric for a number of what a parser finds, and the columns of a table of them.
+template <class Parsed>
+struct NumberMetric {
+  std::string_view metric;
+  std::uint64_t Parsed::*number;
+  double scale = 1;  // from the number's unit to the metric's
+};
+
+template <class Parsed, std::size_t kCount>
+void add_columns(const std::array<NumberMetric<Parsed>, kCount>& metrics, const std::string& source,
+                 std::array<Column, kCount>& columns, SeriesTable& table) {
+  for (std::size_t i = 0; i < kCount; ++i) columns[i] = table.add(metrics[i].metric, source);
+}
+
+template <class Parsed, std::size_t kCount>
+void set_columns(const std::array<NumberMetric<Parsed>, kCount>& metrics, const Parsed& parsed,
+                 const std::array<Column, kCount>& columns, Row& row) {
+  for (std::size_t i = 0; i < kCount; ++i)
+    row.set(columns[i], static_cast<double>(parsed.*metrics[i].number) * metrics[i].scale);
+}
 
 }  // namespace corral::collect

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 #include "collocate/cpu_list.h"
 
 namespace corral::collocate {

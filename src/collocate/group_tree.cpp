@@ -69,7 +69,7 @@ Result<GroupTree> GroupTree::read(const fs::path& root) {
   GroupTree tree;
   for (const cg::Membership& membership : memberships) {
     const std::string first = membership.controllers.empty() ? "" : membership.controllers.front();
-    const auto place = cg::find_place(first, std::span(&membership, 1), mounts);
+    const auto place = cg::find_group_path(first, std::span(&membership, 1), mounts);
     if (!place) continue;
     const fs::path point = below_root(root, place->point);
     if (!place->unified) {

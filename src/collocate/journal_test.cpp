@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 #include "core/failpoint.h"
 #include "sys/process.h"
 

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 #include "collocate/account.h"
 #include "collocate/group_files.h"
 #include "collocate/run_group.h"

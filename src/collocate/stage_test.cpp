@@ -12,7 +12,7 @@
 #include <map>
 #include <tuple>
 
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 #include "collocate/account.h"
 #include "collocate/device_locks.h"
 #include "collocate/group_files.h"

@@ -96,7 +96,7 @@ constexpr auto kRows = std::to_array<Row>({
 
 // Returns the text that stands for "*", empty for a row without one; nothing if the name is
 // another.
-std::optional<std::string_view> part_of(std::string_view pattern, std::string_view name) {
+std::optional<std::string_view> match_star(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos)
     return pattern == name ? std::optional(std::string_view()) : std::nullopt;
@@ -117,7 +117,7 @@ std::optional<Foreign> find_foreign(std::string_view name) {
   if (!name.starts_with(kPrefix) && name.find(" - ") == std::string_view::npos) return std::nullopt;
   while (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
   for (const Row& row : kRows) {
-    if (const auto source = part_of(row.name, name)) {
+    if (const auto source = match_star(row.name, name)) {
       return Foreign{.unit = row.unit, .alias = row.alias, .factor = row.factor, .source = *source};
     }
   }

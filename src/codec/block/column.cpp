@@ -4,15 +4,423 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <limits>
+#include <numeric>
 
-#include "codec/block/column_parts.h"
+#include "codec/block/kernel.h"
+#include "codec/block/vector.h"
 #include "codec/crc32c.h"
 #include "codec/wire.h"
 
 namespace corral::codec {
 namespace {
 
+using Numbers = std::array<std::uint64_t, kVectorEntries>;
+
+// ---- the plan of a column: the findings from a sample of it; a vector that it does not fit is
+// stored in another way, which each vector names (docs/format-block.md, "Vectors")
+// The numbers that stand for the entries of a vector.
+enum class Map : std::uint8_t {
+  kDecimal = 0,  // values: number / 10^exponent, correctly rounded
+  kFloat = 1,    // values: the bits of the float that equals the value
+  kBits = 2,     // values: their bits
+  kInteger = 3,  // times and steps: origin + number * 10^exponent
+};
+
+struct Plan {
+  Map map = Map::kBits;
+  unsigned exponent = 0;
+  Order order = Order::kPlain;
+};
+
+inline constexpr unsigned kMostExponent = 15;
+
+// The first byte of a vector, and the second where its map has an exponent.
+void put_plan(std::string& out, const Plan& plan, bool exceptions) {
+  put(out, static_cast<std::uint8_t>(static_cast<unsigned>(plan.map) |
+                                     static_cast<unsigned>(plan.order) << 2 |
+                                     (exceptions ? 1u << 4 : 0)));
+  if (plan.map == Map::kDecimal || plan.map == Map::kInteger)
+    put(out, static_cast<std::uint8_t>(plan.exponent));
+}
+
+struct ReadPlan {
+  Plan plan;
+  bool exceptions = false;
+};
+ReadPlan get_plan(WireReader& in) {
+  const auto byte = in.get<std::uint8_t>("map");
+  if (byte >= 1u << 5) in.bad("map", "unknown");
+  ReadPlan read{
+      .plan = {.map = static_cast<Map>(byte & 3u), .order = static_cast<Order>(byte >> 2 & 3u)},
+      .exceptions = (byte >> 4 & 1u) != 0};
+  if (read.plan.map == Map::kDecimal || read.plan.map == Map::kInteger)
+    read.plan.exponent = in.get<std::uint8_t>("exponent");
+  if (read.plan.exponent > kMostExponent) {
+    in.bad("exponent", "more than 15");
+    read.plan.exponent = 0;
+  }
+  return read;
+}
+
+// ---- vectors of times and steps
+constexpr std::array<std::int64_t, kMostExponent + 1> kIntegerPowers = [] {
+  std::array<std::int64_t, kMostExponent + 1> powers{};
+  std::int64_t power = 1;
+  for (std::int64_t& p : powers) {
+    p = power;
+    power *= 10;
+  }
+  return powers;
+}();
+
+std::int64_t distance(std::int64_t from, std::int64_t to) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(to) -
+                                   static_cast<std::uint64_t>(from));
+}
+
+// All distances from the first are multiples of the power.
+bool divides(std::span<const std::int64_t> integers, std::size_t stride, unsigned exponent) {
+  for (std::size_t i = 0; i < integers.size(); i += stride) {
+    if (distance(integers[0], integers[i]) % kIntegerPowers[exponent] != 0) return false;
+  }
+  return true;
+}
+
+std::span<const std::uint64_t> to_numbers(std::span<const std::int64_t> integers, unsigned exponent,
+                                          std::array<std::uint64_t, kVectorEntries>& buffer) {
+  const auto numbers = std::span(buffer).first(integers.size());
+  if (exponent == 0) {
+    std::ranges::transform(integers, numbers.begin(),
+                           [](std::int64_t v) { return static_cast<std::uint64_t>(v); });
+  } else {
+    std::ranges::transform(integers, numbers.begin(), [&](std::int64_t v) {
+      return static_cast<std::uint64_t>(distance(integers[0], v) / kIntegerPowers[exponent]);
+    });
+  }
+  return numbers;
+}
+
+Plan plan_integers(std::span<const std::int64_t> integers, std::span<const Order> candidates,
+                   Effort effort) {
+  Plan plan{.map = Map::kInteger, .exponent = 0, .order = candidates[0]};
+  if (integers.size() < 2) return plan;
+  const std::size_t stride = std::max<std::size_t>(1, integers.size() / 32);
+  for (const unsigned exponent : {9u, 6u, 3u}) {
+    if (plan.exponent == 0 && divides(integers, stride, exponent)) plan.exponent = exponent;
+  }
+  const std::size_t n = std::min(integers.size(), kVectorEntries);
+  const auto probe = integers.subspan((integers.size() - n) / 2, n);
+  std::array<std::uint64_t, kVectorEntries> buffer;
+  const unsigned exponent = divides(probe, 1, plan.exponent) ? plan.exponent : 0;
+  if (candidates.size() > 1)
+    plan.order = best_order(to_numbers(probe, exponent, buffer), candidates, effort);
+  return plan;
+}
+
+void append_vector(std::string& out, std::span<const std::int64_t> integers, Plan& plan,
+                   Effort effort) {
+  Plan fitting = plan;
+  while (fitting.exponent > 0 && !divides(integers, 1, fitting.exponent)) fitting.exponent -= 3;
+  put_plan(out, fitting, false);
+  if (fitting.exponent > 0) put_varint(out, static_cast<std::uint64_t>(integers[0]));
+  std::array<std::uint64_t, kVectorEntries> buffer;
+  append_numbers(out, to_numbers(integers, fitting.exponent, buffer), fitting.order, effort);
+}
+
+void read_vector(WireReader& in, std::span<std::int64_t> integers) {
+  const auto [plan, exceptions] = get_plan(in);
+  if (plan.map != Map::kInteger || exceptions) in.bad("map", "not of integers");
+  const std::uint64_t origin =
+      plan.exponent > 0 ? static_cast<std::uint64_t>(in.varint("origin")) : 0;
+  std::array<std::uint64_t, kVectorEntries> buffer;
+  const auto numbers = std::span(buffer).first(integers.size());
+  read_numbers(in, plan.order, numbers);
+  if (!in.ok()) return;
+  const auto power = static_cast<std::uint64_t>(kIntegerPowers[plan.exponent]);
+  std::ranges::transform(numbers, integers.begin(), [&](std::uint64_t number) {
+    return static_cast<std::int64_t>(origin + number * power);
+  });
+}
+
+// ---- vectors of values: decimals, floats or bits, and the few values that are neither
+constexpr std::array<double, kMostExponent + 1> kDecimalPowers = {
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+
+// Adding this to a number below 2^51 rounds it and leaves it, as an integer, in the low bits.
+constexpr double kRounder = 0x1.8p52;
+constexpr std::uint64_t kRounderBits = std::bit_cast<std::uint64_t>(kRounder);
+constexpr double kDecimalLimit = 0x1p51;
+
+CORRAL_KERNEL double from_decimal(std::uint64_t number, double power) {
+  return (std::bit_cast<double>(number + kRounderBits) - kRounder) / power;
+}
+// The decimal that is nearest to the value; `bad` is not 0 when it is not the value itself.
+CORRAL_KERNEL std::uint64_t nearest_decimal(double value, double power, std::uint64_t& bad) {
+  const double scaled = value * power;
+  const std::uint64_t number = std::bit_cast<std::uint64_t>(scaled + kRounder) - kRounderBits;
+  const bool inside = scaled < kDecimalLimit && scaled > -kDecimalLimit;
+  const std::uint64_t difference = std::bit_cast<std::uint64_t>(from_decimal(number, power)) ^
+                                   std::bit_cast<std::uint64_t>(value);
+  bad = inside ? difference : 1;
+  return number;
+}
+CORRAL_KERNEL double from_float(std::uint64_t number) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(number)));
+}
+CORRAL_KERNEL std::uint64_t nearest_float(double value, std::uint64_t& bad) {
+  const std::uint64_t number = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  bad = std::bit_cast<std::uint64_t>(from_float(number)) ^ std::bit_cast<std::uint64_t>(value);
+  return number;
+}
+
+// ---- whole vectors; `bad` as above for each entry, and the number of entries that are
+CORRAL_KERNEL void to_decimals(const double* values, std::size_t n, double power,
+                               std::uint64_t* numbers, std::uint64_t* bad) {
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = nearest_decimal(values[i], power, bad[i]);
+}
+CORRAL_KERNEL void to_floats(const double* values, std::size_t n, std::uint64_t* numbers,
+                             std::uint64_t* bad) {
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = nearest_float(values[i], bad[i]);
+}
+CORRAL_KERNEL std::uint64_t count_bad(const std::uint64_t* bad, std::size_t n) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) count += bad[i] != 0 ? 1u : 0u;
+  return count;
+}
+CORRAL_KERNEL void from_integers(const std::uint64_t* numbers, std::size_t n, double* values) {
+  for (std::size_t i = 0; i < n; ++i)
+    values[i] = std::bit_cast<double>(numbers[i] + kRounderBits) - kRounder;
+}
+CORRAL_KERNEL void from_decimals(const std::uint64_t* numbers, std::size_t n, double power,
+                                 double* values) {
+  for (std::size_t i = 0; i < n; ++i) values[i] = from_decimal(numbers[i], power);
+}
+CORRAL_KERNEL void from_floats(const std::uint64_t* numbers, std::size_t n, double* values) {
+  for (std::size_t i = 0; i < n; ++i) values[i] = from_float(numbers[i]);
+}
+
+// ---- one vector as numbers
+struct Mapped {
+  Numbers numbers;
+  Numbers bad;
+  std::size_t exceptions = 0;
+};
+
+void map_vector(std::span<const double> values, Map map, unsigned exponent, Mapped& mapped) {
+  const std::size_t n = values.size();
+  mapped.exceptions = 0;
+  if (map == Map::kBits) {
+    std::ranges::transform(values, mapped.numbers.begin(),
+                           [](double v) { return std::bit_cast<std::uint64_t>(v); });
+    return;
+  }
+  if (map == Map::kDecimal) {
+    run<to_decimals>(values.data(), n, kDecimalPowers[exponent], mapped.numbers.data(),
+                     mapped.bad.data());
+  } else {
+    run<to_floats>(values.data(), n, mapped.numbers.data(), mapped.bad.data());
+  }
+  mapped.exceptions = run<count_bad>(static_cast<const std::uint64_t*>(mapped.bad.data()), n);
+}
+
+// Exceptions take the number of the nearest good entry, so that they widen nothing.
+void fill_exceptions(Mapped& mapped, std::size_t n) {
+  std::size_t good = 0;
+  while (good < n && mapped.bad[good] != 0) ++good;
+  std::uint64_t last = good < n ? mapped.numbers[good] : 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (mapped.bad[i] != 0) mapped.numbers[i] = last;
+    last = mapped.numbers[i];
+  }
+}
+
+void put_exceptions(std::string& out, std::span<const double> values, const Mapped& mapped) {
+  put(out, static_cast<std::uint16_t>(mapped.exceptions));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (mapped.bad[i] != 0) put(out, static_cast<std::uint16_t>(i));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (mapped.bad[i] != 0) put(out, values[i]);
+  }
+}
+
+// ---- the plan
+constexpr std::size_t kSamples = 32;
+constexpr std::size_t kBadSamples = 2;
+
+bool is_decimal(double value, unsigned exponent) {
+  std::uint64_t bad = 0;
+  nearest_decimal(value, kDecimalPowers[exponent], bad);
+  return bad == 0;
+}
+// The least exponent from `from` on that gives this value, else kMostExponent + 1.
+unsigned least_exponent(double value, unsigned from) {
+  unsigned exponent = from;
+  while (exponent <= kMostExponent && !is_decimal(value, exponent)) ++exponent;
+  return exponent;
+}
+
+// Bits that the sampled numbers need side by side.
+struct Spread {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t greatest = std::numeric_limits<std::int64_t>::min();
+  std::uint64_t divisor = 0;  // common divisor of all distances from the first
+  std::uint64_t first = 0;
+  std::size_t good = 0, bad = 0;
+
+  void add(std::uint64_t number, std::uint64_t is_bad) {
+    if (is_bad != 0) {
+      ++bad;
+      return;
+    }
+    if (good++ == 0) first = number;
+    const auto n = static_cast<std::int64_t>(number);
+    least = std::min(least, n);
+    greatest = std::max(greatest, n);
+    const std::uint64_t distance = number > first ? number - first : first - number;
+    if (divisor != 1) divisor = std::gcd(divisor, distance);
+  }
+  [[nodiscard]] int width() const {
+    if (bad > kBadSamples) return 65;
+    if (divisor == 0) return 0;
+    const auto range = static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least);
+    return static_cast<int>(std::bit_width(range / divisor));
+  }
+};
+
+Plan plan_map(std::span<const double> values) {
+  const std::size_t stride = std::max<std::size_t>(1, values.size() / kSamples);
+  unsigned exponent = 0;
+  std::size_t odd = 0;  // samples that are no decimals
+  for (std::size_t i = 0; i < values.size() && odd <= kBadSamples; i += stride) {
+    const unsigned needed = least_exponent(values[i], exponent);
+    if (needed > kMostExponent) {
+      ++odd;
+    } else {
+      exponent = needed;
+    }
+  }
+  Spread decimals;
+  Spread floats;
+  Spread bits;
+  decimals.bad = odd > kBadSamples ? odd : 0;
+  for (std::size_t i = 0; i < values.size(); i += stride) {
+    std::uint64_t bad = 0;
+    const std::uint64_t decimal = nearest_decimal(values[i], kDecimalPowers[exponent], bad);
+    decimals.add(decimal, bad);
+    const std::uint64_t as_float = nearest_float(values[i], bad);
+    floats.add(as_float, bad);
+    bits.add(std::bit_cast<std::uint64_t>(values[i]), 0);
+  }
+  // Many digits mean a binary fraction more often than a decimal one: finer ones may follow.
+  const int doubt = exponent > 1 ? 2 : 0;
+  if (decimals.width() + doubt <= std::min(floats.width(), bits.width()))
+    return {.map = Map::kDecimal, .exponent = exponent};
+  return {.map = floats.width() <= bits.width() ? Map::kFloat : Map::kBits};
+}
+
+// The plan's exponent raised so far that the exceptions become decimals, if some can.
+bool raise_exponent(std::span<const double> values, const Mapped& mapped, Plan& plan) {
+  constexpr std::size_t kLookedAt = 8;
+  unsigned exponent = plan.exponent;
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < values.size() && seen < kLookedAt; ++i) {
+    if (mapped.bad[i] == 0) continue;
+    ++seen;
+    const unsigned needed = least_exponent(values[i], exponent);
+    if (needed <= kMostExponent) exponent = needed;
+  }
+  if (exponent == plan.exponent) return false;
+  plan.exponent = exponent;
+  return true;
+}
+
+bool too_many(std::size_t exceptions, std::size_t n) { return exceptions > n / 16; }
+
+// Maps with the plan, with a better one when too much does not fit, with bits at last.
+void map_best(std::span<const double> values, Plan& plan, Mapped& mapped) {
+  map_vector(values, plan.map, plan.exponent, mapped);
+  if (mapped.exceptions * 64 > values.size() && plan.map == Map::kDecimal) {
+    Plan raised = plan;
+    if (raise_exponent(values, mapped, raised)) {
+      plan = raised;
+      map_vector(values, plan.map, plan.exponent, mapped);
+    }
+  }
+  if (!too_many(mapped.exceptions, values.size())) return;
+  plan = plan_map(values);
+  map_vector(values, plan.map, plan.exponent, mapped);
+  if (!too_many(mapped.exceptions, values.size())) return;
+  plan = {};
+  map_vector(values, plan.map, plan.exponent, mapped);
+}
+
+Plan plan_values(std::span<const double> values, Effort effort) {
+  Plan plan = plan_map(values);
+  const std::size_t n = std::min(values.size(), kVectorEntries);
+  const auto probe = values.subspan((values.size() - n) / 2, n);
+  Mapped mapped;
+  Plan probed = plan;
+  map_best(probe, probed, mapped);
+  if (mapped.exceptions > 0) fill_exceptions(mapped, n);
+  constexpr std::array kCandidates = {Order::kPlain, Order::kFirst, Order::kSecond};
+  plan.order = best_order(std::span(mapped.numbers).first(n), kCandidates, effort);
+  return plan;
+}
+
+// May change the plan for the vectors that follow.
+void append_vector(std::string& out, std::span<const double> values, Plan& plan, Effort effort) {
+  Mapped mapped;
+  map_best(values, plan, mapped);
+  if (mapped.exceptions > 0) fill_exceptions(mapped, values.size());
+  put_plan(out, plan, mapped.exceptions > 0);
+  if (mapped.exceptions > 0) put_exceptions(out, values, mapped);
+  append_numbers(out, std::span(mapped.numbers).first(values.size()), plan.order, effort);
+}
+
+void from_numbers(const Plan& plan, const std::uint64_t* numbers, std::span<double> values) {
+  switch (plan.map) {
+    case Map::kDecimal:
+      if (plan.exponent == 0) return run<from_integers>(numbers, values.size(), values.data());
+      return run<from_decimals>(numbers, values.size(), kDecimalPowers[plan.exponent],
+                                values.data());
+    case Map::kFloat:
+      return run<from_floats>(numbers, values.size(), values.data());
+    case Map::kBits:
+    case Map::kInteger:
+      break;
+  }
+  std::memcpy(values.data(), numbers, values.size_bytes());
+}
+
+// `positions` and `exceptions` hold as many u16 and double.
+void patch(WireReader& in, std::span<const std::uint8_t> positions,
+           std::span<const std::uint8_t> exceptions, std::span<double> values) {
+  for (std::size_t i = 0; i < exceptions.size() / sizeof(double); ++i) {
+    std::uint16_t position = 0;
+    std::memcpy(&position, positions.data() + i * sizeof position, sizeof position);
+    if (position >= values.size()) return in.bad("exceptions", "behind the last entry");
+    std::memcpy(&values[position], exceptions.data() + i * sizeof(double), sizeof(double));
+  }
+}
+
+void read_vector(WireReader& in, std::span<double> values) {
+  const auto [plan, has_exceptions] = get_plan(in);
+  if (plan.map == Map::kInteger) in.bad("map", "not of values");
+  const std::size_t count = has_exceptions ? in.get<std::uint16_t>("exceptions") : 0;
+  const auto positions = in.take(count * sizeof(std::uint16_t), "exceptions");
+  const auto exceptions = in.take(count * sizeof(double), "exceptions");
+  Numbers numbers;
+  read_numbers(in, plan.order, std::span(numbers).first(values.size()));
+  if (!in.ok()) return;
+  from_numbers(plan, numbers.data(), values);
+  patch(in, positions, exceptions, values);
+}
+
+// ---- columns
 constexpr std::uint8_t kVersion = 1;
 
 enum class Scheme : std::uint8_t {
@@ -37,20 +445,20 @@ static_assert(kHeaderBytes == 12 && kCrcAt == 8);
 template <class T>
 constexpr std::uint8_t kKind = std::is_same_v<T, double> ? 0 : kFirstOfIntegers;
 
-using LengthOfVector = std::uint16_t;
+using VectorLength = std::uint16_t;
 
-constexpr std::size_t vectors_of(std::size_t entries) {
+constexpr std::size_t vector_count(std::size_t entries) {
   return (entries + kVectorEntries - 1) / kVectorEntries;
 }
 // A column of one vector needs no directory.
 constexpr std::size_t directory_bytes(std::size_t entries) {
-  return entries <= kVectorEntries ? 0 : vectors_of(entries) * sizeof(LengthOfVector);
+  return entries <= kVectorEntries ? 0 : vector_count(entries) * sizeof(VectorLength);
 }
 constexpr std::size_t entries_in(std::size_t entries, std::size_t vector) {
   return std::min(kVectorEntries, entries - vector * kVectorEntries);
 }
 
-std::uint32_t crc_of(std::span<const std::uint8_t> column) {
+std::uint32_t column_crc(std::span<const std::uint8_t> column) {
   return crc32c(column.data() + kHeaderBytes, column.size() - kHeaderBytes,
                 crc32c(column.data(), kCrcAt));
 }
@@ -66,7 +474,7 @@ void finish(std::string& out, std::size_t begin, Scheme scheme, std::size_t entr
                 .bytes = static_cast<std::uint32_t>(size),
                 .crc = 0};
   std::memcpy(bytes, &header, sizeof header);
-  header.crc = crc_of({bytes, size});
+  header.crc = column_crc({bytes, size});
   std::memcpy(bytes + kCrcAt, &header.crc, sizeof header.crc);
 }
 
@@ -117,7 +525,7 @@ void append_vectors(std::string& out, std::span<const T> entries, Plan plan, Eff
     const std::size_t before = out.size();
     append_vector(out, entries.subspan(at, std::min(kVectorEntries, entries.size() - at)), plan,
                   effort);
-    const auto length = static_cast<LengthOfVector>(out.size() - before);
+    const auto length = static_cast<VectorLength>(out.size() - before);
     if (directory > 0) {
       std::memcpy(out.data() + begin + kHeaderBytes + at / kVectorEntries * sizeof length, &length,
                   sizeof length);
@@ -130,8 +538,8 @@ auto damaged(std::string_view what) {
   return fail(Code::kCorruption, fmt::format("damaged column: {}", what));
 }
 
-std::size_t length_of(std::span<const std::uint8_t> column, std::size_t vector) {
-  LengthOfVector length = 0;
+std::size_t vector_length(std::span<const std::uint8_t> column, std::size_t vector) {
+  VectorLength length = 0;
   std::memcpy(&length, column.data() + kHeaderBytes + vector * sizeof length, sizeof length);
   return length;
 }
@@ -157,7 +565,7 @@ bool body_fits(std::span<const std::uint8_t> column, Scheme scheme, std::size_t 
   if (entries == 0 || body < directory) return false;
   if (directory == 0) return true;
   std::size_t sum = directory;
-  for (std::size_t v = 0; v < vectors_of(entries); ++v) sum += length_of(column, v);
+  for (std::size_t v = 0; v < vector_count(entries); ++v) sum += vector_length(column, v);
   return sum == body;
 }
 
@@ -182,29 +590,6 @@ Result<> decode_vector(std::span<const std::uint8_t> bytes, std::span<T> out) {
 }
 
 }  // namespace
-
-void put_plan(std::string& out, const Plan& plan, bool exceptions) {
-  put(out, static_cast<std::uint8_t>(static_cast<unsigned>(plan.map) |
-                                     static_cast<unsigned>(plan.order) << 2 |
-                                     (exceptions ? 1u << 4 : 0)));
-  if (plan.map == Map::kDecimal || plan.map == Map::kInteger)
-    put(out, static_cast<std::uint8_t>(plan.exponent));
-}
-
-ReadPlan get_plan(WireReader& in) {
-  const auto byte = in.get<std::uint8_t>("map");
-  if (byte >= 1u << 5) in.bad("map", "unknown");
-  ReadPlan read{
-      .plan = {.map = static_cast<Map>(byte & 3u), .order = static_cast<Order>(byte >> 2 & 3u)},
-      .exceptions = (byte >> 4 & 1u) != 0};
-  if (read.plan.map == Map::kDecimal || read.plan.map == Map::kInteger)
-    read.plan.exponent = in.get<std::uint8_t>("exponent");
-  if (read.plan.exponent > kMostExponent) {
-    in.bad("exponent", "more than 15");
-    read.plan.exponent = 0;
-  }
-  return read;
-}
 
 void append_values(std::string& out, std::span<const double> values, Effort effort) {
   CORRAL_ASSERT(values.size() <= kColumnEntries);
@@ -243,7 +628,7 @@ Result<ColumnReader<T>> ColumnReader<T>::open(std::span<const std::uint8_t> byte
   reader.bytes_ = bytes.first(header.bytes);
   reader.entries_ = header.entries;
   reader.scheme_ = static_cast<std::uint8_t>(header.scheme ^ kKind<T>);
-  if (crc_of(reader.bytes_) != header.crc) return damaged("checksum does not match");
+  if (column_crc(reader.bytes_) != header.crc) return damaged("checksum does not match");
   if (!known<T>(reader.scheme_)) return damaged("of another kind");
   if (header.entries > kColumnEntries ||
       !body_fits(reader.bytes_, static_cast<Scheme>(reader.scheme_), header.entries))
@@ -269,7 +654,7 @@ Result<> ColumnReader<T>::read(std::size_t first, std::span<T> out) const {
   const bool directory = directory_bytes(entries_) > 0;
   std::size_t at = directory_bytes(entries_);
   for (std::size_t v = 0; v * kVectorEntries < first + out.size(); ++v) {
-    const std::size_t length = directory ? length_of(bytes_, v) : body.size();
+    const std::size_t length = directory ? vector_length(bytes_, v) : body.size();
     const std::size_t begin = v * kVectorEntries;
     const std::size_t n = entries_in(entries_, v);
     const auto bytes = body.subspan(at, length);

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "codec/block/column.h"
-#include "codec/block/column_test_support.h"
+#include "codec/block/test_columns.h"
 #include "core/test_paths.h"
 
 namespace corral::codec {

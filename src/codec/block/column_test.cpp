@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "codec/block/column_test_support.h"
+#include "codec/block/test_columns.h"
 
 namespace corral::codec {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "codec/block/pyramid_test_support.h"
+#include "codec/block/test_pyramids.h"
 #include "codec/crc32c.h"
 
 namespace corral::codec {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "codec/block/pyramid_test_support.h"
+#include "codec/block/test_pyramids.h"
 
 namespace corral::codec {
 namespace {

@@ -11,8 +11,8 @@
 #include <iterator>
 
 #include "codec/block/pyramid.h"
-#include "codec/block/pyramid_test_support.h"
 #include "codec/block/row_group.h"
+#include "codec/block/test_pyramids.h"
 #include "core/test_paths.h"
 
 namespace corral::codec {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 
 #include "codec/crc32c.h"
 #include "codec/wire.h"
@@ -36,7 +37,7 @@ void check_group(const SamplingGroup& group) {
 }
 
 // Bytes 1, 2, 4 or 8, as their logarithm.
-std::uint8_t width_of(std::uint64_t most) {
+std::uint8_t log_width(std::uint64_t most) {
   return most <= 0xFF ? 0 : most <= 0xFFFF ? 1 : most <= 0xFFFFFFFF ? 2 : 3;
 }
 void put_number(WireWriter& out, std::uint64_t number, std::size_t bytes) {
@@ -53,7 +54,7 @@ std::uint64_t distance(SeriesId from, SeriesId to) {
 void put_group(WireWriter& directory, const SamplingGroup& group,
                std::span<const std::uint32_t> offsets, std::uint32_t bytes) {
   const SeriesId first = group.columns.front().series;
-  const std::uint8_t id_width = width_of(distance(first, group.columns.back().series));
+  const std::uint8_t id_width = log_width(distance(first, group.columns.back().series));
   const bool wide = offsets.back() > std::numeric_limits<std::uint16_t>::max();
   std::uint8_t flags = id_width;
   if (wide) flags |= kWideOffsets;
@@ -91,7 +92,7 @@ void put_columns(std::string& payload, WireWriter& directory, const SamplingGrou
 class GroupEntry {
  public:
   // Takes the entry off the directory and the group's bytes off the payload; false: cannot be.
-  bool take(WireReader& directory, ByteSpan& payload);
+  bool read_entry(WireReader& directory, ByteSpan& payload);
 
   [[nodiscard]] std::size_t columns() const { return columns_; }
   [[nodiscard]] SeriesId series(std::size_t column) const {
@@ -128,7 +129,7 @@ class GroupEntry {
   ByteSpan payload_;
 };
 
-bool GroupEntry::take(WireReader& directory, ByteSpan& payload) {
+bool GroupEntry::read_entry(WireReader& directory, ByteSpan& payload) {
   columns_ = directory.get<std::uint16_t>("columns");
   const auto flags = directory.get<std::uint8_t>("flags");
   first_ = directory.get<std::uint64_t>("first series");
@@ -165,16 +166,9 @@ bool GroupEntry::series_ascend() const {
 }
 
 std::size_t GroupEntry::find(SeriesId wanted) const {
-  std::size_t low = 0;
-  std::size_t high = columns_;
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (series(middle) < wanted)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < columns_ && series(low) == wanted ? low : columns_;
+  const auto all = std::views::iota(std::size_t{0}, columns_);
+  const auto at = std::ranges::lower_bound(all, wanted, {}, [this](auto i) { return series(i); });
+  return at != all.end() && series(*at) == wanted ? *at : columns_;
 }
 
 ByteSpan GroupEntry::part(std::size_t i) const {
@@ -229,7 +223,7 @@ Result<std::vector<GroupEntry>> open_directory(ByteSpan bytes) {
   std::size_t columns = 0;
   for (std::size_t i = 0; i < groups; ++i) {
     GroupEntry& entry = all.emplace_back();
-    if (!entry.take(entries, payload)) return damaged("its directory is invalid");
+    if (!entry.read_entry(entries, payload)) return damaged("its directory is invalid");
     columns += entry.columns();
     if (columns > kRowGroupColumns) return damaged("too many columns");
   }

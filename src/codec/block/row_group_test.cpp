@@ -8,7 +8,7 @@
 #include <map>
 
 #include "codec/crc32c.h"
-#include "codec/frame_test_support.h"
+#include "codec/test_frames.h"
 
 namespace corral::codec {
 namespace {

@@ -1,20 +1,107 @@
 #include "codec/block/vector.h"
 
+#include <zstd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <memory>
 #include <numeric>
 #include <utility>
 
-#include "codec/block/bit_packing.h"
 #include "codec/block/kernel.h"
-#include "codec/block/planes.h"
+#include "core/result.h"
 
 namespace corral::codec {
 namespace {
 
 using Numbers = std::array<std::uint64_t, kVectorEntries>;
+
+// ---- bit packing
+constexpr std::size_t kLanes = 16;
+constexpr std::size_t kRows = kVectorEntries / kLanes;
+// One row more than the widest vector takes: a number's upper half is read and written there.
+using Words = std::array<std::uint64_t, kVectorEntries + kLanes>;
+
+CORRAL_KERNEL void pack_rows(std::uint64_t* words, const std::uint64_t* numbers, unsigned width) {
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const std::size_t bit = row * width;
+    const unsigned shift = bit % 64;
+    const unsigned rest = 63 - shift;
+    std::uint64_t* low = words + bit / 64 * kLanes;
+    std::uint64_t* high = low + kLanes;
+    const std::uint64_t* from = numbers + row * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) low[lane] |= from[lane] << shift;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) high[lane] |= from[lane] >> 1 >> rest;
+  }
+}
+
+CORRAL_KERNEL void unpack_rows(const std::uint64_t* words, std::uint64_t* numbers, unsigned width) {
+  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - width);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const std::size_t bit = row * width;
+    const unsigned shift = bit % 64;
+    const unsigned rest = 63 - shift;
+    const std::uint64_t* low = words + bit / 64 * kLanes;
+    const std::uint64_t* high = low + kLanes;
+    std::uint64_t* to = numbers + row * kLanes;
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      to[lane] = (low[lane] >> shift | high[lane] << 1 << rest) & mask;
+  }
+}
+
+void pack_sequence(Words& words, std::span<const std::uint64_t> numbers, unsigned width) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t bit = i * width;
+    words[bit / 64] |= numbers[i] << bit % 64;
+    words[bit / 64 + 1] |= numbers[i] >> 1 >> (63 - bit % 64);
+  }
+}
+
+void unpack_sequence(const Words& words, std::span<std::uint64_t> numbers, unsigned width) {
+  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - width);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t bit = i * width;
+    numbers[i] = (words[bit / 64] >> bit % 64 | words[bit / 64 + 1] << 1 << (63 - bit % 64)) & mask;
+  }
+}
+
+}  // namespace
+
+void pack(std::string& out, std::span<const std::uint64_t> numbers, unsigned width) {
+  CORRAL_ASSERT(numbers.size() <= kVectorEntries && width <= kMostWidth);
+  if (width == 0 || numbers.empty()) return;
+  alignas(64) Words words;
+  const std::size_t bytes = packed_bytes(numbers.size(), width);
+  std::memset(words.data(), 0, bytes + kLanes * sizeof(std::uint64_t));
+  if (numbers.size() == kVectorEntries) {
+    run<pack_rows>(words.data(), numbers.data(), width);
+  } else {
+    pack_sequence(words, numbers, width);
+  }
+  out.append(reinterpret_cast<const char*>(words.data()), bytes);
+}
+
+void unpack(std::span<const std::uint8_t> in, unsigned width, std::span<std::uint64_t> out) {
+  CORRAL_ASSERT(out.size() <= kVectorEntries && width <= kMostWidth &&
+                in.size() == packed_bytes(out.size(), width));
+  if (width == 0 || out.empty()) {
+    std::memset(out.data(), 0, out.size_bytes());
+    return;
+  }
+  alignas(64) Words words;
+  std::memcpy(words.data(), in.data(), in.size());
+  std::memset(reinterpret_cast<char*>(words.data()) + in.size(), 0, kLanes * sizeof(std::uint64_t));
+  if (out.size() == kVectorEntries) {
+    run<unpack_rows>(words.data(), out.data(), width);
+  } else {
+    unpack_sequence(words, out, width);
+  }
+}
+
+namespace {
 
 constexpr unsigned kLineBits = 10;  // a line's slope is in 1/1024
 
@@ -30,7 +117,7 @@ CORRAL_KERNEL void subtract_second(const std::uint64_t* from, std::uint64_t* to,
   for (std::size_t i = 2; i < n; ++i) to[i] = from[i] - 2 * from[i - 1] + from[i - 2];
 }
 
-std::uint64_t slope_of(std::span<const std::uint64_t> numbers) {
+std::uint64_t line_slope(std::span<const std::uint64_t> numbers) {
   if (numbers.size() < 2) return 0;
   const std::uint64_t rise = (numbers.back() - numbers.front()) << kLineBits;
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(rise) /
@@ -59,7 +146,7 @@ Differences differences(std::span<const std::uint64_t> numbers, Order order, Num
     case Order::kLine:
       break;
   }
-  const std::uint64_t slope = slope_of(numbers);
+  const std::uint64_t slope = line_slope(numbers);
   for (std::size_t i = 0; i < n; ++i) out[i] = numbers[i] - arithmetic_shift(i * slope, kLineBits);
   return {.skipped = 0, .head = {slope}, .heads = 1};
 }
@@ -84,7 +171,7 @@ void undo_differences(std::span<std::uint64_t> numbers, Order order,
 }
 
 // ---- frame of reference
-CORRAL_KERNEL std::int64_t least_of(const std::uint64_t* numbers, std::size_t n) {
+CORRAL_KERNEL std::int64_t least_number(const std::uint64_t* numbers, std::size_t n) {
   std::int64_t least = static_cast<std::int64_t>(numbers[0]);
   for (std::size_t i = 1; i < n; ++i)
     least = std::min(least, static_cast<std::int64_t>(numbers[i]));
@@ -135,7 +222,7 @@ FrameOfReference make_frame(std::span<std::uint64_t> numbers, std::size_t skippe
   if (rest.empty()) return {};
   FrameOfReference frame;
   frame.least = static_cast<std::uint64_t>(
-      run<least_of>(static_cast<const std::uint64_t*>(rest.data()), rest.size()));
+      run<least_number>(static_cast<const std::uint64_t*>(rest.data()), rest.size()));
   const std::uint64_t bits = run<subtract_all>(rest.data(), rest.size(), frame.least);
   if (bits == 0) return frame;
   frame.shift = static_cast<unsigned>(std::countr_zero(bits));
@@ -149,8 +236,47 @@ FrameOfReference make_frame(std::span<std::uint64_t> numbers, std::size_t skippe
   return frame;
 }
 
+// ---- bytes through zstd, one frame without its magic number; each thread keeps one context of
+// each direction for its life (about 100 KB)
+constexpr std::array<std::uint8_t, 4> kMagic = {0x28, 0xB5, 0x2F, 0xFD};
+constexpr std::size_t kMostPlaneBytes = std::size_t{8} * 1024;  // before compression
+constexpr std::size_t kMostCompressed = ZSTD_COMPRESSBOUND(kMostPlaneBytes);
+
+struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+// Appends the compressed bytes and returns their number; appends nothing and returns 0 when there
+// would be `most` of them or more.
+std::size_t append_compressed(std::string& out, std::span<const std::uint8_t> bytes, int level,
+                              std::size_t most) {
+  CORRAL_ASSERT(bytes.size() <= kMostPlaneBytes);
+  static thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  CORRAL_ASSERT(context != nullptr);
+  std::array<char, kMostCompressed> frame;
+  const std::size_t n = ZSTD_compressCCtx(context.get(), frame.data(), frame.size(), bytes.data(),
+                                          bytes.size(), level);
+  if (ZSTD_isError(n) != 0 || n - kMagic.size() >= most) return 0;
+  out.append(frame.data() + kMagic.size(), n - kMagic.size());
+  return n - kMagic.size();
+}
+
+// False: not a frame of exactly out.size() bytes.
+bool decompress(std::span<const std::uint8_t> in, std::span<std::uint8_t> out) {
+  if (in.empty() || in.size() > kMostCompressed - kMagic.size()) return false;
+  static thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  CORRAL_ASSERT(context != nullptr);
+  std::array<std::uint8_t, kMostCompressed> frame;
+  std::memcpy(frame.data(), kMagic.data(), kMagic.size());
+  std::memcpy(frame.data() + kMagic.size(), in.data(), in.size());
+  const std::size_t n = ZSTD_decompressDCtx(context.get(), out.data(), out.size(), frame.data(),
+                                            kMagic.size() + in.size());
+  return ZSTD_isError(n) == 0 && n == out.size();
+}
+
 // ---- byte planes of what is above `low` bits
-CORRAL_KERNEL void take_plane(const std::uint64_t* numbers, std::uint8_t* plane, std::size_t n,
+CORRAL_KERNEL void copy_plane(const std::uint64_t* numbers, std::uint8_t* plane, std::size_t n,
                               unsigned shift) {
   for (std::size_t i = 0; i < n; ++i) plane[i] = static_cast<std::uint8_t>(numbers[i] >> shift);
 }
@@ -176,7 +302,7 @@ struct Planes {
 Planes planes_above(std::span<const std::uint64_t> numbers, unsigned low, unsigned width) {
   Planes planes;
   for (unsigned shift = low; shift < width; shift += 8) {
-    run<take_plane>(numbers.data(), planes.bytes.data() + planes.size, numbers.size(), shift);
+    run<copy_plane>(numbers.data(), planes.bytes.data() + planes.size, numbers.size(), shift);
     planes.size += numbers.size();
   }
   return planes;
@@ -205,7 +331,7 @@ Counts count_tops(std::span<const std::uint64_t> numbers, unsigned shift) {
 
 // Bytes that `n` symbols with these counts take, with their table.
 double entropy_bytes(std::span<const std::uint16_t> counts, std::size_t n) {
-  static const auto terms_of = [] {  // f log2 f
+  static const auto f_log_f = [] {  // f log2 f
     std::array<float, kVectorEntries + 1> terms{};
     for (std::size_t f = 1; f < terms.size(); ++f)
       terms[f] = static_cast<float>(f) * std::log2(static_cast<float>(f));
@@ -213,10 +339,10 @@ double entropy_bytes(std::span<const std::uint16_t> counts, std::size_t n) {
   }();
   constexpr double kFrame = 12;
   constexpr double kBytesOfSymbol = 0.35;
-  float bits = terms_of[n];
+  float bits = f_log_f[n];
   unsigned symbols = 0;
   for (const std::uint16_t count : counts) {
-    bits -= terms_of[count];
+    bits -= f_log_f[count];
     symbols += count != 0 ? 1u : 0u;
   }
   return static_cast<double>(bits) / 8 + kBytesOfSymbol * symbols + kFrame;
@@ -324,7 +450,7 @@ void read_stored(WireReader& in, std::span<std::uint64_t> numbers) {
   if (in.ok()) unpack(packed, width, numbers);
 }
 
-constexpr std::size_t heads_of(Order order) {
+constexpr std::size_t head_count(Order order) {
   return order == Order::kPlain ? 0 : order == Order::kSecond ? 2 : 1;
 }
 
@@ -352,7 +478,7 @@ void append_numbers(std::string& out, std::span<const std::uint64_t> numbers, Or
 
 void read_numbers(WireReader& in, Order order, std::span<std::uint64_t> numbers) {
   std::array<std::uint64_t, 2> head{};
-  for (std::size_t i = 0; i < heads_of(order); ++i)
+  for (std::size_t i = 0; i < head_count(order); ++i)
     head[i] = static_cast<std::uint64_t>(in.varint("first numbers"));
   const auto least = static_cast<std::uint64_t>(in.varint("least number"));
   const auto scale = in.get<std::uint8_t>("shift");

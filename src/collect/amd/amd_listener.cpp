@@ -9,7 +9,6 @@
 
 #include "collect/amd/amdsmi.h"
 #include "collect/amd/gpu_metrics.h"
-#include "collect/amd/throttle_times.h"
 #include "collect/proc_file.h"
 #include "collect/sysfs/drm.h"
 #include "sys/file.h"
@@ -59,11 +58,10 @@ class Gpu {
  public:
   Gpu(const sysfs::Card& card, const std::string& source, Smi& smi, SeriesTable& table)
       : source_(source), status_(card.device) {
+    throttle_.fill(kNoColumn);
     const auto add = [&](std::string_view metric, const fs::path& path, double scale) {
-      const std::size_t before = declared(table);
-      files_.add_if_there({.metric = metric, .source = source, .path = path, .scale = scale},
-                          table);
-      return declared(table) > before;
+      return files_.add_if_there({.metric = metric, .source = source, .path = path, .scale = scale},
+                                 table);
     };
     has_.busy = add("host.gpu.busy", card.device / "gpu_busy_percent", kPercent);
     has_.memory_busy = add("host.gpu.memory.busy", card.device / "mem_busy_percent", kPercent);
@@ -80,7 +78,7 @@ class Gpu {
     const std::string obstacle = open_table(card.device / "gpu_metrics", table);
     if (!obstacle.empty()) open_smi(obstacle, sysfs::pci_address(card), smi, table);
     if (table_ && !counted_) {
-      table.unavailable("host.gpu.throttle.* of " + source,
+      table.unavailable("host.gpu.throttle.*", source,
                         "the driver's gpu_metrics has no count of it (GPUs from MI300 on do)");
     }
   }
@@ -93,7 +91,7 @@ class Gpu {
       return;
     counts.time_ns = static_cast<std::uint64_t>(ns_of(clock.now()));
     times_.add(counts);
-    give_throttling(row);
+    set_throttling(row);
   }
 
   void sample(Group group, Row& row) {
@@ -107,10 +105,6 @@ class Gpu {
   struct Has {
     bool busy = false, memory_busy = false, power = false;
   };
-
-  static std::size_t declared(const SeriesTable& table) {
-    return table.series(kFastGroup).size() + table.series(kSlowGroup).size();
-  }
 
   template <class Add>
   static void add_temperatures(const fs::path& hwmon, const Add& add) {
@@ -147,15 +141,10 @@ class Gpu {
 
   void declare_throttling(const amd::Residencies& counts, SeriesTable& table) {
     counted_ = true;
-    const auto add = [&](std::uint32_t count, std::string_view metric) {
-      return count != amd::kNotCounted ? table.add(metric, source_) : kNoColumn;
-    };
-    throttle_.power = add(counts.power, "host.gpu.throttle.power");
-    throttle_.socket_thermal = add(counts.socket_thermal, "host.gpu.throttle.thermal");
-    throttle_.processor_hot = add(counts.processor_hot, "host.gpu.throttle.hardware_thermal");
-    throttle_.memory_thermal = add(counts.memory_thermal, "host.gpu.throttle.memory_thermal");
-    throttle_.regulator_thermal =
-        add(counts.regulator_thermal, "host.gpu.throttle.regulator_thermal");
+    for (std::size_t i = 0; i < throttle_.size(); ++i) {
+      if (counts.limits[i] != amd::kNotCounted)
+        throttle_[i] = table.add(amd::kLimitMetrics[i], source_);
+    }
   }
 
   // Opens the metrics that the library has and the table lacks.
@@ -166,14 +155,13 @@ class Gpu {
     if (processor != nullptr) smi_ = smi.get();
     if (energy_ == kNoColumn) {
       const std::string reason = processor != nullptr ? open_energy(processor, table) : why;
-      if (!reason.empty())
-        table.unavailable("host.gpu.energy of " + source_, obstacle + "; " + reason);
+      if (!reason.empty()) table.unavailable("host.gpu.energy", source_, obstacle + "; " + reason);
     }
     // It would read the same table, where that is known.
     if (!table_) {
       const std::string reason = processor != nullptr ? open_violations(processor, table) : why;
       if (!reason.empty())
-        table.unavailable("host.gpu.throttle.* of " + source_, obstacle + "; " + reason);
+        table.unavailable("host.gpu.throttle.*", source_, obstacle + "; " + reason);
     }
   }
 
@@ -217,15 +205,11 @@ class Gpu {
     const auto now = read_table();
     if (!now || !now->residencies) return;
     times_.add(*now->residencies);
-    give_throttling(row);
+    set_throttling(row);
   }
 
-  void give_throttling(Row& row) const {
-    row.set(throttle_.power, times_.power);
-    row.set(throttle_.socket_thermal, times_.socket_thermal);
-    row.set(throttle_.processor_hot, times_.processor_hot);
-    row.set(throttle_.memory_thermal, times_.memory_thermal);
-    row.set(throttle_.regulator_thermal, times_.regulator_thermal);
+  void set_throttling(Row& row) const {
+    for (std::size_t i = 0; i < throttle_.size(); ++i) row.set(throttle_[i], times_.seconds()[i]);
   }
 
   void sample_smi(Row& row) const {
@@ -233,18 +217,13 @@ class Gpu {
     if (smi_->energy(counts_energy_, joules) == amd::SmiStatus::kSuccess) row.set(energy_, joules);
   }
 
-  struct ThrottleColumns {
-    Column power = kNoColumn, socket_thermal = kNoColumn, processor_hot = kNoColumn,
-           memory_thermal = kNoColumn, regulator_thermal = kNoColumn;
-  };
-
   std::string source_;
   sysfs::RuntimeStatus status_;
   sysfs::NumberFiles files_;
   Has has_;
   sys::Fd table_;
   Column energy_ = kNoColumn, power_ = kNoColumn, busy_ = kNoColumn, memory_busy_ = kNoColumn;
-  ThrottleColumns throttle_;
+  std::array<Column, amd::kLimitMetrics.size()> throttle_;  // by limit
   amd::ThrottleTimes times_;
   bool counted_ = false;              // reasons for which the clocks were held down
   const amd::AmdSmi* smi_ = nullptr;  // for values that the files lack:
@@ -285,7 +264,7 @@ class AmdListener final : public Listener {
 
 std::unique_ptr<Listener> amd::open_listener(const ListenerContext& context, SeriesTable& table,
                                              sys::Clock& clock) {
-  const auto cards = sysfs::cards_of(context.root, kVendor);
+  const auto cards = sysfs::find_cards(context.root, kVendor);
   if (cards.empty()) {
     table.unavailable("AMD's GPUs", "no card of the amdgpu driver in /sys/class/drm");
     return nullptr;

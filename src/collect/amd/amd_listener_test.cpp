@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collect/amd/gpu_metrics.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect {
 namespace {

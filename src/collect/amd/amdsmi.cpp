@@ -11,23 +11,12 @@ constexpr std::uint64_t kGpusOnly = 2;  // the kind that init looks for
 constexpr double kMicro = 1e-6;
 
 // As the library packs it: function in the lowest 3 bits, device in 5, bus in 8, domain above.
-std::string text_of(std::uint64_t address) {
+std::string format_address(std::uint64_t address) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", address >> 16U, (address >> 8U) & 0xffU,
                      (address >> 3U) & 0x1fU, address & 7U);
 }
 
 }  // namespace
-
-AmdSmi::AmdSmi(const vendor::Library& library) {
-  init_.bind(library.find({"amdsmi_init"}));
-  shut_down_.bind(library.find({"amdsmi_shut_down"}));
-  sockets_.bind(library.find({"amdsmi_get_socket_handles"}));
-  processors_.bind(library.find({"amdsmi_get_processor_handles"}));
-  address_.bind(library.find({"amdsmi_get_gpu_device_bdf"}));
-  energy_count_.bind(library.find({"amdsmi_get_energy_count"}));
-  violation_status_.bind(library.find({"amdsmi_get_violation_status"}));
-  status_text_.bind(library.find({"amdsmi_status_code_to_string"}));
-}
 
 AmdSmi::~AmdSmi() {
   if (started_) shut_down_();
@@ -70,7 +59,8 @@ Result<> AmdSmi::start() {
 AmdSmi::Processor AmdSmi::find(std::string_view pci_address) const {
   for (Processor processor : known_) {
     std::uint64_t address = 0;
-    if (address_(processor, &address) == SmiStatus::kSuccess && text_of(address) == pci_address)
+    if (address_(processor, &address) == SmiStatus::kSuccess &&
+        format_address(address) == pci_address)
       return processor;
   }
   return nullptr;
@@ -96,13 +86,8 @@ SmiStatus AmdSmi::violations(Processor processor, Residencies& counts) const {
   if (status != SmiStatus::kSuccess) return status;
   const auto word = [&](std::size_t at) { return static_cast<std::uint32_t>((*room_)[at]); };
   if ((*room_)[2] == kNone) return SmiStatus::kNotSupported;
-  counts = {.time_ns = 0,
-            .steps = word(2),
-            .processor_hot = word(3),
-            .power = word(4),
-            .socket_thermal = word(5),
-            .regulator_thermal = word(6),
-            .memory_thermal = word(7)};
+  counts = {
+      .time_ns = 0, .steps = word(2), .limits = {word(3), word(4), word(5), word(6), word(7)}};
   return status;
 }
 

@@ -49,17 +49,22 @@ class AmdSmi {
   [[nodiscard]] std::string words(SmiStatus status) const;
 
  private:
-  explicit AmdSmi(const vendor::Library& library);
+  explicit AmdSmi(const vendor::Library& library) : library_(library) {}
   Result<> start();
 
-  SmiFunction<std::uint64_t> init_;
-  SmiFunction<> shut_down_;
-  SmiFunction<std::uint32_t*, void**> sockets_;
-  SmiFunction<void*, std::uint32_t*, Processor*> processors_;
-  SmiFunction<Processor, std::uint64_t*> address_;
-  SmiFunction<Processor, std::uint64_t*, float*, std::uint64_t*> energy_count_;  // uJ of a step; ns
-  SmiFunction<Processor, std::uint64_t*> violation_status_;
-  SmiFunction<SmiStatus, const char**> status_text_;
+  vendor::Library library_;
+  SmiFunction<std::uint64_t> init_{library_, {"amdsmi_init"}};
+  SmiFunction<> shut_down_{library_, {"amdsmi_shut_down"}};
+  SmiFunction<std::uint32_t*, void**> sockets_{library_, {"amdsmi_get_socket_handles"}};
+  SmiFunction<void*, std::uint32_t*, Processor*> processors_{library_,
+                                                             {"amdsmi_get_processor_handles"}};
+  SmiFunction<Processor, std::uint64_t*> address_{library_, {"amdsmi_get_gpu_device_bdf"}};
+  // uJ of a step; ns
+  SmiFunction<Processor, std::uint64_t*, float*, std::uint64_t*> energy_count_{
+      library_, {"amdsmi_get_energy_count"}};
+  SmiFunction<Processor, std::uint64_t*> violation_status_{library_,
+                                                           {"amdsmi_get_violation_status"}};
+  SmiFunction<SmiStatus, const char**> status_text_{library_, {"amdsmi_status_code_to_string"}};
   // Space for that call's struct, which has some 6 KiB in ROCm 7.
   using Room = std::array<std::uint64_t, 8192>;
   std::unique_ptr<Room> room_ = std::make_unique<Room>();

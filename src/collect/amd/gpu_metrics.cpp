@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace corral::collect::amd {
 namespace {
@@ -38,21 +39,31 @@ std::optional<double> field(std::span<const char> table, std::size_t offset, dou
 
 std::optional<Residencies> residencies(std::span<const char> table, std::size_t offset) {
   Residencies r;
-  std::array<std::uint32_t, 6> counts{};
-  if (offset == 0 || offset + sizeof r.time_ns + sizeof counts > table.size()) return std::nullopt;
+  const std::size_t steps = offset + sizeof r.time_ns;
+  const std::size_t limits = steps + sizeof r.steps;
+  if (offset == 0 || limits + sizeof r.limits > table.size()) return std::nullopt;
   std::memcpy(&r.time_ns, table.data() + offset, sizeof r.time_ns);
-  std::memcpy(counts.data(), table.data() + offset + sizeof r.time_ns, sizeof counts);
-  if (counts.front() == std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
-  r.steps = counts[0];
-  r.processor_hot = counts[1];
-  r.power = counts[2];
-  r.socket_thermal = counts[3];
-  r.regulator_thermal = counts[4];
-  r.memory_thermal = counts[5];
+  std::memcpy(&r.steps, table.data() + steps, sizeof r.steps);
+  std::memcpy(r.limits.data(), table.data() + limits, sizeof r.limits);
+  if (r.steps == std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
   return r;
 }
 
 }  // namespace
+
+void ThrottleTimes::add(const Residencies& now) {
+  constexpr double kNano = 1e-9;
+  constexpr std::uint32_t kMostSteps = 1U << 31U;  // more than these is a count that went back
+  const auto last = std::exchange(last_, now);
+  if (!last || now.time_ns <= last->time_ns) return;
+  const std::uint32_t steps = now.steps - last->steps;  // modulo 2^32, as the counts
+  if (steps == 0 || steps > kMostSteps) return;
+  const double passed = static_cast<double>(now.time_ns - last->time_ns) * kNano;
+  for (std::size_t i = 0; i < seconds_.size(); ++i) {
+    const std::uint32_t taken = now.limits[i] - last->limits[i];
+    if (taken <= steps) seconds_[i] += passed * taken / steps;
+  }
+}
 
 std::optional<GpuMetrics> parse_gpu_metrics(std::span<const char> table) {
   constexpr std::size_t kHeader = 4;

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "collect/cgroup/cgroup_listener.h"
-#include "collect/fixture_root.h"
+#include "collect/test_roots.h"
 #include "sys/clock.h"
 
 namespace corral::collect {

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "collect/cgroup/parse.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect {
 namespace {
@@ -258,7 +258,7 @@ TEST(CgroupParse, TakesLimitsOnlyWhereThereAre) {
 TEST(CgroupParse, APathNeverLeadsOutOfTheMount) {
   const auto mounts = cgroup::parse_mounts("1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   const auto place = [&](const std::string& path) {
-    return cgroup::find_place("", cgroup::parse_memberships("0::" + path), mounts);
+    return cgroup::find_group_path("", cgroup::parse_memberships("0::" + path), mounts);
   };
   EXPECT_EQ(place("///etc")->relative, "etc");
   EXPECT_EQ(place("/")->relative, "");

@@ -9,7 +9,7 @@
 namespace corral::collect::cgroup {
 namespace {
 
-std::vector<std::string> list_of(std::string_view text) {
+std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> items;
   for (const std::string_view item : split(text, ',')) {
     if (!item.empty()) items.emplace_back(item);
@@ -52,7 +52,7 @@ std::optional<Mount> parse_mount(std::string_view line) {
               .controllers = {},
               .root = unescape(root),
               .point = unescape(point)};
-  if (!mount.unified) mount.controllers = list_of(after.word());
+  if (!mount.unified) mount.controllers = split_list(after.word());
   return mount;
 }
 
@@ -71,14 +71,14 @@ bool has(const std::vector<std::string>& list, std::string_view item) {
   return std::ranges::find(list, item) != list.end();
 }
 
-std::optional<Place> place_in(const Membership& membership, std::span<const Mount> mounts,
-                              std::string_view controller) {
+std::optional<GroupPath> path_in(const Membership& membership, std::span<const Mount> mounts,
+                                 std::string_view controller) {
   const bool unified = membership.controllers.empty();
   for (const Mount& mount : mounts) {
     if (mount.unified != unified || (!unified && !has(mount.controllers, controller))) continue;
     const auto relative = below(membership.path, mount.root);
     if (!relative) continue;
-    return Place{
+    return GroupPath{
         .unified = unified, .name = membership.path, .point = mount.point, .relative = *relative};
   }
   return std::nullopt;
@@ -104,7 +104,7 @@ std::vector<Membership> parse_memberships(std::string_view text) {
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     if (controllers.starts_with("name=") || line.substr(second + 1, 1) != "/") continue;
     found.push_back(
-        {.controllers = list_of(controllers), .path = std::string(line.substr(second + 1))});
+        {.controllers = split_list(controllers), .path = std::string(line.substr(second + 1))});
   }
   return found;
 }
@@ -117,16 +117,16 @@ std::vector<Mount> parse_mounts(std::string_view mountinfo) {
   return mounts;
 }
 
-std::optional<Place> find_place(std::string_view controller,
-                                std::span<const Membership> memberships,
-                                std::span<const Mount> mounts) {
+std::optional<GroupPath> find_group_path(std::string_view controller,
+                                         std::span<const Membership> memberships,
+                                         std::span<const Mount> mounts) {
   for (const Membership& membership : memberships) {
     if (!has(membership.controllers, controller)) continue;
-    if (auto place = place_in(membership, mounts, controller)) return place;
+    if (auto place = path_in(membership, mounts, controller)) return place;
   }
   for (const Membership& membership : memberships) {
     if (!membership.controllers.empty()) continue;
-    if (auto place = place_in(membership, mounts, {})) return place;
+    if (auto place = path_in(membership, mounts, {})) return place;
   }
   return std::nullopt;
 }

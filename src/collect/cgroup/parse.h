@@ -29,15 +29,15 @@ std::vector<Mount> parse_mounts(std::string_view mountinfo);
 
 // The location of a process's group for `controller`: in the hierarchy of v1 that has the
 // controller, else in the unified one; an empty `controller` asks for that one.
-struct Place {
+struct GroupPath {
   bool unified = false;
   std::string name;      // its path in the hierarchy
   std::string point;     // mount point of the hierarchy
   std::string relative;  // path of the group below `point`; empty: `point` itself
 };
-std::optional<Place> find_place(std::string_view controller,
-                                std::span<const Membership> memberships,
-                                std::span<const Mount> mounts);
+std::optional<GroupPath> find_group_path(std::string_view controller,
+                                         std::span<const Membership> memberships,
+                                         std::span<const Mount> mounts);
 
 // "50000 100000" of cpu.max: 0.5 cores; nothing for "max 100000" and for nonsense.
 std::optional<double> parse_cpu_max(std::string_view text);

@@ -5,7 +5,6 @@
 
 #include "collect/dcgm/fake/control.h"
 #include "collect/nvidia/fake/fake_driver.h"
-#include "collect/vendor/lacking_library.h"
 #include "core/test_paths.h"
 
 namespace corral::collect::dcgm {

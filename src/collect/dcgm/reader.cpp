@@ -1,13 +1,85 @@
 #include "collect/dcgm/reader.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 namespace corral::collect::dcgm {
 namespace {
+
+constexpr double kPercent = 0.01;
+constexpr double kMega = 1e6;
+constexpr double kMilli = 1e-3;
+constexpr double kMib = 1024.0 * 1024.0;
+// Factor for the times that clocks were held down: NVML's own ns, even if headers of DCGM 3 and
+// earlier claim otherwise.
+constexpr double kNano = 1e-9;
+
+constexpr auto kProfiling = std::to_array<Field>({
+    {1001, "host.gpu.graphics.active"},
+    {1002, "host.gpu.sm.active"},
+    {1003, "host.gpu.sm.occupancy"},
+    {1004, "host.gpu.pipe.tensor"},
+    {1005, "host.gpu.dram.active"},
+    {1006, "host.gpu.pipe.fp64"},
+    {1007, "host.gpu.pipe.fp32"},
+    {1008, "host.gpu.pipe.fp16"},
+    {1009, "host.gpu.pcie.tx_rate"},
+    {1010, "host.gpu.pcie.rx_rate"},
+    {1011, "host.gpu.nvlink.tx_rate"},
+    {1012, "host.gpu.nvlink.rx_rate"},
+    {1013, "host.gpu.pipe.tensor_int8"},
+    {1014, "host.gpu.pipe.tensor_fp16"},
+    {1015, "host.gpu.pipe.tensor_fp64"},
+    {1016, "host.gpu.pipe.integer"},
+});
+constexpr auto kInstance = std::to_array<Field>({
+    {1001, "host.gpu.mig.graphics.active"},
+    {1002, "host.gpu.mig.sm.active"},
+    {1003, "host.gpu.mig.sm.occupancy"},
+    {1004, "host.gpu.mig.pipe.tensor"},
+    {1005, "host.gpu.mig.dram.active"},
+    {1006, "host.gpu.mig.pipe.fp64"},
+    {1007, "host.gpu.mig.pipe.fp32"},
+    {1008, "host.gpu.mig.pipe.fp16"},
+    {1016, "host.gpu.mig.pipe.integer"},
+});
+constexpr auto kDevice = std::to_array<Field>({
+    {203, "host.gpu.busy", kPercent},
+    {204, "host.gpu.memory.busy", kPercent},
+    {252, "host.gpu.memory.used", kMib},
+    {251, "host.gpu.memory.free", kMib},
+    {155, "host.gpu.power"},
+    {157, "host.gpu.power.instant"},
+    {156, "host.gpu.energy", kMilli},
+    {100, "host.gpu.clock.sm", kMega},
+    {101, "host.gpu.clock.memory", kMega},
+    {112, "host.gpu.throttle.reasons"},
+});
+constexpr auto kSlowDevice = std::to_array<Field>({
+    {250, "host.gpu.memory.total", kMib},
+    {150, "host.gpu.temperature"},
+    {140, "host.gpu.memory.temperature"},
+    {190, "host.gpu.performance_state"},
+    {206, "host.gpu.encoder.busy", kPercent},
+    {207, "host.gpu.decoder.busy", kPercent},
+    {202, "host.gpu.pcie.replays"},
+    {240, "host.gpu.throttle.power", kNano},
+    {241, "host.gpu.throttle.thermal", kNano},
+    {242, "host.gpu.throttle.sync_boost", kNano},
+    {243, "host.gpu.throttle.board_limit", kNano},
+    {244, "host.gpu.throttle.low_utilization", kNano},
+    {245, "host.gpu.throttle.reliability", kNano},
+    {246, "host.gpu.throttle.application_clocks", kNano},
+    {247, "host.gpu.throttle.base_clocks", kNano},
+    {1422, "host.gpu.throttle.software_thermal", kNano},  // these from DCGM 4 on
+    {1423, "host.gpu.throttle.hardware_thermal", kNano},
+    {1424, "host.gpu.throttle.power_brake", kNano},
+});
+
+Blank to_blank(std::int64_t code) {
+  return code >= 0 && code <= 3 ? static_cast<Blank>(code) : Blank::kNoValue;
+}
 
 constexpr int kPatience = 100;  // reads without data until it is reported
 
@@ -28,37 +100,76 @@ std::size_t index_in(std::vector<T>& list, const T& item) {
 
 }  // namespace
 
-void Reader::prepare(SeriesTable& table) {
-  for (const Asked& asked : targets_) {
-    index_in(entities_, asked.what.entity);
-    index_in(fields_, asked.what.field.id);
+std::span<const Field> profiling_fields() { return kProfiling; }
+std::span<const Field> instance_fields() { return kInstance; }
+std::span<const Field> device_fields() { return kDevice; }
+std::span<const Field> slow_device_fields() { return kSlowDevice; }
+
+double read_number(const FieldValue& value, Blank& blank) {
+  blank = Blank::kNone;
+  if (value.type == 'd') {
+    const double number = value.real();
+    if (number < kRealBlank) return number;
+    // NaN comes here, too.
+    blank = number < kRealBlank + 16 ? to_blank(static_cast<std::int64_t>(number - kRealBlank))
+                                     : Blank::kNoValue;
+  } else if (value.type == 'i') {
+    const std::int64_t number = value.integer();
+    const bool narrow = number >= kNarrowBlank && number <= kNarrowBlank + 3;
+    if (number < kIntegerBlank && !narrow) return static_cast<double>(number);
+    blank = to_blank(number - (narrow ? kNarrowBlank : kIntegerBlank));
+  } else {
+    blank = Blank::kNoValue;
   }
-  for (Asked& asked : targets_) {
-    asked.at = index_in(entities_, asked.what.entity) * fields_.size() +
-               index_in(fields_, asked.what.field.id);
+  return std::nan("");
+}
+
+std::string_view words(Blank blank) {
+  switch (blank) {
+    case Blank::kNotFound:
+      return "DCGM does not find it on this device";
+    case Blank::kNotSupported:
+      return "this device does not support it";
+    case Blank::kRefused:
+      return "the host engine is not permitted to read it";
+    case Blank::kNone:
+    case Blank::kNoValue:
+      break;
+  }
+  return "the host engine has no value of it";
+}
+
+void Reader::prepare(SeriesTable& table) {
+  for (const Requested& requested : targets_) {
+    index_in(entities_, requested.what.entity);
+    index_in(fields_, requested.what.field.id);
+  }
+  for (Requested& requested : targets_) {
+    requested.at = index_in(entities_, requested.what.entity) * fields_.size() +
+                   index_in(fields_, requested.what.field.id);
   }
   values_.resize(entities_.size() * fields_.size());
   if (targets_.empty()) return;
   const Status status = read();
-  for (Asked& asked : targets_) {
+  for (Requested& requested : targets_) {
     const std::string why =
-        status == Status::kOk ? reason(asked) : std::string(dcgm_->words(status));
-    const std::string_view metric = asked.what.field.metric;
+        status == Status::kOk ? reason(requested) : std::string(dcgm_->words(status));
+    const std::string_view metric = requested.what.field.metric;
     if (why.empty()) {
-      asked.column = table.add(metric, asked.what.source);
+      requested.column = table.add(metric, requested.what.source);
     } else {
-      table.unavailable(std::string(metric) + " of " + asked.what.source, "DCGM: " + why);
+      table.unavailable(metric, requested.what.source, "DCGM: " + why);
     }
   }
-  std::erase_if(targets_, [](const Asked& asked) { return asked.column == kNoColumn; });
+  std::erase_if(targets_, [](const Requested& requested) { return requested.column == kNoColumn; });
 }
 
-std::string Reader::reason(const Asked& asked) const {
-  const FieldValue* value = value_of(asked);
+std::string Reader::reason(const Requested& requested) const {
+  const FieldValue* value = find_value(requested);
   if (value == nullptr || comes_later(value->status)) return {};
   if (value->status != Status::kOk) return std::string(dcgm_->words(value->status));
   Blank blank = Blank::kNone;
-  const double number = number_of(*value, blank);
+  const double number = read_number(*value, blank);
   // Not yet: a first window may still be open.
   if (!std::isnan(number) || blank == Blank::kNoValue) return {};
   return std::string(words(blank));
@@ -81,11 +192,11 @@ Status Reader::read() {
   return Status::kOk;
 }
 
-const FieldValue* Reader::value_of(const Asked& asked) const {
+const FieldValue* Reader::find_value(const Requested& requested) const {
   const auto is_it = [&](const FieldValue& value) {
-    return value.entity == asked.what.entity && value.field == asked.what.field.id;
+    return value.entity == requested.what.entity && value.field == requested.what.field.id;
   };
-  if (is_it(values_[asked.at])) return &values_[asked.at];
+  if (is_it(values_[requested.at])) return &values_[requested.at];
   const auto at = std::ranges::find_if(values_, is_it);
   return at == values_.end() ? nullptr : &*at;
 }
@@ -94,55 +205,46 @@ void Reader::sample(Row& row) {
   if (over_ || targets_.empty()) return;
   const Status status = read();
   if (status == Status::kOk) {
-    for (Asked& asked : targets_) take(asked, row);
+    for (Requested& requested : targets_) set_value(requested, row);
     return;
   }
   if (status == Status::kConnectionNotValid) over_ = true;
-  if (std::exchange(told_, status) == status || news_ == nullptr) return;
-  std::array<char, 200> text{};
-  const auto end = fmt::format_to_n(text.data(), text.size(), "DCGM: {}{}", dcgm_->words(status),
-                                    over_ ? "; its values end here" : "; no values for now");
-  news_->tell("dcgm", {text.data(), std::min(end.size, text.size())});
+  if (std::exchange(reported_, status) == status) return;
+  tell(news_, "dcgm", "DCGM: {}{}", dcgm_->words(status),
+       over_ ? "; its values end here" : "; no values for now");
 }
 
-void Reader::take(Asked& asked, Row& row) {
-  if (asked.column == kNoColumn) return;
-  const FieldValue* value = value_of(asked);
+void Reader::set_value(Requested& requested, Row& row) {
+  if (requested.column == kNoColumn) return;
+  const FieldValue* value = find_value(requested);
   if (value == nullptr || comes_later(value->status)) {
-    if (++asked.missed == kPatience) refuse(asked, "there is no data");
+    if (++requested.missed == kPatience) report_missing(requested, "there is no data");
     return;
   }
-  if (ends_the_device(value->status)) return end_device(asked, value->status);
-  if (value->status != Status::kOk) return refuse(asked, dcgm_->words(value->status));
+  if (ends_the_device(value->status)) return end_device(requested, value->status);
+  if (value->status != Status::kOk) return report_missing(requested, dcgm_->words(value->status));
   Blank blank = Blank::kNone;
-  const double number = number_of(*value, blank);
+  const double number = read_number(*value, blank);
   if (std::isnan(number)) {
-    if (blank != Blank::kNoValue) return refuse(asked, words(blank));
-    if (++asked.missed == kPatience) refuse(asked, words(blank));
+    if (blank != Blank::kNoValue) return report_missing(requested, words(blank));
+    if (++requested.missed == kPatience) report_missing(requested, words(blank));
     return;
   }
-  asked.missed = 0;
-  if (std::exchange(asked.time_us, value->time_us) == value->time_us) return;
-  row.set(asked.column, number * asked.what.field.scale);
+  requested.missed = 0;
+  if (std::exchange(requested.time_us, value->time_us) == value->time_us) return;
+  row.set(requested.column, number * requested.what.field.scale);
 }
 
-void Reader::refuse(Asked& asked, std::string_view reason) {
-  if (std::exchange(asked.told, true) || news_ == nullptr) return;
-  std::array<char, 200> text{};
-  const auto end = fmt::format_to_n(text.data(), text.size(), "no values of {} for now: DCGM: {}",
-                                    asked.what.field.metric, reason);
-  news_->tell(asked.what.source, {text.data(), std::min(end.size, text.size())});
+void Reader::report_missing(Requested& requested, std::string_view reason) {
+  if (std::exchange(requested.reported, true)) return;
+  tell(news_, requested.what.source, "no values of {} for now: DCGM: {}",
+       requested.what.field.metric, reason);
 }
 
-void Reader::end_device(const Asked& asked, Status status) {
-  if (news_ != nullptr) {
-    std::array<char, 200> text{};
-    const auto end = fmt::format_to_n(text.data(), text.size(), "DCGM: {}; its values end here",
-                                      dcgm_->words(status));
-    news_->tell(asked.what.source, {text.data(), std::min(end.size, text.size())});
-  }
-  for (Asked& other : targets_) {
-    if (other.what.source == asked.what.source) other.column = kNoColumn;
+void Reader::end_device(const Requested& requested, Status status) {
+  tell(news_, requested.what.source, "DCGM: {}; its values end here", dcgm_->words(status));
+  for (Requested& other : targets_) {
+    if (other.what.source == requested.what.source) other.column = kNoColumn;
   }
 }
 

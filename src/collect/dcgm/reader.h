@@ -6,15 +6,39 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collect/dcgm/dcgm.h"
-#include "collect/dcgm/fields.h"
+#include "collect/dcgm/dcgm_types.h"
 #include "collect/news.h"
 #include "collect/series.h"
 
 namespace corral::collect::dcgm {
+
+// The fields requested from DCGM: its numbers of fields, and the metric of each, in SI units. The
+// names are those of the same quantities from NVML and GPM.
+struct Field {
+  FieldId id;
+  std::string_view metric;
+  double scale = 1;
+};
+// Activity of a GPU's units, from the profiling module.
+std::span<const Field> profiling_fields();
+// The same of a GPU instance (MIG).
+std::span<const Field> instance_fields();
+// Fields that NVML provides elsewhere, read at every tick and once a second.
+std::span<const Field> device_fields();
+std::span<const Field> slow_device_fields();
+
+inline constexpr FieldId kNvmlIndex = 52;
+inline constexpr FieldId kUuid = 54;
+
+// The number in a value, NaN for one that has none; `blank` says why.
+double read_number(const FieldValue& value, Blank& blank);
+std::string_view words(Blank blank);
 
 class Reader {
  public:
@@ -33,30 +57,30 @@ class Reader {
   void sample(Row& row);
 
  private:
-  struct Asked {
+  struct Requested {
     Target what;
     std::size_t at = 0;  // index of its value
     Column column = kNoColumn;
     std::int64_t time_us = 0;  // time of the value that was given last
     int missed = 0;            // reads in succession without data
-    bool told = false;
+    bool reported = false;
   };
   Status read();
-  const FieldValue* value_of(const Asked& asked) const;
+  const FieldValue* find_value(const Requested& requested) const;
   // Why there is no number; empty when there will be one.
-  [[nodiscard]] std::string reason(const Asked& asked) const;
-  void take(Asked& asked, Row& row);
-  void refuse(Asked& asked, std::string_view reason);
-  void end_device(const Asked& asked, Status status);
+  [[nodiscard]] std::string reason(const Requested& requested) const;
+  void set_value(Requested& requested, Row& row);
+  void report_missing(Requested& requested, std::string_view reason);
+  void end_device(const Requested& requested, Status status);
 
   const Dcgm* dcgm_;
   std::shared_ptr<News> news_;
-  std::vector<Asked> targets_;
+  std::vector<Requested> targets_;
   std::vector<Entity> entities_;
   std::vector<FieldId> fields_;
   std::vector<FieldValue> values_;  // values of one entity after the other
   bool over_ = false;               // the host engine is gone
-  Status told_ = Status::kOk;       // status of a read that failed
+  Status reported_ = Status::kOk;   // status of a read that failed
 };
 
 }  // namespace corral::collect::dcgm

@@ -73,10 +73,39 @@ class ProcessListener final : public Listener {
         columns_(std::move(found.columns)) {}
 
   void sample_fast(Row&) override {}
-  void sample_slow(Row& row) override;
+
+  void sample_slow(Row& row) override {
+    search();
+    gpus_.begin(clock_.now());
+    const auto take = [this](pid_t process, std::string_view text) {
+      return gpus_.add_text(process, text);
+    };
+    files_.read(std::ref(take));
+    gpus_.end();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const GpuUse& use = gpus_.uses()[i];
+      const Columns& columns = columns_[i];
+      // A device that the run never touched has no values of the run.
+      if (!use.used) continue;
+      row.set(columns.processes, use.processes);
+      if (use.memory_known || use.processes == 0) row.set(columns.memory, use.memory_bytes);
+      if (use.busy_share) row.set(columns.busy, *use.busy_share);
+      for (std::size_t kind = 0; kind < kMostKinds; ++kind) {
+        if (use.reported[kind]) row.set(columns.engines[kind], use.busy_seconds[kind]);
+      }
+    }
+  }
 
  private:
-  void search();
+  void search() {
+    const bool due = samples_ < kEagerSamples || samples_ % kSamplesPerSearch == 0;
+    ++samples_;
+    if (!due) return;
+    processes_.walk();
+    files_.search(processes_.pids());
+    if (files_.left_out() && !std::exchange(reported_left_out_, true))
+      tell(news_, "run.gpu.*", "the run has too many files of GPUs open: some are not counted");
+  }
 
   sys::Clock& clock_;
   std::shared_ptr<News> news_;
@@ -85,40 +114,8 @@ class ProcessListener final : public Listener {
   ProcessGpus gpus_;
   std::vector<Columns> columns_;
   int samples_ = 0;
-  bool told_left_out_ = false;
+  bool reported_left_out_ = false;
 };
-
-void ProcessListener::search() {
-  const bool due = samples_ < kEagerSamples || samples_ % kSamplesPerSearch == 0;
-  ++samples_;
-  if (!due) return;
-  processes_.walk();
-  files_.search(processes_.pids());
-  if (files_.left_out() && !std::exchange(told_left_out_, true) && news_ != nullptr)
-    news_->tell("run.gpu.*", "the run has too many files of GPUs open: some are not counted");
-}
-
-void ProcessListener::sample_slow(Row& row) {
-  search();
-  gpus_.begin(clock_.now());
-  const auto take = [this](pid_t process, std::string_view text) {
-    return gpus_.take(process, text);
-  };
-  files_.read(std::ref(take));
-  gpus_.end();
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    const GpuUse& use = gpus_.uses()[i];
-    const Columns& columns = columns_[i];
-    // A device that the run never touched has no values of the run.
-    if (!use.used) continue;
-    row.set(columns.processes, use.processes);
-    if (use.memory_known || use.processes == 0) row.set(columns.memory, use.memory_bytes);
-    if (use.busy_share) row.set(columns.busy, *use.busy_share);
-    for (std::size_t kind = 0; kind < kMostKinds; ++kind) {
-      if (use.told[kind]) row.set(columns.engines[kind], use.busy_seconds[kind]);
-    }
-  }
-}
 
 Columns declare(const std::string& source, std::span<const EngineKind> kinds, SeriesTable& table) {
   Columns columns{.processes = table.add("run.gpu.processes", source),
@@ -138,11 +135,11 @@ ProcessListener::Found find(const ListenerContext& context, SeriesTable& table) 
   const bool rocm = std::filesystem::exists(context.root / "sys/class/kfd/kfd", ignored);
   for (const Vendor& vendor : kVendors) {
     int number = 0;
-    for (const sysfs::Card& card : sysfs::cards_of(context.root, vendor.pci)) {
+    for (const sysfs::Card& card : sysfs::find_cards(context.root, vendor.pci)) {
       const std::string source = vendor.name + std::to_string(number++);
       std::string address = sysfs::pci_address(card);
       if (address.empty()) {
-        table.unavailable("run.gpu.* of " + source, "its PCI address is not known");
+        table.unavailable("run.gpu.*", source, "its PCI address is not known");
         continue;
       }
       found.gpus.push_back({.address = std::move(address), .kinds = vendor.kinds});

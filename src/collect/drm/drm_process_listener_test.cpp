@@ -9,7 +9,7 @@
 
 #include "collect/drm/open_files.h"
 #include "collect/drm/usage.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 #include "sys/clock.h"
 
 namespace corral::collect::drm {

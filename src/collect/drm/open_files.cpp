@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,22 +17,6 @@ namespace corral::collect::drm {
 namespace {
 
 constexpr std::size_t kBufferBytes = 32u << 10;
-
-// Below /proc, in a buffer that has room for any.
-struct Path {
-  std::array<char, 48> text{};
-
-  static Path files_of(pid_t process) {
-    Path path;
-    fmt::format_to_n(path.text.data(), path.text.size() - 1, "{}/fd", process);
-    return path;
-  }
-  static Path info_of(pid_t process, int file) {
-    Path path;
-    fmt::format_to_n(path.text.data(), path.text.size() - 1, "{}/fdinfo/{}", process, file);
-    return path;
-  }
-};
 
 // Nodes of /dev/dri, under any path of that directory in the process's view.
 bool is_gpu(std::string_view target) {
@@ -60,7 +43,7 @@ void OpenFiles::search(std::span<const pid_t> processes) {
 }
 
 std::size_t OpenFiles::search_process(pid_t process, std::size_t most) {
-  const sys::Fd directory(::openat(proc_.get(), Path::files_of(process).text.data(),
+  const sys::Fd directory(::openat(proc_.get(), ShortPath("{}/fd", process).c_str(),
                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::size_t followed = 0;
   while (directory) {
@@ -70,14 +53,14 @@ std::size_t OpenFiles::search_process(pid_t process, std::size_t most) {
       if (followed++ == most) return most;
       std::uint16_t length = 0;
       std::memcpy(&length, buffer_.data() + at + offsetof(dirent64, d_reclen), sizeof length);
-      look_at(directory.get(), buffer_.data() + at + offsetof(dirent64, d_name), process);
+      add_if_gpu(directory.get(), buffer_.data() + at + offsetof(dirent64, d_name), process);
       at += length;
     }
   }
   return followed;
 }
 
-void OpenFiles::look_at(int directory, const char* name, pid_t process) {
+void OpenFiles::add_if_gpu(int directory, const char* name, pid_t process) {
   std::uint64_t number = 0;
   if (!Scanner(name).number(number)) return;
   std::array<char, 256> target;
@@ -92,7 +75,8 @@ void OpenFiles::look_at(int directory, const char* name, pid_t process) {
 
 void OpenFiles::read(const std::function<bool(pid_t, std::string_view)>& take) {
   const auto is_over = [&](const File& file) {
-    const sys::Fd info(::openat(proc_.get(), Path::info_of(file.process, file.number).text.data(),
+    const sys::Fd info(::openat(proc_.get(),
+                                ShortPath("{}/fdinfo/{}", file.process, file.number).c_str(),
                                 O_RDONLY | O_CLOEXEC));
     const std::ptrdiff_t size = info ? read_from_start(info.get(), buffer_) : -1;
     return size < 0 || !take(file.process, {buffer_.data(), static_cast<std::size_t>(size)});

@@ -42,7 +42,7 @@ class OpenFiles {
   };
   // Returns the number of links it followed, at most `most`.
   std::size_t search_process(pid_t process, std::size_t most);
-  void look_at(int directory, const char* name, pid_t process);
+  void add_if_gpu(int directory, const char* name, pid_t process);
 
   Limits limits_;
   sys::Fd proc_;

@@ -11,7 +11,7 @@ namespace {
 constexpr double kNanosecond = 1e-9;
 constexpr int kMostAbsent = 10;  // rounds; searches are at most 5 apart
 
-std::size_t kind_of(std::string_view engine, std::span<const EngineKind> kinds) {
+std::size_t kind_index(std::string_view engine, std::span<const EngineKind> kinds) {
   const auto is_called = [&](const EngineKind& kind) {
     return kind.driver_names[0] == engine || kind.driver_names[1] == engine;
   };
@@ -43,7 +43,7 @@ void ProcessGpus::begin(BootTime now) {
   }
 }
 
-bool ProcessGpus::take(pid_t process, std::string_view text) {
+bool ProcessGpus::add_text(pid_t process, std::string_view text) {
   Usage usage;
   if (!parse_usage(text, usage)) return false;
   const auto at = std::ranges::find(gpus_, usage.device, &Gpu::address);
@@ -52,15 +52,15 @@ bool ProcessGpus::take(pid_t process, std::string_view text) {
   GpuUse& use = uses_[gpu];
   use.used = true;
   if (std::exchange(last_process_[gpu], process) != process) ++use.processes;
-  Client* client = client_of(gpu, usage.client);
+  Client* client = find_client(gpu, usage.client);
   if (client == nullptr || std::exchange(client->seen, true)) return true;
   use.memory_bytes += usage.memory_bytes;
   use.memory_known = use.memory_known || usage.memory_known;
-  add(works_of(usage, *at), *client);
+  add(engine_work(usage, *at), *client);
   return true;
 }
 
-ProcessGpus::Client* ProcessGpus::client_of(std::size_t gpu, std::uint64_t number) {
+ProcessGpus::Client* ProcessGpus::find_client(std::size_t gpu, std::uint64_t number) {
   const auto at = std::ranges::find_if(
       clients_, [&](const Client& client) { return client.gpu == gpu && client.number == number; });
   if (at != clients_.end()) return &*at;
@@ -73,10 +73,10 @@ ProcessGpus::Client* ProcessGpus::client_of(std::size_t gpu, std::uint64_t numbe
   return &clients_.emplace_back(Client{.gpu = gpu, .number = number});
 }
 
-ProcessGpus::Works ProcessGpus::works_of(const Usage& usage, const Gpu& gpu) {
+ProcessGpus::Works ProcessGpus::engine_work(const Usage& usage, const Gpu& gpu) {
   Works works;
   for (const Engine& engine : usage.engines()) {
-    Work& work = works[kind_of(engine.name, gpu.kinds)];
+    Work& work = works[kind_index(engine.name, gpu.kinds)];
     const auto capacity = static_cast<double>(engine.capacity);
     if (engine.timed) {
       work.timed = true;
@@ -97,7 +97,7 @@ void ProcessGpus::add(const Works& works, Client& client) {
     const Work& now = works[kind];
     Work& last = client.last[kind];
     if (!now.timed && now.total_cycles == 0) continue;
-    use.told[kind] = true;
+    use.reported[kind] = true;
     double grown = now.seconds - last.seconds;
     if (!now.timed) {
       const double total = now.total_cycles - last.total_cycles;
@@ -120,8 +120,8 @@ void ProcessGpus::end() {
   for (Client& client : clients_) client.absent = client.seen ? 0 : client.absent + 1;
   std::erase_if(clients_, [](const Client& client) { return client.absent > kMostAbsent; });
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
-    const bool told = std::ranges::find(uses_[i].told, true) != uses_[i].told.end();
-    if (told && passed_ > 0) uses_[i].busy_share = std::ranges::max(grown_[i]) / passed_;
+    const bool reported = std::ranges::find(uses_[i].reported, true) != uses_[i].reported.end();
+    if (reported && passed_ > 0) uses_[i].busy_share = std::ranges::max(grown_[i]) / passed_;
   }
 }
 

@@ -41,7 +41,7 @@ struct GpuUse {
   std::uint64_t processes = 0;
   std::uint64_t memory_bytes = 0;
   bool memory_known = false;
-  std::array<bool, kMostKinds> told{};            // kinds whose time a client has reported
+  std::array<bool, kMostKinds> reported{};        // kinds whose time a client has reported
   std::array<double, kMostKinds> busy_seconds{};  // so far
   // Share of the busiest kind of engine, since the round before; nothing in the first round, or if
   // no time is reported.
@@ -56,7 +56,7 @@ class ProcessGpus {
 
   void begin(BootTime now);
   // False when the text is not of one of these GPUs.
-  bool take(pid_t process, std::string_view text);
+  bool add_text(pid_t process, std::string_view text);
   void end();
   [[nodiscard]] std::span<const GpuUse> uses() const { return uses_; }
 
@@ -76,8 +76,8 @@ class ProcessGpus {
     int absent = 0;     // rounds since it was seen: its descriptor may only be looked for again
     Works last{};
   };
-  Client* client_of(std::size_t gpu, std::uint64_t number);
-  static Works works_of(const Usage& usage, const Gpu& gpu);
+  Client* find_client(std::size_t gpu, std::uint64_t number);
+  static Works engine_work(const Usage& usage, const Gpu& gpu);
   void add(const Works& works, Client& client);
 
   std::vector<Gpu> gpus_;

@@ -35,13 +35,13 @@ std::uint64_t shifted(std::uint64_t value, unsigned bits) {
   return value > kMax >> bits ? kMax : value << bits;
 }
 
-std::uint64_t number_of(Scanner value) {
+std::uint64_t read_number(Scanner value) {
   std::uint64_t number = 0;
   value.number(number);
   return number;
 }
 
-std::uint64_t bytes_of(Scanner value) {
+std::uint64_t read_bytes(Scanner value) {
   std::uint64_t number = 0;
   if (!value.number(number)) return 0;
   const std::string_view unit = value.word();
@@ -62,19 +62,19 @@ Engine* engine_named(std::string_view name, Usage& usage) {
 }
 
 // Keys of engines; `key` is without its "drm-".
-void take_engine(std::string_view key, Scanner value, Usage& usage) {
+void set_engine(std::string_view key, Scanner value, Usage& usage) {
   Engine* engine = nullptr;
   const auto named = [&] { return (engine = engine_named(key, usage)) != nullptr; };
   if (skip_prefix(key, "engine-capacity-")) {
-    if (named()) engine->capacity = std::max<std::uint64_t>(number_of(value), 1);
+    if (named()) engine->capacity = std::max<std::uint64_t>(read_number(value), 1);
   } else if (skip_prefix(key, "engine-")) {
     if (!named()) return;
     engine->timed = true;
-    engine->busy_ns = number_of(value);
+    engine->busy_ns = read_number(value);
   } else if (skip_prefix(key, "cycles-")) {
-    if (named()) engine->cycles = number_of(value);
+    if (named()) engine->cycles = read_number(value);
   } else if (skip_prefix(key, "total-cycles-")) {
-    if (named()) engine->total_cycles = number_of(value);
+    if (named()) engine->total_cycles = read_number(value);
   }
 }
 
@@ -94,11 +94,11 @@ bool parse_usage(std::string_view text, Usage& usage) {
     } else if (key == "client-id") {
       is_client = line.number(usage.client);
     } else if (skip_prefix(key, "resident-")) {
-      resident.add(key, bytes_of(line));
+      resident.add(key, read_bytes(line));
     } else if (skip_prefix(key, "memory-")) {
-      allocated.add(key, bytes_of(line));
+      allocated.add(key, read_bytes(line));
     } else {
-      take_engine(key, line, usage);
+      set_engine(key, line, usage);
     }
   }
   const Regions& memory = resident.any() ? resident : allocated;

@@ -50,14 +50,14 @@ std::vector<std::string> package_names(const fs::path& root, const std::vector<u
   for (const unsigned cpu : cpus) {
     const fs::path topology =
         root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)) / "topology";
-    packages.push_back("package-" + sysfs::text_of(topology / "physical_package_id"));
+    packages.push_back("package-" + sysfs::read_text(topology / "physical_package_id"));
   }
   std::vector<std::string> names = packages;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     if (std::ranges::count(packages, packages[i]) < 2) continue;
     const fs::path topology =
         root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpus[i])) / "topology";
-    names[i] += "-die-" + sysfs::text_of(topology / "die_id");
+    names[i] += "-die-" + sysfs::read_text(topology / "die_id");
   }
   return names;
 }
@@ -103,13 +103,13 @@ std::vector<Zone> powercap_zones(const fs::path& root) {
   for (const std::string& entry : entries) {
     const std::size_t zone_end = entry.find(':');
     if (zone_end == std::string::npos) continue;  // a control type, not a zone
-    const std::string name = sysfs::text_of(powercap / entry / "name");
+    const std::string name = sysfs::read_text(powercap / entry / "name");
     const std::string_view metric = metric_of_zone(name);
     if (metric.empty()) continue;
     const std::size_t part = entry.find(':', zone_end + 1);
     std::string source = name;
     if (part != std::string::npos)
-      source = sysfs::text_of(powercap / entry.substr(0, part) / "name");
+      source = sysfs::read_text(powercap / entry.substr(0, part) / "name");
     const bool repeated = std::ranges::any_of(
         zones, [&](const Zone& z) { return z.metric == metric && z.source == source; });
     if (!repeated) {
@@ -132,16 +132,16 @@ bool shows_one_core(const fs::path& root) {
 
 std::vector<PowerEvent> power_events(const fs::path& root) {
   const fs::path pmu = root / "sys/bus/event_source/devices/power";
-  const auto type = parse_int(sysfs::text_of(pmu / "type"));
+  const auto type = parse_int(sysfs::read_text(pmu / "type"));
   if (!type || *type < 0) return {};
-  const std::vector<unsigned> cpus = sysfs::parse_cpu_list(sysfs::text_of(pmu / "cpumask"));
+  const std::vector<unsigned> cpus = sysfs::parse_cpu_list(sysfs::read_text(pmu / "cpumask"));
   const std::vector<std::string> packages = package_names(root, cpus);
   std::vector<PowerEvent> events;
   for (const Domain& domain : kDomains) {
     const std::string event(domain.event);
-    const auto config = event_config(sysfs::text_of(pmu / "events" / event));
-    const auto scale = parse_double(sysfs::text_of(pmu / "events" / (event + ".scale")));
-    if (!config || !scale || sysfs::text_of(pmu / "events" / (event + ".unit")) != "Joules")
+    const auto config = event_config(sysfs::read_text(pmu / "events" / event));
+    const auto scale = parse_double(sysfs::read_text(pmu / "events" / (event + ".scale")));
+    if (!config || !scale || sysfs::read_text(pmu / "events" / (event + ".unit")) != "Joules")
       continue;
     const bool one = domain.zone == "psys";  // "psys" covers the whole machine
     for (std::size_t i = 0; i < (one ? std::min<std::size_t>(cpus.size(), 1) : cpus.size()); ++i) {

@@ -83,7 +83,7 @@ class EnergyListener final : public Listener {
         continue;
       }
       const auto range =
-          sysfs::parse_number(sysfs::text_of(zone.directory / "max_energy_range_uj"));
+          sysfs::parse_number(sysfs::read_text(zone.directory / "max_energy_range_uj"));
       zones_.push_back({.file = *std::move(file),
                         .counter = energy::WrappingCounter(range.value_or(0)),
                         .column = table.add(zone.metric, zone.source)});

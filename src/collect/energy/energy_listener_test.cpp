@@ -7,7 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect {
 namespace {

@@ -1,4 +1,5 @@
 #include "collect/foreign/emitter.h"
+#include "collect/foreign/text.h"
 
 #include <fmt/core.h>
 
@@ -63,7 +64,7 @@ void Emitter::skip() {
                       limits_.points_per_s));
 }
 
-void Emitter::tell_series(std::string_view name) {
+void Emitter::report_series(std::string_view name) {
   trouble(Trouble::kSeries,
           fmt::format("gives more than {} series: the rest, from '{}' on, is not recorded",
                       limits_.series, excerpt(name)));
@@ -71,7 +72,7 @@ void Emitter::tell_series(std::string_view name) {
 
 void Emitter::refuse_series(std::string_view name) {
   queue_.count_dropped(1);
-  tell_series(name);
+  report_series(name);
 }
 
 const Emitter::Series* Emitter::find(const Reading& reading) {
@@ -95,7 +96,7 @@ const Emitter::Series* Emitter::declare(const Reading& reading) {
     return nullptr;
   }
   if (series_.size() >= limits_.series) {
-    tell_series(name);
+    report_series(name);
     return nullptr;
   }
   name.insert(0, prefix_);
@@ -112,11 +113,11 @@ const Emitter::Series* Emitter::declare(const Reading& reading) {
     trouble(Trouble::kSeries, "is recorded in part: all sources together give too many series");
     return nullptr;
   }
-  if (!declared.shared.empty()) tell_shared(name, declared.shared);
+  if (!declared.shared.empty()) report_shared(name, declared.shared);
   return &series_.emplace(key_, Series{.number = declared.number, .known = known}).first->second;
 }
 
-void Emitter::tell_shared(std::string_view name, std::string_view other) {
+void Emitter::report_shared(std::string_view name, std::string_view other) {
   trouble(Trouble::kShared,
           fmt::format("gives '{}' as {} does: such series are recorded apart, with from={} in "
                       "their source; a prefix gives them names of their own",

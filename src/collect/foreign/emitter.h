@@ -4,6 +4,7 @@
 // at first sight, its rate and number of series held down. One thread per emitter.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,7 +13,7 @@
 
 #include "collect/foreign/points.h"
 #include "collect/foreign/problems.h"
-#include "collect/foreign/rate_limit.h"
+#include "core/time.h"
 #include "metric/catalogue.h"
 
 namespace corral::collect::foreign {
@@ -25,6 +26,35 @@ struct Reading {
   metric::Kind kind = metric::Kind::kGauge;
   std::optional<std::int64_t> step{};
   double value = 0;
+};
+
+// So many a second, and no more than one second's worth at once. One thread.
+class RateLimit {
+ public:
+  explicit RateLimit(std::uint32_t per_second) : per_second_(per_second), left_(per_second) {}
+
+  // Takes one from the allowance and returns true if there was one; `now` may come out of order.
+  bool take(BootTime now) {
+    refill(now);
+    if (left_ < 1) return false;
+    left_ -= 1;
+    return true;
+  }
+  // Returns true if take() would.
+  bool room(BootTime now) {
+    refill(now);
+    return left_ >= 1;
+  }
+
+ private:
+  void refill(BootTime now) {
+    if (now <= last_) return;
+    left_ = std::min(per_second_, left_ + per_second_ * seconds(now - last_));
+    last_ = now;
+  }
+  double per_second_;
+  double left_;
+  BootTime last_{};
 };
 
 class Emitter {
@@ -58,8 +88,8 @@ class Emitter {
     SeriesNumber number;
     const metric::Metric* known;  // the catalogue's, when it has one of that name
   };
-  void tell_series(std::string_view name);
-  void tell_shared(std::string_view name, std::string_view other);
+  void report_series(std::string_view name);
+  void report_shared(std::string_view name, std::string_view other);
   const Series* find(const Reading& reading);
   const Series* declare(const Reading& reading);
   void check_range(const Series& series, const Reading& reading);

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "collect/foreign/foreign_test_support.h"
+#include "collect/foreign/test_sources.h"
 #include "core/limits.h"
 
 namespace corral::collect::foreign {

@@ -1,4 +1,5 @@
 #include "collect/foreign/endpoint.h"
+#include "collect/foreign/text.h"
 
 #include <fmt/core.h>
 
@@ -68,8 +69,8 @@ Result<std::string> Endpoint::fetch(const std::atomic<bool>& cancel) {
   return body;
 }
 
-std::optional<BootTime> Endpoint::time_of(const ExpositionSample& sample, const std::string& source,
-                                          BootTime now) {
+std::optional<BootTime> Endpoint::sample_time(const ExpositionSample& sample,
+                                              const std::string& source, BootTime now) {
   if (!sample.time_ms) return now;
   constexpr std::int64_t kMost = 4'000'000'000'000;  // a time in this century: no overflow
   if (*sample.time_ms < 0 || *sample.time_ms > kMost) return now;
@@ -84,7 +85,7 @@ std::optional<BootTime> Endpoint::time_of(const ExpositionSample& sample, const 
 
 void Endpoint::emit(const ExpositionSample& sample, BootTime now) {
   const std::string source = relabel_.source(sample);
-  const auto time = time_of(sample, source, now);
+  const auto time = sample_time(sample, source, now);
   if (!time) return;
   emitter_.emit({.name = relabel_.name(sample.name),
                  .source = source,
@@ -111,13 +112,13 @@ Result<> Endpoint::record(std::string_view text, BootTime now) {
     emitter_.trouble(Trouble::kUnread,
                      "answers with a line that is not a sample: " + excerpt(summary.first_bad));
   relabel_.choose(samples);
-  tell(relabel_.drop_repeated(samples));
+  report_repeated(relabel_.drop_repeated(samples));
   utc_minus_boot_ = sys::read_anchor().utc_minus_boot;
   for (const ExpositionSample& sample : samples) emit(sample, now);
   return {};
 }
 
-void Endpoint::tell(const Repeated& dropped) {
+void Endpoint::report_repeated(const Repeated& dropped) {
   emitter_.count_dropped(dropped.twice.count + dropped.merged.count);
   if (dropped.twice.count > 0) {
     emitter_.trouble(

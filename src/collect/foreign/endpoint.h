@@ -33,11 +33,11 @@ class Endpoint {
            ProblemBox& problems);
   Result<std::string> fetch(const std::atomic<bool>& cancel);
   Result<> record(std::string_view text, BootTime now);
-  void tell(const Repeated& dropped);
+  void report_repeated(const Repeated& dropped);
   void emit(const ExpositionSample& sample, BootTime now);
   // When the sample was taken; nothing when the endpoint said so before.
-  std::optional<BootTime> time_of(const ExpositionSample& sample, const std::string& source,
-                                  BootTime now);
+  std::optional<BootTime> sample_time(const ExpositionSample& sample, const std::string& source,
+                                      BootTime now);
   void plan(BootTime began, bool answered);
 
   PrometheusSource source_;

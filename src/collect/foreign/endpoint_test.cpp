@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "collect/foreign/foreign_sources.h"
-#include "collect/foreign/foreign_test_support.h"
+#include "collect/foreign/test_sources.h"
 #include "sys/clock.h"
 #include "sys/socket.h"
 

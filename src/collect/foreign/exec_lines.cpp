@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collect/foreign/numbers.h"
+#include "collect/foreign/text.h"
 #include "core/text.h"
 
 namespace corral::collect::foreign {
@@ -48,7 +48,7 @@ std::string quote_not_finite(std::string_view text) {
   return out;
 }
 
-std::optional<double> number_of(const Json& value) {
+std::optional<double> to_number(const Json& value) {
   if (value.as_int() != nullptr || value.is_double()) return value.as_double(0);
   if (const bool* b = value.as_bool()) return *b ? 1 : 0;
   if (const std::string* s = value.as_string()) {
@@ -57,7 +57,7 @@ std::optional<double> number_of(const Json& value) {
   return std::nullopt;
 }
 
-std::string text_of(const Json* value) {
+std::string to_text(const Json* value) {
   if (value == nullptr || value->is_null()) return "";
   if (const std::string* s = value->as_string()) return *s;
   return value->as_object() == nullptr && value->as_array() == nullptr ? value->dump() : "";
@@ -72,7 +72,7 @@ struct Line {
 };
 
 void walk(const Json& value, const std::string& path, int depth, Line& line) {
-  if (const auto number = number_of(value)) {
+  if (const auto number = to_number(value)) {
     line.take({.name = path, .source = line.source, .step = line.step, .value = *number});
     line.any = true;
     return;
@@ -89,7 +89,7 @@ void walk(const Json& value, const std::string& path, int depth, Line& line) {
 
 // {"name": ..., "value": ...}
 bool read_named(const Json& object, Line& line) {
-  const auto value = number_of(*object.find("value"));
+  const auto value = to_number(*object.find("value"));
   const std::string name = object.get_string("name");
   if (!value || name.empty()) return false;
   const std::string unit = object.get_string("unit");
@@ -137,7 +137,7 @@ bool ExecLines::read(std::string_view line, const Take& take) {
   line = trim(line);
   if (line.empty() || line.front() == '#') return true;
   const bool guessed = format_ == Format::kAuto;
-  if (guessed) format_ = format_of(line);
+  if (guessed) format_ = guess_format(line);
   switch (format_) {
     case Format::kJson:
       if (read_json(line, take)) return true;
@@ -154,7 +154,7 @@ bool ExecLines::read(std::string_view line, const Take& take) {
 }
 
 // kAuto for a line that fits no format: a greeting, garbage.
-Format ExecLines::format_of(std::string_view line) {
+Format ExecLines::guess_format(std::string_view line) {
   if (line.front() == '{') return Format::kJson;
   if (is_plain(line)) return Format::kPlain;
   split_csv(line, fields_);
@@ -174,9 +174,9 @@ bool ExecLines::read_json(std::string_view line, const Take& take) const {
   auto parsed = Json::parse(line);
   if (!parsed) parsed = Json::parse(quote_not_finite(line));
   if (!parsed || parsed->as_object() == nullptr) return false;
-  Line shared{.source = text_of(parsed->find(source_key_)), .step = {}, .take = take};
+  Line shared{.source = to_text(parsed->find(source_key_)), .step = {}, .take = take};
   if (const Json* step = parsed->find(kStep)) {
-    if (const auto number = number_of(*step)) shared.step = step_of(*number);
+    if (const auto number = to_number(*step)) shared.step = to_step(*number);
   }
   if (parsed->find("name") != nullptr && parsed->find("value") != nullptr)
     return read_named(*parsed, shared);
@@ -212,7 +212,7 @@ bool ExecLines::read_row(const Take& take) const {
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     if (columns_[i].name == source_key_) source = fields_[i];
     if (columns_[i].name != kStep) continue;
-    if (const auto number = read_number(fields_[i])) step = step_of(*number);
+    if (const auto number = read_number(fields_[i])) step = to_step(*number);
   }
   bool any = false;
   for (std::size_t i = 0; i < fields_.size(); ++i) {

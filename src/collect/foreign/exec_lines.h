@@ -33,7 +33,7 @@ class ExecLines {
     std::string name;  // empty: not recorded
     std::string unit;
   };
-  Format format_of(std::string_view line);
+  Format guess_format(std::string_view line);
   bool read_plain(std::string_view line, const Take& take) const;
   bool read_json(std::string_view line, const Take& take) const;
   bool read_csv(std::string_view line, const Take& take);

@@ -1,4 +1,5 @@
 #include "collect/foreign/exec_part.h"
+#include "collect/foreign/text.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -69,7 +70,7 @@ bool read_some(sys::Fd& from, std::size_t limit, Take&& take) {
   return true;
 }
 
-std::string path_of(const std::vector<std::string>& environment) {
+std::string find_path(const std::vector<std::string>& environment) {
   constexpr std::string_view kPath = "PATH=";
   for (const std::string& variable : environment) {
     if (variable.starts_with(kPath)) return variable.substr(kPath.size());
@@ -94,9 +95,9 @@ ExecPart::Process::Process(pid_t its_pid, BootTime now, const ExecSource& source
       reader(source.format, source.source_key),
       look_at(now + kLook) {}
 
-ExecPart::ExecPart(ExecSource source, ExecPlace place, PointQueue& queue, ProblemBox& problems)
+ExecPart::ExecPart(ExecSource source, ExecContext context, PointQueue& queue, ProblemBox& problems)
     : source_(std::move(source)),
-      place_(std::move(place)),
+      context_(std::move(context)),
       emitter_("exec." + source_.name, source_.prefix,
                {.series = source_.max_series, .points_per_s = source_.max_points_per_s}, queue,
                problems),
@@ -151,7 +152,7 @@ void ExecPart::start(BootTime now) {
 Result<std::vector<std::string>> ExecPart::command_line() const {
   if (source_.argv.empty()) return std::vector<std::string>{"/bin/sh", "-c", source_.command};
   std::vector<std::string> argv = source_.argv;
-  argv[0] = TRY(sys::find_in_path(argv[0], path_of(place_.environment))).string();
+  argv[0] = TRY(sys::find_in_path(argv[0], find_path(context_.environment))).string();
   return argv;
 }
 
@@ -161,8 +162,8 @@ Result<> ExecPart::spawn(BootTime now) {
   Pipe err = TRY(make_pipe());
   const std::vector<std::string> argv = TRY(command_line());
   sys::GatedChild child = TRY(sys::GatedChild::spawn({.argv = argv,
-                                                      .environment = place_.environment,
-                                                      .directory = place_.directory,
+                                                      .environment = context_.environment,
+                                                      .directory = context_.directory,
                                                       .standard_input = null.get(),
                                                       .standard_output = out.write.get(),
                                                       .standard_error = err.write.get(),

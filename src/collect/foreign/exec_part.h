@@ -17,20 +17,20 @@
 #include "collect/foreign/config.h"
 #include "collect/foreign/emitter.h"
 #include "collect/foreign/exec_lines.h"
-#include "collect/foreign/line_splitter.h"
 #include "collect/foreign/part.h"
+#include "collect/foreign/text.h"
 #include "sys/fd.h"
 
 namespace corral::collect::foreign {
 
-struct ExecPlace {
+struct ExecContext {
   std::string directory;
   std::vector<std::string> environment;  // "K=V"
 };
 
 class ExecPart : public Part {
  public:
-  ExecPart(ExecSource source, ExecPlace place, PointQueue& queue, ProblemBox& problems);
+  ExecPart(ExecSource source, ExecContext context, PointQueue& queue, ProblemBox& problems);
   ~ExecPart() override;
   ExecPart(const ExecPart&) = delete;
   ExecPart& operator=(const ExecPart&) = delete;
@@ -77,7 +77,7 @@ class ExecPart : public Part {
   [[nodiscard]] BootTime hangs_at() const;
 
   ExecSource source_;
-  ExecPlace place_;
+  ExecContext context_;
   Emitter emitter_;
   std::optional<Process> process_;
   BootTime next_start_{};

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "collect/foreign/foreign_sources.h"
-#include "collect/foreign/foreign_test_support.h"
+#include "collect/foreign/test_sources.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -33,8 +33,9 @@ bool is_gone(pid_t pid) {
 // The part alone, at a time that only the test moves; its commands are real.
 struct ExecPartTest : ::testing::Test {
   ExecPart& make(const ExecSource& source) {
-    return part.emplace(source, ExecPlace{.directory = "/", .environment = {"PATH=/usr/bin:/bin"}},
-                        queue, problems);
+    return part.emplace(source,
+                        ExecContext{.directory = "/", .environment = {"PATH=/usr/bin:/bin"}}, queue,
+                        problems);
   }
   bool serve_until(const std::function<bool()>& holds, Nanos step = milliseconds(1)) {
     return eventually([&] {

@@ -4,7 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "collect/foreign/numbers.h"
+#include "collect/foreign/text.h"
+#include "collect/scan.h"
 #include "core/text.h"
 
 namespace corral::collect::foreign {
@@ -53,7 +54,7 @@ std::string_view written_unit(std::string_view unit) {
   return unit;
 }
 
-std::string_view unit_of_name(std::string_view name) {
+std::string_view unit_in_name(std::string_view name) {
   for (const std::string_view end : {"_total", "_sum"}) {
     if (name.ends_with(end)) name.remove_suffix(end.size());
   }
@@ -64,25 +65,13 @@ std::string_view unit_of_name(std::string_view name) {
 }
 
 // "Power draw (in W)." -> "W"; "(in mJ since boot)" -> "mJ".
-std::string_view unit_of_help(std::string_view help) {
+std::string_view unit_in_help(std::string_view help) {
   constexpr std::string_view kOpen = "(in ";
   const std::size_t at = help.rfind(kOpen);
   if (at == std::string_view::npos) return "";
   std::string_view unit = help.substr(at + kOpen.size());
   unit = unit.substr(0, unit.find_first_of(") "));
   return unit.size() <= 8 ? written_unit(unit) : "";
-}
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-std::string_view take_word(std::string_view& rest) {
-  std::size_t begin = 0;
-  while (begin < rest.size() && is_blank(rest[begin])) ++begin;
-  std::size_t end = begin;
-  while (end < rest.size() && !is_blank(rest[end])) ++end;
-  const std::string_view word = rest.substr(begin, end - begin);
-  rest.remove_prefix(end);
-  return word;
 }
 
 // The quoted text at the front, without its quotes and escapes; false when it is not closed.
@@ -139,16 +128,16 @@ bool read_sample(std::string_view line, ExpositionSample& sample) {
   sample.name = line.substr(0, end);
   std::string_view rest = trim(line.substr(end));
   if (rest.starts_with('{') && !take_labels(rest, sample.labels)) return false;
-  rest = rest.substr(0, rest.find('#'));  // an exemplar
-  const auto value = read_number(take_word(rest));
+  Scanner words(rest.substr(0, rest.find('#')));  // without an exemplar
+  const auto value = read_number(words.word());
   if (!value) return false;
   sample.value = *value;
-  const std::string_view time = take_word(rest);
+  const std::string_view time = words.word();
   if (time.empty()) return true;
   const auto stamp = read_number(time);
-  if (!stamp || !trim(rest).empty()) return false;
+  if (!stamp || !words.word().empty()) return false;
   // OpenMetrics counts seconds with a fraction.
-  sample.time_ms = step_of(time.find('.') == std::string_view::npos ? *stamp : *stamp * 1000);
+  sample.time_ms = to_step(time.find('.') == std::string_view::npos ? *stamp : *stamp * 1000);
   return true;
 }
 
@@ -159,15 +148,15 @@ class Reader {
   bool classify(ExpositionSample& sample) const;
 
  private:
-  [[nodiscard]] std::pair<const Family*, std::string_view> family_of(std::string_view name) const;
+  [[nodiscard]] std::pair<const Family*, std::string_view> find_family(std::string_view name) const;
   std::unordered_map<std::string_view, Family> families_;
 };
 
 void Reader::comment(std::string_view line) {
-  line.remove_prefix(1);
-  const std::string_view keyword = take_word(line);
-  const std::string_view name = take_word(line);
-  const std::string_view text = trim(line);
+  Scanner words(line.substr(1));
+  const std::string_view keyword = words.word();
+  const std::string_view name = words.word();
+  const std::string_view text = trim(words.line());
   if (name.empty()) return;
   if (keyword == "TYPE") {
     Type& type = families_[name].type;
@@ -178,12 +167,12 @@ void Reader::comment(std::string_view line) {
   } else if (keyword == "UNIT") {
     families_[name].unit = written_unit(text);
   } else if (keyword == "HELP") {
-    if (Family& family = families_[name]; family.unit.empty()) family.unit = unit_of_help(text);
+    if (Family& family = families_[name]; family.unit.empty()) family.unit = unit_in_help(text);
   }
 }
 
 // The family of a sample, and the part of its name beyond the family's; null: no family was named.
-std::pair<const Family*, std::string_view> Reader::family_of(std::string_view name) const {
+std::pair<const Family*, std::string_view> Reader::find_family(std::string_view name) const {
   if (const auto found = families_.find(name); found != families_.end())
     return {&found->second, ""};
   for (const std::string_view end : {"_total", "_sum", "_count", "_bucket", "_created"}) {
@@ -195,7 +184,7 @@ std::pair<const Family*, std::string_view> Reader::family_of(std::string_view na
 }
 
 bool Reader::classify(ExpositionSample& sample) const {
-  const auto [family, end] = family_of(sample.name);
+  const auto [family, end] = find_family(sample.name);
   const Type type = family != nullptr ? family->type : Type::kUnknown;
   if (end == "_bucket" || end == "_created") return false;
   const bool parts = type == Type::kHistogram || type == Type::kSummary;
@@ -205,7 +194,7 @@ bool Reader::classify(ExpositionSample& sample) const {
   sample.kind = counts ? metric::Kind::kCounter : metric::Kind::kGauge;
   if (end == "_count") return true;
   sample.unit =
-      family != nullptr && !family->unit.empty() ? family->unit : unit_of_name(sample.name);
+      family != nullptr && !family->unit.empty() ? family->unit : unit_in_name(sample.name);
   return true;
 }
 

@@ -16,7 +16,7 @@
 #include "collect/foreign/output_scanner.h"
 #include "collect/foreign/part.h"
 #include "collect/foreign/problems.h"
-#include "collect/foreign/statsd_source.h"
+#include "collect/foreign/statsd.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 
@@ -75,10 +75,10 @@ Result<> ForeignSources::Parts::open(const Sources& sources) {
 }
 
 void ForeignSources::Parts::add_commands(pid_t run_pid) {
-  ExecPlace place{.directory = context.directory, .environment = context.environment};
-  if (run_pid != 0) place.environment.push_back("CORRAL_RUN_PID=" + std::to_string(run_pid));
+  ExecContext exec{.directory = context.directory, .environment = context.environment};
+  if (run_pid != 0) exec.environment.push_back("CORRAL_RUN_PID=" + std::to_string(run_pid));
   for (ExecSource& source : commands) {
-    parts.push_back(std::make_unique<ExecPart>(std::move(source), place, *context.queue, problems));
+    parts.push_back(std::make_unique<ExecPart>(std::move(source), exec, *context.queue, problems));
   }
   commands.clear();
 }
@@ -86,10 +86,10 @@ void ForeignSources::Parts::add_commands(pid_t run_pid) {
 void ForeignSources::Parts::serve() {
   ::pthread_setname_np(::pthread_self(), "corral-sources");
   std::vector<pollfd> descriptors;
-  bool told = false;
+  bool stopped = false;
   for (;;) {
     const BootTime now = sys::boot_now();
-    const bool ends = stopping && !std::exchange(told, true);
+    const bool ends = stopping && !std::exchange(stopped, true);
     // One that throws is given up: it would throw again.
     std::erase_if(parts, [&](const auto& part) {
       return !sys::guard_call("a source", [&] {
@@ -97,10 +97,11 @@ void ForeignSources::Parts::serve() {
         part->serve(now);
       });
     });
-    if (told && std::ranges::all_of(parts, [](const auto& part) { return part->done(); })) return;
+    if (stopped && std::ranges::all_of(parts, [](const auto& part) { return part->done(); }))
+      return;
     descriptors.clear();
     // It stays readable: looked at until then only.
-    descriptors.push_back({.fd = told ? -1 : wake.get(), .events = POLLIN, .revents = 0});
+    descriptors.push_back({.fd = stopped ? -1 : wake.get(), .events = POLLIN, .revents = 0});
     BootTime due = kNever;
     for (const auto& part : parts) {
       part->wait_for(descriptors);

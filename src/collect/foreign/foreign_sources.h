@@ -16,6 +16,7 @@
 
 #include "collect/foreign/config.h"
 #include "collect/foreign/points.h"
+#include "collect/foreign/problems.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "metric/health.h"
@@ -26,13 +27,6 @@ struct ForeignContext {
   std::string directory;                 // working directory of commands; empty: this one
   std::vector<std::string> environment;  // "K=V", of commands
   PointQueue* queue = nullptr;           // outlives the sources
-};
-
-// A failure or recovery of one source.
-struct Problem {
-  std::string source;   // "exec.power"
-  std::string message;  // "ended with status 1: no such device; next try in 4 s"
-  bool recovered = false;
 };
 
 class ForeignSources {

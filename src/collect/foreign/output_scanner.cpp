@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "collect/foreign/numbers.h"
+#include "collect/foreign/text.h"
 #include "core/text.h"
 
 namespace corral::collect::foreign {
@@ -103,7 +103,7 @@ void OutputPattern::search(std::string_view line, BootTime time) {
     return;
   Reading shared{.name = {}, .unit = unit_};
   if (step_ != 0) {
-    if (const auto step = read_number(matched(step_))) shared.step = step_of(*step);
+    if (const auto step = read_number(matched(step_))) shared.step = to_step(*step);
   }
   if (metric_ != 0) {
     Reading reading = shared;

@@ -12,8 +12,8 @@
 
 #include "collect/foreign/config.h"
 #include "collect/foreign/emitter.h"
-#include "collect/foreign/line_splitter.h"
 #include "collect/foreign/pattern.h"
+#include "collect/foreign/text.h"
 
 namespace corral::collect::foreign {
 

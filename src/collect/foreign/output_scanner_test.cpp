@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "collect/foreign/foreign_test_support.h"
+#include "collect/foreign/test_sources.h"
 
 namespace corral::collect::foreign {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/text.h"
-
 namespace corral::collect::foreign {
 
 void ProblemBox::State::change(std::string_view source, std::string reason) {
@@ -50,16 +48,6 @@ void ProblemBox::recovered(std::string_view source, Trouble trouble, std::string
 
 std::vector<Problem> ProblemBox::take() {
   return state_.with([](State& state) { return std::exchange(state.fresh, {}); });
-}
-
-std::string excerpt(std::string_view text) {
-  constexpr std::size_t kBytes = 80;
-  text = trim(text);
-  std::string shown = to_utf8(text.substr(0, kBytes));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return text.size() > kBytes ? shown + "..." : shown;
 }
 
 }  // namespace corral::collect::foreign

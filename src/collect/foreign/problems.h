@@ -11,11 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "collect/foreign/foreign_sources.h"
 #include "core/guarded.h"
 #include "metric/health.h"
 
 namespace corral::collect::foreign {
+
+// A failure or recovery of one source.
+struct Problem {
+  std::string source;   // "exec.power"
+  std::string message;  // "ended with status 1: no such device; next try in 4 s"
+  bool recovered = false;
+};
 
 enum class Trouble : std::uint8_t {
   kGone,      // no connection, no process: nothing comes
@@ -55,8 +61,5 @@ class ProblemBox {
   };
   Guarded<State> state_;
 };
-
-// The start of a text for a message: what cannot be printed is '?'.
-std::string excerpt(std::string_view text);
 
 }  // namespace corral::collect::foreign

@@ -30,7 +30,7 @@ std::string join_labels(const ExpositionSample& sample, const std::vector<std::s
 }
 
 // The same for the same name and labels, in any order; a label without a value is none.
-std::string identity_of(const ExpositionSample& sample) {
+std::string series_identity(const ExpositionSample& sample) {
   std::vector<std::string> parts;
   for (const Label& label : sample.labels) {
     if (!label.value.empty()) parts.push_back(std::string(label.name) + '\0' + label.value);
@@ -91,7 +91,7 @@ bool Relabel::tells_apart(std::span<const ExpositionSample> samples,
   std::unordered_map<std::string, std::string> seen;  // identity of the series behind a source
   return std::ranges::all_of(samples, [&](const ExpositionSample& sample) {
     std::string key = std::string(name(sample.name)) + '\0' + join_labels(sample, labels);
-    std::string identity = identity_of(sample);
+    std::string identity = series_identity(sample);
     const auto [known, fresh] = seen.try_emplace(std::move(key), identity);
     return fresh || known->second == identity;
   });
@@ -127,7 +127,7 @@ Repeated Relabel::drop_repeated(std::vector<ExpositionSample>& samples) {
   std::unordered_map<std::string, First> series;
   Repeated dropped;
   std::erase_if(samples, [&](const ExpositionSample& sample) {
-    std::string identity = identity_of(sample);
+    std::string identity = series_identity(sample);
     std::string key = std::string(name(sample.name)) + '\0' + source(sample);
     First& first = series.try_emplace(std::move(key), First{identity, {}}).first->second;
     const bool merged = first.identity != identity;

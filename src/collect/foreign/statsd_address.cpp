@@ -33,14 +33,14 @@ SocketAddress socket_address(const T& address) {
   return out;
 }
 
-SocketAddress address_of(const std::filesystem::path& path) {
+SocketAddress to_socket_address(const std::filesystem::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.c_str(), path.native().size() + 1);
   return socket_address(address);
 }
 
-SocketAddress address_of(const sys::ListenAddress& udp) {
+SocketAddress to_socket_address(const sys::ListenAddress& udp) {
   in6_addr six{};
   if (::inet_pton(AF_INET6, udp.host.c_str(), &six) == 1) {
     sockaddr_in6 address{};
@@ -69,7 +69,7 @@ Result<> clear_left_over(const std::filesystem::path& path) {
   if (!S_ISSOCK(info.st_mode))
     return fail(Code::kAlreadyExists, path.string() + ": exists and is not a socket");
   const sys::Fd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const SocketAddress address = address_of(path);
+  const SocketAddress address = to_socket_address(path);
   if (::connect(probe.get(), address.get(), address.size) == 0 || errno != ECONNREFUSED)
     return fail(Code::kUnavailable, path.string() + ": another process listens there");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path.string(), errno);
@@ -110,7 +110,7 @@ std::string StatsdAddress::text() const {
 
 Result<sys::Fd> StatsdAddress::bind() {
   if (!path.empty()) TRY(clear_left_over(path));
-  SocketAddress address = path.empty() ? address_of(udp) : address_of(path);
+  SocketAddress address = path.empty() ? to_socket_address(udp) : to_socket_address(path);
   sys::Fd socket(::socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fail_errno("socket", errno);
   const int bytes = kReceiveBytes;

@@ -42,7 +42,7 @@ std::optional<T> number_at(std::string_view text, int base) {
 
 // Parses "config=0x3000" or "event=0x02".
 std::optional<std::uint64_t> event_config(const fs::path& file) {
-  const std::string text = sysfs::text_of(file);
+  const std::string text = sysfs::read_text(file);
   const std::size_t at = text.find("=0x");
   if (at == std::string::npos) return std::nullopt;
   return number_at<std::uint64_t>(std::string_view(text).substr(at + 3), 16);
@@ -50,14 +50,14 @@ std::optional<std::uint64_t> event_config(const fs::path& file) {
 
 // The lowest bit of a field's place, "config:20-27".
 std::optional<unsigned> field_shift(const fs::path& file) {
-  const std::string text = sysfs::text_of(file);
+  const std::string text = sysfs::read_text(file);
   if (!text.starts_with("config:")) return std::nullopt;
   const auto shift = number_at<unsigned>(std::string_view(text).substr(7), 10);
   return shift && *shift < 64 ? shift : std::nullopt;
 }
 
 // The PMU's directory: that of the device, or i915's first one, which has no address in its name.
-fs::path pmu_of(const fs::path& root, std::string address) {
+fs::path find_pmu(const fs::path& root, std::string address) {
   std::ranges::replace(address, ':', '_');
   std::error_code ignored;
   for (const std::string& name : {"xe_" + address, "i915_" + address, std::string("i915")}) {
@@ -105,7 +105,7 @@ void add_i915_events(const fs::path& pmu, const EngineEvent& common,
   for (const std::string& name : sys::list_directory(pmu / "events")) {
     if (!name.ends_with(kSuffix)) continue;
     const auto config = event_config(pmu / "events" / name);
-    if (!config || sysfs::text_of(pmu / "events" / (name + ".unit")) != "ns") continue;
+    if (!config || sysfs::read_text(pmu / "events" / (name + ".unit")) != "ns") continue;
     EngineEvent& event = out.emplace_back(common);
     event.engine = name.substr(0, name.size() - kSuffix.size());
     event.busy.config = *config;
@@ -119,10 +119,10 @@ bool read_count(const sys::Fd& fd, std::uint64_t& count) {
 }  // namespace
 
 std::vector<EngineEvent> engine_events(const fs::path& root, const std::string& address) {
-  const fs::path pmu = pmu_of(root, address);
-  const auto type = number_at<std::uint32_t>(sysfs::text_of(pmu / "type"), 10);
+  const fs::path pmu = find_pmu(root, address);
+  const auto type = number_at<std::uint32_t>(sysfs::read_text(pmu / "type"), 10);
   if (pmu.empty() || !type) return {};
-  const auto cpus = sysfs::parse_cpu_list(sysfs::text_of(pmu / "cpumask"), 1);
+  const auto cpus = sysfs::parse_cpu_list(sysfs::read_text(pmu / "cpumask"), 1);
   EngineEvent common;
   common.busy = attribute(*type, 0);
   common.total = attribute(*type, 0);

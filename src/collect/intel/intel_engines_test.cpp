@@ -11,8 +11,7 @@
 #include "collect/intel/fake/control.h"
 #include "collect/intel/intel_listener.h"
 #include "collect/nvidia/fake/fake_driver.h"
-#include "collect/sysfs/fake_root.h"
-#include "collect/vendor/lacking_library.h"
+#include "collect/test_roots.h"
 #include "core/test_paths.h"
 
 namespace corral::collect::intel {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "collect/intel/engines.h"
-#include "collect/intel/sysman_reader.h"
+#include "collect/intel/sysman.h"
 #include "collect/sysfs/drm.h"
 
 namespace corral::collect {
@@ -50,7 +50,7 @@ class Gpu {
     add_first("host.gpu.idle", kIdle, card, kMilli, table);
     if (!card.hwmon.empty()) add_sensors(card.hwmon, table);
     if (files_.empty())
-      table.unavailable("host.gpu.* of " + source_, "its driver has none of the files of i915, xe");
+      table.unavailable("host.gpu.*", source_, "its driver has none of the files of i915, xe");
   }
 
   void open_engines(const ListenerContext& context, intel::OpenEvent open_event, sys::Clock& clock,
@@ -68,7 +68,7 @@ class Gpu {
                    const std::shared_ptr<News>& news, SeriesTable& table) {
     intel::ZeDevice device = sysman ? (*sysman)->find(address_) : nullptr;
     if (device == nullptr) {
-      table.unavailable("memory of " + source_,
+      table.unavailable("memory", source_,
                         !sysman ? sysman.error().message : "Level Zero does not list this GPU");
     } else {
       sysman_ = std::make_unique<intel::SysmanReader>(**sysman, source_, news);
@@ -77,7 +77,7 @@ class Gpu {
           table);
     }
     if (!engine_obstacle_.empty() && !declared(table, "host.gpu.engine.busy", source_))
-      table.unavailable("host.gpu.engine.busy of " + source_, engine_obstacle_);
+      table.unavailable("host.gpu.engine.busy", source_, engine_obstacle_);
   }
 
   void sample(Group group, Row& row) {
@@ -131,7 +131,7 @@ class IntelListener final : public Listener {
  public:
   void open(const ListenerContext& context, intel::OpenEvent open_event, sys::Clock& clock,
             SeriesTable& table) {
-    for (const sysfs::Card& card : sysfs::cards_of(context.root, kVendor)) {
+    for (const sysfs::Card& card : sysfs::find_cards(context.root, kVendor)) {
       Gpu& gpu = gpus_.emplace_back(card, "intel" + std::to_string(gpus_.size()), table);
       gpu.open_engines(context, open_event, clock, table);
     }

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using sysfs::NumberFile;
-using sysfs::text_of;
+using sysfs::read_text;
 
 constexpr double kMilli = 1e-3;
 constexpr double kMicro = 1e-6;
@@ -45,7 +45,7 @@ class JetsonListener final : public Listener {
     }
   }
   void sample_slow(Row& row) override {
-    if (stream_ != nullptr) stream_->sample(row, news_.get());
+    if (stream_ != nullptr) stream_->sample(row, news_);
   }
   [[nodiscard]] bool empty() const {
     return files_.empty() && rails_.empty() && (stream_ == nullptr || stream_->empty());
@@ -74,10 +74,10 @@ class JetsonListener final : public Listener {
   void open_rails(const fs::path& hwmon, SeriesTable& table) {
     for (const std::string& monitor : sysfs::numbered_entries(hwmon, "hwmon")) {
       const fs::path directory = hwmon / monitor;
-      if (text_of(directory / "name") != "ina3221") continue;
+      if (read_text(directory / "name") != "ina3221") continue;
       for (int i = 1; i <= kChannels; ++i) {
         const std::string channel = std::to_string(i);
-        const std::string label = text_of(directory / ("in" + channel + "_label"));
+        const std::string label = read_text(directory / ("in" + channel + "_label"));
         auto voltage = NumberFile::open(directory / ("in" + channel + "_input"));
         auto current = NumberFile::open(directory / ("curr" + channel + "_input"));
         if (label.empty() || label == "NC" || !voltage || !current) continue;  // not connected
@@ -91,10 +91,10 @@ class JetsonListener final : public Listener {
   void open_iio_rails(const fs::path& devices, SeriesTable& table) {
     for (const std::string& device : sysfs::numbered_entries(devices, "iio:device")) {
       const fs::path directory = devices / device;
-      if (!text_of(directory / "name").starts_with("ina3221")) continue;
+      if (!read_text(directory / "name").starts_with("ina3221")) continue;
       for (int i = 0; i < kChannels; ++i) {
         const std::string channel = std::to_string(i);
-        const std::string label = text_of(directory / ("rail_name_" + channel));
+        const std::string label = read_text(directory / ("rail_name_" + channel));
         if (label.empty()) continue;
         files_.add_if_there({.metric = "host.power.rail",
                              .source = to_utf8(label),

@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "collect/jetson/tegrastats_line.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/jetson/tegrastats.h"
+#include "collect/test_roots.h"
 #include "sys/clock.h"
 
 namespace corral::collect {

@@ -22,6 +22,20 @@
 
 namespace corral::collect {
 
+// A line of NVIDIA's `tegrastats`, as JetPack 4 to 6 print it: text in, values out; no I/O, any
+// bytes accepted. Its values of memory, CPUs and their temperatures belong to other listeners;
+// unknown words are skipped.
+struct TegraValue {
+  std::string_view metric;  // name in the catalogue
+  std::string_view source;  // "jetson", or the rail; a view of the line
+  double value;             // in the metric's unit
+};
+
+// `GR3D_FREQ 45%@[905,905]` and `GR3D_FREQ 45%` are the GPU's load and clock (the fastest
+// cluster's), EMC_FREQ the memory controller's, `GPU@45.5C` its temperature (-256: it is switched
+// off), `VDD_IN 5120mW/5080mW` and `POM_5V_IN 1532/1532` a rail's power now. Allocates nothing.
+void read_tegrastats(std::string_view line, const std::function<void(const TegraValue&)>& take);
+
 class TegraStats {
  public:
   // Returns true for values that the board's files provide already; they are not taken from here.
@@ -36,7 +50,7 @@ class TegraStats {
 
   [[nodiscard]] bool empty() const { return columns_.empty(); }
   // The latest line's values, when a line has come since the last call.
-  void sample(Row& row, News* news);
+  void sample(Row& row, const std::shared_ptr<News>& news);
 
  private:
   struct Slot {

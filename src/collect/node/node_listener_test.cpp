@@ -6,7 +6,7 @@
 #include <array>
 
 #include "collect/node/parse.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect {
 namespace {

@@ -23,18 +23,10 @@ std::string_view nfs_mount_point(std::string_view line) {
   return line.substr(on + kOn.size(), type - on - kOn.size());
 }
 
-template <std::size_t N>
-bool read_numbers(Scanner& scan, std::array<std::uint64_t, N>& out) {
-  for (std::uint64_t& value : out) {
-    if (!scan.number(value)) return false;
-  }
-  return true;
-}
-
 // "bytes:" normal read, write, direct read, write, server read, write, pages read, written.
 void parse_bytes(Scanner& scan, NfsMount& mount) {
   std::array<std::uint64_t, 6> field{};
-  if (!read_numbers(scan, field)) return;
+  if (!scan.numbers(field)) return;
   mount.read_bytes = field[4];
   mount.write_bytes = field[5];
 }
@@ -42,7 +34,7 @@ void parse_bytes(Scanner& scan, NfsMount& mount) {
 // "READ:" operations, transmissions, timeouts, bytes sent, received, then ms queued, answered, all.
 void parse_operation(Scanner& scan, NfsMount& mount) {
   std::array<std::uint64_t, 8> field{};
-  if (!read_numbers(scan, field)) return;
+  if (!scan.numbers(field)) return;
   mount.operations += field[0];
   mount.retransmits += field[1] > field[0] ? field[1] - field[0] : 0;
   mount.rtt_ms += field[6];

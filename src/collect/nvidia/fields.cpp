@@ -3,12 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 namespace corral::collect::nvidia {
 namespace {
+
+constexpr double kModulus = 4294967296.0;
 
 constexpr double kMilli = 1e-3;
 constexpr double kNano = 1e-9;
@@ -70,7 +73,45 @@ std::string too_fast(std::string_view metric, Nanos wrap, Nanos tick) {
 
 }  // namespace
 
-double number_of(ValueType type, std::span<const std::byte, 8> value) {
+Nanos PcieCounter::shortest_wrap(const Nvml& nvml, Device device) {
+  // Bytes per second of a lane and direction, by generation.
+  constexpr std::array<double, 6> kLane{250e6, 500e6, 985e6, 1969e6, 3938e6, 7563e6};
+  unsigned generation = 0;
+  unsigned width = 0;
+  if (nvml.call().link_generation(device, &generation) != Status::kSuccess || generation == 0)
+    generation = kLane.size();
+  if (nvml.call().link_width(device, &width) != Status::kSuccess || width == 0) width = 16;
+  const double rate = kLane[std::min<std::size_t>(generation, kLane.size()) - 1] * width;
+  return Nanos(static_cast<std::int64_t>(kModulus / rate * 1e9));
+}
+
+bool PcieCounter::is_narrow(ValueType type) {
+  return type == ValueType::kUint32 || type == ValueType::kInt32 || type == ValueType::kUint16;
+}
+
+PcieCounter::Outcome PcieCounter::add(BootTime now, double raw) {
+  if (wraps_) return Outcome::kWraps;
+  const bool first = !std::exchange(begun_, true);
+  const Nanos passed = now - std::exchange(last_time_, now);
+  const double grown = raw - std::exchange(last_, raw);
+  if (!narrow_) {
+    // A fall from beyond 32 bits is a reset.
+    wraps_ = !first && grown < 0 && raw - grown < kModulus;
+    total_ = raw;
+    return wraps_ ? Outcome::kWraps : Outcome::kCounted;
+  }
+  if (first) {
+    total_ = raw;
+  } else if (passed >= shortest_wrap_) {
+    total_ = 0;
+    return Outcome::kTooLate;
+  } else {
+    total_ += grown < 0 ? grown + kModulus : grown;
+  }
+  return Outcome::kCounted;
+}
+
+double read_number(ValueType type, std::span<const std::byte, 8> value) {
   switch (type) {
     case ValueType::kDouble:
       return as<double>(value);
@@ -134,7 +175,7 @@ Status FieldBatch::probe(const Field& field, CallMeter& meter, FieldValue& value
     value = question(number);
     Status status = meter.measure(call_, [&] { return nvml_->call().fields(device_, 1, &value); });
     if (status == Status::kSuccess) status = value.status;
-    if (status == Status::kSuccess && std::isnan(number_of(value.type, value.value)))
+    if (status == Status::kSuccess && std::isnan(read_number(value.type, value.value)))
       status = Status::kNoData;
     if (status == Status::kSuccess) return status;
     if (first == Status::kSuccess) first = status;
@@ -142,7 +183,7 @@ Status FieldBatch::probe(const Field& field, CallMeter& meter, FieldValue& value
   return first;
 }
 
-Status FieldBatch::ask(CallMeter& meter) {
+Status FieldBatch::read(CallMeter& meter) {
   std::ranges::transform(outputs_, values_.begin(),
                          [](const Output& output) { return question(output.number); });
   return meter.measure(call_, [&] {
@@ -153,7 +194,7 @@ Status FieldBatch::ask(CallMeter& meter) {
 void FieldBatch::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
   if (outputs_.empty() || health.lost() || !meter.due(call_)) return;
   for (Output& output : outputs_) output.latest = std::nan("");
-  if (!health.accept(call_, ask(meter))) return;
+  if (!health.accept(call_, read(meter))) return;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!health.accept(call_, values_[i].status)) continue;
     const double number = take(outputs_[i], values_[i], meter.now(), health);
@@ -165,22 +206,18 @@ void FieldBatch::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
 
 double FieldBatch::take(Output& output, const FieldValue& value, BootTime now,
                         DeviceHealth& health) {
-  const double number = number_of(value.type, value.value);
+  const double number = read_number(value.type, value.value);
   if (!output.counter || std::isnan(number)) return number;
   switch (output.counter->add(now, number)) {
     case PcieCounter::Outcome::kCounted:
       return output.counter->total();
     case PcieCounter::Outcome::kTooLate:
-      if (!std::exchange(told_late_, true))
+      if (!std::exchange(reported_late_, true))
         health.tell("host.gpu.pcie.tx and rx: read too late, the counter may have wrapped twice");
       break;
     case PcieCounter::Outcome::kWraps:
       if (std::exchange(output.column, kNoColumn) == kNoColumn) break;
-      std::array<char, 120> text{};
-      const auto end = fmt::format_to_n(
-          text.data(), text.size(),
-          "{}: the driver's counter wraps at 32 bits; its values end here", output.metric);
-      health.tell({text.data(), std::min(end.size, text.size())});
+      health.tell("{}: the driver's counter wraps at 32 bits; its values end here", output.metric);
   }
   return std::nan("");
 }

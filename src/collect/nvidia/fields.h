@@ -7,16 +7,16 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
-#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/nvml.h"
-#include "collect/nvidia/pcie_counter.h"
+#include "core/time.h"
 
 namespace corral::collect::nvidia {
 
@@ -33,10 +33,42 @@ struct Field {
   bool pcie_bytes = false;  // a counter that wraps
 };
 // The number in a value of that type; NaN for a type that is not known.
-double number_of(ValueType type, std::span<const std::byte, 8> value);
+double read_number(ValueType type, std::span<const std::byte, 8> value);
 
 std::span<const Field> fast_fields();
 std::span<const Field> slow_fields();
+
+// PcieCounter: bytes over PCIe from the driver's counter of them, which wraps.
+//
+// The driver says so without naming the width. Counters of 32 bits are added up: that is right only
+// if at most one wrap lies between two readings, so the bandwidth of the link sets how often they
+// must come. A counter of 64 bits is taken as it is, until it is seen to wrap at 32. One thread; no
+// allocation.
+class PcieCounter {
+ public:
+  // In which 32 bits are full at the link's full rate; of an unknown link the fastest there is.
+  static Nanos shortest_wrap(const Nvml& nvml, Device device);
+  static bool is_narrow(ValueType type);
+
+  PcieCounter(bool narrow, Nanos shortest_wrap) : narrow_(narrow), shortest_wrap_(shortest_wrap) {}
+
+  enum class Outcome : std::uint8_t {
+    kCounted,
+    kTooLate,  // no value; the count begins again at 0, which readers take for a reset
+    kWraps,    // no values from now on: it has 64 bits and wraps at 32
+  };
+  Outcome add(BootTime now, double raw);
+  [[nodiscard]] double total() const { return total_; }
+
+ private:
+  bool narrow_;
+  Nanos shortest_wrap_;
+  bool begun_ = false;
+  bool wraps_ = false;
+  BootTime last_time_{};
+  double last_ = 0;
+  double total_ = 0;
+};
 
 class FieldBatch {
  public:
@@ -64,7 +96,7 @@ class FieldBatch {
   };
   // Asks each of its numbers; `value` is the first good answer, else the status is the first's.
   Status probe(const Field& field, CallMeter& meter, FieldValue& value);
-  Status ask(CallMeter& meter);
+  Status read(CallMeter& meter);
   // The value of one output's answer; NaN where there is none.
   double take(Output& output, const FieldValue& value, BootTime now, DeviceHealth& health);
 
@@ -72,7 +104,7 @@ class FieldBatch {
   Device device_;
   Call call_;
   Nanos tick_;
-  bool told_late_ = false;
+  bool reported_late_ = false;
   std::vector<Output> outputs_;
   std::vector<FieldValue> values_;
 };

@@ -45,12 +45,6 @@ constexpr auto kInstanceColumns = std::to_array<GpmColumn>({
 });
 static_assert(kColumns.size() <= 64 && kColumns.size() <= kGpmRoom);
 
-std::string all_of(const GpmMeter::Target& target, const std::string& source) {
-  return (target.gpu_instance ? "host.gpu.mig.sm.active and the like of "
-                              : "host.gpu.sm.active and the like of ") +
-         source;
-}
-
 }  // namespace
 
 std::span<const GpmColumn> gpm_columns() { return kColumns; }
@@ -59,7 +53,7 @@ std::span<const GpmColumn> gpm_instance_columns() { return kInstanceColumns; }
 GpmMeter::GpmMeter(const Nvml& nvml, const Target& target)
     : nvml_(&nvml),
       target_(target),
-      asked_(target.columns.begin(), target.columns.end()),
+      requested_(target.columns.begin(), target.columns.end()),
       request_(std::make_unique<GpmRequest>()) {}
 
 GpmMeter::~GpmMeter() {
@@ -73,32 +67,33 @@ void GpmMeter::begin(CallMeter& meter) {
   begun_ = nvml_->call().gpm_support(target_.device, &support);
   if (begun_ == Status::kSuccess && support.supported == 0) begun_ = Status::kNotSupported;
   if (begun_ == Status::kSuccess) begun_ = allocate();
-  if (begun_ == Status::kSuccess) begun_ = take(0, meter);
+  if (begun_ == Status::kSuccess) begun_ = fill_sample(0, meter);
 }
 
 bool GpmMeter::declare(CallMeter& meter, const DeviceHealth& health, SeriesTable& table) {
   Status status = begun_;
-  if (status == Status::kSuccess) status = take(1, meter);
-  if (status == Status::kSuccess) status = ask(0, 1, meter);
+  if (status == Status::kSuccess) status = fill_sample(1, meter);
+  if (status == Status::kSuccess) status = read_metrics(0, 1, meter);
   if (status != Status::kSuccess) {
-    table.unavailable(all_of(target_, health.source()),
+    table.unavailable(target_.gpu_instance ? "host.gpu.mig.sm.active and the like"
+                                           : "host.gpu.sm.active and the like",
+                      health.source(),
                       "GPM, the driver's performance monitors of Hopper and later: " +
                           std::string(nvml_->words(status)));
     return false;
   }
   std::vector<GpmColumn> found;
-  for (std::size_t i = 0; i < asked_.size(); ++i) {
-    const GpmColumn& column = asked_[i];
+  for (std::size_t i = 0; i < requested_.size(); ++i) {
+    const GpmColumn& column = requested_[i];
     if (request_->metrics[i].status == Status::kNotSupported && column.older_id == 0) {
-      table.unavailable(std::string(column.metric) + " of " + health.source(),
-                        std::string(nvml_->words(Status::kNotSupported)));
+      table.unavailable(column.metric, health.source(), nvml_->words(Status::kNotSupported));
       continue;
     }
     found.push_back(column);
     columns_.push_back(table.add(column.metric, health.source()));
   }
-  asked_ = std::move(found);
-  return !asked_.empty();
+  requested_ = std::move(found);
+  return !requested_.empty();
 }
 
 Status GpmMeter::allocate() {
@@ -110,7 +105,7 @@ Status GpmMeter::allocate() {
   return Status::kSuccess;
 }
 
-Status GpmMeter::take(std::size_t slot, CallMeter& meter) {
+Status GpmMeter::fill_sample(std::size_t slot, CallMeter& meter) {
   return meter.measure(Call::kGpmSample, [&] {
     return target_.gpu_instance ? nvml_->call().gpm_mig_sample(
                                       target_.device, *target_.gpu_instance, kept_[slot].sample)
@@ -118,14 +113,14 @@ Status GpmMeter::take(std::size_t slot, CallMeter& meter) {
   });
 }
 
-Status GpmMeter::ask(std::size_t earlier, std::size_t later, CallMeter& meter) {
+Status GpmMeter::read_metrics(std::size_t earlier, std::size_t later, CallMeter& meter) {
   request_->version = kGpmRequestVersion;
-  request_->count = static_cast<std::uint32_t>(asked_.size());
+  request_->count = static_cast<std::uint32_t>(requested_.size());
   request_->earlier = kept_[earlier].sample;
   request_->later = kept_[later].sample;
-  for (std::size_t i = 0; i < asked_.size(); ++i) {
+  for (std::size_t i = 0; i < requested_.size(); ++i) {
     request_->metrics[i] = {
-        .id = asked_[i].id, .status = Status::kSuccess, .value = std::nan(""), .names = {}};
+        .id = requested_[i].id, .status = Status::kSuccess, .value = std::nan(""), .names = {}};
   }
   return meter.measure(Call::kGpmMetrics,
                        [&] { return nvml_->call().gpm_metrics(request_.get()); });
@@ -135,7 +130,8 @@ void GpmMeter::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
   if (!meter.due(Call::kGpmSample) || !meter.due(Call::kGpmMetrics)) return;
   if (!take_sample(meter, health)) return;
   const auto start = window_start();
-  if (start && health.accept(Call::kGpmMetrics, ask(*start, newest_, meter))) fill(health, row);
+  if (start && health.accept(Call::kGpmMetrics, read_metrics(*start, newest_, meter)))
+    fill(health, row);
 }
 
 bool GpmMeter::take_sample(CallMeter& meter, DeviceHealth& health) {
@@ -143,7 +139,7 @@ bool GpmMeter::take_sample(CallMeter& meter, DeviceHealth& health) {
   if (newest.filled && meter.now() - newest.time > kLongestWindow) forget();
   if (newest.filled && meter.now() - newest.time < kSampleSpacing) return false;
   const std::size_t next = (newest_ + 1) % kKept;
-  if (!health.accept(Call::kGpmSample, take(next, meter))) {
+  if (!health.accept(Call::kGpmSample, fill_sample(next, meter))) {
     forget();  // a recreated instance must not be compared with the old one
     return false;
   }
@@ -167,7 +163,7 @@ void GpmMeter::fill(DeviceHealth& health, Row& row) {
   std::uint64_t refused = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const GpmMetric& metric = request_->metrics[i];
-    GpmColumn& column = asked_[i];
+    GpmColumn& column = requested_[i];
     if (metric.status != Status::kSuccess && column.older_id != 0) {
       column.id = std::exchange(column.older_id, 0);
     } else if (metric.status != Status::kSuccess) {
@@ -176,12 +172,12 @@ void GpmMeter::fill(DeviceHealth& health, Row& row) {
       row.set(columns_[i], metric.value * column.scale);
     }
   }
-  tell_refused(refused & ~told_, health);
-  told_ |= refused;
+  report_refused(refused & ~reported_, health);
+  reported_ |= refused;
 }
 
 // All that one window lacks in one text.
-void GpmMeter::tell_refused(std::uint64_t columns, const DeviceHealth& health) const {
+void GpmMeter::report_refused(std::uint64_t columns, const DeviceHealth& health) const {
   if (columns == 0) return;
   const auto first = static_cast<std::size_t>(std::countr_zero(columns));
   std::array<char, 240> text{};
@@ -191,10 +187,10 @@ void GpmMeter::tell_refused(std::uint64_t columns, const DeviceHealth& health) c
   for (std::size_t i = first; i < columns_.size(); ++i) {
     if ((columns >> i & 1U) == 0) continue;
     end = fmt::format_to_n(end, static_cast<std::size_t>(text.data() + text.size() - end), "{} {}",
-                           i == first ? "" : ",", asked_[i].metric)
+                           i == first ? "" : ",", requested_[i].metric)
               .out;
   }
-  health.tell({text.data(), static_cast<std::size_t>(end - text.data())});
+  health.tell("{}", std::string_view(text.data(), static_cast<std::size_t>(end - text.data())));
 }
 
 void GpmMeter::forget() {

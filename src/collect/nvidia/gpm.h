@@ -16,8 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
-#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/nvml.h"
 
 namespace corral::collect::nvidia {
@@ -61,23 +60,23 @@ class GpmMeter {
   };
 
   Status allocate();
-  Status take(std::size_t slot, CallMeter& meter);
+  Status fill_sample(std::size_t slot, CallMeter& meter);
   // All metrics between two samples.
-  Status ask(std::size_t earlier, std::size_t later, CallMeter& meter);
+  Status read_metrics(std::size_t earlier, std::size_t later, CallMeter& meter);
   bool take_sample(CallMeter& meter, DeviceHealth& health);
   [[nodiscard]] std::optional<std::size_t> window_start() const;
   void fill(DeviceHealth& health, Row& row);
-  void tell_refused(std::uint64_t columns, const DeviceHealth& health) const;
+  void report_refused(std::uint64_t columns, const DeviceHealth& health) const;
   void forget();
 
   const Nvml* nvml_;
   Target target_;
   Status begun_ = Status::kNotSupported;
-  std::vector<GpmColumn> asked_;
+  std::vector<GpmColumn> requested_;
   std::vector<Column> columns_;
   std::array<Kept, kKept> kept_;
   std::size_t newest_ = 0;
-  std::uint64_t told_ = 0;  // bit per column
+  std::uint64_t reported_ = 0;  // bit per column
   std::unique_ptr<GpmRequest> request_;
 };
 

@@ -12,15 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
-#include "collect/nvidia/device_health.h"
-#include "collect/nvidia/energy_check.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/fields.h"
 #include "collect/nvidia/gpm.h"
 #include "collect/nvidia/nvml.h"
 #include "collect/nvidia/queries.h"
 #include "collect/nvidia/sample_rings.h"
 #include "collect/proc_file.h"
+#include "core/time.h"
 
 namespace corral::collect::nvidia {
 
@@ -44,14 +43,49 @@ inline std::string gpu_source(unsigned index) { return "gpu" + std::to_string(in
 std::vector<FoundGpu> find_gpus(const Nvml& nvml, const std::vector<std::string>& wanted,
                                 SeriesTable& table);
 
+// EnergyCheck: does a device's energy counter agree with its power over time?
+//
+// Both come from the same sensor by different ways, and on some devices one of them is wrong. They
+// are compared over windows long enough that the average's lag and the counter's steps do not
+// matter. Pure.
+class EnergyCheck {
+ public:
+  static constexpr Nanos kWindow = std::chrono::seconds(30);
+  static constexpr Nanos kLongestGap = std::chrono::seconds(3);  // more: a new window begins
+  static constexpr double kTolerance = 0.10;
+
+  struct Comparison {
+    double counter_joules;
+    double integral_joules;
+    [[nodiscard]] bool agrees() const;
+  };
+  // NaN is a value that is missing. A comparison at the end of each window.
+  std::optional<Comparison> add(BootTime now, double watts, double joules);
+
+ private:
+  void begin(BootTime now, double watts, double joules);
+  BootTime start_{};
+  BootTime last_{};
+  bool begun_ = false;
+  double first_joules_ = 0;
+  double last_joules_ = 0;
+  double last_watts_ = 0;
+  double integral_ = 0;
+};
+
+// The parts that the readers of all GPUs share.
+struct ReaderParts {
+  const Nvml& nvml;
+  std::shared_ptr<News> news;
+  CallMeter& meter;
+  const std::filesystem::path& root;
+  const Clocks& clocks;
+  Nanos tick;
+};
+
 class InstanceReader {
  public:
-  struct Parts {
-    const Nvml& nvml;
-    std::shared_ptr<News> news;
-    CallMeter& meter;
-  };
-  InstanceReader(const Parts& parts, const FoundGpu& gpu, const FoundGpu::Instance& instance,
+  InstanceReader(const ReaderParts& parts, const FoundGpu& gpu, const FoundGpu::Instance& instance,
                  SeriesTable& table);
   void declare_units(CallMeter& meter, SeriesTable& table);
   void sample_fast(CallMeter& meter, Row& row);
@@ -64,23 +98,15 @@ class InstanceReader {
 
 class GpuReader {
  public:
-  struct Parts {
-    const Nvml& nvml;
-    std::shared_ptr<News> news;
-    CallMeter& meter;
-    const std::filesystem::path& root;
-    const Clocks& clocks;
-    Nanos tick;
-  };
   // declare_units() follows, once GpmMeter::kShortestWindow has passed.
-  GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table);
+  GpuReader(const ReaderParts& parts, const FoundGpu& gpu, SeriesTable& table);
   void declare_units(CallMeter& meter, SeriesTable& table);
   void sample_fast(CallMeter& meter, Row& row);
   void sample_slow(CallMeter& meter, Row& row);
 
  private:
-  void open_fields(const Parts& parts, const QueryList::Subject& subject, SeriesTable& table);
-  void describe(const Parts& parts, const FoundGpu& gpu, SeriesTable& table);
+  void open_fields(const ReaderParts& parts, const QueryList::Subject& subject, SeriesTable& table);
+  void describe(const ReaderParts& parts, const FoundGpu& gpu, SeriesTable& table);
   // Reading would wake a device up that the kernel sent to sleep.
   bool asleep();
   void check_energy(BootTime now);
@@ -95,7 +121,7 @@ class GpuReader {
   std::vector<std::unique_ptr<InstanceReader>> instances_;
   std::optional<ProcFile> runtime_status_;
   EnergyCheck energy_check_;
-  bool energy_told_ = false;
+  bool energy_reported_ = false;
 };
 
 }  // namespace corral::collect::nvidia

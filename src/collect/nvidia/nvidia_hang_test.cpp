@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "collect/lanes.h"
 #include "collect/nvidia/fake/fake_driver.h"
+#include "collect/sampler/lanes.h"
 #include "core/test_paths.h"
 #include "sys/clock.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/gpu_reader.h"
 #include "collect/nvidia/nvml.h"
 
@@ -19,12 +19,12 @@ class NvidiaListener final : public Listener {
 
   void open(const ListenerContext& context, SeriesTable& table) {
     for (const FoundGpu& gpu : find_gpus(*nvml_, context.device_uuids, table)) {
-      gpus_.push_back(std::make_unique<GpuReader>(GpuReader::Parts{.nvml = *nvml_,
-                                                                   .news = context.news,
-                                                                   .meter = meter_,
-                                                                   .root = context.root,
-                                                                   .clocks = clocks_,
-                                                                   .tick = context.tick},
+      gpus_.push_back(std::make_unique<GpuReader>(ReaderParts{.nvml = *nvml_,
+                                                              .news = context.news,
+                                                              .meter = meter_,
+                                                              .root = context.root,
+                                                              .clocks = clocks_,
+                                                              .tick = context.tick},
                                                   gpu, table));
     }
     if (!gpus_.empty()) clocks_.boot->sleep_until(clocks_.boot->now() + GpmMeter::kShortestWindow);
@@ -58,7 +58,7 @@ std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTa
     table.unavailable("host.gpu.*", nvml.error().message);
     return nullptr;
   }
-  table.describe("nvidia.driver", text_of((*nvml)->call().driver_version));
+  table.describe("nvidia.driver", read_text((*nvml)->call().driver_version));
   auto listener = std::make_unique<NvidiaListener>(std::move(*nvml), context, clocks);
   listener->open(context, table);
   if (listener->empty()) return nullptr;

@@ -6,74 +6,89 @@
 // allocate nothing of ours. Thread-safe as NVML is.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "collect/nvidia/nvml_types.h"
+#include "collect/vendor/library.h"
 #include "core/result.h"
 
 namespace corral::collect::nvidia {
 
 template <class... Arguments>
-class Function {
- public:
-  Status operator()(Arguments... arguments) const {
-    return call_ != nullptr ? call_(arguments...) : Status::kFunctionNotFound;
-  }
-  [[nodiscard]] bool there() const { return call_ != nullptr; }
-  void bind(void* address) { call_ = reinterpret_cast<Call>(address); }
-
- private:
-  using Call = Status (*)(Arguments...);
-  Call call_ = nullptr;
-};
+using Function = vendor::Function<Status, Status::kFunctionNotFound, Arguments...>;
 
 // One member per function, named after its result; sizes and counts as the C interface has them.
 struct NvmlFunctions {
-  Function<char*, unsigned> driver_version;
-  Function<unsigned*> count;
-  Function<unsigned, Device*> device;  // by index
-  Function<Device, char*, unsigned> uuid;
-  Function<Device, char*, unsigned> name;
-  Function<Device, PciAddress*> pci;
-  Function<Device, unsigned*> link_generation;  // for PCIe, the most that it and its slot can
-  Function<Device, unsigned*> link_width;       // lanes
-  Function<Device, Utilization*> utilization;
-  Function<Device, MemoryV2*> memory_v2;
-  Function<Device, MemoryV1*> memory_v1;
-  Function<Device, int, FieldValue*> fields;
-  Function<Device, unsigned*> power;             // mW
-  Function<Device, unsigned long long*> energy;  // mJ
-  Function<Device, Clock, unsigned*> clock;      // MHz
-  Function<Device, unsigned long long*> throttle_reasons;
-  Function<Device, Sensor, unsigned*> temperature;
+  vendor::Library library;
+  Function<> init{library, {"nvmlInit_v2", "nvmlInit"}};
+  Function<> shutdown{library, {"nvmlShutdown"}};
+  Function<char*, unsigned> driver_version{library, {"nvmlSystemGetDriverVersion"}};
+  Function<unsigned*> count{library, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}};
+  // by index
+  Function<unsigned, Device*> device{
+      library, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}};
+  Function<Device, char*, unsigned> uuid{library, {"nvmlDeviceGetUUID"}};
+  Function<Device, char*, unsigned> name{library, {"nvmlDeviceGetName"}};
+  Function<Device, PciAddress*> pci{
+      library, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"}};
+  // for PCIe, the most that it and its slot can
+  Function<Device, unsigned*> link_generation{library, {"nvmlDeviceGetMaxPcieLinkGeneration"}};
+  // lanes
+  Function<Device, unsigned*> link_width{library, {"nvmlDeviceGetMaxPcieLinkWidth"}};
+  Function<Device, Utilization*> utilization{library, {"nvmlDeviceGetUtilizationRates"}};
+  Function<Device, MemoryV2*> memory_v2{library, {"nvmlDeviceGetMemoryInfo_v2"}};
+  Function<Device, MemoryV1*> memory_v1{library, {"nvmlDeviceGetMemoryInfo"}};
+  Function<Device, int, FieldValue*> fields{library, {"nvmlDeviceGetFieldValues"}};
+  // mW
+  Function<Device, unsigned*> power{library, {"nvmlDeviceGetPowerUsage"}};
+  // mJ
+  Function<Device, unsigned long long*> energy{library, {"nvmlDeviceGetTotalEnergyConsumption"}};
+  // MHz
+  Function<Device, Clock, unsigned*> clock{library, {"nvmlDeviceGetClockInfo"}};
+  Function<Device, unsigned long long*> throttle_reasons{
+      library,
+      {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}};
+  Function<Device, Sensor, unsigned*> temperature{library, {"nvmlDeviceGetTemperature"}};
   // The samples after that time (us): their type, and room or number. Without room: how many there
   // may be.
-  Function<Device, Sampled, unsigned long long, ValueType*, unsigned*, Sample*> samples;
-  Function<Device, unsigned*> performance_state;
-  Function<Device, unsigned*> persistence;
-  Function<Device, unsigned*, unsigned*> ecc;  // now, after the next reset
-  Function<Device, unsigned*> compute_mode;
-  Function<Device, unsigned*> power_limit;         // mW
-  Function<Device, unsigned*, unsigned*> encoder;  // %, sampling period in us
-  Function<Device, unsigned*, unsigned*> decoder;
-  Function<Device, unsigned*, ProcessV2*> processes;
-  Function<Device, unsigned*, ProcessV1*> processes_v1;
-  Function<Device, unsigned*, ProcessV2*> mps_processes;
-  Function<Device, ProcessUtilization*, unsigned*, unsigned long long> process_utilization;
-  Function<Device, ProcessShares*> process_shares;
-  Function<Device, unsigned*, unsigned*> mig_mode;  // now, after the next reset
-  Function<Device, unsigned*> mig_room;
-  Function<Device, unsigned, Device*> mig_device;  // by index, with holes
-  Function<Device, unsigned*> gpu_instance;
-  Function<Device, GpmSupport*> gpm_support;
-  Function<GpmSample*> gpm_allocate;
-  Function<GpmSample> gpm_free;
-  Function<Device, GpmSample> gpm_sample;
-  Function<Device, unsigned, GpmSample> gpm_mig_sample;
-  Function<GpmRequest*> gpm_metrics;
+  Function<Device, Sampled, unsigned long long, ValueType*, unsigned*, Sample*> samples{
+      library, {"nvmlDeviceGetSamples"}};
+  Function<Device, unsigned*> performance_state{library, {"nvmlDeviceGetPerformanceState"}};
+  Function<Device, unsigned*> persistence{library, {"nvmlDeviceGetPersistenceMode"}};
+  // now, after the next reset
+  Function<Device, unsigned*, unsigned*> ecc{library, {"nvmlDeviceGetEccMode"}};
+  Function<Device, unsigned*> compute_mode{library, {"nvmlDeviceGetComputeMode"}};
+  // mW
+  Function<Device, unsigned*> power_limit{library, {"nvmlDeviceGetPowerManagementLimit"}};
+  // %, sampling period in us
+  Function<Device, unsigned*, unsigned*> encoder{library, {"nvmlDeviceGetEncoderUtilization"}};
+  Function<Device, unsigned*, unsigned*> decoder{library, {"nvmlDeviceGetDecoderUtilization"}};
+  Function<Device, unsigned*, ProcessV2*> processes{
+      library,
+      {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"}};
+  Function<Device, unsigned*, ProcessV1*> processes_v1{library,
+                                                       {"nvmlDeviceGetComputeRunningProcesses"}};
+  Function<Device, unsigned*, ProcessV2*> mps_processes{
+      library,
+      {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2"}};
+  Function<Device, ProcessUtilization*, unsigned*, unsigned long long> process_utilization{
+      library, {"nvmlDeviceGetProcessUtilization"}};
+  Function<Device, ProcessShares*> process_shares{library,
+                                                  {"nvmlDeviceGetProcessesUtilizationInfo"}};
+  // now, after the next reset
+  Function<Device, unsigned*, unsigned*> mig_mode{library, {"nvmlDeviceGetMigMode"}};
+  Function<Device, unsigned*> mig_room{library, {"nvmlDeviceGetMaxMigDeviceCount"}};
+  // by index, with holes
+  Function<Device, unsigned, Device*> mig_device{library, {"nvmlDeviceGetMigDeviceHandleByIndex"}};
+  Function<Device, unsigned*> gpu_instance{library, {"nvmlDeviceGetGpuInstanceId"}};
+  Function<Device, GpmSupport*> gpm_support{library, {"nvmlGpmQueryDeviceSupport"}};
+  Function<GpmSample*> gpm_allocate{library, {"nvmlGpmSampleAlloc"}};
+  Function<GpmSample> gpm_free{library, {"nvmlGpmSampleFree"}};
+  Function<Device, GpmSample> gpm_sample{library, {"nvmlGpmSampleGet"}};
+  Function<Device, unsigned, GpmSample> gpm_mig_sample{library, {"nvmlGpmMigSampleGet"}};
+  Function<GpmRequest*> gpm_metrics{library, {"nvmlGpmMetricsGet"}};
 };
 
 class Nvml {
@@ -90,26 +105,16 @@ class Nvml {
   [[nodiscard]] std::string_view words(Status status) const;
 
  private:
-  explicit Nvml(void* library);
-  void* find(std::initializer_list<const char*> names) const;
-  void bind_device_functions();
-  void bind_process_functions();
-  void bind_gpm_functions();
-  Result<> initialise();
+  explicit Nvml(const vendor::Library& library);
 
-  struct Unload {
-    void operator()(void* library) const;
-  };
-  std::unique_ptr<void, Unload> library_;
   bool initialised_ = false;
   const char* (*error_words_)(Status) = nullptr;
-  Function<> shutdown_;
   NvmlFunctions functions_;
 };
 
 // A text that a function with (char*, size) arguments gives; empty when it refuses.
 template <class Function, class... Arguments>
-std::string text_of(const Function& function, Arguments... arguments) {
+std::string read_text(const Function& function, Arguments... arguments) {
   char text[96] = {};
   return function(arguments..., text, static_cast<unsigned>(sizeof text - 1)) == Status::kSuccess
              ? std::string(text)

@@ -1,7 +1,5 @@
 #include "collect/nvidia/process_listener.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -10,14 +8,41 @@
 #include <utility>
 #include <vector>
 
-#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/gpu_reader.h"
 #include "collect/nvidia/nvml.h"
 #include "collect/nvidia/process_room.h"
-#include "collect/nvidia/run_processes.h"
+#include "collect/tree/parse.h"
 
 namespace corral::collect {
 namespace nvidia {
+
+RunProcesses::RunProcesses(const Options& options)
+    : files_(options.root),
+      own_namespace_(options.root / "proc/self/ns/pid"),
+      run_(options.run_pid),
+      supervisor_(options.supervisor_pid) {}
+
+bool RunProcesses::holds(pid_t pid) {
+  for (int depth = 0; pid > 1 && depth < kDeepest; ++depth) {
+    if (pid == run_ || pid == supervisor_) return true;
+    const auto text = files_.read(pid, tree::ProcessFile::kStat, nullptr);
+    tree::ProcessStat stat;
+    pid = text && tree::parse_process_stat(*text, stat) ? stat.parent : 0;
+  }
+  return false;
+}
+
+std::string RunProcesses::obstacle() const {
+  constexpr std::string_view kHostNamespace = "pid:[4026531836]";  // the kernel's constant
+  std::error_code ignored;
+  const auto own = std::filesystem::read_symlink(own_namespace_, ignored);
+  if (own.empty() || own.string() == kHostNamespace) return "";
+  return "the driver reports the host's process ids, but this container has its own (use the "
+         "host's "
+         "PID namespace)";
+}
+
 namespace {
 
 // More processes or samples than that on one device are not followed.
@@ -50,17 +75,17 @@ class ProcessLists {
   }
 
   // Reads the use of a device, or of all the instances into which it is divided.
-  Status use_of(std::span<const Device> devices, Use& use);
-  // Per process of the latest use_of() the mean of its samples since `last_seen_us`, summed.
-  Status busy_of(Device device, unsigned long long& last_seen_us, Busy& busy);
+  Status read_use(std::span<const Device> devices, Use& use);
+  // Per process of the latest read_use() the mean of its samples since `last_seen_us`, summed.
+  Status read_busy(Device device, unsigned long long& last_seen_us, Busy& busy);
 
  private:
   template <class Entry>
   Status add(const Function<Device, unsigned*, Entry*>& list, Device device, Use& use);
   void add(const ProcessV1& process, Use& use);
-  Status use_of(Device device, Use& use);
-  Status ask_samples(Device device, unsigned long long since_us, unsigned& count);
-  unsigned ask_shares(Device device, unsigned long long since_us);
+  Status read_use(Device device, Use& use);
+  Status read_samples(Device device, unsigned long long since_us, unsigned& count);
+  unsigned read_shares(Device device, unsigned long long since_us);
   // Returns true if a sample is plausible: drivers have reported shares above 100 % and times in
   // the future.
   [[nodiscard]] static bool makes_sense(const ProcessUtilization& sample, std::uint64_t since_us,
@@ -93,15 +118,15 @@ Status ProcessLists::add(const Function<Device, unsigned*, Entry*>& list, Device
   return status;
 }
 
-Status ProcessLists::use_of(std::span<const Device> devices, Use& use) {
+Status ProcessLists::read_use(std::span<const Device> devices, Use& use) {
   listed_.clear();
   for (const Device device : devices) {
-    if (const Status status = use_of(device, use); status != Status::kSuccess) return status;
+    if (const Status status = read_use(device, use); status != Status::kSuccess) return status;
   }
   return Status::kSuccess;
 }
 
-Status ProcessLists::use_of(Device device, Use& use) {
+Status ProcessLists::read_use(Device device, Use& use) {
   const Status status = add(nvml_->call().processes, device, use);
   if (status == Status::kFunctionNotFound) return add(nvml_->call().processes_v1, device, use);
   if (status != Status::kSuccess) return status;
@@ -112,7 +137,7 @@ Status ProcessLists::use_of(Device device, Use& use) {
   return status;
 }
 
-Status ProcessLists::ask_samples(Device device, unsigned long long since_us, unsigned& count) {
+Status ProcessLists::read_samples(Device device, unsigned long long since_us, unsigned& count) {
   count = kMostSamples;
   const Status status = nvml_->call().process_utilization(device, samples_.get(), &count, since_us);
   count = status == Status::kSuccess ? std::min(count, kMostSamples) : 0;
@@ -120,7 +145,7 @@ Status ProcessLists::ask_samples(Device device, unsigned long long since_us, uns
 }
 
 // Returns the number of samples.
-unsigned ProcessLists::ask_shares(Device device, unsigned long long since_us) {
+unsigned ProcessLists::read_shares(Device device, unsigned long long since_us) {
   ProcessShares request{.version = kProcessSharesVersion,
                         .count = kMostSamples,
                         .since_us = since_us,
@@ -146,13 +171,13 @@ bool ProcessLists::makes_sense(const ProcessUtilization& sample, std::uint64_t s
          sample.decoder <= kAll && sample.timestamp_us > since_us && sample.timestamp_us <= now_us;
 }
 
-Status ProcessLists::busy_of(Device device, unsigned long long& last_seen_us, Busy& busy) {
+Status ProcessLists::read_busy(Device device, unsigned long long& last_seen_us, Busy& busy) {
   unsigned count = 0;
   const std::uint64_t since_us = last_seen_us;
-  const Status status = ask_samples(device, since_us, count);
+  const Status status = read_samples(device, since_us, count);
   if (status != Status::kSuccess && status != Status::kNotFound) return status;
   // Unused since then, or the device is one for which the older call never has any (Blackwell).
-  if (count == 0) count = ask_shares(device, since_us);
+  if (count == 0) count = read_shares(device, since_us);
   const auto now = clocks_.boot->now().time_since_epoch() + clocks_.utc_minus_boot();
   const auto now_us = static_cast<std::uint64_t>(now.count() / 1000);
   const auto samples = std::span(samples_.get(), count);
@@ -181,7 +206,33 @@ class ProcessListener final : public Listener {
                   std::shared_ptr<News> news)
       : nvml_(std::move(nvml)), news_(std::move(news)), lists_(*nvml_, std::move(own), clocks) {}
 
-  void open(const FoundGpu& gpu, SeriesTable& table);
+  void open(const FoundGpu& gpu, SeriesTable& table) {
+    const std::string source = gpu_source(gpu.index);
+    // The processes of a divided device are listed to administrators only, an instance's to all.
+    std::vector<Device> listed;
+    for (const FoundGpu::Instance& instance : gpu.instances) listed.push_back(instance.device);
+    if (listed.empty()) listed.push_back(gpu.device);
+    Use use;
+    if (const Status status = lists_.read_use(listed, use); status != Status::kSuccess) {
+      table.unavailable("run.gpu.*", source, nvml_->words(status));
+      return;
+    }
+    Gpu& added = gpus_.emplace_back(Gpu{.source = source,
+                                        .device = gpu.device,
+                                        .listed = std::move(listed),
+                                        .processes = table.add("run.gpu.processes", source),
+                                        .memory = table.add("run.gpu.memory.used", source)});
+    Busy busy;
+    const Status status = lists_.read_busy(gpu.device, added.last_seen_us, busy);
+    if (status == Status::kSuccess) {
+      added.busy = table.add("run.gpu.busy", source);
+    } else {
+      table.unavailable(
+          "run.gpu.busy", source,
+          std::string(nvml_->words(status)) + (gpu.mig ? "; the device is in MIG mode" : ""));
+    }
+  }
+
   void sample_fast(Row&) override {}
   void sample_slow(Row& row) override {
     for (Gpu& gpu : gpus_) sample(gpu, row);
@@ -194,79 +245,46 @@ class ProcessListener final : public Listener {
     std::vector<Device> listed;  // devices whose processes are requested
     Column processes, memory, busy = kNoColumn;
     unsigned long long last_seen_us = 0;
-    bool used = false;  // by the run, now or before
-    bool seen = false;  // samples of its use were seen
-    bool told = false;  // that there are none
-    bool told_pause = false;
+    bool used = false;      // by the run, now or before
+    bool seen = false;      // samples of its use were seen
+    bool reported = false;  // that there are none
+    bool reported_pause = false;
     bool over = false;  // the device answers no more
   };
-  void sample(Gpu& gpu, Row& row);
-  bool accept(Gpu& gpu, Status status) const;
+
+  void sample(Gpu& gpu, Row& row) {
+    if (gpu.over) return;
+    Use use;
+    if (!accept(gpu, lists_.read_use(gpu.listed, use))) return;
+    gpu.used = gpu.used || use.processes > 0;
+    // A device that the run never touched has no values of the run.
+    if (!gpu.used) return;
+    row.set(gpu.processes, use.processes);
+    if (use.bytes_known) row.set(gpu.memory, use.bytes);
+    if (gpu.busy == kNoColumn) return;
+    Busy busy;
+    if (lists_.read_busy(gpu.device, gpu.last_seen_us, busy) != Status::kSuccess) return;
+    gpu.seen = gpu.seen || busy.seen;
+    if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
+    // A GPU without any sample is unknown, not idle.
+    if (!std::exchange(gpu.reported, true))
+      tell(news_, gpu.source, "no run.gpu.busy: the driver has no samples of MPS clients");
+  }
+
+  bool accept(Gpu& gpu, Status status) const {
+    if (status == Status::kSuccess) return true;
+    gpu.over = ends_the_device(status);
+    if (std::exchange(gpu.reported_pause, true) && !gpu.over) return false;
+    tell(news_, gpu.source, "{}: {}",
+         gpu.over ? "run.gpu.* end here" : "no values of run.gpu.* for now", nvml_->words(status));
+    return false;
+  }
 
   std::shared_ptr<const Nvml> nvml_;
   std::shared_ptr<News> news_;
   ProcessLists lists_;
   std::vector<Gpu> gpus_;
 };
-
-void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
-  const std::string source = gpu_source(gpu.index);
-  // The processes of a divided device are listed to administrators only, an instance's to all.
-  std::vector<Device> listed;
-  for (const FoundGpu::Instance& instance : gpu.instances) listed.push_back(instance.device);
-  if (listed.empty()) listed.push_back(gpu.device);
-  Use use;
-  if (const Status status = lists_.use_of(listed, use); status != Status::kSuccess) {
-    table.unavailable("run.gpu.* of " + source, std::string(nvml_->words(status)));
-    return;
-  }
-  Gpu& added = gpus_.emplace_back(Gpu{.source = source,
-                                      .device = gpu.device,
-                                      .listed = std::move(listed),
-                                      .processes = table.add("run.gpu.processes", source),
-                                      .memory = table.add("run.gpu.memory.used", source)});
-  Busy busy;
-  const Status status = lists_.busy_of(gpu.device, added.last_seen_us, busy);
-  if (status == Status::kSuccess) {
-    added.busy = table.add("run.gpu.busy", source);
-  } else {
-    table.unavailable(
-        "run.gpu.busy of " + source,
-        std::string(nvml_->words(status)) + (gpu.mig ? "; the device is in MIG mode" : ""));
-  }
-}
-
-bool ProcessListener::accept(Gpu& gpu, Status status) const {
-  if (status == Status::kSuccess) return true;
-  gpu.over = ends_the_device(status);
-  const bool told = std::exchange(gpu.told_pause, true);
-  if (news_ == nullptr || (told && !gpu.over)) return false;
-  std::array<char, 160> text{};
-  const auto end = fmt::format_to_n(
-      text.data(), text.size(), "{}: {}",
-      gpu.over ? "run.gpu.* end here" : "no values of run.gpu.* for now", nvml_->words(status));
-  news_->tell(gpu.source, {text.data(), std::min(end.size, text.size())});
-  return false;
-}
-
-void ProcessListener::sample(Gpu& gpu, Row& row) {
-  if (gpu.over) return;
-  Use use;
-  if (!accept(gpu, lists_.use_of(gpu.listed, use))) return;
-  gpu.used = gpu.used || use.processes > 0;
-  // A device that the run never touched has no values of the run.
-  if (!gpu.used) return;
-  row.set(gpu.processes, use.processes);
-  if (use.bytes_known) row.set(gpu.memory, use.bytes);
-  if (gpu.busy == kNoColumn) return;
-  Busy busy;
-  if (lists_.busy_of(gpu.device, gpu.last_seen_us, busy) != Status::kSuccess) return;
-  gpu.seen = gpu.seen || busy.seen;
-  if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
-  // A GPU without any sample is unknown, not idle.
-  if (!std::exchange(gpu.told, true) && news_ != nullptr)
-    news_->tell(gpu.source, "no run.gpu.busy: the driver has no samples of MPS clients");
-}
 
 }  // namespace
 

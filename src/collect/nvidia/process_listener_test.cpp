@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "collect/nvidia/fake/fake_driver.h"
-#include "collect/nvidia/run_processes.h"
 
 namespace corral::collect::nvidia {
 namespace {
@@ -183,10 +182,10 @@ TEST(NvidiaProcesses, AContainersIdsAreNotTheDrivers) {
   const std::filesystem::path root = ScratchFile("").path() + "_root";
   std::filesystem::create_directories(root / "proc/self/ns");
   std::filesystem::create_symlink("pid:[4026532999]", root / "proc/self/ns/pid");
-  const RunProcesses in_container({.root = root, .run_pid = kRun, .supervisor_pid = kSupervisor});
+  RunProcesses in_container({.root = root, .run_pid = kRun, .supervisor_pid = kSupervisor});
   EXPECT_TRUE(holds(in_container.obstacle(), "container"));
   std::filesystem::remove_all(root);
-  const RunProcesses on_host({.root = fixture_root("nvml/root_processes")});
+  RunProcesses on_host({.root = fixture_root("nvml/root_processes")});
   EXPECT_EQ(on_host.obstacle(), "");
 }
 

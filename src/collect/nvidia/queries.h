@@ -1,7 +1,7 @@
-// Queries: what one device is asked with a call of its own, as a table: which call, which metrics,
-// how its answer becomes their values in SI units.
+// Queries: what is read from one device by a call of its own, as a table: which call, which
+// metrics, how its answer becomes their values in SI units.
 //
-// The open asks each once; a rejected one is not available and not asked again.
+// The open reads each once; a rejected one is not available and not read again.
 #pragma once
 
 #include <array>
@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
-#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/nvml.h"
 
 namespace corral::collect::nvidia {
@@ -23,7 +22,8 @@ using Answers = std::array<double, kAnswers>;
 struct Query {
   Call call;
   std::array<std::string_view, kAnswers> metrics;
-  Status (*ask)(const Nvml&, Device, Answers&);
+  Status (*read)(const Nvml&, Device, Answers&);
+  double scale = 1;  // from the driver's unit to the metrics'
 };
 std::span<const Query> fast_queries();
 std::span<const Query> slow_queries();
@@ -46,16 +46,16 @@ class QueryList {
   [[nodiscard]] double latest(std::string_view metric) const;
 
  private:
-  struct Asked {
+  struct Active {
     const Query* query;
     std::array<Column, kAnswers> columns;
     double latest;
   };
-  Status ask(const Query& query, CallMeter& meter, Answers& answers);
+  Status read(const Query& query, CallMeter& meter, Answers& answers);
 
   const Nvml* nvml_;
   Device device_;
-  std::vector<Asked> asked_;
+  std::vector<Active> active_;
 };
 
 }  // namespace corral::collect::nvidia

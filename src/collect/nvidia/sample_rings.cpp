@@ -58,7 +58,7 @@ void SampleRings::open(CallMeter& meter, const QueryList::Subject& subject, Seri
     // Not found: nothing was sampled yet.
     if (status != Status::kSuccess && status != Status::kNotFound &&
         status != Status::kInsufficientSize) {
-      table.unavailable(std::string(kind.metric) + " of " + subject.source,
+      table.unavailable(kind.metric, subject.source,
                         std::string(nvml_->words(status)).append(subject.remark));
       continue;
     }
@@ -67,14 +67,14 @@ void SampleRings::open(CallMeter& meter, const QueryList::Subject& subject, Seri
                       .scale = kind.scale,
                       .column = table.add_to(kTimedGroup, kind.metric, subject.source),
                       .last_us = utc_us(drained_),
-                      .given = {}});
+                      .latest = {}});
   }
   if (!rings_.empty()) samples_.resize(room);
 }
 
 // Between the two latest drains UTC is taken to have gone evenly, however it was put right: times
 // then go neither back nor ahead of ours.
-BootTime SampleRings::boot_time_of(std::uint64_t sampled_us) const {
+BootTime SampleRings::to_boot_time(std::uint64_t sampled_us) const {
   const auto utc_ns = static_cast<std::int64_t>(sampled_us) * kNanosPerMicro;
   const Nanos passed = boot_time(utc_ns - earlier_utc_minus_boot_.count()) - earlier_;
   const Nanos ours = drained_ - earlier_;
@@ -109,7 +109,7 @@ void SampleRings::drain(CallMeter& meter, DeviceHealth& health, Row& row) {
   }
 }
 
-Status SampleRings::ask(const Ring& ring, CallMeter& meter, Answer& answer) {
+Status SampleRings::read(const Ring& ring, CallMeter& meter, Answer& answer) {
   answer.count = static_cast<unsigned>(samples_.size());
   return meter.measure(Call::kSamples, [&] {
     return nvml_->call().samples(device_, ring.type, ring.last_us, &answer.type, &answer.count,
@@ -120,7 +120,7 @@ Status SampleRings::ask(const Ring& ring, CallMeter& meter, Answer& answer) {
 void SampleRings::drain(Ring& ring, CallMeter& meter, DeviceHealth& health, Row& row) {
   for (int call = 0; call < kMostCalls; ++call) {
     Answer answer;
-    const Status status = ask(ring, meter, answer);
+    const Status status = read(ring, meter, answer);
     if (status == Status::kNotFound) return;  // nothing new
     if (!health.accept(Call::kSamples, status)) {
       // A driver that gives all or nothing would refuse more and more.
@@ -128,12 +128,12 @@ void SampleRings::drain(Ring& ring, CallMeter& meter, DeviceHealth& health, Row&
       return;
     }
     const std::uint64_t before = ring.last_us;
-    give(ring, answer, row);
+    add_points(ring, answer, row);
     if (answer.count < samples_.size() || ring.last_us == before) return;
   }
 }
 
-void SampleRings::give(Ring& ring, const Answer& answer, Row& row) {
+void SampleRings::add_points(Ring& ring, const Answer& answer, Row& row) {
   const std::uint64_t latest = utc_us(clocks_.boot->now() + kAhead);
   const auto samples =
       std::span(samples_).first(std::min<std::size_t>(answer.count, samples_.size()));
@@ -141,11 +141,11 @@ void SampleRings::give(Ring& ring, const Answer& answer, Row& row) {
   for (const Sample& sample : samples) {
     if (sample.time_us <= ring.last_us || sample.time_us > latest) continue;
     ring.last_us = sample.time_us;
-    const double number = number_of(answer.type, sample.value);
+    const double number = read_number(answer.type, sample.value);
     if (std::isnan(number)) continue;
-    const BootTime time = boot_time_of(sample.time_us);
-    if (time <= ring.given) continue;
-    ring.given = time;
+    const BootTime time = to_boot_time(sample.time_us);
+    if (time <= ring.latest) continue;
+    ring.latest = time;
     row.add(ring.column, time, number * ring.scale);
   }
 }

@@ -13,8 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/nvidia/call_meter.h"
-#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/calls.h"
 #include "collect/nvidia/nvml.h"
 #include "collect/nvidia/queries.h"
 #include "core/time.h"
@@ -51,19 +50,19 @@ class SampleRings {
     double scale;
     Column column;
     std::uint64_t last_us;  // UTC: later ones are to be given
-    BootTime given{};       // time of the latest point
+    BootTime latest{};      // time of the latest point
   };
   // The result of one call.
   struct Answer {
     ValueType type{};
     unsigned count = 0;
   };
-  Status ask(const Ring& ring, CallMeter& meter, Answer& answer);
+  Status read(const Ring& ring, CallMeter& meter, Answer& answer);
   void follow_wall_clock(BootTime now);
   void drain(Ring& ring, CallMeter& meter, DeviceHealth& health, Row& row);
-  void give(Ring& ring, const Answer& answer, Row& row);
+  void add_points(Ring& ring, const Answer& answer, Row& row);
   [[nodiscard]] std::uint64_t utc_us(BootTime time) const;
-  [[nodiscard]] BootTime boot_time_of(std::uint64_t sampled_us) const;
+  [[nodiscard]] BootTime to_boot_time(std::uint64_t sampled_us) const;
 
   const Nvml* nvml_;
   Device device_;

@@ -6,8 +6,7 @@
 #include <array>
 
 #include "collect/nvidia/fake/fake_driver.h"
-#include "collect/timed_points.h"
-#include "collect/vendor/lacking_library.h"
+#include "collect/row_ring.h"
 #include "core/test_paths.h"
 
 namespace corral::collect::nvidia {

@@ -1,5 +1,6 @@
 #include "collect/pressure/stall_watch.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <pthread.h>
@@ -7,8 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <optional>
+#include <span>
 
+#include "collect/proc/parse.h"
+#include "collect/scan.h"
 #include "core/json.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
@@ -16,7 +22,55 @@
 namespace corral::collect {
 namespace {
 
-constexpr int kLookMs = 1000;  // for limits, which wake no thread
+constexpr std::string_view kQuota = "CPU quota reached";
+constexpr std::string_view kMemoryMax = "memory limit reached";
+constexpr std::string_view kMemoryHigh = "memory limit 'high' reached";
+constexpr std::string_view kKilled = "killed: out of memory";
+
+std::optional<std::uint64_t> read_value(ProcFile& file, std::string_view key) {
+  const std::array keys{key};
+  std::array<std::uint64_t, 1> values{};
+  if (find_values(file.read(), keys, values) == 0) return std::nullopt;
+  return values[0];
+}
+
+// The window that processes without privileges may use.
+constexpr Nanos kOpenWindow{std::chrono::seconds(2)};
+
+std::int64_t micros(Nanos time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
+
+// 0 or errno.
+int arm(const sys::Fd& fd, Nanos stall, Nanos window) {
+  const std::string wish = fmt::format("some {} {}", micros(stall), micros(window));
+  // The kernel wants the text's closing NUL.
+  return ::write(fd.get(), wish.c_str(), wish.size() + 1) < 0 ? errno : 0;
+}
+
+tl::unexpected<Error> refusal(const std::filesystem::path& path, int error) {
+  switch (error) {
+    case ENOENT:
+    case EOPNOTSUPP:
+      return fail(Code::kUnsupported,
+                  "this kernel does not record pressure (CONFIG_PSI, boot option psi=1)");
+    case EACCES:
+    case EPERM:
+      return fail(Code::kPermission,
+                  path.string() +
+                      ": triggers are not permitted: Linux 6.4 or later, or CAP_SYS_RESOURCE, and "
+                      "for a group the right to write its files");
+    default:
+      return fail_errno(path.string(), error);
+  }
+}
+
+std::string in_words(Nanos time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  return ms % 1000 == 0 ? fmt::format("{} s", ms / 1000) : fmt::format("{} ms", ms);
+}
+
+constexpr int kReadMs = 1000;  // for limits, which wake no thread
 // Without a consumer, the rest is dropped.
 constexpr std::size_t kMostEvents = 1024;
 constexpr Nanos kShortestStall{std::chrono::milliseconds(1)};
@@ -24,6 +78,75 @@ constexpr Nanos kShortestWindow{std::chrono::milliseconds(500)};
 constexpr Nanos kLongestWindow{std::chrono::seconds(10)};
 
 }  // namespace
+
+GroupLimits::GroupLimits(const cgroup::Finder& finder) {
+  // A quota may be anywhere above the group; where there is none the count never rises.
+  if (const auto chain = finder.find("cpu")) {
+    for (const auto& directory : chain->directories)
+      add(directory / "cpu.stat", "nr_throttled", kQuota);
+  }
+  const auto chain = finder.find("memory");
+  if (!chain) return;
+  if (!chain->unified) {
+    add(chain->own() / "memory.oom_control", "oom_kill", kKilled);
+    return;
+  }
+  // Counts the groups below it, too.
+  add(chain->own() / "memory.events", "high", kMemoryHigh);
+  add(chain->own() / "memory.events", "max", kMemoryMax);
+  add(chain->own() / "memory.events", "oom_kill", kKilled);
+}
+
+void GroupLimits::add(const std::filesystem::path& path, std::string_view key,
+                      std::string_view name) {
+  auto file = ProcFile::open(path);
+  if (!file) return;
+  const auto now = read_value(*file, key);
+  if (now) counters_.push_back({.file = *std::move(file), .key = key, .name = name, .last = *now});
+}
+
+void GroupLimits::read(const Rose& rose) {
+  for (std::size_t i = 0; i < counters_.size(); ++i) {
+    Counter& counter = counters_[i];
+    const auto now = read_value(counter.file, counter.key);
+    if (!now) continue;
+    if (*now > counter.last) rose(i, counter.name, *now - counter.last);
+    counter.last = *now;
+  }
+}
+
+Result<PsiTrigger> PsiTrigger::open(const std::filesystem::path& path, Nanos stall, Nanos window) {
+  PsiTrigger trigger;
+  trigger.fd_ = sys::Fd(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  if (!trigger.fd_) return refusal(path, errno);
+  int error = arm(trigger.fd_, stall, window);
+  if (error == EINVAL && window % kOpenWindow != Nanos(0)) {
+    const Nanos wider = (window / kOpenWindow + 1) * kOpenWindow;
+    stall = Nanos(static_cast<std::int64_t>(static_cast<double>(stall.count()) *
+                                            (seconds(wider) / seconds(window))));
+    window = wider;
+    error = arm(trigger.fd_, stall, window);
+  }
+  if (error != 0) return refusal(path, error);
+  trigger.stall_ = stall;
+  trigger.window_ = window;
+  if (auto totals = ProcFile::open(path)) trigger.totals_ = *std::move(totals);
+  [[maybe_unused]] const Nanos before = trigger.stalled();
+  return trigger;
+}
+
+std::string PsiTrigger::threshold() const {
+  return fmt::format("some {} in {}", in_words(stall_), in_words(window_));
+}
+
+Nanos PsiTrigger::stalled() {
+  if (!totals_) return Nanos(0);
+  const proc::Pressure now = proc::parse_pressure(totals_->read());
+  if (!now.has_some || now.some_us < last_us_) return Nanos(0);
+  const auto passed = static_cast<std::int64_t>(now.some_us - last_us_);
+  last_us_ = now.some_us;
+  return std::chrono::microseconds(passed);
+}
 
 Result<> check(const StallOptions& options) {
   for (const std::string& resource : options.resources) {
@@ -38,15 +161,15 @@ Result<> check(const StallOptions& options) {
   return {};
 }
 
-StallWatch::StallWatch(const StallOptions& options, const Place& place) {
-  const cgroup::Finder finder(place.root, place.run_pid);
+StallWatch::StallWatch(const StallOptions& options, const Scope& scope) {
+  const cgroup::Finder finder(scope.root, scope.run_pid);
   const auto group = finder.find("");
   for (const std::string& resource : options.resources) {
-    if (place.host) open(place.root / "proc/pressure" / resource, resource + " pressure", options);
-    if (place.group && group && group->unified)
+    if (scope.host) open(scope.root / "proc/pressure" / resource, resource + " pressure", options);
+    if (scope.group && group && group->unified)
       open(group->own() / (resource + ".pressure"), resource + " pressure in the group", options);
   }
-  if (!place.group) return;
+  if (!scope.group) return;
   limits_ = std::make_unique<GroupLimits>(finder);
   limit_pace_.resize(limits_->size());
   limit_name_.resize(limits_->size());
@@ -91,17 +214,17 @@ void StallWatch::stop() {
 }
 
 void StallWatch::watch(int wake) {
-  const bool looks = limits_ != nullptr && !limits_->empty();
+  const bool reads = limits_ != nullptr && !limits_->empty();
   std::vector<pollfd> waiting;
   do {
     waiting.assign(1, {.fd = wake, .events = POLLIN, .revents = 0});
     for (const Stall& stall : stalls_)
       waiting.push_back({.fd = stall.trigger.descriptor(), .events = POLLPRI, .revents = 0});
-    ::poll(waiting.data(), waiting.size(), looks ? kLookMs : -1);
+    ::poll(waiting.data(), waiting.size(), reads ? kReadMs : -1);
     for (std::size_t i = 0; i < stalls_.size(); ++i) serve(stalls_[i], waiting[i + 1].revents);
-    if (looks) look_at_limits();
+    if (reads) read_limits();
   } while ((waiting[0].revents & POLLIN) == 0);
-  tell_rest();
+  report_rest();
 }
 
 void StallWatch::serve(Stall& stall, short happened) {
@@ -109,29 +232,29 @@ void StallWatch::serve(Stall& stall, short happened) {
   if ((happened & (POLLERR | POLLNVAL)) != 0) return stall.trigger.close();
   if ((happened & POLLPRI) == 0) return;
   const BootTime now = sys::boot_now();
-  if (const auto count = stall.limit.note(now)) tell(stall, now, *count);
+  if (const auto count = stall.limit.note(now)) report(stall, now, *count);
 }
 
-void StallWatch::look_at_limits() {
-  limits_->look([&](std::size_t index, std::string_view name, std::uint64_t by) {
+void StallWatch::read_limits() {
+  limits_->read([&](std::size_t index, std::string_view name, std::uint64_t by) {
     limit_name_[index] = name;
     const BootTime now = sys::boot_now();
-    if (const auto count = limit_pace_[index].note(now, by)) tell_limit(index, now, *count);
+    if (const auto count = limit_pace_[index].note(now, by)) report_limit(index, now, *count);
   });
 }
 
-void StallWatch::tell_rest() {
+void StallWatch::report_rest() {
   for (Stall& stall : stalls_) {
     if (const std::uint64_t count = stall.limit.rest(); count > 0)
-      tell(stall, stall.limit.seen(), count);
+      report(stall, stall.limit.seen(), count);
   }
   for (std::size_t i = 0; i < limit_pace_.size(); ++i) {
     if (const std::uint64_t count = limit_pace_[i].rest(); count > 0)
-      tell_limit(i, limit_pace_[i].seen(), count);
+      report_limit(i, limit_pace_[i].seen(), count);
   }
 }
 
-void StallWatch::tell(Stall& stall, BootTime time, std::uint64_t count) {
+void StallWatch::report(Stall& stall, BootTime time, std::uint64_t count) {
   put({.time = time,
        .name = stall.name,
        .attributes = {{"threshold", Json(stall.trigger.threshold()).dump()},
@@ -139,7 +262,7 @@ void StallWatch::tell(Stall& stall, BootTime time, std::uint64_t count) {
                       {"stalled_seconds", Json(seconds(stall.trigger.stalled())).dump()}}});
 }
 
-void StallWatch::tell_limit(std::size_t index, BootTime time, std::uint64_t count) {
+void StallWatch::report_limit(std::size_t index, BootTime time, std::uint64_t count) {
   put({.time = time,
        .name = std::string(limit_name_[index]),
        .attributes = {{"count", std::to_string(count)}}});

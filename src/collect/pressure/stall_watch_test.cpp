@@ -6,7 +6,7 @@
 #include <atomic>
 #include <fstream>
 
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 #include "sys/clock.h"
 
 namespace corral::collect {

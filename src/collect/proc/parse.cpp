@@ -13,9 +13,7 @@ constexpr std::string_view kDigits = "0123456789";
 // "user nice system idle iowait irq softirq steal ..."; kernels before 2.6.11 end earlier.
 bool parse_cpu_ticks(Scanner& scan, CpuTicks& out) {
   std::array<std::uint64_t, 8> field{};
-  for (std::uint64_t& f : field) {
-    if (!scan.number(f)) return false;
-  }
+  if (!scan.numbers(field)) return false;
   out = {.user = field[0] + field[1],
          .system = field[2],
          .irq = field[5] + field[6],
@@ -72,9 +70,7 @@ bool is_letter_partition(std::string_view name) {
 
 bool parse_disk_numbers(Scanner& scan, DiskLine& out) {
   std::array<std::uint64_t, 11> field{};
-  for (std::uint64_t& f : field) {
-    if (!scan.number(f)) return false;
-  }
+  if (!scan.numbers(field)) return false;
   out.reads = field[0];
   out.sectors_read = field[2];
   out.writes = field[4];
@@ -94,9 +90,7 @@ bool parse_net_line(Scanner& scan, NetLine& out) {
   out.name = scan.word(':');
   if (out.name.empty() || !scan.skip(':')) return false;
   std::array<std::uint64_t, 12> field{};
-  for (std::uint64_t& f : field) {
-    if (!scan.number(f)) return false;
-  }
+  if (!scan.numbers(field)) return false;
   out.rx_bytes = field[0];
   out.rx_packets = field[1];
   out.rx_errors = field[2];

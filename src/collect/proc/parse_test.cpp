@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/fixture_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect::proc {
 namespace {

@@ -6,10 +6,8 @@
 
 #include <algorithm>
 
-#include "collect/fixture_root.h"
-#include "collect/proc/readers.h"
 #include "collect/proc_file.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect {
 namespace {

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collect/sensors/sensors.h"
-#include "collect/sysfs/fake_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect {
 namespace {

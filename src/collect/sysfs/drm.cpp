@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::uint32_t> hex_of(const std::string& text) {
+std::optional<std::uint32_t> parse_hex(const std::string& text) {
   if (!text.starts_with("0x")) return std::nullopt;
   std::uint32_t value = 0;
   const char* end = text.data() + text.size();
@@ -26,12 +26,12 @@ std::optional<std::uint32_t> hex_of(const std::string& text) {
 
 }  // namespace
 
-std::vector<Card> cards_of(const fs::path& root, std::uint32_t vendor) {
+std::vector<Card> find_cards(const fs::path& root, std::uint32_t vendor) {
   const fs::path drm = root / "sys/class/drm";
   std::vector<Card> cards;
   for (const std::string& name : numbered_entries(drm, "card")) {
     Card card{.card = drm / name, .device = drm / name / "device", .hwmon = {}};
-    if (hex_of(text_of(card.device / "vendor")) != vendor) continue;
+    if (parse_hex(read_text(card.device / "vendor")) != vendor) continue;
     const auto monitors = numbered_entries(card.device / "hwmon", "hwmon");
     if (!monitors.empty()) card.hwmon = card.device / "hwmon" / monitors.front();
     cards.push_back(std::move(card));
@@ -41,7 +41,7 @@ std::vector<Card> cards_of(const fs::path& root, std::uint32_t vendor) {
 
 std::string pci_address(const Card& card) {
   constexpr std::string_view kKey = "PCI_SLOT_NAME=";
-  const std::string text = text_of(card.device / "uevent");
+  const std::string text = read_text(card.device / "uevent");
   const std::size_t at = text.find(kKey);
   if (at == std::string::npos) return {};
   const std::size_t begin = at + kKey.size();
@@ -65,7 +65,7 @@ std::string sensor_labelled(const fs::path& hwmon, const std::string& prefix,
   constexpr int kMost = 32;
   for (int i = 1; i <= kMost; ++i) {
     std::string sensor = prefix + std::to_string(i);
-    if (text_of(hwmon / (sensor + "_label")) == label) return sensor;
+    if (read_text(hwmon / (sensor + "_label")) == label) return sensor;
   }
   return {};
 }

@@ -18,7 +18,7 @@ struct Card {
   std::filesystem::path hwmon;   // its sensors; empty when there are none
 };
 // Cards of a PCI vendor (0x1002), in the order of their numbers.
-std::vector<Card> cards_of(const std::filesystem::path& root, std::uint32_t vendor);
+std::vector<Card> find_cards(const std::filesystem::path& root, std::uint32_t vendor);
 
 // "0000:03:00.0"; empty when the device is not on a PCI bus.
 std::string pci_address(const Card& card);

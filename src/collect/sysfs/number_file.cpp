@@ -39,7 +39,7 @@ Result<NumberFile> NumberFile::open(const std::filesystem::path& path) {
   NumberFile file = TRY(open_limit(path));
   if (file.read()) return file;
   return fail(Code::kUnavailable,
-              path.string() + " holds, instead of a number, '" + to_utf8(text_of(path)) + "'");
+              path.string() + " holds, instead of a number, '" + to_utf8(read_text(path)) + "'");
 }
 
 Result<NumberFile> NumberFile::open_limit(const std::filesystem::path& path) {
@@ -67,14 +67,17 @@ Result<> NumberFiles::add(const Spec& spec, SeriesTable& table) {
   return {};
 }
 
-void NumberFiles::add_if_there(const Spec& spec, SeriesTable& table) {
+bool NumberFiles::add_if_there(const Spec& spec, SeriesTable& table) {
   std::error_code ignored;
-  if (!std::filesystem::exists(spec.path, ignored)) return;
-  if (auto added = add(spec, table); !added) {
-    std::string what(spec.metric);
-    if (!spec.source.empty()) what += " of " + spec.source;
-    table.unavailable(std::move(what), added.error().message);
+  if (!std::filesystem::exists(spec.path, ignored)) return false;
+  const auto added = add(spec, table);
+  if (added) return true;
+  if (spec.source.empty()) {
+    table.unavailable(spec.metric, added.error().message);
+  } else {
+    table.unavailable(spec.metric, spec.source, added.error().message);
   }
+  return false;
 }
 
 void NumberFiles::sample(Group group, Row& row) const {
@@ -83,7 +86,7 @@ void NumberFiles::sample(Group group, Row& row) const {
   }
 }
 
-std::string text_of(const std::filesystem::path& path) {
+std::string read_text(const std::filesystem::path& path) {
   constexpr std::size_t kLimit = 64u << 10;
   const auto text = sys::read_file(path, kLimit);
   return text ? std::string(trim(*text)) : std::string();

@@ -49,8 +49,8 @@ class NumberFiles {
   // why.
   Result<> add(const Spec& spec, SeriesTable& table);
   // As add(), but a file that does not exist is skipped, and every other error is reported to the
-  // table.
-  void add_if_there(const Spec& spec, SeriesTable& table);
+  // table. Returns true if the series is declared.
+  bool add_if_there(const Spec& spec, SeriesTable& table);
   void sample(Group group, Row& row) const;
   [[nodiscard]] bool empty() const {
     return files_[kFastGroup].empty() && files_[kSlowGroup].empty();
@@ -66,7 +66,7 @@ class NumberFiles {
 };
 
 // The content without blanks around it; empty when it cannot be read.
-std::string text_of(const std::filesystem::path& path);
+std::string read_text(const std::filesystem::path& path);
 // Names in `directory` that are `prefix` and a number, in the order of the numbers.
 std::vector<std::string> numbered_entries(const std::filesystem::path& directory,
                                           std::string_view prefix);

@@ -102,7 +102,7 @@ std::string request(std::uint16_t family, std::uint8_t command, std::uint16_t ty
 
 // Sends it and waits for the kernel's answer; messages before that go to `take`.
 template <class Take>
-Result<> ask(const sys::Fd& socket, const std::string& message, Take&& take) {
+Result<> send_and_wait(const sys::Fd& socket, const std::string& message, Take&& take) {
   if (::send(socket.get(), message.data(), message.size(), 0) < 0)
     return fail_errno("netlink", errno);
   std::array<char, 8192> buffer{};
@@ -127,14 +127,16 @@ Result<> ask(const sys::Fd& socket, const std::string& message, Take&& take) {
 Result<std::uint16_t> find_family(const sys::Fd& socket) {
   std::uint16_t family = 0;
   constexpr std::string_view kName(TASKSTATS_GENL_NAME, sizeof TASKSTATS_GENL_NAME);  // with its 0
-  const auto found =
-      ask(socket, request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, kName),
-          [&](std::string_view bytes) {
-            if (bytes.size() < sizeof(genlmsghdr)) return;
-            each_attribute(bytes.substr(sizeof(genlmsghdr)), [&](int type, std::string_view value) {
-              if (type == CTRL_ATTR_FAMILY_ID) load(value, 0, family);
-            });
-          });
+  const auto read_family = [&](int type, std::string_view value) {
+    if (type == CTRL_ATTR_FAMILY_ID) load(value, 0, family);
+  };
+  const auto read_answer = [&](std::string_view bytes) {
+    if (bytes.size() >= sizeof(genlmsghdr))
+      each_attribute(bytes.substr(sizeof(genlmsghdr)), read_family);
+  };
+  const std::string message =
+      request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, kName);
+  const auto found = send_and_wait(socket, message, read_answer);
   if (!found || family == 0)
     return fail(Code::kUnsupported, "this kernel has no taskstats (CONFIG_TASKSTATS)");
   return family;
@@ -145,7 +147,7 @@ Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
   const std::string mask = std::string(cpus ? trim(*cpus) : "0") + '\0';
   const std::string message =
       request(family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, mask);
-  auto done = ask(socket, message, [](std::string_view) {});
+  auto done = send_and_wait(socket, message, [](std::string_view) {});
   if (done) return {};
   if (done.error().code == Code::kPermission)
     return fail(Code::kPermission, "the kernel requires CAP_NET_ADMIN for exit records");
@@ -156,16 +158,14 @@ Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
 
 // A kernel's answers about a thread have the layout of its exit records. A layout that fails here
 // fails at subscribe(), which says why.
-std::optional<UnreadRecord> look_at_own(const sys::Fd& socket, std::uint16_t family) {
+std::optional<UnreadRecord> read_own_record(const sys::Fd& socket, std::uint16_t family) {
   const auto thread = static_cast<std::uint32_t>(::gettid());
+  const std::string message = request(family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_PID,
+                                      {reinterpret_cast<const char*>(&thread), sizeof thread});
   std::optional<UnreadRecord> unread;
-  std::ignore = ask(socket,
-                    request(family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_PID,
-                            {reinterpret_cast<const char*>(&thread), sizeof thread}),
-                    [&](std::string_view bytes) {
-                      if (const auto one = read_message(bytes, [](const ExitRecord&) {}))
-                        unread = one;
-                    });
+  std::ignore = send_and_wait(socket, message, [&](std::string_view bytes) {
+    if (const auto one = read_message(bytes, [](const ExitRecord&) {})) unread = one;
+  });
   return unread;
 }
 
@@ -185,6 +185,8 @@ CpuTime cpu_time(const taskstats& stats) {
   return {.user_us = measured - system, .system_us = system};
 }
 
+constexpr int kDeepest = 256;  // processes below one another that all lived for less than a walk
+
 }  // namespace
 
 std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread) {
@@ -198,16 +200,9 @@ std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread) 
   const CpuTime cpu = cpu_time(stats);
   return ExitRecord{.process = static_cast<pid_t>(stats.ac_tgid),
                     .parent = static_cast<pid_t>(stats.ac_ppid),
-                    .user_us = cpu.user_us,
-                    .system_us = cpu.system_us,
-                    .minor_faults = stats.ac_minflt,
-                    .major_faults = stats.ac_majflt,
-                    .read_syscall_bytes = stats.read_char,
-                    .write_syscall_bytes = stats.write_char,
-                    .read_syscalls = stats.read_syscalls,
-                    .write_syscalls = stats.write_syscalls,
-                    .read_block_bytes = stats.read_bytes,
-                    .write_block_bytes = stats.write_bytes,
+                    .counters = {cpu.user_us, cpu.system_us, stats.ac_minflt, stats.ac_majflt,
+                                 stats.read_char, stats.write_char, stats.read_syscalls,
+                                 stats.write_syscalls, stats.read_bytes, stats.write_bytes},
                     .peak_resident_kib = stats.hiwater_rss};
 }
 
@@ -221,7 +216,7 @@ std::optional<UnreadRecord> read_exit_records(std::string_view datagram,
   return unread;
 }
 
-std::string_view reason_of(const UnreadRecord& record, std::span<char> room) {
+std::string_view describe_unread(const UnreadRecord& record, std::span<char> room) {
   const auto end = fmt::format_to_n(
       room.data(), room.size(),
       "the kernel's exit records are of taskstats version {} ({} bytes); {}", record.version,
@@ -244,9 +239,9 @@ Result<ExitRecords> ExitRecords::open() {
   if (::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   const std::uint16_t family = TRY(find_family(socket));
-  if (const auto unread = look_at_own(socket, family)) {
+  if (const auto unread = read_own_record(socket, family)) {
     std::array<char, kReasonBytes> room;
-    return fail(Code::kUnsupported, std::string(reason_of(*unread, room)));
+    return fail(Code::kUnsupported, std::string(describe_unread(*unread, room)));
   }
   TRY(subscribe(socket, family));
   return ExitRecords(std::move(socket));
@@ -264,6 +259,42 @@ void ExitRecords::drain(const std::function<void(const ExitRecord&)>& take) {
     const auto unread = read_exit_records({buffer_.data(), static_cast<std::size_t>(n)}, take);
     if (unread) unread_ = unread;
   }
+}
+
+const ExitRecord* ShortLived::find(pid_t process) const {
+  const auto at = std::ranges::lower_bound(records_, process, {}, &ExitRecord::process);
+  return at != records_.end() && at->process == process ? &*at : nullptr;
+}
+
+// A process of the run is counted elsewhere unless it is lost.
+ShortLived::Fate ShortLived::find_fate(const ExitRecord& record, Family& family) const {
+  const ExitRecord* top = &record;
+  for (int i = 0; i < kDeepest; ++i) {
+    if (family.is_known(top->process)) return Fate::kCounted;
+    if (family.is_supervisor(top->parent))
+      return family.is_helper(top->process) ? Fate::kForeign : Fate::kCounted;
+    if (family.is_known(top->parent))
+      return family.ignores_children(top->parent) ? Fate::kLost : Fate::kCounted;
+    const ExitRecord* above = find(top->parent);
+    if (above == nullptr || above == top) return Fate::kForeign;
+    top = above;
+  }
+  return Fate::kForeign;
+}
+
+void ShortLived::resolve(Family& family) {
+  std::ranges::sort(records_, {}, &ExitRecord::process);
+  // Threads of one process come one by one, and belong or do not belong together.
+  pid_t last = 0;
+  Fate fate = Fate::kForeign;
+  for (const ExitRecord& record : records_) {
+    if (record.process != last) fate = find_fate(record, family);
+    last = record.process;
+    if (fate == Fate::kForeign) continue;
+    totals_.peak_resident_kib = std::max(totals_.peak_resident_kib, record.peak_resident_kib);
+    if (fate == Fate::kLost) add_to(totals_.counters, record.counters);
+  }
+  records_.clear();
 }
 
 }  // namespace corral::collect::tree

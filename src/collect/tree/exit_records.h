@@ -15,7 +15,9 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "collect/tree/parse.h"
 #include "core/result.h"
 #include "sys/fd.h"
 
@@ -25,11 +27,7 @@ namespace corral::collect::tree {
 struct ExitRecord {
   pid_t process = 0;
   pid_t parent = 0;  // process
-  std::uint64_t user_us = 0, system_us = 0;
-  std::uint64_t minor_faults = 0, major_faults = 0;
-  std::uint64_t read_syscall_bytes = 0, write_syscall_bytes = 0;
-  std::uint64_t read_syscalls = 0, write_syscalls = 0;
-  std::uint64_t read_block_bytes = 0, write_block_bytes = 0;
+  Counters counters{};
   std::uint64_t peak_resident_kib = 0;  // peak of its process
 };
 
@@ -43,7 +41,7 @@ struct UnreadRecord {
   std::size_t bytes = 0;
 };
 // Why not, written into `room`.
-std::string_view reason_of(const UnreadRecord& record, std::span<char> room);
+std::string_view describe_unread(const UnreadRecord& record, std::span<char> room);
 // Each record of one datagram; others of its messages are passed over. Returns the last that could
 // not be read.
 std::optional<UnreadRecord> read_exit_records(std::string_view datagram,
@@ -68,6 +66,53 @@ class ExitRecords {
   std::span<char> buffer_;        // all of it
   bool lost_ = false;
   std::optional<UnreadRecord> unread_;
+};
+
+// ShortLived: finds exit records that belong to a run although no walk of its processes saw them,
+// their memory, and usage that no parent has inherited.
+//
+// The kernel adds the usage of a process to its parent when that waits for it, and orphans are
+// waited for by the supervisor. So the use of a process is lost only when it, or the one below
+// which it was, is the child of a process that ignores SIGCHLD. Records of one interval are added,
+// then resolved. No allocation after the start; one thread.
+class ShortLived {
+ public:
+  static constexpr std::size_t kMost = 8192;  // threads in an interval; the rest is left out
+
+  // Questions about processes.
+  class Family {
+   public:
+    virtual ~Family() = default;
+    // A walk saw it: its usage, and that of reaped children, is counted already.
+    [[nodiscard]] virtual bool is_known(pid_t process) const = 0;
+    [[nodiscard]] virtual bool is_supervisor(pid_t process) const = 0;
+    // Started by the supervisor for itself.
+    [[nodiscard]] virtual bool is_helper(pid_t process) const = 0;
+    // The usage of its children is inherited by none.
+    [[nodiscard]] virtual bool ignores_children(pid_t process) = 0;
+  };
+
+  ShortLived() { records_.reserve(kMost); }
+  void add(const ExitRecord& record) {
+    left_out_ = left_out_ || records_.size() == kMost;
+    if (records_.size() < kMost) records_.push_back(record);
+  }
+  // Returns true if there were more than kMost since the last call.
+  [[nodiscard]] bool left_out() { return std::exchange(left_out_, false); }
+  // Adds the run's to the totals and forgets all.
+  void resolve(Family& family);
+  // Returns the sum of the losses so far, except the peak: that is the maximum over all processes
+  // of the run; `process` and `parent` are unused.
+  [[nodiscard]] const ExitRecord& totals() const { return totals_; }
+
+ private:
+  [[nodiscard]] const ExitRecord* find(pid_t process) const;
+  enum class Fate : std::uint8_t { kForeign, kCounted, kLost };
+  [[nodiscard]] Fate find_fate(const ExitRecord& record, Family& family) const;
+
+  std::vector<ExitRecord> records_;  // records of threads, by process once resolved
+  ExitRecord totals_;
+  bool left_out_ = false;
 };
 
 }  // namespace corral::collect::tree

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "collect/tree/short_lived.h"
 #include "core/test_paths.h"
 #include "sys/file.h"
 
@@ -36,10 +35,10 @@ TEST(ExitRecords, AreReadByTheVersionsThatNameTheProcess) {
     ASSERT_TRUE(record) << version;
     EXPECT_EQ(record->process, 10);
     EXPECT_EQ(record->parent, 3);
-    EXPECT_EQ(record->user_us, 1'000u);
-    EXPECT_EQ(record->system_us, 2'000u);
-    EXPECT_EQ(record->read_syscall_bytes, 5u);
-    EXPECT_EQ(record->write_block_bytes, 4096u);
+    EXPECT_EQ(record->counters[kUserMicros], 1'000u);
+    EXPECT_EQ(record->counters[kSystemMicros], 2'000u);
+    EXPECT_EQ(record->counters[kReadSyscallBytes], 5u);
+    EXPECT_EQ(record->counters[kWriteBlockBytes], 4096u);
   }
   EXPECT_TRUE(parse_taskstats(stats_of(12, offsetof(taskstats, ac_tgid) + 4), 12));
   EXPECT_FALSE(parse_taskstats(stats_of(12, offsetof(taskstats, ac_tgid)), 12)) << "too short";
@@ -54,8 +53,8 @@ TEST(ExitRecords, TicksAreSharesOfWhatTheSchedulerMeasured) {
               sizeof measured);
   const auto record = parse_taskstats(bytes, 12);
   ASSERT_TRUE(record);
-  EXPECT_EQ(record->user_us, 2'000u);
-  EXPECT_EQ(record->system_us, 4'000u);
+  EXPECT_EQ(record->counters[kUserMicros], 2'000u);
+  EXPECT_EQ(record->counters[kSystemMicros], 4'000u);
 }
 
 // As Linux 6.18 sent it: a thread of a process of several.
@@ -65,8 +64,9 @@ TEST(ExitRecords, OfARecordedDatagram) {
   EXPECT_FALSE(read_exit_records(datagram, [&](const ExitRecord& r) { records.push_back(r); }));
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].process, 31252);
-  EXPECT_EQ(records[0].user_us, 1260u) << "too short for a tick of the clock to see it";
-  EXPECT_EQ(records[0].system_us, 0u);
+  EXPECT_EQ(records[0].counters[kUserMicros], 1260u)
+      << "too short for a tick of the clock to see it";
+  EXPECT_EQ(records[0].counters[kSystemMicros], 0u);
   EXPECT_EQ(records[0].parent, 31250);
   for (std::size_t cut = 0; cut < datagram.size(); cut += 3) {
     std::size_t more = 0;
@@ -83,7 +83,7 @@ TEST(ExitRecords, WhatCannotBeReadHasAReason) {
     const auto unread = read_exit_records(datagram, [&](const ExitRecord&) { ++read; });
     EXPECT_EQ(read, 0u);
     std::array<char, 200> room;
-    return unread ? std::string(reason_of(*unread, room)) : std::string();
+    return unread ? std::string(describe_unread(*unread, room)) : std::string();
   };
   // The struct begins with its version, behind the headers of two messages, an attribute with the
   // thread's number and its own.
@@ -122,7 +122,7 @@ ExitRecord exit_of(pid_t process, pid_t parent, std::uint64_t us, std::uint64_t 
   ExitRecord record;
   record.process = process;
   record.parent = parent;
-  record.user_us = us;
+  record.counters[kUserMicros] = us;
   record.peak_resident_kib = peak_kib;
   return record;
 }
@@ -134,7 +134,7 @@ TEST(ShortLived, CountsWhatNobodyCanWaitFor) {
     for (const ExitRecord& record : records) exits.add(record);
     exits.resolve(family);
     exits.resolve(family);  // forgot them
-    return exits.totals().user_us;
+    return exits.totals().counters[kUserMicros];
   };
   EXPECT_EQ(total({exit_of(20, 11, 7), exit_of(21, 20, 3)}), 10u) << "11 never gets them";
   EXPECT_EQ(total({exit_of(20, 11, 7), exit_of(20, 11, 2)}), 9u) << "of two threads";

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -68,17 +69,13 @@ bool parse_statm(std::string_view text, std::uint64_t& resident_pages) {
   return scan.skip_numbers(1) && scan.number(resident_pages);
 }
 
-bool parse_process_io(std::string_view text, ProcessIo& out) {
+bool parse_process_io(std::string_view text, Counters& out) {
   constexpr std::array<std::string_view, 6> kKeys{"rchar", "wchar",      "syscr",
                                                   "syscw", "read_bytes", "write_bytes"};
+  static_assert(kReadSyscallBytes + kKeys.size() == kCounterCount);
   std::array<std::uint64_t, kKeys.size()> value{};
   if (find_values(text, kKeys, value) != (1u << kKeys.size()) - 1) return false;
-  out = {.read_syscall_bytes = value[0],
-         .write_syscall_bytes = value[1],
-         .read_syscalls = value[2],
-         .write_syscalls = value[3],
-         .read_block_bytes = value[4],
-         .write_block_bytes = value[5]};
+  std::ranges::copy(value, out.begin() + kReadSyscallBytes);
   return true;
 }
 

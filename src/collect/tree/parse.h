@@ -3,15 +3,35 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 namespace corral::collect::tree {
 
+// The usage of a process or of several.
+enum Counter : std::size_t {
+  kUserMicros,
+  kSystemMicros,
+  kMinorFaults,
+  kMajorFaults,
+  kReadSyscallBytes,
+  kWriteSyscallBytes,
+  kReadSyscalls,
+  kWriteSyscalls,
+  kReadBlockBytes,
+  kWriteBlockBytes,
+  kCounterCount,
+};
+using Counters = std::array<std::uint64_t, kCounterCount>;
+inline void add_to(Counters& sum, const Counters& more) {
+  for (std::size_t i = 0; i < kCounterCount; ++i) sum[i] += more[i];
+}
+
 struct ProcessStat {
-  std::string_view
-      comm;  // a view into the text; may hold any bytes, spaces and parentheses included
+  // A view into the text; may hold any bytes, spaces and parentheses included.
+  std::string_view comm;
   char state = '?';
   pid_t pid = 0;
   pid_t parent = 0;
@@ -32,16 +52,9 @@ bool parse_process_stat(std::string_view text, ProcessStat& out);
 // Resident pages of /proc/PID/statm.
 bool parse_statm(std::string_view text, std::uint64_t& resident_pages);
 
-// /proc/PID/io: of the process, its exited threads and the children that it reaped.
-struct ProcessIo {
-  std::uint64_t read_syscall_bytes = 0;
-  std::uint64_t write_syscall_bytes = 0;
-  std::uint64_t read_syscalls = 0;
-  std::uint64_t write_syscalls = 0;
-  std::uint64_t read_block_bytes = 0;
-  std::uint64_t write_block_bytes = 0;
-};
-bool parse_process_io(std::string_view text, ProcessIo& out);
+// /proc/PID/io: of the process, its exited threads and the children that it reaped. Sets the last
+// six, or none of them.
+bool parse_process_io(std::string_view text, Counters& out);
 
 // /proc/PID/status, in KiB; 0 if missing (zombies, kernel threads).
 struct StatusMemory {

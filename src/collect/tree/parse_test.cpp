@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "collect/fixture_root.h"
+#include "collect/test_roots.h"
 
 namespace corral::collect::tree {
 namespace {
@@ -58,15 +58,15 @@ TEST(ParseStatm, TakesTheSecondNumber) {
 }
 
 TEST(ParseProcessIo, WantsAllSix) {
-  ProcessIo io;
+  Counters io{};
   const std::string text = fixture_text("root_nasty/proc/2001/io");
   ASSERT_TRUE(parse_process_io(text, io));
-  EXPECT_EQ(io.read_syscall_bytes, 10u);
-  EXPECT_EQ(io.write_syscall_bytes, 20u);
-  EXPECT_EQ(io.read_syscalls, 30u);
-  EXPECT_EQ(io.write_syscalls, 40u);
-  EXPECT_EQ(io.read_block_bytes, 50u);
-  EXPECT_EQ(io.write_block_bytes, 60u) << "not cancelled_write_bytes";
+  EXPECT_EQ(io[kReadSyscallBytes], 10u);
+  EXPECT_EQ(io[kWriteSyscallBytes], 20u);
+  EXPECT_EQ(io[kReadSyscalls], 30u);
+  EXPECT_EQ(io[kWriteSyscalls], 40u);
+  EXPECT_EQ(io[kReadBlockBytes], 50u);
+  EXPECT_EQ(io[kWriteBlockBytes], 60u) << "not cancelled_write_bytes";
   EXPECT_FALSE(parse_process_io("rchar: 1\nwchar: 2\n", io));
 }
 

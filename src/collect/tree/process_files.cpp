@@ -6,10 +6,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -23,30 +21,6 @@ namespace {
 
 // A children file of 4,096 pids takes 32 KiB.
 constexpr std::size_t kBufferBytes = 64u << 10;
-
-// "PID/task/TID/children" in a fixed buffer: no allocation.
-class Path {
- public:
-  Path& add(std::string_view text) {
-    const std::size_t n = std::min(text.size(), sizeof text_ - 1 - size_);
-    std::memcpy(text_ + size_, text.data(), n);
-    size_ += n;
-    return *this;
-  }
-  Path& add(pid_t pid) {
-    char digits[16];
-    const auto end = std::to_chars(digits, digits + sizeof digits, pid).ptr;
-    return add(std::string_view(digits, static_cast<std::size_t>(end - digits)));
-  }
-  const char* c_str() {
-    text_[size_] = '\0';
-    return text_;
-  }
-
- private:
-  char text_[64];
-  std::size_t size_ = 0;
-};
 
 constexpr std::array<std::string_view, kProcessFiles> kNames{"/stat", "/statm", "/io", "/status",
                                                              ""};
@@ -80,19 +54,13 @@ std::optional<std::string_view> ProcessFiles::read(pid_t pid, ProcessFile file, 
   sys::Fd* fd = kept != nullptr ? &(*kept)[at] : nullptr;
   const bool list = file == ProcessFile::kChildren;
   if (fd != nullptr && *fd) return read_path("", fd, list);
-  Path path;
-  path.add(pid);
-  if (list) {
-    path.add("/task/").add(pid).add("/children");
-  } else {
-    path.add(kNames[at]);
-  }
+  const ShortPath path =
+      list ? ShortPath("{}/task/{}/children", pid, pid) : ShortPath("{}{}", pid, kNames[at]);
   return read_path(path.c_str(), fd, list);
 }
 
 std::optional<std::string_view> ProcessFiles::read_children(pid_t pid, pid_t thread) {
-  return read_path(Path().add(pid).add("/task/").add(thread).add("/children").c_str(), nullptr,
-                   true);
+  return read_path(ShortPath("{}/task/{}/children", pid, thread).c_str(), nullptr, true);
 }
 
 // "0.20 0.18 0.12 1/80 11206"
@@ -107,8 +75,8 @@ std::optional<std::uint64_t> ProcessFiles::newest_task() const {
 }
 
 std::size_t ProcessFiles::list_threads(pid_t pid, std::span<pid_t> out) {
-  const sys::Fd directory(::openat(proc_.get(), Path().add(pid).add("/task").c_str(),
-                                   O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const sys::Fd directory(
+      ::openat(proc_.get(), ShortPath("{}/task", pid).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::size_t count = 0;
   for (;;) {
     const ssize_t n = directory ? ::getdents64(directory.get(), buffer_.data(), buffer_.size()) : 0;

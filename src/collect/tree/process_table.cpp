@@ -39,20 +39,7 @@ void set_counters(const ProcessStat& stat, std::uint64_t us_per_tick, Counters& 
   counters[kMajorFaults] = stat.major_faults;
 }
 
-void set_counters(const ProcessIo& io, Counters& counters) {
-  counters[kReadSyscallBytes] = io.read_syscall_bytes;
-  counters[kWriteSyscallBytes] = io.write_syscall_bytes;
-  counters[kReadSyscalls] = io.read_syscalls;
-  counters[kWriteSyscalls] = io.write_syscalls;
-  counters[kReadBlockBytes] = io.read_block_bytes;
-  counters[kWriteBlockBytes] = io.write_block_bytes;
-}
-
-void add_to(Counters& sum, const Counters& more) {
-  for (std::size_t i = 0; i < kCounterCount; ++i) sum[i] += more[i];
-}
-
-std::uint64_t micros_of(const timeval& time) {
+std::uint64_t to_micros(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
          static_cast<std::uint64_t>(time.tv_usec);
 }
@@ -65,20 +52,6 @@ std::uint64_t cpu_micros(pid_t pid) {
   if (::clock_gettime(clock, &time) != 0) return 0;
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
          static_cast<std::uint64_t>(time.tv_nsec) / 1000;
-}
-
-// In the form of the other counters; `totals` are those of ShortLived.
-void add_to(Counters& sum, const ExitRecord& totals) {
-  sum[kUserMicros] += totals.user_us;
-  sum[kSystemMicros] += totals.system_us;
-  sum[kMinorFaults] += totals.minor_faults;
-  sum[kMajorFaults] += totals.major_faults;
-  sum[kReadSyscallBytes] += totals.read_syscall_bytes;
-  sum[kWriteSyscallBytes] += totals.write_syscall_bytes;
-  sum[kReadSyscalls] += totals.read_syscalls;
-  sum[kWriteSyscalls] += totals.write_syscalls;
-  sum[kReadBlockBytes] += totals.read_block_bytes;
-  sum[kWriteBlockBytes] += totals.write_block_bytes;
 }
 
 }  // namespace
@@ -233,9 +206,8 @@ void ProcessTable::visit(std::size_t at) {
   process.threads = stat.threads;
   set_counters(stat, us_per_tick_, process.counters);
   if (is_live_) read_cpu_clock(stat, process.counters);
-  ProcessIo io;
-  const auto io_text = files_.read(pid, ProcessFile::kIo, kept);
-  if (io_text && parse_process_io(*io_text, io)) set_counters(io, process.counters);
+  if (const auto io = files_.read(pid, ProcessFile::kIo, kept))
+    parse_process_io(*io, process.counters);
   // Being reaped at this instant: its parent has, or is about to get, its usage.
   process.gone = stat.state == 'X';
   if (process.gone) return;
@@ -266,8 +238,8 @@ void ProcessTable::settle(Process& process, pid_t pid) {
   rusage used{};  // with all that it waited for, and their greatest memory
   const int options = WEXITED | WNOHANG | (reaps ? 0 : WNOWAIT);
   if (::syscall(SYS_waitid, P_PID, pid, &ended, options, &used) != 0 || ended.si_pid != pid) return;
-  process.counters[kUserMicros] = micros_of(used.ru_utime);
-  process.counters[kSystemMicros] = micros_of(used.ru_stime);
+  process.counters[kUserMicros] = to_micros(used.ru_utime);
+  process.counters[kSystemMicros] = to_micros(used.ru_stime);
   // The time that this process had used when it forked counts for its child, too.
   rusage self{};
   ::getrusage(RUSAGE_SELF, &self);
@@ -322,15 +294,10 @@ void ProcessTable::retire_gone() {
   pids_.resize(kept);
 }
 
-void ProcessTable::count_short_lived() {
-  Family family(*this);
-  short_lived_.resolve(family);
-}
-
 void ProcessTable::sum_up() {
   sums_.processes = sums_.threads = sums_.resident_pages = sums_.hugetlb_kib = 0;
   Counters now = retained_;
-  add_to(now, short_lived_.totals());
+  add_to(now, short_lived_.totals().counters);
   sums_.peak_resident_kib =
       std::max(sums_.peak_resident_kib, short_lived_.totals().peak_resident_kib);
   for (const Process& process : processes_) {
@@ -356,8 +323,8 @@ bool ProcessTable::is_search_due() {
 }
 
 const TreeSums& ProcessTable::walk() {
-  const auto take = [this](const ExitRecord& record) { short_lived_.add(record); };
-  if (exits_) exits_->drain(std::ref(take));
+  const auto add = [this](const ExitRecord& record) { short_lived_.add(record); };
+  if (exits_) exits_->drain(std::ref(add));
   searches_ = is_search_due();
   if (searches_) {
     complete_ = true;
@@ -368,7 +335,8 @@ const TreeSums& ProcessTable::walk() {
   if (searches_) add_children_of_threads();
   for (; at < pids_.size(); ++at) visit(at);
   retire_gone();
-  count_short_lived();
+  Family family(*this);
+  short_lived_.resolve(family);
   sum_up();
   return sums_;
 }

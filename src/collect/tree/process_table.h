@@ -25,24 +25,8 @@
 #include "collect/tree/exit_records.h"
 #include "collect/tree/parse.h"
 #include "collect/tree/process_files.h"
-#include "collect/tree/short_lived.h"
 
 namespace corral::collect::tree {
-
-enum Counter : std::size_t {
-  kUserMicros,
-  kSystemMicros,
-  kMinorFaults,
-  kMajorFaults,
-  kReadSyscallBytes,
-  kWriteSyscallBytes,
-  kReadSyscalls,
-  kWriteSyscalls,
-  kReadBlockBytes,
-  kWriteBlockBytes,
-  kCounterCount,
-};
-using Counters = std::array<std::uint64_t, kCounterCount>;
 
 struct TreeSums {
   Counters counters{};  // sum of living and dead, never less than before
@@ -118,7 +102,6 @@ class ProcessTable {
   [[nodiscard]] bool has_living_ancestor(const Process& process) const;
   bool is_lost(const Process& process);
   void retire_gone();
-  void count_short_lived();
   void sum_up();
 
   pid_t run_;

@@ -9,7 +9,8 @@
 #include <array>
 #include <thread>
 
-#include "collect/fixture_root.h"
+#include "collect/test_roots.h"
+#include "collect/tree/perf_counters.h"
 #include "collect/tree/tree_listener.h"
 
 namespace corral::collect::tree {

@@ -1,4 +1,4 @@
-// Listener "tree" against a process whose use of the machine is known (tree_trainee.cpp), within 2
+// Listener "tree" against a process whose use of the machine is known (fake_training.cpp), within 2
 // %, for each source of the number. The trainee answers when it is done, so nothing here waits for
 // luck.
 #include <fcntl.h>
@@ -18,7 +18,8 @@
 #include <string>
 #include <string_view>
 
-#include "collect/fixture_root.h"
+#include "collect/test_roots.h"
+#include "collect/tree/perf_counters.h"
 #include "collect/tree/tree_listener.h"
 #include "core/test_paths.h"
 #include "sys/clock.h"

@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "collect/key_value_file.h"
 #include "collect/proc_file.h"
+#include "collect/tree/perf_counters.h"
 #include "collect/tree/process_table.h"
 
 namespace corral::collect {
@@ -16,6 +18,7 @@ using tree::ProcessTable;
 using tree::TreeSums;
 
 constexpr double kMicrosecond = 1e-6;
+constexpr double kKib = 1024;
 
 struct PerfMetric {
   PerfEvent event;
@@ -37,8 +40,7 @@ class TreeListener final : public Listener {
                 .run_pid = context.run_pid,
                 .supervisor_pid = context.supervisor_pid,
                 .reaps_orphans = context.root == "/" && context.supervisor_pid == ::getpid()}),
-        news_(context.news),
-        page_bytes_(static_cast<double>(::sysconf(_SC_PAGESIZE))) {
+        news_(context.news) {
     if (context.perf != nullptr) perf_ = std::move(*context.perf);
     declare_perf(table);
     declare_hardware(table);
@@ -58,7 +60,7 @@ class TreeListener final : public Listener {
 
   void sample_slow(Row& row) override {
     const TreeSums& sums = table_.walk();
-    tell_of_exits();
+    report_exits();
     for (const CounterColumn& c : counter_columns_) {
       row.set(c.column, static_cast<double>(sums.counters[c.counter]) * c.scale);
     }
@@ -69,10 +71,10 @@ class TreeListener final : public Listener {
     row.set(threads_, sums.threads);
     // A run whose last process is a zombie has no memory to measure.
     if (sums.resident_pages > 0) {
-      row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes_);
-      row.set(hugetlb_, static_cast<double>(sums.hugetlb_kib) * 1024);
+      row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes());
+      row.set(hugetlb_, static_cast<double>(sums.hugetlb_kib) * kKib);
     }
-    row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * 1024);
+    row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * kKib);
   }
 
  private:
@@ -82,12 +84,108 @@ class TreeListener final : public Listener {
     double scale;
   };
 
-  void tell_of_exits();
-  void declare_perf(SeriesTable& table);
-  void declare_hardware(SeriesTable& table);
-  void sample_hardware(Row& row);
-  void declare_walk(const ListenerContext& context, SeriesTable& table);
-  void use_exit_records(const ListenerContext& context, SeriesTable& table);
+  void report_exits() {
+    constexpr std::string_view kMissing = "run.* of short-lived processes";
+    if (table_.lost_exits() && !std::exchange(reported_lost_, true))
+      tell(news_, kMissing,
+           "processes end faster than the kernel's records of it are read: some are missing");
+    const auto unread = table_.unread_exit();
+    if (unread && !std::exchange(reported_unread_, true)) {
+      std::array<char, 200> room;
+      tell(news_, kMissing, "{}", tree::describe_unread(*unread, room));
+    }
+  }
+
+  void declare_perf(SeriesTable& table) {
+    for (std::size_t i = 0; i < kPerfMetrics.size(); ++i) {
+      const PerfMetric& m = kPerfMetrics[i];
+      perf_columns_[i] = perf_.counts(m.event) ? table.add(m.metric) : kNoColumn;
+      if (perf_.counts(m.event)) continue;
+      const std::string& refused = perf_.reason(m.event);
+      std::string reason = refused.empty() ? "perf was not opened" : "perf: " + refused;
+      switch (m.event) {  // events that /proc counts too, at the walks
+        case PerfEvent::kTaskClock:
+          used_ = table.add_to(kSlowGroup, m.metric);
+          reason += "; read from /proc once a second instead";
+          break;
+        case PerfEvent::kMinorFaults:
+        case PerfEvent::kMajorFaults:
+          declare_counter(
+              table, m.metric,
+              m.event == PerfEvent::kMinorFaults ? tree::kMinorFaults : tree::kMajorFaults, 1);
+          reason += "; read from /proc once a second instead";
+          break;
+        case PerfEvent::kContextSwitches:
+        case PerfEvent::kMigrations:
+          break;
+      }
+      table.unavailable(m.metric, reason);
+    }
+  }
+
+  void declare_hardware(SeriesTable& table) {
+    HardwareCounters& pmu = perf_.hardware();
+    if (!pmu.counts_anything()) {
+      table.unavailable("run.pmu.*", pmu.reason(0).empty() ? "perf was not opened" : pmu.reason(0));
+      return;
+    }
+    for (std::size_t i = 0; i < kHardwareEvents; ++i) {
+      const std::string_view metric = hardware_events()[i].metric;
+      pmu_columns_[i] = pmu.counts(i) ? table.add(metric) : kNoColumn;
+      if (!pmu.counts(i)) table.unavailable(metric, pmu.reason(i));
+    }
+    pmu_share_ = table.add("run.pmu.counted_share");
+    if (pmu.user_mode_only()) {
+      table.unavailable("run.pmu.* of the kernel's part",
+                        "not allowed (perf_event_paranoid of 1 or less, or CAP_PERFMON): user mode "
+                        "is counted alone");
+    }
+  }
+
+  void sample_hardware(Row& row) {
+    HardwareCounters& pmu = perf_.hardware();
+    pmu.read();
+    for (std::size_t i = 0; i < kHardwareEvents; ++i) {
+      if (const auto value = pmu.value(i)) row.set(pmu_columns_[i], *value);
+    }
+    if (const auto share = pmu.share()) row.set(pmu_share_, *share);
+  }
+
+  void declare_walk(const ListenerContext& context, SeriesTable& table) {
+    declare_counter(table, "run.cpu.user", tree::kUserMicros, kMicrosecond);
+    declare_counter(table, "run.cpu.system", tree::kSystemMicros, kMicrosecond);
+    processes_ = table.add("run.processes");
+    threads_ = table.add("run.threads");
+    rss_ = table.add("run.memory.rss");
+    hugetlb_ = table.add("run.memory.hugetlb");
+    rss_peak_ = table.add("run.memory.rss_peak");
+
+    const std::filesystem::path process = context.root / "proc" / std::to_string(context.run_pid);
+    if (auto io = ProcFile::open(process / "io"); !io) {
+      table.unavailable("run.io.*", io.error().message);
+    } else {
+      declare_counter(table, "run.io.read_syscall_bytes", tree::kReadSyscallBytes, 1);
+      declare_counter(table, "run.io.write_syscall_bytes", tree::kWriteSyscallBytes, 1);
+      declare_counter(table, "run.io.read_syscalls", tree::kReadSyscalls, 1);
+      declare_counter(table, "run.io.write_syscalls", tree::kWriteSyscalls, 1);
+      declare_counter(table, "run.io.read_block_bytes", tree::kReadBlockBytes, 1);
+      declare_counter(table, "run.io.write_block_bytes", tree::kWriteBlockBytes, 1);
+    }
+    const auto children =
+        ProcFile::open(process / "task" / std::to_string(context.run_pid) / "children");
+    if (!children) {
+      table.unavailable("descendants of the run's first process", children.error().message);
+    }
+  }
+
+  // Without exit records, the usage of children of a process that ignores SIGCHLD would be missing.
+  void use_exit_records(const ListenerContext& context, SeriesTable& table) {
+    if (context.root != "/") return;  // records are this machine's
+    auto records = tree::ExitRecords::open();
+    if (records) return table_.use(*std::move(records));
+    table.unavailable("run.* of processes that cannot be reaped", records.error().message);
+  }
+
   void declare_counter(SeriesTable& table, std::string_view metric, tree::Counter counter,
                        double scale) {
     counter_columns_.push_back(
@@ -97,9 +195,8 @@ class TreeListener final : public Listener {
   PerfCounters perf_;
   ProcessTable table_;
   std::shared_ptr<News> news_;
-  bool told_lost_ = false;
-  bool told_unread_ = false;
-  double page_bytes_;
+  bool reported_lost_ = false;
+  bool reported_unread_ = false;
   std::array<Column, kPerfMetrics.size()> perf_columns_{};
   std::array<Column, kHardwareEvents> pmu_columns_{};
   Column pmu_share_ = kNoColumn;
@@ -107,108 +204,6 @@ class TreeListener final : public Listener {
   Column used_ = kNoColumn, processes_ = kNoColumn, threads_ = kNoColumn, rss_ = kNoColumn,
          hugetlb_ = kNoColumn, rss_peak_ = kNoColumn;
 };
-
-void TreeListener::tell_of_exits() {
-  constexpr std::string_view kMissing = "run.* of short-lived processes";
-  if (table_.lost_exits() && !std::exchange(told_lost_, true) && news_ != nullptr)
-    news_->tell(kMissing,
-                "processes end faster than the kernel's records of it are read: some are missing");
-  const auto unread = table_.unread_exit();
-  if (unread && !std::exchange(told_unread_, true) && news_ != nullptr) {
-    std::array<char, 200> room;
-    news_->tell(kMissing, tree::reason_of(*unread, room));
-  }
-}
-
-void TreeListener::declare_perf(SeriesTable& table) {
-  for (std::size_t i = 0; i < kPerfMetrics.size(); ++i) {
-    const PerfMetric& m = kPerfMetrics[i];
-    perf_columns_[i] = perf_.counts(m.event) ? table.add(m.metric) : kNoColumn;
-    if (perf_.counts(m.event)) continue;
-    const std::string& refused = perf_.reason(m.event);
-    std::string reason = refused.empty() ? "perf was not opened" : "perf: " + refused;
-    switch (m.event) {  // events that /proc counts too, at the walks
-      case PerfEvent::kTaskClock:
-        used_ = table.add_to(kSlowGroup, m.metric);
-        reason += "; read from /proc once a second instead";
-        break;
-      case PerfEvent::kMinorFaults:
-      case PerfEvent::kMajorFaults:
-        declare_counter(
-            table, m.metric,
-            m.event == PerfEvent::kMinorFaults ? tree::kMinorFaults : tree::kMajorFaults, 1);
-        reason += "; read from /proc once a second instead";
-        break;
-      case PerfEvent::kContextSwitches:
-      case PerfEvent::kMigrations:
-        break;
-    }
-    table.unavailable(std::string(m.metric), std::move(reason));
-  }
-}
-
-void TreeListener::declare_hardware(SeriesTable& table) {
-  HardwareCounters& pmu = perf_.hardware();
-  if (!pmu.counts_anything()) {
-    table.unavailable("run.pmu.*", pmu.reason(0).empty() ? "perf was not opened" : pmu.reason(0));
-    return;
-  }
-  for (std::size_t i = 0; i < kHardwareEvents; ++i) {
-    const std::string_view metric = hardware_events()[i].metric;
-    pmu_columns_[i] = pmu.counts(i) ? table.add(metric) : kNoColumn;
-    if (!pmu.counts(i)) table.unavailable(std::string(metric), pmu.reason(i));
-  }
-  pmu_share_ = table.add("run.pmu.counted_share");
-  if (pmu.user_mode_only()) {
-    table.unavailable("run.pmu.* of the kernel's part",
-                      "not allowed (perf_event_paranoid of 1 or less, or CAP_PERFMON): user mode "
-                      "is counted alone");
-  }
-}
-
-void TreeListener::sample_hardware(Row& row) {
-  HardwareCounters& pmu = perf_.hardware();
-  pmu.read();
-  for (std::size_t i = 0; i < kHardwareEvents; ++i) {
-    if (const auto value = pmu.value(i)) row.set(pmu_columns_[i], *value);
-  }
-  if (const auto share = pmu.share()) row.set(pmu_share_, *share);
-}
-
-void TreeListener::declare_walk(const ListenerContext& context, SeriesTable& table) {
-  declare_counter(table, "run.cpu.user", tree::kUserMicros, kMicrosecond);
-  declare_counter(table, "run.cpu.system", tree::kSystemMicros, kMicrosecond);
-  processes_ = table.add("run.processes");
-  threads_ = table.add("run.threads");
-  rss_ = table.add("run.memory.rss");
-  hugetlb_ = table.add("run.memory.hugetlb");
-  rss_peak_ = table.add("run.memory.rss_peak");
-
-  const std::filesystem::path process = context.root / "proc" / std::to_string(context.run_pid);
-  if (auto io = ProcFile::open(process / "io"); !io) {
-    table.unavailable("run.io.*", io.error().message);
-  } else {
-    declare_counter(table, "run.io.read_syscall_bytes", tree::kReadSyscallBytes, 1);
-    declare_counter(table, "run.io.write_syscall_bytes", tree::kWriteSyscallBytes, 1);
-    declare_counter(table, "run.io.read_syscalls", tree::kReadSyscalls, 1);
-    declare_counter(table, "run.io.write_syscalls", tree::kWriteSyscalls, 1);
-    declare_counter(table, "run.io.read_block_bytes", tree::kReadBlockBytes, 1);
-    declare_counter(table, "run.io.write_block_bytes", tree::kWriteBlockBytes, 1);
-  }
-  const auto children =
-      ProcFile::open(process / "task" / std::to_string(context.run_pid) / "children");
-  if (!children) {
-    table.unavailable("descendants of the run's first process", children.error().message);
-  }
-}
-
-// Without exit records, the usage of children of a process that ignores SIGCHLD would be missing.
-void TreeListener::use_exit_records(const ListenerContext& context, SeriesTable& table) {
-  if (context.root != "/") return;  // records are this machine's
-  auto records = tree::ExitRecords::open();
-  if (records) return table_.use(*std::move(records));
-  table.unavailable("run.* of processes that cannot be reaped", records.error().message);
-}
 
 }  // namespace
 

@@ -30,6 +30,12 @@ class Library {
 template <class Status, Status kMissing, class... Arguments>
 class Function {
  public:
+  Function() = default;
+  // The first of these symbols that the library has.
+  Function(const Library& library, std::initializer_list<const char*> symbols) {
+    bind(library.find(symbols));
+  }
+
   Status operator()(Arguments... arguments) const {
     return call_ != nullptr ? call_(arguments...) : kMissing;
   }

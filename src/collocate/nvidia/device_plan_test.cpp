@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "collect/vendor/lacking_library.h"
+#include "collect/nvidia/fake/fake_driver.h"
 #include "collocate/nvidia/fake_machine.h"
 #include "collocate/nvidia/mig.h"
 #include "collocate/nvidia/settings.h"

@@ -1,6 +1,6 @@
 #include "collocate/nvidia/settings.h"
 
-#include "collect/vendor/lacking_library.h"
+#include "collect/nvidia/fake/fake_driver.h"
 #include "collocate/nvidia/fake_machine.h"
 #include "core/test_paths.h"
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "codec/protobuf.h"
-#include "collect/foreign/foreign_test_support.h"
+#include "collect/foreign/test_sources.h"
 #include "http/test_client.h"
 #include "spool/test_spool.h"
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <set>
 
-#include "collect/lanes.h"
+#include "collect/sampler/lanes.h"
 #include "core/test_paths.h"
 #include "run/record/facts.h"
 #include "run/record/feeds.h"

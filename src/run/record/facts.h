@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "codec/frame.h"
-#include "collect/lanes.h"
+#include "collect/sampler/lanes.h"
 #include "core/time.h"
 #include "run/command.h"
 #include "run/options.h"

@@ -13,7 +13,7 @@
 
 #include "codec/frame.h"
 #include "collect/foreign/points.h"
-#include "collect/sampler.h"
+#include "collect/sampler/sampler.h"
 #include "collect/series.h"
 #include "metric/range.h"
 #include "run/progress.h"

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <utility>
 
-#include "codec/run_begin.h"
+#include "codec/frame.h"
 #include "core/json.h"
 #include "run/record/facts.h"
 #include "run/run_name.h"
@@ -522,7 +522,7 @@ void Recording::open_stall_watch(pid_t child) {
   const auto& configured = options_.sources.pressure;
   stalls_ = std::make_unique<collect::StallWatch>(
       configured.empty() ? collect::StallOptions{} : configured.front(),
-      collect::StallWatch::Place{
+      collect::StallWatch::Scope{
           .run_pid = child, .host = records("proc"), .group = records("cgroup")});
 }
 

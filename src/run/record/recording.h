@@ -18,8 +18,8 @@
 
 #include "codec/health.h"
 #include "collect/foreign/foreign_sources.h"
-#include "collect/lanes.h"
 #include "collect/pressure/stall_watch.h"
+#include "collect/sampler/lanes.h"
 #include "run/command.h"
 #include "run/delivery.h"
 #include "run/notices.h"

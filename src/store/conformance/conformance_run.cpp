@@ -1,7 +1,7 @@
 // The part of the suite about what belongs to a run besides its series.
 #include <set>
 
-#include "codec/run_begin.h"
+#include "codec/frame.h"
 #include "core/limits.h"
 #include "store/conformance/conformance.h"
 

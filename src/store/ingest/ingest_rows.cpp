@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "codec/run_begin.h"
+#include "codec/frame.h"
 #include "core/json.h"
 #include "core/limits.h"
 #include "store/ingest/ingest.h"

@@ -76,7 +76,7 @@ CHANGES = re.compile(r"^nvml(?:Device(?:Set|Reset|Create)|\w*InstanceCreate|\w*D
 def symbols() -> list[str]:
     """Every function that Corral looks up, from its sources."""
     found: set[str] = set()
-    for source in ("src/collect/nvidia/nvml.cpp", "src/collocate/nvidia/control.cpp"):
+    for source in ("src/collect/nvidia/nvml.h", "src/collect/nvidia/nvml.cpp", "src/collocate/nvidia/control.cpp"):
         found |= set(re.findall(r'"(nvml\w+)"', (ROOT / source).read_text()))
     return sorted(found)
 

@@ -49,16 +49,16 @@ RECIPES = (
         tuple(f"src/collect/uptime/uptime_listener{end}" for end in (".h", ".cpp", "_test.cpp")),
         (
             Line(
-                "src/collect/listeners.cpp",
+                "src/collect/sampler/listeners.cpp",
                 r'#include "collect/tree/tree_listener.h"\n',
                 '#include "collect/uptime/uptime_listener.h"\n',
             ),
             Line(
-                "src/collect/listeners.cpp",
+                "src/collect/sampler/listeners.cpp",
                 r"constexpr auto kListeners = .*\n",
                 '    {"uptime", "How long the host is up.", metric::Owner::kHost, open_uptime_listener},\n',
             ),
-            Line("src/metric/catalogue.cpp", r"constexpr auto kHostAndDevices = .*\n", METRIC),
+            Line("src/metric/catalogue.cpp", r"constexpr auto kCatalogue = .*\n", METRIC),
         ),
     ),
     Recipe(

@@ -7,14 +7,64 @@
 #include <unordered_map>
 
 #include "core/text.h"
-#include "plan/finish.h"
+#include "plan/assemble.h"
 #include "plan/plan_file.h"
+#include "plan/spelling.h"
 
 namespace corral::plan {
 namespace {
 
 // Ten times the largest plan that was thought of.
 constexpr std::size_t kMostRows = 100'000;
+
+// Above this a file is no plan.
+constexpr std::size_t kMostColumns = 256;
+
+class HeaderReader {
+ public:
+  HeaderReader(std::string_view text, const CsvRecord& record, std::vector<Problem>& problems)
+      : text_(text), record_(record), problems_(problems) {}
+
+  Header read() {
+    const std::size_t count = std::min(record_.cells.size(), kMostColumns);
+    for (std::size_t i = 0; i < count; ++i) take(i);
+    if (record_.cells.size() > kMostColumns)
+      say(kMostColumns, "too many columns for a plan", "the rest is ignored");
+    return header_;
+  }
+
+ private:
+  void take(std::size_t i) {
+    const std::string& name = record_.cells[i].value;
+    if (name.empty()) return;
+    header_.width = i + 1;
+    const auto field = field_of(name);
+    if (!field) {
+      const std::string near = nearest_column(name);
+      if (near.empty()) return;
+      header_.misspelt[static_cast<std::size_t>(*field_of(near))] = problems_.size();
+      say(i, "not a column of a plan; its cells are kept and ignored", "did you mean " + near + "?",
+          Severity::kWarning);
+      return;
+    }
+    auto& cell = header_.cell_of[static_cast<std::size_t>(*field)];
+    if (cell) {
+      say(i, "this column is given twice", "remove one");
+      return;
+    }
+    cell = i;
+  }
+  void say(std::size_t i, const char* reason, const std::string& advice,
+           Severity severity = Severity::kError) {
+    problems_.push_back({severity, record_.line, column_of(text_, record_.cells[i].begin), "header",
+                         record_.cells[i].value, reason, advice});
+  }
+
+  std::string_view text_;
+  const CsvRecord& record_;
+  std::vector<Problem>& problems_;
+  Header header_;
+};
 
 Problem at_line(int line, std::string reason, std::string advice = "",
                 Severity severity = Severity::kError) {
@@ -272,7 +322,7 @@ CsvPlan read_csv_plan(std::string_view text, ProblemList& problems) {
                          "write \" in place of \u201c and \u201d, or none"));
     return plan;
   }
-  plan.header = read_header(text, first, problems.all());
+  plan.header = HeaderReader(text, first, problems.all()).read();
   check_header(plan, problems);
   if (plan.table.separator != ',' && !plan.table.declared)
     problems.add(at_line(first.line,
@@ -291,11 +341,14 @@ Plan parse_csv_plan(std::string_view text, const fs::path& directory, const Know
   ProblemList problems(text);
   if (!check_text(text, problems)) return {{}, problems.take()};
   const CsvPlan csv = read_csv_plan(text, problems);
-  RowReader reader(directory, known, problems);
-  reader.without({.experiment = !csv.header.at(Field::kExperiment),
-                  .workload = !csv.header.at(Field::kWorkload),
-                  .script = !csv.header.at(Field::kModel) && !csv.header.at(Field::kFile)});
-  return finish_plan(csv.raws, false, reader, known, problems);
+  const auto lacks = [&](Field field) { return !csv.header.at(field); };
+  return assemble_plan(csv.raws,
+                       {.directory = directory,
+                        .known = known,
+                        .missing = {.experiment = lacks(Field::kExperiment),
+                                    .workload = lacks(Field::kWorkload),
+                                    .script = lacks(Field::kModel) && lacks(Field::kFile)}},
+                       problems);
 }
 
 Result<std::string> mark_csv(std::string_view text, const std::vector<Mark>& marks,
@@ -309,7 +362,7 @@ Result<std::string> mark_csv(std::string_view text, const std::vector<Mark>& mar
       return fail(Code::kInvalidArgument, to_line(problem, "the plan"));
   }
   std::unordered_map<std::string, std::size_t> row_of;
-  const auto keys = keys_of(plan.raws, true);
+  const auto keys = row_keys(plan.raws, true);
   for (std::size_t i = 0; i < keys.size(); ++i) row_of.emplace(keys[i], i);
   std::map<std::size_t, const Mark*> found;
   for (const Mark& mark : marks) {

@@ -9,9 +9,8 @@
 #include <set>
 
 #include "core/text.h"
-#include "plan/columns.h"
 #include "plan/generate_spec.h"
-#include "plan/generate_template.h"
+#include "plan/raw_row.h"
 
 namespace corral::plan {
 namespace {

@@ -11,7 +11,6 @@
 #include "plan/csv.h"
 #include "plan/csv_plan.h"
 #include "plan/plan_file.h"
-#include "plan/replace.h"
 #include "sys/file.h"
 
 namespace corral::plan {

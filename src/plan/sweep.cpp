@@ -13,8 +13,8 @@
 #include <unordered_map>
 
 #include "core/text.h"
+#include "plan/assemble.h"
 #include "plan/csv_plan.h"
-#include "plan/finish.h"
 #include "plan/params.h"
 #include "plan/plan_file.h"
 #include "plan/spelling.h"
@@ -495,7 +495,7 @@ struct Change {
 };
 
 Change change_of(const Sweep& sweep, const std::vector<Mark>& marks, Marked& marked) {
-  const auto keys = keys_of(sweep.raws, false);
+  const auto keys = row_keys(sweep.raws, false);
   std::unordered_map<std::string, std::size_t> row_of;
   for (std::size_t i = 0; i < keys.size(); ++i) row_of.emplace(keys[i], i);
   Change change;
@@ -521,7 +521,7 @@ bool reads_back(const Sweep& before, const std::string& text, const Entries& all
   const Sweep after = read_sweep(text, problems);
   Entries read;
   for (const auto& [number, entry] : after.status) read[number] = status_text(entry);
-  return read == all && keys_of(after.raws, false) == keys_of(before.raws, false) &&
+  return read == all && row_keys(after.raws, false) == row_keys(before.raws, false) &&
          after.numbers == before.numbers && after.parent == before.parent;
 }
 }  // namespace
@@ -542,8 +542,8 @@ Plan parse_sweep(std::string_view text, const fs::path& directory, const Known& 
   ProblemList problems(text);
   if (!check_text(text, problems)) return {{}, problems.take()};
   const Sweep sweep = read_sweep(text, problems);
-  RowReader reader(directory, known, problems);
-  Plan plan = finish_plan(sweep.raws, true, reader, known, problems);
+  Plan plan =
+      assemble_plan(sweep.raws, {.directory = directory, .known = known, .sweep = true}, problems);
   for (Row& row : plan.rows) {
     if (!sweep.name.empty()) row.tags.emplace_back("corral.sweep", sweep.name);
     if (!sweep.parent.empty()) row.tags.emplace_back("mlflow.parentRunId", sweep.parent);

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/row.h"
+#include "plan/raw_row.h"
 
 namespace corral::plan {
 

@@ -1,0 +1,120 @@
+#include "plan/raw_row.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/text.h"
+#include "plan/csv.h"
+#include "plan/spelling.h"
+
+namespace corral::plan {
+namespace {
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kFields; ++i) {
+    if (static_cast<std::size_t>(kColumns[i].field) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order());
+
+// More than anyone reads; the rest is counted.
+constexpr std::size_t kMostProblems = 500;
+constexpr std::size_t kMostEqual = 3;  // that are said one by one
+
+}  // namespace
+
+std::string_view name_of(Field field) { return kColumns[static_cast<std::size_t>(field)].name; }
+
+std::optional<Field> field_of(std::string_view name) {
+  for (const Column& column : kColumns) {
+    if (equal_ignoring_case(column.name, name)) return column.field;
+  }
+  return std::nullopt;
+}
+
+std::string nearest_column(std::string_view name) {
+  std::array<std::string_view, kFields> names;
+  std::ranges::transform(kColumns, names.begin(), &Column::name);
+  return std::string(nearest_word(name, names));
+}
+
+std::string content_hash(const RawRow& row, bool with_workload) {
+  std::string content;
+  for (const Column& column : kColumns) {
+    if (column.field == Field::kStatus || column.field == Field::kRun) continue;
+    if (column.field == Field::kWorkload && !with_workload) continue;
+    const std::string_view value = row[column.field];
+    if (value.empty()) continue;
+    content += column.name;
+    content += '\0';
+    content += value;
+    content += '\0';
+  }
+  const Sha256 hash = sha256(content);
+  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
+}
+
+void ProblemList::add(const RawRow& row, Field field, const Refusal& refusal, Severity severity) {
+  const auto i = static_cast<std::size_t>(field);
+  const int line = row.lines[i] > 0 ? row.lines[i] : row.line;
+  if (row.line == 0 &&
+      !said_.insert(fmt::format("{} {} {}", i, row.offsets[i], refusal.reason)).second)
+    return;
+  // The place costs a walk over the line: not computed for problems that are not shown.
+  const bool placed = row.offsets[i] != RawRow::kNowhere && problems_.size() < kMostProblems;
+  problems_.push_back({severity, line, placed ? column_of(text_, row.offsets[i]) : 0,
+                       std::string(name_of(field)), std::string(row[field]), refusal.reason,
+                       refusal.advice});
+}
+
+void ProblemList::add_once(const RawRow& row, Field field, const Refusal& refusal,
+                           Severity severity) {
+  const auto key = fmt::format("{} {} {}", name_of(field), row[field], refusal.reason);
+  const auto [entry, first] = repeated_.try_emplace(key, Repeated{problems_.size(), 0});
+  ++entry->second.rows;
+  if (first) add(row, field, refusal, severity);
+}
+
+// Beyond a few of them: the first stands for all.
+void ProblemList::group_equal() {
+  std::map<std::tuple<Severity, std::string, std::string, std::string>, std::size_t> counts;
+  const auto key_of = [](const Problem& p) {
+    return std::tuple(p.severity, p.field, p.value, p.reason);
+  };
+  for (const Problem& problem : problems_) ++counts[key_of(problem)];
+  std::set<decltype(counts)::key_type> said;
+  std::erase_if(problems_, [&](Problem& problem) {
+    const auto key = key_of(problem);
+    const std::size_t count = counts[key];
+    if (problem.line == 0 || count <= kMostEqual) return false;
+    if (!said.insert(key).second) return true;
+    problem.reason += fmt::format(" … and {} more like it", count - 1);
+    return false;
+  });
+}
+
+std::vector<Problem> ProblemList::take() {
+  for (const auto& [key, repeated] : repeated_) {
+    if (repeated.rows > 1)
+      problems_[repeated.problem].reason += fmt::format(" ({} rows)", repeated.rows);
+  }
+  std::ranges::stable_sort(problems_, [](const Problem& a, const Problem& b) {
+    return a.line != b.line ? a.line < b.line : a.column < b.column;
+  });
+  group_equal();
+  if (problems_.size() > kMostProblems) {
+    // An error must not hide behind warnings.
+    std::stable_partition(problems_.begin(), problems_.end(),
+                          [](const Problem& p) { return p.severity == Severity::kError; });
+    const std::size_t more = problems_.size() - kMostProblems;
+    problems_.resize(kMostProblems);
+    problems_.push_back({Severity::kWarning, 0, 0, "", "", fmt::format("{} more problems", more),
+                         "fix these first"});
+  }
+  return std::move(problems_);
+}
+
+}  // namespace corral::plan

@@ -11,31 +11,12 @@
 #include "core/ids.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "plan/plan_file.h"
 #include "plan/spelling.h"
 
 namespace corral::plan {
 namespace {
 
 using Group = std::vector<std::size_t>;
-
-constexpr std::size_t kKeyBytes = 8;
-
-std::string hex_key(std::string_view hash) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string key;
-  for (const char c : hash.substr(0, kKeyBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    key += kDigits[byte >> 4U];
-    key += kDigits[byte & 15U];
-  }
-  return key;
-}
-// Returns the key of the second, third, … of equal rows.
-std::string hex_key(const std::string& content, int ordinal) {
-  const Sha256 hash = sha256(fmt::format("{}{}", content, ordinal));
-  return hex_key({reinterpret_cast<const char*>(hash.data()), hash.size()});
-}
 
 // 0 -> A, 25 -> Z, 26 -> AA: radT has no more than 26.
 std::string letters(std::size_t number) {
@@ -48,7 +29,7 @@ std::string letters(std::size_t number) {
 std::string name_of_workload(const Row& row) { return row.experiment + '\0' + row.workload; }
 
 // radT's: "0", "0_A" and "0_B" where rows share a device, "0_A_mps". Recorded as a param, too.
-void give_letters(std::vector<Row>& rows, const std::vector<RawRow>& raws) {
+void set_letters(std::vector<Row>& rows, const std::vector<RawRow>& raws) {
   for (const auto& group : rows_by_workload(rows)) {
     std::unordered_map<std::string_view, std::size_t> sharing;
     std::unordered_map<std::string_view, std::size_t> given;
@@ -77,7 +58,7 @@ class DeviceCheck {
 
   void run() {
     for (std::size_t i = 0; i < rows_.size(); ++i) check_row(i);
-    for (const auto& [word, missing] : missing_) say_missing(word, missing);
+    for (const auto& [word, missing] : missing_) report_missing(word, missing);
     for (const auto& group : rows_by_workload(rows_)) {
       check_sharing(group);
       check_cpus(group);
@@ -125,7 +106,7 @@ class DeviceCheck {
                           "--no-devices checks a plan for another machine"});
   }
 
-  void say_missing(const std::string& word, const Missing& missing) {
+  void report_missing(const std::string& word, const Missing& missing) {
     const bool none = known_.devices->empty();
     std::string there;
     for (const KnownDevice& device : *known_.devices)
@@ -139,7 +120,7 @@ class DeviceCheck {
   }
 
   // The tables that the device may be read by: its own, or all that are published.
-  const std::vector<MigTable>& tables_of(const std::string& word) {
+  const std::vector<MigTable>& mig_tables(const std::string& word) {
     const KnownDevice* device = find(word);
     if (device == nullptr || device->profiles.empty()) return published_tables();
     std::vector<MigTable>& own = own_tables_[device->index];
@@ -157,7 +138,7 @@ class DeviceCheck {
     const std::string& profile = rows_[i].share.profile;
     for (const std::string& device : rows_[i].share.devices) {
       if (good_profiles_.contains({device, profile})) continue;
-      const auto& tables = tables_of(device);
+      const auto& tables = mig_tables(device);
       const bool there = std::ranges::any_of(
           tables, [&](const MigTable& t) { return find_profile(t, profile) != nullptr; });
       if (there) {
@@ -195,7 +176,7 @@ class DeviceCheck {
         check_factors(asked, i);
       }
     }
-    for (const auto& [device, asked] : devices) say_sharing(device, asked);
+    for (const auto& [device, asked] : devices) report_sharing(device, asked);
   }
   void note(Asked& asked, std::size_t i) {
     const Share& share = rows_[i].share;
@@ -208,7 +189,7 @@ class DeviceCheck {
       asked.plain = i;
     }
   }
-  void say_sharing(const std::string& device, const Asked& asked) {
+  void report_sharing(const std::string& device, const Asked& asked) {
     const auto other = asked.mps ? asked.mps : asked.plain;
     if (asked.mig && other) {
       problems_.add(raws_[*other], Field::kCollocation,
@@ -229,7 +210,7 @@ class DeviceCheck {
       if (unknown_profiles_.contains(profile)) return;  // said already
     }
     std::optional<std::string> reason;
-    for (const MigTable& table : tables_of(device)) {
+    for (const MigTable& table : mig_tables(device)) {
       const bool has_all = std::ranges::all_of(asked.profiles, [&](const std::string& profile) {
         return find_profile(table, profile) != nullptr;
       });
@@ -370,8 +351,8 @@ class WorkloadCheck {
     std::size_t finished = 0;
     for (const std::size_t i : group) {
       const Row& row = rows_[i];
-      if (state_of(row.status) == RowState::kFinished) ++finished;
-      if (row.status.empty() || row.status == "-" || state_of(row.status) != RowState::kNew)
+      if (parse_row_state(row.status) == RowState::kFinished) ++finished;
+      if (row.status.empty() || row.status == "-" || parse_row_state(row.status) != RowState::kNew)
         continue;
       problems_.warn(raws_[i], Field::kStatus,
                      {"is not FINISHED, FAILED or RUNNING: the row counts as not started"});
@@ -400,7 +381,7 @@ class WorkloadCheck {
   // name used twice.
   void check_copies(const Group& group) {
     if (group.back() - group.front() + 1 == group.size()) return;
-    std::map<std::string, std::size_t> seen;
+    std::map<Sha256, std::size_t> seen;
     for (std::size_t n = 0; n < group.size(); ++n) {
       const std::size_t i = group[n];
       const bool apart = n > 0 && group[n - 1] + 1 != i;
@@ -449,7 +430,7 @@ class WorkloadCheck {
         }
         const std::size_t to = before[g][next++];
         if (marks[to] == Mark::kOpen) {
-          say_cycle(path, to);
+          report_cycle(path, to);
         } else if (marks[to] == Mark::kNew) {
           marks[to] = Mark::kOpen;
           path.emplace_back(to, 0);
@@ -468,7 +449,7 @@ class WorkloadCheck {
     }
     return found;
   }
-  void say_cycle(const std::vector<std::pair<std::size_t, std::size_t>>& path, std::size_t to) {
+  void report_cycle(const std::vector<std::pair<std::size_t, std::size_t>>& path, std::size_t to) {
     std::string names;
     bool inside = false;
     for (const auto& [g, next] : path) {
@@ -499,16 +480,35 @@ class WorkloadCheck {
 }  // namespace
 
 std::vector<std::string> row_keys(const std::vector<RawRow>& raws, bool with_workload) {
-  std::unordered_map<std::string, int> seen;
-  seen.reserve(raws.size());
+  constexpr std::size_t kKeyBytes = 8;
+  std::map<Sha256, int> seen;
   std::vector<std::string> keys;
   keys.reserve(raws.size());
   for (const RawRow& raw : raws) {
-    const std::string content = content_hash(raw, with_workload);
-    const int ordinal = seen[content]++;
-    keys.push_back(ordinal == 0 ? hex_key(content) : hex_key(content, ordinal));
+    Sha256 hash = content_hash(raw, with_workload);
+    const int ordinal = seen[hash]++;
+    // The second, third, … of equal rows.
+    const std::string_view bytes(reinterpret_cast<const char*>(hash.data()), hash.size());
+    if (ordinal > 0) hash = sha256(fmt::format("{}{}", bytes, ordinal));
+    keys.push_back(hex(hash, kKeyBytes));
   }
   return keys;
+}
+
+std::map<std::size_t, const Mark*> marks_by_row(const std::vector<RawRow>& raws, bool with_workload,
+                                                const std::vector<Mark>& marks, Marked& marked) {
+  std::unordered_map<std::string, std::size_t> rows;
+  const auto keys = row_keys(raws, with_workload);
+  for (std::size_t i = 0; i < keys.size(); ++i) rows.emplace(keys[i], i);
+  std::map<std::size_t, const Mark*> found;
+  for (const Mark& mark : marks) {
+    const auto row = rows.find(mark.key);
+    if (row == rows.end())
+      marked.lost.push_back(mark.key);
+    else
+      found[row->second] = &mark;
+  }
+  return found;
 }
 
 std::vector<std::vector<std::size_t>> rows_by_workload(const std::vector<Row>& rows) {
@@ -527,12 +527,12 @@ Plan assemble_plan(const std::vector<RawRow>& raws, const RowContext& context,
   Plan plan{.rows = read_rows(raws, context, problems), .problems = {}};
   const auto keys = row_keys(raws, !context.sweep);
   for (std::size_t i = 0; i < raws.size(); ++i) plan.rows[i].key = keys[i];
-  give_letters(plan.rows, raws);
+  set_letters(plan.rows, raws);
   if (context.has_groups()) {
     DeviceCheck(plan.rows, raws, context.known, problems).run();
     WorkloadCheck(plan.rows, raws, problems).run();
   }
-  plan.problems = problems.take();
+  plan.problems = problems.take_sorted();
   return plan;
 }
 

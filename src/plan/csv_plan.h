@@ -29,11 +29,7 @@ struct CsvPlan {
   std::vector<std::size_t> record_of;  // index of each row's record
 };
 
-// Appends every fault of the form to `problems`.
-CsvPlan read_csv_plan(std::string_view text, ProblemList& problems);
-
-// Reports problems that make a text unreadable as a whole, in CSV and sweeps alike; returns false
-// if there is one.
-bool check_text(std::string_view text, ProblemList& problems);
+// Reads the text of `problems` and appends every fault of its form.
+CsvPlan read_csv_plan(ProblemList& problems);
 
 }  // namespace corral::plan

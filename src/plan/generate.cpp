@@ -9,28 +9,14 @@
 #include <set>
 
 #include "core/text.h"
+#include "plan/csv.h"
 #include "plan/generate_spec.h"
+#include "plan/mig.h"
 #include "plan/raw_row.h"
+#include "plan/shuffle.h"
 
 namespace corral::plan {
 namespace {
-
-// splitmix64: the same numbers on every machine.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
-  std::size_t below(std::size_t bound) {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-    z ^= z >> 31U;
-    return static_cast<std::size_t>(z % bound);
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 using Cells = std::map<std::string, std::string, std::less<>>;  // cells of a row: column -> text
 
@@ -61,23 +47,12 @@ std::vector<SpecFields> choices(const SpecFields& fields) {
     for (const SpecField& field : fields) {
       span /= field.values.size();
       chosen.push_back(
-          {.key = field.key, .values = {field.values[rest / span]}, .place = field.place});
+          {.key = field.key, .values = {field.values[rest / span]}, .position = field.position});
       rest %= span;
     }
     all.push_back(std::move(chosen));
   }
   return all;
-}
-
-// "3g.20gb", "1c.3g.20gb", "1g.10gb+me"
-bool is_mig_profile(std::string_view collocation) {
-  const std::string text = lower_ascii(collocation);
-  const std::size_t at = text.find("g.");
-  if (at == std::string::npos || at == 0) return false;
-  const std::size_t unit = text.find_first_not_of("0123456789", at + 2);
-  const char slices = text[at - 1];
-  return slices >= '0' && slices <= '9' && unit != std::string::npos && unit > at + 2 &&
-         text.compare(unit, 2, "gb") == 0;
 }
 
 class Matrix {
@@ -96,8 +71,7 @@ class Matrix {
   Cells row(const Cell& cell, std::size_t i, const std::string& workload);
   std::string signature(const Cell& cell);
   [[nodiscard]] std::vector<const SpecFields*> layers(const Cell& cell, std::size_t i) const;
-  void complain(const SpecField& field, std::string reason);
-  void complain_of_size(const SpecExperiment& experiment);
+  void report_size(const SpecExperiment& experiment);
 
   const Spec& spec_;
   std::vector<Problem>& problems_;
@@ -105,18 +79,6 @@ class Matrix {
   std::map<std::string, std::size_t> known_;
   std::size_t runs_ = 0;
 };
-
-void Matrix::complain(const SpecField& field, std::string reason) {
-  Problem problem{.line = field.place.line,
-                  .column = field.place.column,
-                  .field = field.key,
-                  .value = "",
-                  .reason = std::move(reason),
-                  .advice = ""};
-  for (const Problem& p : problems_)
-    if (p.line == problem.line && p.column == problem.column && p.reason == problem.reason) return;
-  problems_.push_back(std::move(problem));
-}
 
 // Returns the sources of a row's columns and values, the stronger last.
 std::vector<const SpecFields*> Matrix::layers(const Cell& cell, std::size_t i) const {
@@ -134,9 +96,10 @@ Cells Matrix::row(const Cell& cell, std::size_t i, const std::string& workload) 
                {"job", cell.mix},
                {"sharing", cell.sharing ? spec_.sharing[*cell.sharing].name : ""},
                {"experiment", cell.experiment->name}};
-  const SpecField number{.key = "Workload", .values = {"{n}"}, .place = cell.experiment->place};
+  const SpecField number{
+      .key = "Workload", .values = {"{n}"}, .position = cell.experiment->position};
   const SpecField name{
-      .key = "Experiment", .values = {"{experiment}"}, .place = cell.experiment->place};
+      .key = "Experiment", .values = {"{experiment}"}, .position = cell.experiment->position};
   std::map<std::string_view, const SpecField*> columns{{number.key, &number}, {name.key, &name}};
   for (const SpecFields* layer : layers(cell, i)) {
     for (const SpecField& field : *layer) {
@@ -157,8 +120,10 @@ Cells Matrix::row(const Cell& cell, std::size_t i, const std::string& workload) 
     if (text)
       cells[std::string(column)] = std::move(*text);
     else
-      complain(*field, fmt::format("job '{}' of experiment '{}' has no value '{}'", job,
-                                   cell.experiment->name, text.error().message));
+      report_once(*field,
+                  fmt::format("job '{}' of experiment '{}' has no value '{}'", job,
+                              cell.experiment->name, text.error().message),
+                  problems_);
   }
   return cells;
 }
@@ -187,10 +152,10 @@ std::string Matrix::signature(const Cell& cell) {
   return text;
 }
 
-void Matrix::complain_of_size(const SpecExperiment& experiment) {
+void Matrix::report_size(const SpecExperiment& experiment) {
   runs_ = kMaxGeneratedRows + 1;
-  complain({.key = experiment.name, .values = {}, .place = experiment.place},
-           fmt::format("the plan has more than {} runs", kMaxGeneratedRows));
+  report_once({.key = experiment.name, .values = {}, .position = experiment.position},
+              fmt::format("the plan has more than {} runs", kMaxGeneratedRows), problems_);
 }
 
 void Matrix::add(Cell cell) {
@@ -202,7 +167,7 @@ void Matrix::add(Cell cell) {
   }
   cell.number = static_cast<int>(cells_.size()) + 1;
   runs_ += cell.jobs.size() * static_cast<std::size_t>(spec_.repeats);
-  if (runs_ > kMaxGeneratedRows) complain_of_size(*cell.experiment);
+  if (runs_ > kMaxGeneratedRows) report_size(*cell.experiment);
   cells_.push_back(std::move(cell));
 }
 
@@ -211,7 +176,7 @@ void Matrix::add_mix(const Cell& start, const SpecCell& how) {
   std::vector<std::optional<std::size_t>> ways(how.sharing.begin(), how.sharing.end());
   if (ways.empty()) ways.emplace_back();
   const auto chosen = choices(how.fields);
-  if (chosen.empty()) complain_of_size(*start.experiment);
+  if (chosen.empty()) report_size(*start.experiment);
   for (const int copies : how.copies) {
     for (const auto& way : ways) {
       for (const SpecFields& fields : chosen) {
@@ -230,7 +195,7 @@ void Matrix::add_mix(const Cell& start, const SpecCell& how) {
 
 void Matrix::add_product(const SpecExperiment& experiment) {
   const auto all = choices(experiment.fields);
-  if (all.empty()) complain_of_size(experiment);
+  if (all.empty()) report_size(experiment);
   for (const SpecFields& chosen : all) {
     for (const SpecMix& mix : experiment.mixes) {
       const Cell start{.experiment = &experiment,
@@ -258,7 +223,7 @@ void Matrix::add_alone() {
       if (cell.experiment->slices && cell.jobs.size() > 1) {
         const Cells asked = row(cell, i, "");
         const auto found = asked.find("Collocation");
-        if (found != asked.end() && is_mig_profile(found->second)) add(alone);
+        if (found != asked.end() && looks_like_profile(lower_ascii(found->second))) add(alone);
       }
       if (!cell.experiment->baselines) continue;
       alone.sharing = cell.experiment->baselines;
@@ -291,21 +256,17 @@ bool holds(std::span<const std::string_view> list, std::string_view word) {
 }
 
 // The columns of the file; a problem where the specification's own do not hold all that is set.
-std::vector<std::string> columns_of(const Spec& spec, const std::vector<Cells>& rows,
-                                    std::vector<Problem>& problems) {
+std::vector<std::string> csv_columns(const Spec& spec, const std::vector<Cells>& rows,
+                                     std::vector<Problem>& problems) {
   std::set<std::string, std::less<>> set;
   for (const Cells& row : rows)
     for (const auto& [column, text] : row) set.insert(column);
-  const auto complain = [&](std::string_view column, std::string reason) {
-    problems.push_back({.line = 0,
-                        .column = 0,
-                        .field = "columns",
-                        .value = std::string(column),
-                        .reason = std::move(reason),
-                        .advice = ""});
+  const auto report = [&](std::string_view column, std::string reason) {
+    problems.push_back(
+        {.field = "columns", .value = std::string(column), .reason = std::move(reason)});
   };
   if (!set.contains("File") && !set.contains("Model"))
-    complain("File", "names the command, but is not given");
+    report("File", "names the command, but is not given");
   if (spec.columns.empty()) {
     std::vector<std::string> used;
     for (const Column& column : kColumns)
@@ -314,23 +275,8 @@ std::vector<std::string> columns_of(const Spec& spec, const std::vector<Cells>& 
   }
   for (const std::string& column : set)
     if (std::ranges::find(spec.columns, column) == spec.columns.end())
-      complain(column, "is set, and `columns` does not list it");
+      report(column, "is set, and `columns` does not list it");
   return spec.columns;
-}
-
-void append_cell(std::string& out, std::string_view text) {
-  const bool quoted = text.find_first_of(",\"\r\n") != std::string_view::npos ||
-                      text.starts_with('#') || trim(text).size() != text.size();
-  if (!quoted) {
-    out += text;
-    return;
-  }
-  out += '"';
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
 }
 
 std::string to_csv(const std::vector<std::string>& columns, const std::vector<Cells>& rows) {
@@ -338,7 +284,8 @@ std::string to_csv(const std::vector<std::string>& columns, const std::vector<Ce
   for (const Cells& row : rows) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (i > 0) out += ',';
-      if (const auto cell = row.find(columns[i]); cell != row.end()) append_cell(out, cell->second);
+      if (const auto cell = row.find(columns[i]); cell != row.end())
+        out += csv_cell(cell->second, ',');
     }
     out += '\n';
   }
@@ -357,10 +304,9 @@ std::string comment(const Generated& plan, const std::string& name, int blocks) 
 std::vector<Cells> in_order(Matrix& matrix, std::vector<Cell> cells, const Spec& spec,
                             std::optional<std::uint64_t> seed) {
   std::vector<Cells> all;
-  Dice dice(seed.value_or(0));
+  Shuffler shuffler(seed.value_or(0));
   for (int block = 1; block <= spec.repeats; ++block) {
-    for (std::size_t i = cells.size(); seed && i > 1; --i)
-      std::swap(cells[i - 1], cells[dice.below(i)]);
+    if (seed) shuffler.shuffle(cells);
     for (const Cell& cell : cells) {
       auto rows = matrix.rows(cell, spec.repeats > 1 ? block : 0);
       all.insert(all.end(), std::make_move_iterator(rows.begin()),
@@ -386,7 +332,7 @@ Generated generate(std::string_view yaml, const GenerateOptions& options) {
   plan.workloads = cells.size() * static_cast<std::size_t>(spec.repeats);
   const auto rows = in_order(matrix, std::move(cells), spec, plan.seed);
   plan.runs = rows.size();
-  const auto columns = columns_of(spec, rows, plan.problems);
+  const auto columns = csv_columns(spec, rows, plan.problems);
   if (!plan.problems.empty()) return plan;
   if (plan.seed) plan.csv = comment(plan, options.name, spec.repeats);
   plan.csv += to_csv(columns, rows);

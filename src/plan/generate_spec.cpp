@@ -14,7 +14,7 @@
 namespace corral::plan {
 namespace {
 
-constexpr std::array kGiven =
+constexpr std::array kBuiltIn =
     std::to_array<std::string_view>({"n", "i", "k", "job", "sharing", "experiment"});
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -51,10 +51,10 @@ Result<> walk(std::string_view text, const Text& text_part, const Name& name) {
 
 }  // namespace
 
-std::span<const std::string_view> given_values() { return kGiven; }
+std::span<const std::string_view> built_in_values() { return kBuiltIn; }
 
-bool is_given_value(std::string_view name) {
-  return std::ranges::find(kGiven, name) != kGiven.end();
+bool is_built_in_value(std::string_view name) {
+  return std::ranges::find(kBuiltIn, name) != kBuiltIn.end();
 }
 
 bool is_value_name(std::string_view name) {
@@ -97,23 +97,18 @@ constexpr int kMostRepeats = 1000;
 
 using Words = std::span<const std::string_view>;
 
-Place place_of(const YAML::Node& node) {
+Position position_at(const YAML::Node& node) {
   const YAML::Mark mark = node.Mark();
-  return mark.is_null() ? Place{} : Place{.line = mark.line + 1, .column = mark.column + 1};
+  return mark.is_null() ? Position{} : Position{.line = mark.line + 1, .column = mark.column + 1};
 }
 
 std::string text_of(const YAML::Node& node) { return node.IsNull() ? "" : node.Scalar(); }
 
-std::vector<std::string_view> names_of(const std::vector<SpecPart>& parts) {
+std::vector<std::string_view> part_names(const std::vector<SpecPart>& parts) {
   std::vector<std::string_view> names;
   names.reserve(parts.size());
   for (const SpecPart& part : parts) names.push_back(part.name);
   return names;
-}
-
-std::string did_you_mean_column(std::string_view word) {
-  const std::string near = nearest_column(word);
-  return near.empty() ? near : fmt::format("did you mean {}?", near);
 }
 
 std::optional<std::size_t> index_of(const std::vector<SpecPart>& parts, std::string_view name) {
@@ -128,8 +123,8 @@ class Reader {
   Spec read(const YAML::Node& root);
 
  private:
-  void complain(const YAML::Node& at, std::string_view field, std::string reason,
-                std::string advice = "");
+  void report(const YAML::Node& at, std::string_view field, std::string reason,
+              std::string advice = "");
   bool is_map(const YAML::Node& node, std::string_view field);
   std::vector<YAML::Node> list(const YAML::Node& node);
   std::optional<std::string> scalar(const YAML::Node& node, std::string_view field);
@@ -151,9 +146,9 @@ class Reader {
   std::vector<SpecCell> common_cells_;
 };
 
-void Reader::complain(const YAML::Node& at, std::string_view field, std::string reason,
-                      std::string advice) {
-  const Place place = place_of(at);
+void Reader::report(const YAML::Node& at, std::string_view field, std::string reason,
+                    std::string advice) {
+  const Position place = position_at(at);
   Problem problem{.line = place.line,
                   .column = place.column,
                   .field = std::string(field),
@@ -166,7 +161,7 @@ void Reader::complain(const YAML::Node& at, std::string_view field, std::string 
 
 bool Reader::is_map(const YAML::Node& node, std::string_view field) {
   if (node.IsMap()) return true;
-  complain(node, field, "must hold `key: value` pairs");
+  report(node, field, "must hold `key: value` pairs");
   return false;
 }
 
@@ -180,35 +175,35 @@ std::vector<YAML::Node> Reader::list(const YAML::Node& node) {
 
 std::optional<std::string> Reader::scalar(const YAML::Node& node, std::string_view field) {
   if (node.IsScalar() || node.IsNull()) return text_of(node);
-  complain(node, field, "must be a text or a number");
+  report(node, field, "must be a text or a number");
   return std::nullopt;
 }
 
 std::optional<int> Reader::number(const YAML::Node& node, std::string_view field, int most) {
   const auto value = node.IsScalar() ? parse_int(node.Scalar()) : std::nullopt;
   if (value && *value >= 1 && *value <= most) return static_cast<int>(*value);
-  complain(node, field, fmt::format("must be a number from 1 to {}", most));
+  report(node, field, fmt::format("must be a number from 1 to {}", most));
   return std::nullopt;
 }
 
 void Reader::add_field(SpecField field, const YAML::Node& key, SpecFields& fields) {
   if (std::ranges::find(fields, field.key, &SpecField::key) != fields.end()) {
-    complain(key, field.key, "is given twice");
+    report(key, field.key, "is given twice");
     return;
   }
   if (field.is_column()) {
-    const auto column = field_of(field.key);
+    const auto column = find_field(field.key);
     if (!column) {
-      complain(key, field.key, "is not a column of a plan", did_you_mean_column(field.key));
+      report(key, field.key, "is not a column of a plan", suggest(field.key, column_names(), ""));
       return;
     }
     if (*column == Field::kStatus || *column == Field::kRun) {
-      complain(key, field.key, "is written by `corral run`");
+      report(key, field.key, "is written by `corral run`");
       return;
     }
-    field.key = name_of(*column);
-  } else if (is_given_value(field.key)) {
-    complain(key, field.key, "is a value that the matrix itself gives");
+    field.key = column_name(*column);
+  } else if (is_built_in_value(field.key)) {
+    report(key, field.key, "is a value that the matrix itself gives");
     return;
   }
   fields.push_back(std::move(field));
@@ -221,15 +216,15 @@ SpecFields Reader::fields(const YAML::Node& map, Words reserved, bool axes) {
     const auto key = scalar(pair.first, "a key");
     if (!key || std::ranges::find(reserved, *key) != reserved.end()) continue;
     if (!is_value_name(*key)) {
-      complain(pair.first, *key, "must be letters, digits, _ and -, a letter first");
+      report(pair.first, *key, "must be letters, digits, _ and -, a letter first");
       continue;
     }
     if (pair.second.IsSequence() && (!axes || pair.second.size() == 0)) {
-      complain(pair.second, *key,
-               axes ? "has no values" : "several values belong in an experiment or a cell");
+      report(pair.second, *key,
+             axes ? "has no values" : "several values belong in an experiment or a cell");
       continue;
     }
-    SpecField field{.key = *key, .values = {}, .place = place_of(pair.second)};
+    SpecField field{.key = *key, .values = {}, .position = position_at(pair.second)};
     for (const YAML::Node& item : list(pair.second)) {
       if (auto value = scalar(item, *key)) field.values.push_back(std::move(*value));
     }
@@ -245,11 +240,12 @@ std::vector<SpecPart> Reader::parts(const YAML::Node& map, std::string_view fiel
     const auto name = scalar(pair.first, field);
     if (!name || !is_map(pair.second, *name)) continue;
     if (index_of(found, *name)) {
-      complain(pair.first, *name, "is given twice");
+      report(pair.first, *name, "is given twice");
       continue;
     }
-    found.push_back(
-        {.name = *name, .fields = fields(pair.second, {}, false), .place = place_of(pair.first)});
+    found.push_back({.name = *name,
+                     .fields = fields(pair.second, {}, false),
+                     .position = position_at(pair.first)});
   }
   return found;
 }
@@ -262,8 +258,8 @@ std::vector<std::size_t> Reader::ways(const YAML::Node& node) {
     if (const auto index = index_of(spec_.sharing, *name))
       found.push_back(*index);
     else
-      complain(item, "sharing", "is not among the ways of `sharing`",
-               suggest(*name, names_of(spec_.sharing)));
+      report(item, "sharing", "is not among the ways of `sharing`",
+             suggest(*name, part_names(spec_.sharing)));
   }
   return found;
 }
@@ -283,12 +279,12 @@ std::optional<SpecMix> Reader::mix(const YAML::Node& node) {
     }
     const auto index = index_of(spec_.jobs, name);
     if (!index) {
-      complain(node, "jobs", fmt::format("'{}' is not a job", name),
-               suggest(name, names_of(spec_.jobs)));
+      report(node, "jobs", fmt::format("'{}' is not a job", name),
+             suggest(name, part_names(spec_.jobs)));
       return std::nullopt;
     }
     if (copies < 1 || copies > kMostCopies) {
-      complain(node, "jobs", fmt::format("from 1 to {} of a job run together", kMostCopies));
+      report(node, "jobs", fmt::format("from 1 to {} of a job run together", kMostCopies));
       return std::nullopt;
     }
     mix.jobs.insert(mix.jobs.end(), static_cast<std::size_t>(copies), *index);
@@ -327,7 +323,7 @@ SpecCell Reader::cell(const YAML::Node& map, bool whole) {
   if (const YAML::Node sharing = map["sharing"])
     found.sharing = ways(sharing);
   else if (!spec_.sharing.empty())
-    complain(map, "sharing", "is missing: name ways of `sharing`");
+    report(map, "sharing", "is missing: name ways of `sharing`");
   if (!whole) found.fields = fields(map, kCellWords, true);
   return found;
 }
@@ -349,14 +345,14 @@ void Reader::experiment(const YAML::Node& name, const YAML::Node& map) {
                        .fields = fields(map, kExperimentWords, true),
                        .baselines = {},
                        .slices = false,
-                       .place = place_of(name)};
+                       .position = position_at(name)};
   if (const YAML::Node jobs = map["jobs"])
     found.mixes = mixes(jobs);
   else
-    complain(name, "jobs", "is missing: name the jobs of the experiment");
+    report(name, "jobs", "is missing: name the jobs of the experiment");
   const bool own = map["sharing"].IsDefined() || map["k"].IsDefined();
   if (const YAML::Node node = map["cells"]) {
-    if (own) complain(node, "cells", "excludes `k` and `sharing` beside it");
+    if (own) report(node, "cells", "excludes `k` and `sharing` beside it");
     found.cells = cells(node);
   } else if (own || common_cells_.empty()) {
     found.cells = {cell(map, true)};
@@ -369,7 +365,7 @@ void Reader::experiment(const YAML::Node& name, const YAML::Node& map) {
   if (const YAML::Node node = map["slices"]) {
     found.slices = node.IsScalar() && node.Scalar() == "true";
     if (!found.slices && !(node.IsScalar() && node.Scalar() == "false"))
-      complain(node, "slices", "must be true or false");
+      report(node, "slices", "must be true or false");
   }
   spec_.experiments.push_back(std::move(found));
 }
@@ -379,28 +375,28 @@ void Reader::seed(const YAML::Node& node) {
   if (value && *value >= 0)
     spec_.seed = static_cast<std::uint64_t>(*value);
   else
-    complain(node, "seed", "must be a number from 0");
+    report(node, "seed", "must be a number from 0");
 }
 
 void Reader::general(const YAML::Node& root) {
   for (const auto& pair : root) {
     const auto key = scalar(pair.first, "a key");
     if (key && std::ranges::find(kTop, *key) == kTop.end())
-      complain(pair.first, *key, "is not a word of a specification", suggest(*key, kTop));
+      report(pair.first, *key, "is not a word of a specification", suggest(*key, kTop));
   }
   if (const YAML::Node node = root["columns"]) {
     for (const YAML::Node& item : list(node)) {
       const auto name = scalar(item, "columns");
       if (!name) continue;
-      if (!field_of(*name))
-        complain(item, "columns", "is not a column of a plan", did_you_mean_column(*name));
+      if (!find_field(*name))
+        report(item, "columns", "is not a column of a plan", suggest(*name, column_names(), ""));
       spec_.columns.push_back(*name);
     }
   }
   if (const YAML::Node node = root["order"]) {
     spec_.random = node.IsScalar() && node.Scalar() == "random";
     if (!spec_.random && !(node.IsScalar() && node.Scalar() == "written"))
-      complain(node, "order", "must be `written` or `random`");
+      report(node, "order", "must be `written` or `random`");
   }
   if (const YAML::Node node = root["seed"]) seed(node);
   if (const YAML::Node node = root["repeats"])
@@ -414,11 +410,11 @@ Spec Reader::read(const YAML::Node& root) {
     spec_.row = fields(node, {}, false);
   spec_.jobs = parts(root["jobs"], "jobs");
   spec_.sharing = parts(root["sharing"], "sharing");
-  if (spec_.jobs.empty()) complain(root, "jobs", "is missing: name the jobs to train");
+  if (spec_.jobs.empty()) report(root, "jobs", "is missing: name the jobs to train");
   if (const YAML::Node node = root["cells"]) common_cells_ = cells(node);
   const YAML::Node experiments = root["experiments"];
   if (!experiments) {
-    complain(root, "experiments", "is missing");
+    report(root, "experiments", "is missing");
   } else if (is_map(experiments, "experiments")) {
     for (const auto& pair : experiments) experiment(pair.first, pair.second);
   }
@@ -428,38 +424,24 @@ Spec Reader::read(const YAML::Node& root) {
 // All columns and values of a specification.
 std::vector<const SpecField*> all_fields(const Spec& spec) {
   std::vector<const SpecField*> all;
-  const auto take = [&all](const SpecFields& fields) {
+  const auto append = [&all](const SpecFields& fields) {
     for (const SpecField& field : fields) all.push_back(&field);
   };
-  take(spec.row);
-  for (const SpecPart& part : spec.jobs) take(part.fields);
-  for (const SpecPart& part : spec.sharing) take(part.fields);
+  append(spec.row);
+  for (const SpecPart& part : spec.jobs) append(part.fields);
+  for (const SpecPart& part : spec.sharing) append(part.fields);
   for (const SpecExperiment& experiment : spec.experiments) {
-    take(experiment.fields);
-    for (const SpecCell& cell : experiment.cells) take(cell.fields);
+    append(experiment.fields);
+    for (const SpecCell& cell : experiment.cells) append(cell.fields);
   }
   return all;
-}
-
-void complain_once(const SpecField& field, std::string reason, std::string advice,
-                   std::vector<Problem>& problems) {
-  Problem problem{.line = field.place.line,
-                  .column = field.place.column,
-                  .field = field.key,
-                  .value = "",
-                  .reason = std::move(reason),
-                  .advice = std::move(advice)};
-  const auto same = [&](const Problem& p) {
-    return p.line == problem.line && p.column == problem.column && p.reason == problem.reason;
-  };
-  if (std::ranges::none_of(problems, same)) problems.push_back(std::move(problem));
 }
 
 // Finds names in templates without a value, and values that no template names.
 void check_names(const Spec& spec, std::vector<Problem>& problems) {
   const auto all = all_fields(spec);
   std::set<std::string_view> given, named;
-  for (const std::string_view name : given_values()) given.insert(name);
+  for (const std::string_view name : built_in_values()) given.insert(name);
   for (const SpecField* field : all)
     if (!field->is_column()) given.insert(field->key);
   const std::vector<std::string_view> known(given.begin(), given.end());
@@ -469,13 +451,13 @@ void check_names(const Spec& spec, std::vector<Problem>& problems) {
     for (const std::string& text : field->values) {
       const auto names = template_names(text);
       if (!names) {
-        complain_once(*field, names.error().message, "", problems);
+        report_once(*field, names.error().message, problems);
         continue;
       }
       for (const std::string& name : *names) {
         if (!given.contains(name))
-          complain_once(*field, fmt::format("no value for {{{}}}", name), suggest(name, known, ""),
-                        problems);
+          report_once(*field, fmt::format("no value for {{{}}}", name), problems,
+                      suggest(name, known, ""));
         kept.push_back(name);
       }
     }
@@ -484,11 +466,24 @@ void check_names(const Spec& spec, std::vector<Problem>& problems) {
   const std::vector<std::string_view> used(named.begin(), named.end());
   for (const SpecField* field : all) {
     if (!field->is_column() && !named.contains(field->key))
-      complain_once(*field, "is not used by any column", suggest(field->key, used, ""), problems);
+      report_once(*field, "is not used by any column", problems, suggest(field->key, used, ""));
   }
 }
 
 }  // namespace
+
+void report_once(const SpecField& field, std::string reason, std::vector<Problem>& problems,
+                 std::string advice) {
+  Problem problem{.line = field.position.line,
+                  .column = field.position.column,
+                  .field = field.key,
+                  .reason = std::move(reason),
+                  .advice = std::move(advice)};
+  const auto same = [&](const Problem& p) {
+    return p.line == problem.line && p.column == problem.column && p.reason == problem.reason;
+  };
+  if (std::ranges::none_of(problems, same)) problems.push_back(std::move(problem));
+}
 
 Spec read_spec(std::string_view yaml, std::vector<Problem>& problems) {
   try {
@@ -497,12 +492,11 @@ Spec read_spec(std::string_view yaml, std::vector<Problem>& problems) {
     std::ranges::stable_sort(problems, {}, &Problem::line);
     return spec;
   } catch (const YAML::Exception& error) {
-    problems.push_back({.line = error.mark.line + 1,
-                        .column = error.mark.column + 1,
-                        .field = "",
-                        .value = "",
-                        .reason = "not YAML: " + error.msg,
-                        .advice = ""});
+    problems.push_back({
+        .line = error.mark.line + 1,
+        .column = error.mark.column + 1,
+        .reason = "not YAML: " + error.msg,
+    });
     return {};
   }
 }

@@ -18,7 +18,7 @@
 namespace corral::plan {
 
 // Position in the specification, 1-based.
-struct Place {
+struct Position {
   int line = 0;
   int column = 0;
 };
@@ -27,7 +27,7 @@ struct Place {
 struct SpecField {
   std::string key;
   std::vector<std::string> values;
-  Place place;
+  Position position;
   [[nodiscard]] bool is_column() const { return key[0] >= 'A' && key[0] <= 'Z'; }
 };
 using SpecFields = std::vector<SpecField>;
@@ -36,7 +36,7 @@ using SpecFields = std::vector<SpecField>;
 struct SpecPart {
   std::string name;
   SpecFields fields;
-  Place place;
+  Position position;
 };
 
 // Jobs that run together: "2S+M" is two of job S and one of M.
@@ -58,7 +58,7 @@ struct SpecExperiment {
   SpecFields fields;
   std::optional<std::size_t> baselines;  // index in Spec::sharing: each job alone, too
   bool slices = false;                   // each MIG instance's job alone on such an instance, too
-  Place place;
+  Position position;
 };
 
 struct Spec {
@@ -72,6 +72,10 @@ struct Spec {
   std::vector<SpecExperiment> experiments;
 };
 
+// Adds a problem of this field, unless it is there already.
+void report_once(const SpecField& field, std::string reason, std::vector<Problem>& problems,
+                 std::string advice = "");
+
 // Adds all problems to `problems`; the Spec is usable only if there are none.
 Spec read_spec(std::string_view yaml, std::vector<Problem>& problems);
 
@@ -79,8 +83,8 @@ Spec read_spec(std::string_view yaml, std::vector<Problem>& problems);
 
 // Values that the matrix itself gives: n (number of the cell in its experiment), i (of the run in
 // its workload, from 0), k, job, sharing, experiment.
-std::span<const std::string_view> given_values();
-bool is_given_value(std::string_view name);
+std::span<const std::string_view> built_in_values();
+bool is_built_in_value(std::string_view name);
 bool is_value_name(std::string_view name);  // letters, digits, _ and -, a letter first
 
 // Returns the names that a template holds; kInvalidArgument describes its fault.

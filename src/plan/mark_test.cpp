@@ -135,7 +135,7 @@ File any_file() {
 // Every cell of every record, but for those two columns.
 std::vector<std::vector<std::string>> other_cells(const std::string& text) {
   ProblemList problems(text);
-  const CsvPlan plan = read_csv_plan(text, problems);
+  const CsvPlan plan = read_csv_plan(problems);
   const auto status = plan.header.at(Field::kStatus);
   const auto run = plan.header.at(Field::kRun);
   std::vector<std::vector<std::string>> all;

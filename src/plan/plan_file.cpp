@@ -151,7 +151,7 @@ std::string plan_id(std::string_view host, const fs::path& file) {
   return hex(sha256(fmt::format("{}{}{}", host, '\0', real.string())), kBytes);
 }
 
-RowState state_of(std::string_view status) {
+RowState parse_row_state(std::string_view status) {
   const auto says = [&](std::string_view word) {
     return status.find(word) != std::string_view::npos;
   };

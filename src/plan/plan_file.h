@@ -57,6 +57,6 @@ std::string plan_id(std::string_view host, const fs::path& file);
 
 // State in a Status cell, as radT reads it: a word anywhere in it.
 enum class RowState { kNew, kRunning, kFinished, kFailed };
-RowState state_of(std::string_view status);
+RowState parse_row_state(std::string_view status);
 
 }  // namespace corral::plan

@@ -82,7 +82,7 @@ TEST(PlanHeaders, Radt0230WithWhatItWroteItself) {
   const Plan plan = read(fixture("radt-0.2.30.csv"));
   EXPECT_EQ(complaints(plan), Words{});
   ASSERT_EQ(plan.rows.size(), 3u);
-  EXPECT_EQ(state_of(plan.rows[0].status), RowState::kFinished);
+  EXPECT_EQ(parse_row_state(plan.rows[0].status), RowState::kFinished);
   EXPECT_EQ(plan.rows[0].run, "0f4c1b8e2a7d4f60b3a9c5d2e1f07788");
   EXPECT_EQ(plan.rows[2].name, "slow one");
   EXPECT_EQ(param(plan.rows[0], "params"), "--batch-size 128 --dataset cifar10");

@@ -24,24 +24,31 @@ static_assert(in_order());
 constexpr std::size_t kMostProblems = 500;
 constexpr std::size_t kMostEqual = 3;  // that are said one by one
 
+int line_at(std::string_view text, std::size_t offset) {
+  return 1 + static_cast<int>(std::ranges::count(text.substr(0, offset), '\n'));
+}
+
 }  // namespace
 
-std::string_view name_of(Field field) { return kColumns[static_cast<std::size_t>(field)].name; }
+std::string_view column_name(Field field) { return kColumns[static_cast<std::size_t>(field)].name; }
 
-std::optional<Field> field_of(std::string_view name) {
+std::optional<Field> find_field(std::string_view name) {
   for (const Column& column : kColumns) {
     if (equal_ignoring_case(column.name, name)) return column.field;
   }
   return std::nullopt;
 }
 
-std::string nearest_column(std::string_view name) {
-  std::array<std::string_view, kFields> names;
-  std::ranges::transform(kColumns, names.begin(), &Column::name);
-  return std::string(nearest_word(name, names));
+std::span<const std::string_view> column_names() {
+  static const auto kNames = [] {
+    std::array<std::string_view, kFields> names;
+    std::ranges::transform(kColumns, names.begin(), &Column::name);
+    return names;
+  }();
+  return kNames;
 }
 
-std::string content_hash(const RawRow& row, bool with_workload) {
+Sha256 content_hash(const RawRow& row, bool with_workload) {
   std::string content;
   for (const Column& column : kColumns) {
     if (column.field == Field::kStatus || column.field == Field::kRun) continue;
@@ -53,8 +60,7 @@ std::string content_hash(const RawRow& row, bool with_workload) {
     content += value;
     content += '\0';
   }
-  const Sha256 hash = sha256(content);
-  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
+  return sha256(content);
 }
 
 void ProblemList::add(const RawRow& row, Field field, const Refusal& refusal, Severity severity) {
@@ -65,14 +71,14 @@ void ProblemList::add(const RawRow& row, Field field, const Refusal& refusal, Se
     return;
   // The place costs a walk over the line: not computed for problems that are not shown.
   const bool placed = row.offsets[i] != RawRow::kNowhere && problems_.size() < kMostProblems;
-  problems_.push_back({severity, line, placed ? column_of(text_, row.offsets[i]) : 0,
-                       std::string(name_of(field)), std::string(row[field]), refusal.reason,
+  problems_.push_back({severity, line, placed ? column_at(text_, row.offsets[i]) : 0,
+                       std::string(column_name(field)), std::string(row[field]), refusal.reason,
                        refusal.advice});
 }
 
 void ProblemList::add_once(const RawRow& row, Field field, const Refusal& refusal,
                            Severity severity) {
-  const auto key = fmt::format("{} {} {}", name_of(field), row[field], refusal.reason);
+  const auto key = fmt::format("{} {} {}", column_name(field), row[field], refusal.reason);
   const auto [entry, first] = repeated_.try_emplace(key, Repeated{problems_.size(), 0});
   ++entry->second.rows;
   if (first) add(row, field, refusal, severity);
@@ -96,7 +102,7 @@ void ProblemList::group_equal() {
   });
 }
 
-std::vector<Problem> ProblemList::take() {
+std::vector<Problem> ProblemList::take_sorted() {
   for (const auto& [key, repeated] : repeated_) {
     if (repeated.rows > 1)
       problems_[repeated.problem].reason += fmt::format(" ({} rows)", repeated.rows);
@@ -115,6 +121,34 @@ std::vector<Problem> ProblemList::take() {
                          "fix these first"});
   }
   return std::move(problems_);
+}
+
+Problem line_problem(int line, std::string reason, std::string advice, Severity severity) {
+  return {severity, line, 0, "", "", std::move(reason), std::move(advice)};
+}
+
+bool check_text(ProblemList& problems) {
+  const std::string_view text = problems.text();
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    problems.add(line_problem(1, "the file is UTF-16", "save it as UTF-8"));
+    return false;
+  }
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string_view::npos) {
+    problems.add(line_problem(line_at(text, nul), "contains a NUL byte: this is not a text"));
+    return false;
+  }
+  if (text.find('\n') == std::string_view::npos &&
+      trim(text).find('\r') != std::string_view::npos) {
+    problems.add(
+        line_problem(1, "lines end in CR alone, as on old Macs", "save the file with LF or CRLF"));
+    return false;
+  }
+  const std::size_t good = utf8_prefix(text);
+  if (good == text.size()) return true;
+  problems.add({Severity::kError, line_at(text, good), column_at(text, good), "", "",
+                "a byte that is not UTF-8", "save the file as UTF-8"});
+  return false;
 }
 
 }  // namespace corral::plan

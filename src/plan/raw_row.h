@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,10 +90,9 @@ inline constexpr std::array<Column, kFields> kColumns = {{
     {Field::kLoop, "Loop"},
 }};
 
-std::string_view name_of(Field field);
-std::optional<Field> field_of(std::string_view name);
-// Returns the column that was probably meant, or "" if none is similar.
-std::string nearest_column(std::string_view name);
+std::string_view column_name(Field field);
+std::optional<Field> find_field(std::string_view name);
+std::span<const std::string_view> column_names();
 
 struct Refusal {
   std::string reason;
@@ -122,7 +122,7 @@ struct RawRow {
 
 // Hash of the row's requests: all known columns but Status and Run, and of a sweep without its
 // number. Not yet which one of equal rows it is.
-std::string content_hash(const RawRow& row, bool with_workload);
+Sha256 content_hash(const RawRow& row, bool with_workload);
 
 class ProblemList {
  public:
@@ -140,7 +140,7 @@ class ProblemList {
   [[nodiscard]] std::string_view text() const { return text_; }
   std::vector<Problem>& all() { return problems_; }
   // Returns problems by line and column; beyond some hundreds only their number.
-  std::vector<Problem> take();
+  std::vector<Problem> take_sorted();
 
  private:
   void group_equal();
@@ -153,5 +153,13 @@ class ProblemList {
   };
   std::map<std::string, Repeated> repeated_;
 };
+
+// Returns a problem of a whole line; 0: of the file.
+Problem line_problem(int line, std::string reason, std::string advice = "",
+                     Severity severity = Severity::kError);
+
+// Reports problems that make a text unreadable as a whole, in CSV and sweeps alike; returns false
+// if there is one.
+bool check_text(ProblemList& problems);
 
 }  // namespace corral::plan

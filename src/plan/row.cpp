@@ -21,9 +21,9 @@ namespace {
 
 constexpr int kMostRepeats = 10'000;
 
-// "a=1;b=2" -> each part to `take`; the first refusal ends it.
-using TakePair = std::function<Verdict(std::string_view key, std::string_view value)>;
-Verdict each_pair(std::string_view text, const TakePair& take) {
+// "a=1;b=2" -> each part to `parse`; the first refusal ends it.
+using ParsePair = std::function<Verdict(std::string_view key, std::string_view value)>;
+Verdict each_pair(std::string_view text, const ParsePair& parse) {
   for (const std::string_view part : split(text, ';')) {
     if (trim(part).empty()) continue;
     const std::size_t equals = part.find('=');
@@ -31,7 +31,7 @@ Verdict each_pair(std::string_view text, const TakePair& take) {
     if (equals == std::string_view::npos || key.empty())
       return Refusal{fmt::format("'{}' is not key=value", trim(part)),
                      "join pairs by semicolons: a=1;b=2"};
-    if (auto refused = take(key, trim(part.substr(equals + 1)))) return refused;
+    if (auto refused = parse(key, trim(part.substr(equals + 1)))) return refused;
   }
   return std::nullopt;
 }
@@ -52,7 +52,7 @@ std::optional<std::int64_t> some_bytes(std::string_view text) {
 }
 Refusal no_bytes() { return {"not an amount of memory", "such as 512M or 16G"}; }
 
-Verdict take_mps(std::string_view key, std::string_view value, Share& share) {
+Verdict parse_mps_option(std::string_view key, std::string_view value, Share& share) {
   constexpr std::array<std::string_view, 3> kKeys = {"threads", "memory", "priority"};
   if (key == "threads") {
     const auto percent =
@@ -78,9 +78,9 @@ Verdict take_mps(std::string_view key, std::string_view value, Share& share) {
 Verdict read_mps(std::string_view rest, Share& share) {
   share.sharing = Sharing::kMps;
   if (rest.empty()) return std::nullopt;
-  if (rest.front() == '=') return take_mps("threads", trim(rest.substr(1)), share);
+  if (rest.front() == '=') return parse_mps_option("threads", trim(rest.substr(1)), share);
   return each_pair(rest.substr(1), [&](std::string_view key, std::string_view value) {
-    return take_mps(key, value, share);
+    return parse_mps_option(key, value, share);
   });
 }
 
@@ -107,7 +107,7 @@ bool is_device(std::string_view word) {
 }
 
 // "0-3" or "5" to the list; false: neither.
-bool take_range(std::string_view text, std::vector<int>& cpus) {
+bool parse_cpu_range(std::string_view text, std::vector<int>& cpus) {
   constexpr std::int64_t kMostCpus = 8192;
   const std::size_t dash = text.find('-');
   const auto from = parse_int(trim(text.substr(0, dash)));
@@ -116,11 +116,11 @@ bool take_range(std::string_view text, std::vector<int>& cpus) {
   for (std::int64_t cpu = *from; cpu <= *to; ++cpu) cpus.push_back(static_cast<int>(cpu));
   return true;
 }
-Verdict take_cpu_set(std::string_view text, Share& share) {
+Verdict parse_cpu_set(std::string_view text, Share& share) {
   std::string joined(text);
   std::ranges::replace(joined, ',', '+');
   for (const std::string_view part : split(joined, '+')) {
-    if (!take_range(trim(part), share.cpus))
+    if (!parse_cpu_range(trim(part), share.cpus))
       return Refusal{fmt::format("'{}' is neither a CPU nor a range of CPUs", trim(part)),
                      "such as 0-3 or 0-3+8-11"};
   }
@@ -128,9 +128,9 @@ Verdict take_cpu_set(std::string_view text, Share& share) {
   share.cpus.erase(std::unique(share.cpus.begin(), share.cpus.end()), share.cpus.end());
   return std::nullopt;
 }
-Verdict take_cpu_option(std::string_view key, std::string_view value, Share& share) {
+Verdict parse_cpu_option(std::string_view key, std::string_view value, Share& share) {
   constexpr std::array<std::string_view, 4> kKeys = {"cpus", "count", "node", "smt"};
-  if (key == "cpus") return take_cpu_set(value, share);
+  if (key == "cpus") return parse_cpu_set(value, share);
   if (key == "count" || key == "node") {
     const auto number = parse_int(value);
     if (!number || *number < (key == "count" ? 1 : 0) || *number > 8192)
@@ -148,7 +148,7 @@ Verdict take_cpu_option(std::string_view key, std::string_view value, Share& sha
   return unknown_key(key, kKeys);
 }
 
-Verdict take_limit(std::string_view key, std::string_view value, Row& row) {
+Verdict parse_limit(std::string_view key, std::string_view value, Row& row) {
   constexpr std::array<std::string_view, 5> kKeys = {"time", "epochs", "steps", "cpu", "io"};
   if (key == "time") {
     const Nanos time = parse_duration(value);
@@ -174,7 +174,7 @@ Verdict take_limit(std::string_view key, std::string_view value, Row& row) {
   return std::nullopt;
 }
 
-Verdict take_clock(std::string_view key, std::string_view value, Share& share) {
+Verdict parse_clock(std::string_view key, std::string_view value, Share& share) {
   constexpr std::array<std::string_view, 2> kKeys = {"sm", "memory"};
   if (key != "sm" && key != "memory") return unknown_key(key, kKeys);
   const auto mhz = positive(value);
@@ -228,12 +228,12 @@ Verdict read_cpus(std::string_view text, Share& share) {
   if (first.find('=') != std::string_view::npos) {
     rest = text;
   } else if (is_digits(first)) {
-    if (auto refused = take_cpu_option("count", first, share)) return refused;
-  } else if (auto refused = take_cpu_set(first, share)) {
+    if (auto refused = parse_cpu_option("count", first, share)) return refused;
+  } else if (auto refused = parse_cpu_set(first, share)) {
     return refused;
   }
   auto refused = each_pair(rest, [&](std::string_view key, std::string_view value) {
-    return take_cpu_option(key, value, share);
+    return parse_cpu_option(key, value, share);
   });
   if (refused) return refused;
   if (!share.cpus.empty() && (share.cpu_count || share.split_siblings))
@@ -255,16 +255,16 @@ Verdict read_memory(std::string_view text, Share& share) {
 Verdict read_limits(std::string_view text, Row& row) {
   if (text == "-") return std::nullopt;
   return each_pair(text, [&](std::string_view key, std::string_view value) {
-    return take_limit(key, value, row);
+    return parse_limit(key, value, row);
   });
 }
 
 // "1410", "sm=1410;memory=1215": MHz.
 Verdict read_clocks(std::string_view text, Share& share) {
   if (text.empty() || text == "-") return std::nullopt;
-  if (text.find('=') == std::string_view::npos) return take_clock("sm", text, share);
+  if (text.find('=') == std::string_view::npos) return parse_clock("sm", text, share);
   return each_pair(text, [&](std::string_view key, std::string_view value) {
-    return take_clock(key, value, share);
+    return parse_clock(key, value, share);
   });
 }
 
@@ -547,7 +547,7 @@ class RowReader {
         problems_.add(raw, Field::kData, {"Params contain --data, too", "empty one of them"});
       words.insert(words.begin(), {"--data", std::string(data)});
     }
-    row.params = params_of(words);
+    row.params = parse_params(words);
     add_param(row.params, "params", text == "-" ? "" : text);
     row.command.insert(row.command.end(), words.begin(), words.end());
   }

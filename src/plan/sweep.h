@@ -36,7 +36,7 @@ struct Sweep {
   std::vector<std::unique_ptr<std::string>> texts;
 };
 
-// Appends every fault to `problems`.
-Sweep read_sweep(std::string_view text, ProblemList& problems);
+// Reads the text of `problems` and appends every fault.
+Sweep read_sweep(ProblemList& problems);
 
 }  // namespace corral::plan

@@ -3,15 +3,63 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
 
-#include "collocate/cpu_list.h"
+#include "collocate/group_files.h"
+#include "collocate/run_group.h"
 #include "core/text.h"
 
 namespace corral::collocate {
 namespace {
+
+// ---- lists
+
+// More than any machine has; guards against typing errors.
+constexpr std::int64_t kMostCpus = 1 << 16;
+
+tl::unexpected<Error> malformed(std::string_view text) {
+  return fail(Code::kInvalidArgument, fmt::format("'{}' is not a list of CPUs, e.g. 0-3,8", text));
+}
+
+// ---- topology
+
+std::vector<int> list_in(const fs::path& file) {
+  return parse_cpus(read_control(file)).value_or(std::vector<int>());
+}
+
+// Returns the CPUs that the cpuset of this process allows; empty if it names none.
+std::vector<int> allowed_cpus(const fs::path& root) {
+  const auto tree = GroupTree::read(root);
+  if (!tree) return {};
+  const fs::path own = tree->own("cpuset");
+  for (const char* name : {"cpuset.effective_cpus", "cpuset.cpus.effective", "cpuset.cpus"}) {
+    if (auto cpus = list_in(own / name); !cpus.empty()) return cpus;
+  }
+  return {};
+}
+
+std::vector<int> common(const std::vector<int>& a, const std::vector<int>& b) {
+  std::vector<int> both;
+  std::ranges::set_intersection(a, b, std::back_inserter(both));
+  return both;
+}
+
+std::map<int, int> nodes_of_cpus(const fs::path& nodes, std::vector<int>& found) {
+  std::map<int, int> of_cpu;
+  for (const std::string& name : sys::list_directory(nodes)) {
+    const auto node = name.starts_with("node") ? parse_int(name.substr(4)) : std::nullopt;
+    if (!node) continue;
+    found.push_back(static_cast<int>(*node));
+    for (const int cpu : list_in(nodes / name / "cpulist")) of_cpu[cpu] = static_cast<int>(*node);
+  }
+  std::ranges::sort(found);
+  return of_cpu;
+}
+
+// ---- sets
 
 // The use of a core so far.
 struct CoreUse {
@@ -191,6 +239,75 @@ class Allocation {
 };
 
 }  // namespace
+
+// ---- lists
+
+Result<std::vector<int>> parse_cpus(std::string_view text) {
+  std::vector<int> cpus;
+  text = trim(text);
+  if (text.empty()) return cpus;
+  for (const std::string_view part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = parse_int(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_int(part.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last >= kMostCpus)
+      return malformed(text);
+    for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
+  }
+  std::ranges::sort(cpus);
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  return cpus;
+}
+
+std::string format_cpus(const std::vector<int>& cpus) {
+  std::string text;
+  for (std::size_t i = 0; i < cpus.size();) {
+    std::size_t end = i + 1;
+    while (end < cpus.size() && cpus[end] == cpus[end - 1] + 1) ++end;
+    if (!text.empty()) text += ',';
+    text += std::to_string(cpus[i]);
+    if (end - i > 1) text += fmt::format("-{}", cpus[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+// ---- topology
+
+Result<Topology> Topology::read(const fs::path& root) {
+  const fs::path cpus = root / "sys/devices/system/cpu";
+  Topology topology;
+  const std::string online = TRY(sys::read_file(cpus / "online"));
+  topology.cpus = TRY(parse_cpus(online));
+  if (const auto allowed = allowed_cpus(root); !allowed.empty())
+    topology.cpus = common(topology.cpus, allowed);
+  if (topology.cpus.empty()) return fail(Code::kUnsupported, "no CPU is allowed here");
+  const auto node_of = nodes_of_cpus(root / "sys/devices/system/node", topology.nodes);
+  if (topology.nodes.empty()) topology.nodes.push_back(0);
+  std::vector<bool> seen(static_cast<std::size_t>(topology.cpus.back()) + 1);
+  for (const int cpu : topology.cpus) {
+    if (seen[static_cast<std::size_t>(cpu)]) continue;
+    const fs::path own = cpus / ("cpu" + std::to_string(cpu)) / "topology";
+    auto siblings = common(list_in(own / "thread_siblings_list"), topology.cpus);
+    // A virtual machine may give no siblings, or wrong ones.
+    if (std::ranges::find(siblings, cpu) == siblings.end()) siblings = {cpu};
+    for (const int sibling : siblings) seen[static_cast<std::size_t>(sibling)] = true;
+    const auto node = node_of.find(cpu);
+    topology.cores.push_back(
+        {.node = node == node_of.end() ? 0 : node->second, .cpus = std::move(siblings)});
+  }
+  return topology;
+}
+
+bool Topology::has(int cpu) const { return std::ranges::binary_search(cpus, cpu); }
+bool Topology::has_node(int node) const { return std::ranges::binary_search(nodes, node); }
+
+std::vector<int> cpus_near(const fs::path& root, const std::string& address) {
+  if (address.empty() || address.find('/') != std::string::npos) return {};
+  return list_in(root / "sys/bus/pci/devices" / lower_ascii(address) / "local_cpulist");
+}
+
+// ---- sets
 
 Result<CpuSets> allocate_cpus(const Topology& topology, std::span<const CpuWish> wishes) {
   return Allocation(topology, wishes).run();

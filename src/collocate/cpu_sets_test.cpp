@@ -6,7 +6,6 @@
 #include <random>
 
 #include "collect/sysfs/fake_root.h"
-#include "collocate/cpu_list.h"
 
 namespace corral::collocate {
 namespace {

@@ -3,10 +3,9 @@
 #include <fmt/core.h>
 
 #include "collocate/account.h"
-#include "collocate/cpu_list.h"
+#include "collocate/cpu_sets.h"
 #include "collocate/page_cache.h"
 #include "collocate/run_group.h"
-#include "collocate/topology.h"
 #include "core/text.h"
 
 namespace corral::collocate {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "collocate/cpu_list.h"
 #include "collocate/cpu_sets.h"
 #include "collocate/device_locks.h"
 #include "collocate/nvidia/control.h"

@@ -9,8 +9,8 @@
 #include <iterator>
 
 #include "collocate/group_files.h"
-#include "collocate/group_undo.h"
 #include "collocate/nvidia/undo.h"
+#include "collocate/run_group.h"
 #include "core/failpoint.h"
 #include "core/text.h"
 #include "sys/private_directory.h"

@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "collocate/nvidia/control.h"
-#include "collocate/nvidia/mig_instances.h"
+#include "collocate/nvidia/mig.h"
 #include "collocate/nvidia/mps.h"
 #include "collocate/nvidia/needs.h"
-#include "collocate/nvidia/preflight.h"
 #include "collocate/nvidia/settings.h"
 #include "core/text.h"
 

@@ -5,7 +5,7 @@
 
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/gpu.h"
-#include "collocate/nvidia/mig_instances.h"
+#include "collocate/nvidia/mig.h"
 #include "collocate/nvidia/mps.h"
 #include "collocate/nvidia/settings.h"
 

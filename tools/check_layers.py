@@ -23,7 +23,8 @@ SRC = ROOT / "src"
 # one above it. The order is the layers', from the bottom up.
 BASE = {"core", "sys", "metric", "codec"}
 STORED = {"core", "metric", "codec", "store", "store/model", "compat/mlflow/wire"}
-RECORDING = {*BASE, "http", "spool", "collect", "upload", "plan", "environment", "collocate", "compat/mlflow/wire"}
+COLLOCATE = {"collocate", "collocate/journal", "collocate/nvidia"}
+RECORDING = {*BASE, "http", "spool", "collect", "upload", "plan", "environment", *COLLOCATE, "compat/mlflow/wire"}
 ROWS = {"store/tables", "store/search", "store/artifacts"}
 RUN = {"run", "run/set_up", "run/otlp", "run/terminal", "run/record", "run/supervise", "run/schedule"}
 QUERIES = {"query", "query/series", "query/chart", "query/export"}
@@ -42,7 +43,9 @@ TABLE: dict[str, set[str]] = {
     "upload": {*BASE, "spool"},
     "plan": {"core", "sys", "metric"},
     "environment": {"core", "sys"},
-    "collocate": {"core", "sys", "metric", "collect", "plan"},
+    "collocate/journal": {"core", "sys"},
+    "collocate/nvidia": {"core", "sys", "metric", "collect", "plan", "collocate/journal"},
+    "collocate": {"core", "sys", "metric", "collect", "plan", "collocate/journal", "collocate/nvidia"},
     "compat/mlflow/wire": {"core", "metric", "codec"},
     "compat/radt": {"core", "codec", "compat/mlflow/wire"},
     "store/model": {"core", "metric", "codec"},
@@ -104,7 +107,7 @@ TABLE: dict[str, set[str]] = {
         *("compat/mlflow/import", *RUN, "server"),
     },
 }
-TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", *RUN, "compat/mlflow/relay"}
+TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", *COLLOCATE, *RUN, "compat/mlflow/relay"}
 SERVER_SIDE = {
     *(layer for layer in TABLE if layer.split("/")[0] == "store"),
     *QUERIES,
@@ -136,7 +139,7 @@ LINK = re.compile(r"SQLite::SQLite3|PostgreSQL::|\bpq\b")
 PRIVATE_FILES = (
     *("spool", "upload", "compat/mlflow/relay", "environment/cache.cpp", "sys/store_paths.cpp"),
     *(
-        "collocate/journal.cpp",
+        "collocate/journal",
         "collocate/undo.cpp",
         "run/gate.cpp",
         "run/record/profile_wishes.cpp",

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "collocate/journal.h"
-#include "collocate/undo.h"
+#include "collocate/journal/journal.h"
+#include "collocate/journal/undo_handler.h"
 #include "core/result.h"
 #include "sys/file.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "core/result.h"
 #include "plan/share.h"
 

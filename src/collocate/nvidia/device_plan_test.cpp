@@ -9,6 +9,7 @@
 #include "collocate/nvidia/fake_machine.h"
 #include "collocate/nvidia/mig.h"
 #include "collocate/nvidia/settings.h"
+#include "collocate/undo.h"
 #include "core/test_paths.h"
 
 namespace corral::collocate::nvidia {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/gpu.h"
 #include "collocate/nvidia/mig_plan.h"

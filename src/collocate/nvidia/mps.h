@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "collocate/journal.h"
-#include "collocate/undo.h"
+#include "collocate/journal/journal.h"
+#include "collocate/journal/undo_handler.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "plan/share.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/gpu.h"
 #include "core/result.h"

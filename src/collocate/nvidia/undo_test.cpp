@@ -8,6 +8,7 @@
 
 #include "collocate/nvidia/fake_machine.h"
 #include "collocate/nvidia/mps.h"
+#include "collocate/undo.h"
 #include "core/failpoint.h"
 
 namespace corral::collocate::nvidia {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "run/schedule/book.h"
 #include "sys/process.h"
 

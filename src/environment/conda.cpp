@@ -7,10 +7,10 @@
 #include <set>
 
 #include "core/json.h"
+#include "core/sha256.h"
 #include "core/text.h"
 #include "environment/cache.h"
 #include "environment/mlproject.h"
-#include "environment/parts.h"
 #include "environment/python.h"
 #include "environment/requirements.h"
 #include "environment/tool.h"
@@ -171,7 +171,7 @@ void note_packages(Prepared& prepared, const fs::path& prefix) {
       packages.push_back(std::move(package));
   const std::string list = join(packages, "\n");
   note(prepared, "conda", list);
-  note(prepared, "conda_sha256", sha256_hex(list));
+  note(prepared, "conda_sha256", hex(sha256(list)));
 }
 
 }  // namespace

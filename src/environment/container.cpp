@@ -11,7 +11,6 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "environment/cache.h"
-#include "environment/parts.h"
 #include "environment/python.h"
 #include "environment/tool.h"
 #include "sys/clock.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "environment/parts.h"
 #include "environment/tool.h"
 #include "sys/private_directory.h"
 #include "sys/process.h"
@@ -331,6 +330,13 @@ Result<std::vector<std::string>> command_of(const Project& project,
   if (!line) return tl::unexpected(line.error().with_context("entry point " + entry->name));
   return std::vector<std::string>{
       "/bin/sh", "-c", fmt::format("cd {} && {}", shell_quoted(project.directory.string()), *line)};
+}
+
+Result<> check_mlproject(const Spec& spec, const PrepareOptions& options) {
+  fs::path directory = resolved(spec.target, options);
+  if (directory.filename() == "MLproject") directory = directory.parent_path();
+  const auto project = parse_project(TRY(sys::read_file(directory / "MLproject", 1u << 20)));
+  return project ? Result<>() : tl::unexpected(project.error().with_context("MLproject"));
 }
 
 }  // namespace corral::environment

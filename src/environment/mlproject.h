@@ -60,4 +60,8 @@ struct PythonEnv {
 };
 Result<PythonEnv> parse_python_env(std::string_view text, const fs::path& directory);
 
+Result<Prepared> prepare_mlproject(const Spec& spec, const PrepareOptions& options);
+// Part of environment::check().
+Result<> check_mlproject(const Spec& spec, const PrepareOptions& options);
+
 }  // namespace corral::environment

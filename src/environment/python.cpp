@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "core/json.h"
+#include "core/sha256.h"
 #include "core/text.h"
-#include "environment/parts.h"
 #include "environment/tool.h"
 #include "sys/process.h"
 
@@ -122,7 +122,7 @@ void note_python(Prepared& prepared, const std::string& python, const PythonFact
   note(prepared, "python", python);
   note(prepared, "python_version", facts.version);
   note(prepared, "packages", facts.packages);
-  note(prepared, "packages_sha256", sha256_hex(facts.packages));
+  note(prepared, "packages_sha256", hex(sha256(facts.packages)));
 }
 
 Result<> use_venv(Prepared& prepared, const fs::path& directory, const PrepareOptions& options) {
@@ -161,6 +161,14 @@ Result<Prepared> prepare_venv(const Spec& spec, const PrepareOptions& options) {
   prepared.python = python.string();
   note_python(prepared, prepared.python, TRY(ask_python({.python = prepared.python}, options)));
   return prepared;
+}
+
+Result<> check_venv(const Spec& spec, const PrepareOptions& options) {
+  const bool path = spec.tool != "python" || spec.target.find('/') != std::string::npos;
+  fs::path python = path ? resolved(spec.target, options) : fs::path(spec.target);
+  if (spec.tool != "python") python = python / "bin" / "python";
+  TRY(sys::find_in_path(python.string(), own_variable("PATH", "/usr/bin:/bin")));
+  return {};
 }
 
 }  // namespace corral::environment

@@ -33,4 +33,8 @@ void note_python(Prepared& prepared, const std::string& python, const PythonFact
 // Fills python, PATH, VIRTUAL_ENV and the record for the virtual environment at `directory`.
 Result<> use_venv(Prepared& prepared, const fs::path& directory, const PrepareOptions& options);
 
+Result<Prepared> prepare_venv(const Spec& spec, const PrepareOptions& options);
+// Part of environment::check().
+Result<> check_venv(const Spec& spec, const PrepareOptions& options);
+
 }  // namespace corral::environment

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/sha256.h"
 #include "core/text.h"
 #include "environment/cache.h"
-#include "environment/parts.h"
 #include "environment/python.h"
 #include "environment/tool.h"
 #include "sys/process.h"
@@ -257,12 +257,18 @@ Result<Prepared> prepare_requirements(const Spec& spec, const PrepareOptions& op
   Prepared prepared;
   TRY(use_venv(prepared, place, options));
   note(prepared, "requirements", without_credentials(TRY(sys::read_file(i.file))));
-  note(prepared, "requirements_sha256", sha256_hex(i.content));
+  note(prepared, "requirements_sha256", hex(sha256(i.content)));
   if (i.uv) {
     const auto version = run_tool({.argv = {i.tool, "--version"}}, options);
     if (version && version->code == 0) note(prepared, "tool", std::string(trim(version->out)));
   }
   return prepared;
+}
+
+Result<> check_requirements(const Spec& spec, const PrepareOptions& options) {
+  TRY(requirements_content(resolved(spec.target, options)));
+  if (spec.kind == Kind::kUv) TRY(find_tool("uv", "install it, or use pip="));
+  return {};
 }
 
 }  // namespace corral::environment

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/sha256.h"
 #include "core/text.h"
 #include "sys/clock.h"
 #include "sys/process.h"
@@ -238,6 +239,34 @@ void tell(const PrepareOptions& options, std::string_view line) {
 
 bool is_cancelled(const PrepareOptions& options) {
   return options.cancelled && options.cancelled();
+}
+
+std::string option_of(const Spec& spec, std::string_view name, std::string_view fallback) {
+  for (const auto& [key, value] : spec.options)
+    if (key == name) return value;
+  return std::string(fallback);
+}
+
+std::vector<std::string> options_of(const Spec& spec, std::string_view name) {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : spec.options)
+    if (key == name) values.push_back(value);
+  return values;
+}
+
+fs::path resolved(std::string_view name, const PrepareOptions& options) {
+  fs::path path(name);
+  if (name.starts_with("~/")) path = fs::path(own_variable("HOME", "/")) / name.substr(2);
+  std::error_code error;
+  const fs::path base =
+      options.directory.empty() ? fs::current_path(error) : fs::absolute(options.directory, error);
+  return (base / path).lexically_normal();
+}
+
+std::string content_hash(std::string_view text) { return hex(sha256(text), 16); }
+
+void note(Prepared& prepared, std::string_view key, std::string value) {
+  prepared.record.emplace_back("environment." + std::string(key), std::move(value));
 }
 
 }  // namespace corral::environment

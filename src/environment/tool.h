@@ -1,8 +1,9 @@
 // Programs that prepare an environment (uv, conda, podman, …): run without a shell in a session of
-// their own, watched, cancelled.
+// their own, watched, cancelled. And the small functions that all kinds of environment share.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/time.h"
@@ -43,5 +44,17 @@ std::string without_credentials(std::string_view text);
 std::string own_variable(const char* variable, std::string_view fallback = "");
 void tell(const PrepareOptions& options, std::string_view line);
 bool is_cancelled(const PrepareOptions& options);
+
+// Returns the first value of an option, else the fallback; options_of() returns all values.
+std::string option_of(const Spec& spec, std::string_view name, std::string_view fallback = "");
+std::vector<std::string> options_of(const Spec& spec, std::string_view name);
+
+// Resolves `name` against the plan's folder; expands "~/" and removes "." and "..".
+fs::path resolved(std::string_view name, const PrepareOptions& options);
+
+// Returns the first 32 hex digits of the SHA-256.
+std::string content_hash(std::string_view text);
+
+void note(Prepared& prepared, std::string_view key, std::string value);
 
 }  // namespace corral::environment

@@ -146,9 +146,9 @@ std::vector<std::string> engine_flags(const Inside& inside) {
 }
 
 Result<> pull(const Container& container, const std::string& image, const PrepareOptions& options) {
-  tell(options, "pulling image " + image);
-  const auto pulled =
-      run_checked({.argv = tool_words(container, {"pull", image}), .told = true}, options);
+  report_progress(options, "pulling image " + image);
+  const auto pulled = run_checked(
+      {.argv = tool_words(container, {"pull", image}), .reports_output = true}, options);
   if (!pulled)
     return tl::unexpected(pulled.error().with_context(
         fmt::format("image {} is not present and cannot be pulled", image)));
@@ -156,9 +156,9 @@ Result<> pull(const Container& container, const std::string& image, const Prepar
 }
 
 // The image as the tool has it, pulled where it is missing or where pull= says so.
-Result<ImageFacts> image_of(const Container& container, const Spec& spec,
-                            const PrepareOptions& options) {
-  const std::string policy = option_of(spec, "pull", "missing");
+Result<ImageFacts> find_image(const Container& container, const Spec& spec,
+                              const PrepareOptions& options) {
+  const std::string policy = option_value(spec, "pull", "missing");
   if (policy == "always") TRY(pull(container, spec.target, options));
   const Tool inspect{.argv = tool_words(container, {"image", "inspect", spec.target})};
   ToolOutput output = TRY(run_tool(inspect, options));
@@ -187,7 +187,7 @@ Result<> pull_file(const Container& container, const std::string& image, const f
   TRY(sys::make_directories(place, 0700));
   const auto pulled =
       run_checked({.argv = tool_words(container, {"pull", (place / "image.sif").string(), image}),
-                   .told = true},
+                   .reports_output = true},
                   options);
   if (!pulled) return tl::unexpected(pulled.error().with_context("image " + image));
   return {};
@@ -233,7 +233,7 @@ void ask_image(Prepared& prepared, Container& container, const std::string& cont
   prefix.push_back(container.image);
   // The mounts are part of the answer's key.
   const std::string key = content + "\n" + join(prefix, "\n");
-  const auto answers = answers_of(options);
+  const auto answers = open_answers(options);
   const std::string none = content_hash(key) + ".none";
   std::vector<std::string> candidates{container.python};
   if (container.python == "python3") candidates.emplace_back("python");
@@ -254,7 +254,7 @@ void ask_image(Prepared& prepared, Container& container, const std::string& cont
 
 Result<> check_mounts(const Spec& spec, const PrepareOptions& options) {
   std::error_code error;
-  for (const std::string& mount : options_of(spec, "mount")) {
+  for (const std::string& mount : option_values(spec, "mount")) {
     const std::string source = mount.substr(0, mount.find(':'));
     if (source.find('/') != std::string::npos && !fs::exists(resolved(source, options), error))
       return fail(Code::kNotFound, fmt::format("mount={}: {} does not exist", mount,
@@ -280,13 +280,13 @@ Result<std::string> choose_file(Prepared& prepared, Container& container, const 
 
 Result<std::string> choose_image(Prepared& prepared, Container& container, const Spec& spec,
                                  const PrepareOptions& options) {
-  const ImageFacts image = TRY(image_of(container, spec, options));
+  const ImageFacts image = TRY(find_image(container, spec, options));
   // The id is recorded, so that the recorded image is the one that runs, even if the name moves.
   container.image = image.id;
   note(prepared, "image_id", image.id);
   if (!image.digest.empty()) note(prepared, "image_digest", image.digest);
   note(prepared, "image_platform", image.platform);
-  if (option_of(spec, "user").empty()) {
+  if (option_value(spec, "user").empty()) {
     const Person person{.uid = ::geteuid(), .gid = ::getegid(), .rootless = is_rootless(container)};
     const auto flags = user_flags(container, image.user, person);
     container.flags.insert(container.flags.begin(), flags.begin(), flags.end());
@@ -303,7 +303,7 @@ Result<> check_image(const Container& container, const Spec& spec, const Prepare
   if (!seen)
     return fail(Code::kUnavailable, fmt::format("{}: {}", container.tool, seen.error().message));
   if (seen->code == 0) return {};
-  if (option_of(spec, "pull") == "never")
+  if (option_value(spec, "pull") == "never")
     return fail(Code::kNotFound,
                 fmt::format("image {} is not present, and pull=never", spec.target));
   return fail(Code::kUnavailable,
@@ -313,12 +313,13 @@ Result<> check_image(const Container& container, const Spec& spec, const Prepare
 }
 
 // The tool of a container whose mounts can be made.
-Result<Container> container_of(const Spec& spec, const PrepareOptions& options) {
+Result<Container> make_container(const Spec& spec, const PrepareOptions& options) {
   Container container;
   container.tool = spec.tool;
   container.program = {
       TRY(find_tool(spec.tool, "install it, or use another of docker=, podman=, apptainer="))};
-  for (std::string& flag : options_of(spec, "global")) container.program.push_back(std::move(flag));
+  for (std::string& flag : option_values(spec, "global"))
+    container.program.push_back(std::move(flag));
   TRY(check_mounts(spec, options));
   return container;
 }
@@ -331,7 +332,7 @@ constexpr const char* kMaker = "corral.supervisor";
 constexpr const char* kSpool = "corral.spool";
 constexpr Nanos kAnswerLimit{std::chrono::seconds(30)};
 
-Result<const Container*> engine_of(const Prepared& prepared) {
+Result<const Container*> container_engine(const Prepared& prepared) {
   const Container* const container = prepared.container.get();
   if (container == nullptr || is_apptainer(*container))
     return fail(Code::kUnsupported, "its command is a child like any other");
@@ -339,7 +340,7 @@ Result<const Container*> engine_of(const Prepared& prepared) {
 }
 
 // The first process of a container that has one, 0 while it has none.
-Result<std::int64_t> pid_of(const Container& container, const std::string& name) {
+Result<std::int64_t> container_pid(const Container& container, const std::string& name) {
   const ToolOutput output =
       TRY(run_tool({.argv = tool_words(container, {"inspect", "--type=container",
                                                    "--format={{.State.Pid}}", name}),
@@ -348,7 +349,7 @@ Result<std::int64_t> pid_of(const Container& container, const std::string& name)
   return output.code == 0 ? parse_int(trim(output.out)).value_or(0) : 0;
 }
 
-Result<ContainerPlace> place_of(std::int64_t pid) {
+Result<ContainerPlace> read_place(std::int64_t pid) {
   const auto groups = sys::read_file(fmt::format("/proc/{}/cgroup", pid), 1u << 20);
   if (!groups)
     return fail(Code::kUnsupported,
@@ -384,8 +385,8 @@ Result<Staged> staged(const Container& container, const std::string& name) {
   made.argv = tool_words(container, {"start", "--attach", "--interactive", name});
   if (container.tool != "podman") return made;
   TRY(run_checked({.argv = tool_words(container, {"init", name})}, {}));
-  const std::int64_t pid = TRY(pid_of(container, name));
-  if (pid > 0) made.place = TRY(place_of(pid));
+  const std::int64_t pid = TRY(container_pid(container, name));
+  if (pid > 0) made.place = TRY(read_place(pid));
   return made;
 }
 
@@ -484,11 +485,11 @@ void add_option_flags(Container& container, const Spec& spec, const PrepareOptio
       flags.push_back("--entrypoint=" + value);
     }
   }
-  container.arguments = options_of(spec, "arg");
-  container.gpus = option_of(spec, "gpus");
+  container.arguments = option_values(spec, "arg");
+  container.gpus = option_value(spec, "gpus");
   std::ranges::replace(container.gpus, '+', ',');
-  container.workdir = option_of(spec, "workdir");
-  container.python = option_of(spec, "python", "python3");
+  container.workdir = option_value(spec, "workdir");
+  container.python = option_value(spec, "python", "python3");
 }
 
 std::vector<std::string> run_words(const Container& container,
@@ -550,14 +551,14 @@ bool is_apart(const Prepared& prepared) {
 std::string container_name(const fs::path& spool) { return "corral-" + spool.filename().string(); }
 
 Result<> check_container(const Spec& spec, const PrepareOptions& options) {
-  Container container = TRY(container_of(spec, options));
+  Container container = TRY(make_container(spec, options));
   if (!is_apptainer(container)) return check_image(container, spec, options);
   if (spec.target.find("://") == std::string::npos) TRY(apptainer_image(container, spec, options));
   return {};
 }
 
 Result<Prepared> prepare_container(const Spec& spec, const PrepareOptions& options) {
-  Container container = TRY(container_of(spec, options));
+  Container container = TRY(make_container(spec, options));
   add_option_flags(container, spec, options);
   Prepared prepared;
   prepared.in_container = true;
@@ -576,11 +577,11 @@ Result<Prepared> prepare_container(const Spec& spec, const PrepareOptions& optio
 }
 
 Result<ContainerPlace> locate(const Prepared& prepared, const std::string& name, Nanos limit) {
-  const Container& container = *TRY(engine_of(prepared));
+  const Container& container = *TRY(container_engine(prepared));
   const BootTime deadline = sys::boot_now() + limit;
   for (;;) {
-    const std::int64_t pid = TRY(pid_of(container, name));
-    if (pid > 0) return place_of(pid);
+    const std::int64_t pid = TRY(container_pid(container, name));
+    if (pid > 0) return read_place(pid);
     if (sys::boot_now() >= deadline)
       return fail(Code::kNotFound,
                   fmt::format("{} has no running container {}", container.tool, name));
@@ -590,7 +591,7 @@ Result<ContainerPlace> locate(const Prepared& prepared, const std::string& name,
 
 Result<Staged> stage(const Prepared& prepared, const std::vector<std::string>& command,
                      const Inside& inside) {
-  const Container& container = *TRY(engine_of(prepared));
+  const Container& container = *TRY(container_engine(prepared));
   const std::string name = inside.name.empty() ? container_name(inside.spool) : inside.name;
   Tool create{
       .argv = tool_words(container, {"create", "--label=" + maker_label(),
@@ -659,7 +660,7 @@ std::vector<std::string> program_of(const Prepared& prepared) {
 }
 
 Result<int> exit_status_of(const Prepared& prepared, const std::string& name) {
-  const Container& container = *TRY(engine_of(prepared));
+  const Container& container = *TRY(container_engine(prepared));
   const ToolOutput output =
       TRY(run_checked({.argv = tool_words(container, {"wait", name}), .limit = kAnswerLimit}, {}));
   const auto status = parse_int(trim(output.out));
@@ -671,7 +672,7 @@ Result<int> exit_status_of(const Prepared& prepared, const std::string& name) {
 
 Result<> discard(const Prepared& prepared, const std::string& name,
                  const std::string& cgroup_parent) {
-  const auto engine = engine_of(prepared);
+  const auto engine = container_engine(prepared);
   if (!engine) return {};
   std::vector<std::string> words = tool_words(**engine, {"rm", "--force"});
   if ((*engine)->tool == "podman") words.insert(words.end(), {"--ignore", "--time=0"});

@@ -237,7 +237,7 @@ Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options) {
 Result<std::vector<std::string>> entry_command(const Prepared& prepared,
                                                const std::vector<std::string>& command) {
   if (prepared.project == nullptr) return command;
-  return command_of(*prepared.project, command);
+  return expand_command(*prepared.project, command);
 }
 
 std::vector<std::string> environment_with(std::vector<std::string> environment,

@@ -24,7 +24,7 @@ struct PythonQuestion {
   std::string content{};
 };
 // <cache>/python/, made when missing.
-Result<sys::PrivateDirectory> answers_of(const PrepareOptions& options);
+Result<sys::PrivateDirectory> open_answers(const PrepareOptions& options);
 Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOptions& options);
 
 // Adds interpreter, version and packages to the record.

@@ -153,37 +153,36 @@ bool is_version(std::string_view text) {
 // The interpreter that the environment is made from: python=, else the one that a .py file gets.
 // "3.10" is python3.10, or python3 when it is of that version.
 Result<std::string> chosen_python(const Spec& spec, const PrepareOptions& options) {
-  const std::string path = own_variable("PATH", "/usr/bin:/bin");
-  std::string python = option_of(spec, "python", own_variable("CORRAL_PYTHON", "python3"));
+  std::string python = option_value(spec, "python", own_variable("CORRAL_PYTHON", "python3"));
   if (python.find('/') != std::string::npos) python = resolved(python, options).string();
   if (is_version(python)) {
     const std::string minor = python.substr(0, python.find('.', python.find('.') + 1));
-    if (auto named = sys::find_in_path("python" + minor, path)) return named->string();
-    const auto any = sys::find_in_path("python3", path);
+    if (auto named = find_program("python" + minor)) return named->string();
+    const auto any = find_program("python3");
     const auto facts = any ? ask_python({.python = any->string()}, options)
                            : Result<PythonFacts>(fail(Code::kNotFound, ""));
     if (facts && (facts->version + ".").starts_with(python + ".")) return any->string();
     python = "python" + minor;
   }
-  auto found = sys::find_in_path(python, path);
+  auto found = find_program(python);
   if (found) return found->string();
   return fail(found.error().code, found.error().message +
                                       "; the environment needs it: install it or name another "
                                       "with python=");
 }
 
-Result<Installation> installation_of(const Spec& spec, const PrepareOptions& options) {
+Result<Installation> make_installation(const Spec& spec, const PrepareOptions& options) {
   Installation i;
   i.uv = spec.kind == Kind::kUv;
   i.file = resolved(spec.target, options);
-  i.arguments = options_of(spec, "arg");
-  i.system_packages = option_of(spec, "system-packages") == "yes";
+  i.arguments = option_values(spec, "arg");
+  i.system_packages = option_value(spec, "system-packages") == "yes";
   if (i.uv)
     i.tool = TRY(find_tool("uv", "install it (`pip install uv`) or use pip= in place of uv="));
   i.content = TRY(requirements_content(i.file));
   auto python = chosen_python(spec, options);
-  if (!python && i.uv && is_version(option_of(spec, "python"))) {
-    i.python = option_of(spec, "python");  // uv may have it, or get it
+  if (!python && i.uv && is_version(option_value(spec, "python"))) {
+    i.python = option_value(spec, "python");  // uv may have it, or get it
     return i;
   }
   i.python = TRY(std::move(python));
@@ -198,7 +197,7 @@ Result<> install_with(const Installation& i, std::vector<std::string> argv,
   const Tool tool{.argv = std::move(argv),
                   .environment = {"PYTHONPATH="},
                   .directory = i.file.parent_path(),
-                  .told = true};
+                  .reports_output = true};
   const ToolOutput output = TRY(run_tool(tool, options));
   if (output.code == 0) return {};
   return fail(Code::kUnprocessable,
@@ -246,7 +245,7 @@ std::string blame(std::string_view output) {
 }
 
 Result<Prepared> prepare_requirements(const Spec& spec, const PrepareOptions& options) {
-  const Installation i = TRY(installation_of(spec, options));
+  const Installation i = TRY(make_installation(spec, options));
   const std::string from = made_from(i);
   const fs::path place = TRY(build_once(
       {.key = content_hash(from),

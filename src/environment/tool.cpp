@@ -48,7 +48,7 @@ class Running {
       if (sys::boot_now() > deadline) return stop(tool_.argv[0] + " did not end in time");
       read_once();
     }
-    tell_rest();
+    report_rest();
     output_.code = reap();
     return std::move(output_);
   }
@@ -57,9 +57,9 @@ class Running {
   Result<> start();
   void read_once();
   bool drain(sys::Fd& from, bool error);
-  void take(std::string_view text, bool error);
-  void tell_lines(std::string_view text);
-  void tell_rest();
+  void add_output(std::string_view text, bool error);
+  void report_lines(std::string_view text);
+  void report_rest();
   tl::unexpected<Error> stop(std::string message);
   int reap();
   bool reap_now(int& status);
@@ -78,7 +78,7 @@ Result<> Running::start() {
   err_ = TRY(make_pipe());
   const sys::Fd null = TRY(sys::open_file("/dev/null", O_RDWR));
   std::vector<std::string> argv = tool_.argv;
-  argv[0] = TRY(sys::find_in_path(argv[0], own_variable("PATH", "/usr/bin:/bin"))).string();
+  argv[0] = TRY(find_program(argv[0])).string();
   auto child = TRY(sys::GatedChild::spawn(
       {.argv = argv,
        .environment = environment_with(sys::own_environment(), tool_.environment),
@@ -114,26 +114,26 @@ bool Running::drain(sys::Fd& from, bool error) {
   std::array<char, 16384> buffer;
   const ssize_t n = ::read(from.get(), buffer.data(), buffer.size());
   if (n <= 0) return n < 0 && (errno == EINTR || errno == EAGAIN);
-  take({buffer.data(), static_cast<std::size_t>(n)}, error);
+  add_output({buffer.data(), static_cast<std::size_t>(n)}, error);
   return true;
 }
 
-void Running::take(std::string_view text, bool error) {
-  if (error || tool_.told) {
+void Running::add_output(std::string_view text, bool error) {
+  if (error || tool_.reports_output) {
     output_.err.append(text);
     if (output_.err.size() > 2 * kErrorBytes)
       output_.err.erase(0, output_.err.size() - kErrorBytes);
-    if (tool_.told) tell_lines(text);
+    if (tool_.reports_output) report_lines(text);
   }
   if (!error && output_.out.size() < kOutputBytes)
     output_.out.append(text.substr(0, kOutputBytes - output_.out.size()));
 }
 
 // Progress bars end their pictures with \r: the last of a line counts.
-void Running::tell_lines(std::string_view text) {
+void Running::report_lines(std::string_view text) {
   for (const char c : text) {
     if (c == '\n') {
-      tell_rest();
+      report_rest();
     } else if (c == '\r') {
       line_.clear();
     } else if (line_.size() < 400) {
@@ -142,9 +142,9 @@ void Running::tell_lines(std::string_view text) {
   }
 }
 
-void Running::tell_rest() {
+void Running::report_rest() {
   const std::string_view line = trim(line_);
-  if (!line.empty()) tell(options_, without_credentials(to_utf8(line)));
+  if (!line.empty()) report_progress(options_, without_credentials(to_utf8(line)));
   line_.clear();
 }
 
@@ -196,8 +196,12 @@ Result<ToolOutput> run_checked(const Tool& tool, const PrepareOptions& options) 
                                                 output.code, said.empty() ? "" : ": ", said));
 }
 
+Result<fs::path> find_program(const std::string& program) {
+  return sys::find_in_path(program, own_variable("PATH", "/usr/bin:/bin"));
+}
+
 Result<std::string> find_tool(const std::string& program, std::string_view advice) {
-  const auto found = sys::find_in_path(program, own_variable("PATH", "/usr/bin:/bin"));
+  const auto found = find_program(program);
   if (found) return found->string();
   return fail(found.error().code, fmt::format("{}; {}", found.error().message, advice));
 }
@@ -233,7 +237,7 @@ std::string own_variable(const char* variable, std::string_view fallback) {
   return value != nullptr && *value != '\0' ? value : std::string(fallback);
 }
 
-void tell(const PrepareOptions& options, std::string_view line) {
+void report_progress(const PrepareOptions& options, std::string_view line) {
   if (options.progress) options.progress(line);
 }
 
@@ -241,13 +245,13 @@ bool is_cancelled(const PrepareOptions& options) {
   return options.cancelled && options.cancelled();
 }
 
-std::string option_of(const Spec& spec, std::string_view name, std::string_view fallback) {
+std::string option_value(const Spec& spec, std::string_view name, std::string_view fallback) {
   for (const auto& [key, value] : spec.options)
     if (key == name) return value;
   return std::string(fallback);
 }
 
-std::vector<std::string> options_of(const Spec& spec, std::string_view name) {
+std::vector<std::string> option_values(const Spec& spec, std::string_view name) {
   std::vector<std::string> values;
   for (const auto& [key, value] : spec.options)
     if (key == name) values.push_back(value);

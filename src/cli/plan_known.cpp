@@ -26,7 +26,7 @@ std::string variable(const char* name) {
 std::vector<plan::MigProfile> known_profiles(const nvidia::Control& control,
                                              const nvidia::Gpu& gpu) {
   std::vector<plan::MigProfile> all;
-  const auto profiles = nvidia::profiles_of(control, gpu);
+  const auto profiles = nvidia::read_profiles(control, gpu);
   if (!profiles) return all;  // the published ones, then
   for (const nvidia::Profile& profile : *profiles) {
     if (profile.placements.empty()) return {};  // the driver answers root alone

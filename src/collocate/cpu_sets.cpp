@@ -70,18 +70,18 @@ struct CoreUse {
 
 class Allocation {
  public:
-  Allocation(const Topology& topology, std::span<const CpuWish> wishes)
-      : topology_(topology), wishes_(wishes), uses_(topology.cores.size()) {
-    sets_.of_run.resize(wishes.size());
+  Allocation(const Topology& topology, std::span<const CpuRequest> requests)
+      : topology_(topology), requests_(requests), uses_(topology.cores.size()) {
+    sets_.of_run.resize(requests.size());
   }
 
   Result<CpuSets> run() {
-    if (std::ranges::none_of(wishes_, &CpuWish::any)) return sets_;
-    for (std::size_t i = 0; i < wishes_.size(); ++i) take_exact(i);
-    for (const std::size_t i : by_constraint()) take_count(i);
-    for (std::size_t i = 0; i < wishes_.size(); ++i) take_rest(i);
+    if (std::ranges::none_of(requests_, &CpuRequest::any)) return sets_;
+    for (std::size_t i = 0; i < requests_.size(); ++i) assign_exact(i);
+    for (const std::size_t i : by_constraint()) assign_count(i);
+    for (std::size_t i = 0; i < requests_.size(); ++i) assign_rest(i);
     if (!problems_.empty()) return fail(Code::kUnprocessable, join(problems_, "\n"));
-    keep_house();
+    assign_housekeeping();
     return std::move(sets_);
   }
 
@@ -90,21 +90,21 @@ class Allocation {
     problems_.push_back(fmt::format("run {}: {}", run, text));
   }
 
-  void take_exact(std::size_t run) {
-    const CpuWish& wish = wishes_[run];
-    for (const int cpu : wish.exact) {
+  void assign_exact(std::size_t run) {
+    const CpuRequest& request = requests_[run];
+    for (const int cpu : request.exact) {
       if (topology_.has(cpu)) continue;
       return problem(run, fmt::format("CPU {} cannot be used here: there are {}", cpu,
                                       format_cpus(topology_.cpus)));
     }
-    if (wish.node && !topology_.has_node(*wish.node)) {
-      return problem(run, fmt::format("no NUMA node {}: there are {}", *wish.node,
+    if (request.node && !topology_.has_node(*request.node)) {
+      return problem(run, fmt::format("no NUMA node {}: there are {}", *request.node,
                                       format_cpus(topology_.nodes)));
     }
-    sets_.of_run[run] = wish.exact;
+    sets_.of_run[run] = request.exact;
     for (std::size_t c = 0; c < uses_.size(); ++c) {
       for (const int cpu : topology_.cores[c].cpus) {
-        if (std::ranges::find(wish.exact, cpu) != wish.exact.end()) uses_[c].used.insert(cpu);
+        if (std::ranges::find(request.exact, cpu) != request.exact.end()) uses_[c].used.insert(cpu);
       }
     }
   }
@@ -112,11 +112,11 @@ class Allocation {
   // Runs that fit in fewer places come first.
   [[nodiscard]] std::vector<std::size_t> by_constraint() const {
     std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < wishes_.size(); ++i) {
-      if (wishes_[i].count && wishes_[i].exact.empty()) order.push_back(i);
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (requests_[i].count && requests_[i].exact.empty()) order.push_back(i);
     }
     const auto rank = [&](std::size_t i) {
-      return wishes_[i].node ? 0 : wishes_[i].near.empty() ? 2 : 1;
+      return requests_[i].node ? 0 : requests_[i].near.empty() ? 2 : 1;
     };
     std::ranges::stable_sort(order, std::less<>(), rank);
     return order;
@@ -126,27 +126,27 @@ class Allocation {
     return uses_[core].used.empty() && !uses_[core].kept;
   }
 
-  [[nodiscard]] bool is_near(const CpuWish& wish, std::size_t core) const {
+  [[nodiscard]] bool is_near(const CpuRequest& request, std::size_t core) const {
     return std::ranges::any_of(topology_.cores[core].cpus, [&](int cpu) {
-      return std::ranges::find(wish.near, cpu) != wish.near.end();
+      return std::ranges::find(request.near, cpu) != request.near.end();
     });
   }
 
-  // Returns the free cores for a wish, the best first: near the devices, then all on one node (the
-  // one that they fill best), the core of CPU 0 last.
-  [[nodiscard]] std::vector<std::size_t> candidates(const CpuWish& wish) const {
+  // Returns the free cores for a request, the best first: near the devices, then all on one node
+  // (the one that they fill best), the core of CPU 0 last.
+  [[nodiscard]] std::vector<std::size_t> candidates(const CpuRequest& request) const {
     std::vector<std::size_t> found;
     std::map<int, int> room;  // free CPUs of each node
     for (std::size_t c = 0; c < uses_.size(); ++c) {
       const Core& core = topology_.cores[c];
-      if (!is_free(c) || (wish.node && core.node != *wish.node)) continue;
+      if (!is_free(c) || (request.node && core.node != *request.node)) continue;
       found.push_back(c);
-      room[core.node] += wish.split ? 1 : static_cast<int>(core.cpus.size());
+      room[core.node] += request.split ? 1 : static_cast<int>(core.cpus.size());
     }
     const auto rank = [&](std::size_t c) {
       const int here = room[topology_.cores[c].node];
-      const bool fits = here >= *wish.count;
-      const bool near = !wish.near.empty() && is_near(wish, c);
+      const bool fits = here >= *request.count;
+      const bool near = !request.near.empty() && is_near(request, c);
       return std::tuple(!near, !fits, fits ? here : -here, topology_.cores[c].node,
                         topology_.cores[c].cpus.front() == 0, c);
     };
@@ -154,37 +154,37 @@ class Allocation {
     return found;
   }
 
-  void take_count(std::size_t run) {
-    const CpuWish& wish = wishes_[run];
+  void assign_count(std::size_t run) {
+    const CpuRequest& request = requests_[run];
     std::vector<int>& set = sets_.of_run[run];
-    const auto wanted = static_cast<std::size_t>(*wish.count);
-    for (const std::size_t c : candidates(wish)) {
+    const auto wanted = static_cast<std::size_t>(*request.count);
+    for (const std::size_t c : candidates(request)) {
       if (set.size() == wanted) break;
       const std::vector<int>& threads = topology_.cores[c].cpus;
-      const std::size_t some = wish.split ? 1 : std::min(wanted - set.size(), threads.size());
+      const std::size_t some = request.split ? 1 : std::min(wanted - set.size(), threads.size());
       set.insert(set.end(), threads.begin(), threads.begin() + static_cast<std::ptrdiff_t>(some));
       uses_[c].used.insert(threads.begin(), threads.begin() + static_cast<std::ptrdiff_t>(some));
-      uses_[c].kept = !wish.split;
-      uses_[c].split = wish.split;
+      uses_[c].kept = !request.split;
+      uses_[c].split = request.split;
     }
-    if (wish.split && set.size() < wanted) share_cores(run);
+    if (request.split && set.size() < wanted) share_cores(run);
     std::ranges::sort(set);
     if (set.size() == wanted) return;
     problem(run, fmt::format("{} CPUs requested, {} left{}{}", wanted, set.size(),
-                             wish.node ? fmt::format(" on NUMA node {}", *wish.node) : "",
-                             wish.split ? ", one thread of a core" : ", by whole cores"));
+                             request.node ? fmt::format(" on NUMA node {}", *request.node) : "",
+                             request.split ? ", one thread of a core" : ", by whole cores"));
   }
 
   // Gives a run the other threads of cores that runs have split.
   void share_cores(std::size_t run) {
-    const CpuWish& wish = wishes_[run];
+    const CpuRequest& request = requests_[run];
     std::vector<int>& set = sets_.of_run[run];
     for (std::size_t c = 0; c < uses_.size(); ++c) {
       const Core& core = topology_.cores[c];
-      if (set.size() == static_cast<std::size_t>(*wish.count)) break;
+      if (set.size() == static_cast<std::size_t>(*request.count)) break;
       const bool own = std::ranges::any_of(
           core.cpus, [&](int cpu) { return std::ranges::find(set, cpu) != set.end(); });
-      if (!uses_[c].split || own || (wish.node && core.node != *wish.node)) continue;
+      if (!uses_[c].split || own || (request.node && core.node != *request.node)) continue;
       for (const int cpu : core.cpus) {
         if (!uses_[c].used.insert(cpu).second) continue;
         set.push_back(cpu);
@@ -195,19 +195,19 @@ class Allocation {
   }
 
   // Gives a run without a request all CPUs that no run has for itself.
-  void take_rest(std::size_t run) {
-    const CpuWish& wish = wishes_[run];
-    if (!wish.exact.empty() || wish.count) return;
+  void assign_rest(std::size_t run) {
+    const CpuRequest& request = requests_[run];
+    if (!request.exact.empty() || request.count) return;
     for (std::size_t c = 0; c < uses_.size(); ++c) {
       const Core& core = topology_.cores[c];
-      if (uses_[c].kept || uses_[c].split || (wish.node && core.node != *wish.node)) continue;
+      if (uses_[c].kept || uses_[c].split || (request.node && core.node != *request.node)) continue;
       sets_.of_run[run].insert(sets_.of_run[run].end(), core.cpus.begin(), core.cpus.end());
     }
     std::ranges::sort(sets_.of_run[run]);
     if (sets_.of_run[run].empty()) problem(run, "no CPU is left: other runs have them all");
   }
 
-  void keep_house() {
+  void assign_housekeeping() {
     std::vector<int> whole;
     std::vector<int> siblings;
     for (std::size_t c = 0; c < uses_.size(); ++c) {
@@ -231,7 +231,7 @@ class Allocation {
   }
 
   const Topology& topology_;
-  std::span<const CpuWish> wishes_;
+  std::span<const CpuRequest> requests_;
   std::vector<CoreUse> uses_;
   std::set<std::size_t> shared_;
   std::vector<std::string> problems_;
@@ -309,8 +309,8 @@ std::vector<int> cpus_near(const fs::path& root, const std::string& address) {
 
 // ---- sets
 
-Result<CpuSets> allocate_cpus(const Topology& topology, std::span<const CpuWish> wishes) {
-  return Allocation(topology, wishes).run();
+Result<CpuSets> allocate_cpus(const Topology& topology, std::span<const CpuRequest> requests) {
+  return Allocation(topology, requests).run();
 }
 
 }  // namespace corral::collocate

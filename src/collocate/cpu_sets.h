@@ -49,7 +49,7 @@ std::vector<int> cpus_near(const fs::path& root, const std::string& address);
 
 // ---- sets
 
-struct CpuWish {
+struct CpuRequest {
   std::vector<int> exact;    // exactly these, which other runs may name as well
   std::optional<int> count;  // or this number of CPUs of its own
   bool split = false;        // count: one thread of each core
@@ -60,12 +60,12 @@ struct CpuWish {
 };
 
 struct CpuSets {
-  std::vector<std::vector<int>> of_run;  // all empty: no run has a wish
-  std::vector<int> housekeeping;         // empty: none is left, or no run has a wish
+  std::vector<std::vector<int>> of_run;  // all empty: no run has a request
+  std::vector<int> housekeeping;         // empty: none is left, or no run has a request
   std::vector<std::string> notes;
 };
 
-// The error names every wish that cannot be met ("run 0: …"), a line each.
-Result<CpuSets> allocate_cpus(const Topology& topology, std::span<const CpuWish> wishes);
+// The error names every request that cannot be met ("run 0: …"), a line each.
+Result<CpuSets> allocate_cpus(const Topology& topology, std::span<const CpuRequest> requests);
 
 }  // namespace corral::collocate

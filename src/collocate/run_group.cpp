@@ -18,7 +18,7 @@ namespace {
 
 // ---- places
 
-std::vector<std::string> words_of(const fs::path& file) {
+std::vector<std::string> read_words(const fs::path& file) {
   std::vector<std::string> words;
   const std::string line = read_control(file);
   for (const std::string_view word : split(line, ' ')) {
@@ -42,8 +42,7 @@ fs::path below_root(const fs::path& root, const std::string& path) {
 GroupParent unified_parent(const fs::path& directory) {
   return {.directory = directory,
           .unified = true,
-          .controllers = words_of(directory / "cgroup.subtree_control"),
-          .to_enable = {}};
+          .controllers = read_words(directory / "cgroup.subtree_control")};
 }
 
 // True if this user may make a group there.
@@ -61,28 +60,28 @@ constexpr std::int64_t kLeastQuotaUs = 1'000;  // the kernel's
 constexpr std::size_t kLongestLabel = 60;
 
 // The controllers of a limit, and its name.
-struct Need {
+struct LimitKind {
   const char* legacy;   // v1's controller
   const char* unified;  // v2's
   const char* words;
 };
-constexpr Need kCpuset{"cpuset", "cpuset", "CPU set"};
-constexpr Need kQuota{"cpu", "cpu", "CPU quota"};
-constexpr Need kMemory{"memory", "memory", "memory limit"};
-constexpr Need kIo{"blkio", "io", "IO weight"};
+constexpr LimitKind kCpuset{"cpuset", "cpuset", "CPU set"};
+constexpr LimitKind kQuota{"cpu", "cpu", "CPU quota"};
+constexpr LimitKind kMemory{"memory", "memory", "memory limit"};
+constexpr LimitKind kIo{"blkio", "io", "IO weight"};
 // Controllers of v1 that only count.
 constexpr auto kCounting = {"memory", "cpuacct", "freezer", "pids"};
 
-std::vector<Need> needs_of(const GroupLimits& limits) {
-  std::vector<Need> needs;
-  if (!limits.cpus.empty() || !limits.numa_nodes.empty()) needs.push_back(kCpuset);
-  if (limits.cpu_quota) needs.push_back(kQuota);
-  if (limits.memory_bytes) needs.push_back(kMemory);
-  if (limits.io_weight) needs.push_back(kIo);
-  return needs;
+std::vector<LimitKind> limit_kinds(const GroupLimits& limits) {
+  std::vector<LimitKind> kinds;
+  if (!limits.cpus.empty() || !limits.numa_nodes.empty()) kinds.push_back(kCpuset);
+  if (limits.cpu_quota) kinds.push_back(kQuota);
+  if (limits.memory_bytes) kinds.push_back(kMemory);
+  if (limits.io_weight) kinds.push_back(kIo);
+  return kinds;
 }
 
-std::string name_of(const std::string& label) {
+std::string group_name(const std::string& label) {
   std::string name(kGroupPrefix);
   for (const char c : label.substr(0, kLongestLabel)) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -113,37 +112,37 @@ void add_counting(const GroupTree& tree, std::vector<GroupParent>& parents) {
 
 // Adds a group of v1, if one of its hierarchies has the controller; else appends the reason why
 // not.
-bool add_legacy(const GroupTree& tree, const Need& need, GroupPlan& plan,
+bool add_legacy(const GroupTree& tree, const LimitKind& kind, GroupPlan& plan,
                 std::vector<std::string>& problems) {
-  auto parent = tree.legacy(need.legacy);
+  auto parent = tree.legacy(kind.legacy);
   if (!parent) return false;
   if (may_make_group(parent->directory)) {
     add(plan.parents, *std::move(parent));
   } else {
     problems.push_back(
-        fmt::format("{}: making a group in {} needs root", need.words, parent->directory.string()));
+        fmt::format("{}: making a group in {} needs root", kind.words, parent->directory.string()));
   }
   return true;
 }
 
-void add_unified(const GroupTree& tree, const std::vector<Need>& needs, GroupPlan& plan,
+void add_unified(const GroupTree& tree, const std::vector<LimitKind>& kinds, GroupPlan& plan,
                  std::vector<std::string>& problems) {
   std::vector<std::string> required;
-  for (const Need& need : needs) {
-    if (tree.has_unified(need.unified)) {
-      required.emplace_back(need.unified);
+  for (const LimitKind& kind : kinds) {
+    if (tree.has_unified(kind.unified)) {
+      required.emplace_back(kind.unified);
     } else {
-      problems.push_back(fmt::format("{}: this kernel has no control group for it", need.words));
+      problems.push_back(fmt::format("{}: this kernel has no control group for it", kind.words));
     }
   }
   if (required.empty()) return;
   auto parent = tree.unified(required);
   if (!parent) {
-    for (const Need& need : needs)
+    for (const LimitKind& kind : kinds)
       problems.push_back(
           fmt::format("{}: making a control group needs root, or a group of v2 that "
                       "is delegated to this user with '{}' enabled",
-                      need.words, need.unified));
+                      kind.words, kind.unified));
     return;
   }
   const fs::path own = tree.own("");
@@ -152,9 +151,9 @@ void add_unified(const GroupTree& tree, const std::vector<Need>& needs, GroupPla
   add(plan.parents, *std::move(parent));
 }
 
-const GroupParent* parent_for(const GroupPlan& plan, const Need& need) {
+const GroupParent* parent_for(const GroupPlan& plan, const LimitKind& kind) {
   for (const GroupParent& parent : plan.parents) {
-    if (parent.has(parent.unified ? need.unified : need.legacy)) return &parent;
+    if (parent.has(parent.unified ? kind.unified : kind.legacy)) return &parent;
   }
   return nullptr;
 }
@@ -238,12 +237,12 @@ Result<> write_limits(const GroupPlan& plan) {
 
 Change enabling(const GroupParent& parent) {
   const std::string names = join(parent.to_enable, " ");
-  return {.kind = "subtree-control",
-          .target = parent.directory.string(),
-          .before = read_control(parent.directory / "cgroup.subtree_control"),
-          .after = names,
-          .words = fmt::format("controllers below {}: enable {}", parent.directory.string(), names),
-          .outlives_reboot = false};
+  return {
+      .kind = "subtree-control",
+      .target = parent.directory.string(),
+      .before = read_control(parent.directory / "cgroup.subtree_control"),
+      .after = names,
+      .words = fmt::format("controllers below {}: enable {}", parent.directory.string(), names)};
 }
 
 // ---- undo
@@ -265,7 +264,8 @@ std::vector<fs::path> own_directories(const Standing& entry, const UndoOptions& 
 
 // A tool that gets a group as its containers' parent (podman) makes the same path in the other
 // hierarchies, and leaves it there.
-std::vector<fs::path> copies_of(const std::vector<fs::path>& directories, const fs::path& root) {
+std::vector<fs::path> copied_directories(const std::vector<fs::path>& directories,
+                                         const fs::path& root) {
   const std::string text = sys::read_file(root / "proc/self/mountinfo").value_or("");
   std::vector<fs::path> points;
   for (const auto& mount : collect::cgroup::parse_mounts(text))
@@ -341,8 +341,7 @@ Result<GroupTree> GroupTree::read(const fs::path& root) {
 std::optional<GroupParent> GroupTree::legacy(std::string_view controller) const {
   for (const Legacy& one : legacy_) {
     if (!contains(one.controllers, controller)) continue;
-    return GroupParent{
-        .directory = one.own, .unified = false, .controllers = one.controllers, .to_enable = {}};
+    return GroupParent{.directory = one.own, .unified = false, .controllers = one.controllers};
   }
   return std::nullopt;
 }
@@ -356,7 +355,8 @@ std::optional<GroupParent> GroupTree::unified(std::span<const std::string> requi
   if (chain_.empty() || !may_move_below(chain_.back())) return std::nullopt;
   // Only the top group may have both processes and groups with controllers below it.
   GroupParent top = unified_parent(chain_.back());
-  if (!contains_all(words_of(top.directory / "cgroup.controllers"), required)) return std::nullopt;
+  if (!contains_all(read_words(top.directory / "cgroup.controllers"), required))
+    return std::nullopt;
   for (const std::string& name : required) {
     if (top.has(name)) continue;
     top.to_enable.push_back(name);
@@ -381,7 +381,7 @@ std::optional<GroupParent> GroupTree::unified_to_count() const {
 
 bool GroupTree::has_unified(std::string_view controller) const {
   return std::ranges::any_of(chain_, [&](const fs::path& directory) {
-    return contains(words_of(directory / "cgroup.controllers"), controller);
+    return contains(read_words(directory / "cgroup.controllers"), controller);
   });
 }
 
@@ -419,11 +419,11 @@ std::string GroupPlan::words() const {
 
 Result<GroupPlan> plan_group(const GroupTree& tree, const std::string& label,
                              const GroupLimits& limits) {
-  GroupPlan plan{.name = name_of(label), .parents = {}, .limits = limits, .notes = {}};
+  GroupPlan plan{.name = group_name(label), .limits = limits};
   std::vector<std::string> problems;
-  std::vector<Need> of_unified;
-  for (const Need& need : needs_of(limits)) {
-    if (!add_legacy(tree, need, plan, problems)) of_unified.push_back(need);
+  std::vector<LimitKind> of_unified;
+  for (const LimitKind& kind : limit_kinds(limits)) {
+    if (!add_legacy(tree, kind, plan, problems)) of_unified.push_back(kind);
   }
   add_unified(tree, of_unified, plan, problems);
   if (!problems.empty()) return fail(Code::kPermission, join(problems, "\n"));
@@ -441,12 +441,7 @@ Result<> note_groups(const std::vector<const GroupPlan*>& plans, Journal& journa
     }
   }
   for (const GroupPlan* plan : plans) {
-    changes.push_back({.kind = "cgroup",
-                       .target = plan->target(),
-                       .before = "",
-                       .after = "",
-                       .words = plan->words(),
-                       .outlives_reboot = false});
+    changes.push_back({.kind = "cgroup", .target = plan->target(), .words = plan->words()});
   }
   if (changes.empty()) return {};
   TRY(journal.note_all(changes));
@@ -484,7 +479,7 @@ Result<bool> put_back_group(const Standing& entry, const UndoOptions& options) {
   TRY(end_members(directories, kGrace));
   for (const fs::path& directory : directories) TRY(remove_group(directory));
   // Best effort: a process in one of them does not belong to the run.
-  for (const fs::path& copy : copies_of(directories, options.root))
+  for (const fs::path& copy : copied_directories(directories, options.root))
     [[maybe_unused]] const auto removed = remove_group(copy);
   return !directories.empty();
 }

@@ -32,7 +32,7 @@ struct GroupParent {
   // v1: all controllers that are mounted together ("cpu", "cpuacct"); v2: those of a group below.
   std::vector<std::string> controllers;
   // v2: controllers that must be enabled in `directory` first.
-  std::vector<std::string> to_enable;
+  std::vector<std::string> to_enable{};
 
   [[nodiscard]] bool has(std::string_view controller) const;
 };
@@ -83,10 +83,10 @@ struct GroupLimits {
 };
 
 struct GroupPlan {
-  std::string name;                  // name of the directories: "corral-<label>-<8 hex digits>"
-  std::vector<GroupParent> parents;  // the groups in which they are made
+  std::string name;                    // name of the directories: "corral-<label>-<8 hex digits>"
+  std::vector<GroupParent> parents{};  // the groups in which they are made
   GroupLimits limits;
-  std::vector<std::string> notes;  // notes for the user
+  std::vector<std::string> notes{};  // notes for the user
 
   [[nodiscard]] std::vector<fs::path> directories() const;
   // Returns the directories joined by ':', as Seat.cgroup has them.

@@ -42,7 +42,7 @@ struct Stage::Impl {
 
 namespace {
 
-CpuWish wish_of(const plan::Share& share, std::vector<int> near) {
+CpuRequest cpu_request(const plan::Share& share, std::vector<int> near) {
   return {.exact = share.cpus,
           .count = share.cpus.empty() ? share.cpu_count : std::nullopt,
           .split = share.split_siblings,
@@ -50,7 +50,7 @@ CpuWish wish_of(const plan::Share& share, std::vector<int> near) {
           .near = std::move(near)};
 }
 
-GroupLimits limits_of(const plan::Share& share, const std::vector<int>& cpus) {
+GroupLimits group_limits(const plan::Share& share, const std::vector<int>& cpus) {
   return {.cpus = cpus,
           .numa_nodes = share.numa_node ? std::vector{*share.numa_node} : std::vector<int>(),
           .cpu_quota = share.cpu_quota,
@@ -84,7 +84,7 @@ fs::path lock_directory(const StageOptions& options) {
   return options.locks.empty() ? DeviceLocks::machine_directory() : options.locks;
 }
 
-std::string holder_of(const StageOptions& options) {
+std::string holder_name(const StageOptions& options) {
   return options.holder.empty() ? options.label : options.holder;
 }
 
@@ -102,7 +102,7 @@ Result<> check_held(const std::vector<plan::Share>& shares, const StageOptions& 
       if (gpu != nullptr) wanted.push_back(gpu->uuid);
     }
   }
-  const auto locks = DeviceLocks::take(lock_directory(options), wanted, holder_of(options));
+  const auto locks = DeviceLocks::take(lock_directory(options), wanted, holder_name(options));
   if (!locks && locks.error().code == Code::kUnavailable) return tl::unexpected(locks.error());
   return {};
 }
@@ -116,16 +116,16 @@ Result<> Stage::Impl::plan_cpus(const std::vector<plan::Share>& shares) {
   sets_cpus = std::ranges::any_of(shares, wants);
   if (!sets_cpus) return {};
   const Topology topology = TRY(Topology::read(options.root));
-  std::vector<CpuWish> wishes;
+  std::vector<CpuRequest> requests;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     std::vector<int> near;
     for (const std::string& address : devices.addresses(i)) {
       const std::vector<int> cpus = cpus_near(options.root, address);
       near.insert(near.end(), cpus.begin(), cpus.end());
     }
-    wishes.push_back(wish_of(shares[i], std::move(near)));
+    requests.push_back(cpu_request(shares[i], std::move(near)));
   }
-  CpuSets sets = TRY(allocate_cpus(topology, wishes));
+  CpuSets sets = TRY(allocate_cpus(topology, requests));
   for (std::size_t i = 0; i < shares.size(); ++i) seats[i].cpus = std::move(sets.of_run[i]);
   housekeeping = std::move(sets.housekeeping);
   notes = std::move(sets.notes);
@@ -137,7 +137,7 @@ Result<> Stage::Impl::plan_groups(const std::vector<plan::Share>& shares) {
   const auto tree = GroupTree::read(options.root);
   std::vector<std::string> problems;
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    const GroupLimits limits = limits_of(shares[i], seats[i].cpus);
+    const GroupLimits limits = group_limits(shares[i], seats[i].cpus);
     const std::string label = fmt::format("{}-{}", options.label, i);
     std::vector<std::string>& said = seats[i].notes;
     auto group = tree ? plan_or_soften(*tree, label, limits, said)
@@ -146,7 +146,7 @@ Result<> Stage::Impl::plan_groups(const std::vector<plan::Share>& shares) {
       said.insert(said.end(), group->notes.begin(), group->notes.end());
       seats[i].cgroup = group->target();
       groups[i] = *std::move(group);
-    } else if (limits_of(shares[i], {}).any()) {
+    } else if (group_limits(shares[i], {}).any()) {
       problems.push_back(per_run(i, group.error().message));
     } else {
       said.push_back("no control group: " + group.error().message);
@@ -199,7 +199,7 @@ UndoOptions Stage::Impl::undo_options() const {
 Result<> Stage::Impl::make(Journal& journal) {
   std::vector<std::string> wanted = devices.gpus();
   if (sets_cpus) wanted.emplace_back("cpus");
-  locks = TRY(DeviceLocks::take(lock_directory(options), wanted, holder_of(options)));
+  locks = TRY(DeviceLocks::take(lock_directory(options), wanted, holder_name(options)));
   // Waiting helps only if another scheduler holds a lock.
   if (const auto set = devices.set(journal); !set)
     return fail(set.error().code == Code::kUnavailable ? Code::kConflict : set.error().code,

@@ -27,7 +27,7 @@ enum class UndoState {
 struct UndoLine {
   std::string words;  // the words of the entry
   UndoState state = UndoState::kPutBack;
-  std::string reason;  // for kInUse and kFailed
+  std::string reason{};  // for kInUse and kFailed
 };
 
 struct UndoReport {
@@ -47,7 +47,7 @@ UndoReport undo_all(const UndoOptions& options);
 Result<> put_back(Journal& journal, std::uint64_t first, const UndoOptions& options);
 
 // Returns the handler of a kind, of this host's or of nvidia/.
-const KindHandler* handler_of(std::string_view kind);
+const KindHandler* find_handler(std::string_view kind);
 
 // Returns one advice for all failures of kPermission.
 std::string permission_advice(const fs::path& state);

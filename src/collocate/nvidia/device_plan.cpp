@@ -30,7 +30,7 @@ bool names_devices(const std::vector<Share>& shares) {
   return std::ranges::any_of(shares, [](const Share& s) { return !s.devices.empty(); });
 }
 
-std::string wish_of(const Share& share) {
+std::string requested_change(const Share& share) {
   if (share.sharing == Sharing::kMps) return "MPS";
   if (share.sharing == Sharing::kMig) return "MIG " + share.profile;
   return share.power_watts ? "a power limit" : "a locked clock";
@@ -63,7 +63,7 @@ struct DevicePlan::Impl {
   void plan_daemons();
   void fill_seats();
   void fill_seat(std::size_t run);
-  void give_instance(std::size_t run, const std::string& uuid);
+  void set_instance(std::size_t run, const std::string& uuid);
   [[nodiscard]] const MpsDaemon* daemon_for(std::size_t gpu) const;
   Result<> make_instances(Journal& journal, std::size_t gpu);
   [[nodiscard]] Result<> check_reused() const;
@@ -79,7 +79,7 @@ Result<> DevicePlan::Impl::read_machine() {
   if (!found) return without_driver(found.error());
   if (found->empty()) return without_driver({Code::kUnsupported, "no NVIDIA GPU here"});
   control = *std::move(opened);
-  std::vector<Found> machine;
+  std::vector<MachineGpu> machine;
   for (Gpu& gpu : *found) {
     std::vector<MigDevice> instances = mig_devices(*control, gpu);
     machine.push_back({.gpu = std::move(gpu), .instances = std::move(instances)});
@@ -99,13 +99,14 @@ Result<> DevicePlan::Impl::without_driver(const Error& error) {
   for (std::size_t run = 0; run < shares.size(); ++run) {
     const Share& share = shares[run];
     if (wants_changes(share))
-      problems.push_back(fmt::format("run {}: {}: {}", run, wish_of(share), error.message));
+      problems.push_back(
+          fmt::format("run {}: {}: {}", run, requested_change(share), error.message));
     if (share.devices.empty()) continue;
     seats[run].environment = visible(join(share.devices, ","));
     seats[run].notes.push_back("devices not checked, passed to the program unchanged: " +
                                error.message);
     for (const std::string& device : share.devices) {
-      seats[run].devices.push_back({.device = device, .instance = "", .profile = ""});
+      seats[run].devices.push_back({.device = device});
       if (std::ranges::find(gpus, device) == gpus.end()) gpus.push_back(device);
     }
   }
@@ -212,9 +213,9 @@ void DevicePlan::Impl::plan_instances(std::size_t index) {
 
 // Places the instances again: with the mode on, the driver may report more than before.
 Result<> DevicePlan::Impl::make_instances(Journal& journal, std::size_t index) {
-  const Gpu gpu = TRY(gpu_of(*control, needs.gpus[index].found.gpu.uuid));
+  const Gpu gpu = TRY(find_gpu_by_uuid(*control, needs.gpus[index].found.gpu.uuid));
   for (const Placed& placed : TRY(place_on(*control, gpu, checks[index].created)))
-    give_instance(placed.run, TRY(create_instance(journal, *control, gpu.uuid, placed)));
+    set_instance(placed.run, TRY(create_instance(journal, *control, gpu.uuid, placed)));
   return {};
 }
 
@@ -222,7 +223,7 @@ Result<> DevicePlan::Impl::make_instances(Journal& journal, std::size_t index) {
 Result<> DevicePlan::Impl::check_reused() const {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     if (checks[i].reused.empty()) continue;
-    const Gpu gpu = TRY(gpu_of(*control, needs.gpus[i].found.gpu.uuid));
+    const Gpu gpu = TRY(find_gpu_by_uuid(*control, needs.gpus[i].found.gpu.uuid));
     const std::vector<MigDevice> now = mig_devices(*control, gpu);
     for (const Reused& reused : checks[i].reused) {
       const auto found = std::ranges::find(now, reused.uuid, &MigDevice::uuid);
@@ -246,7 +247,7 @@ void DevicePlan::Impl::fill_seats() {
   for (std::size_t run = 0; run < shares.size(); ++run) fill_seat(run);
   for (const Preflight& found : checks)
     for (const Reused& reused : found.reused) {
-      give_instance(reused.run, reused.uuid);
+      set_instance(reused.run, reused.uuid);
       seats[reused.run].notes.push_back("MIG device " + reused.uuid +
                                         " was running and idle: it is used as it is");
     }
@@ -275,7 +276,7 @@ void DevicePlan::Impl::fill_seat(std::size_t run) {
   }
 }
 
-void DevicePlan::Impl::give_instance(std::size_t run, const std::string& uuid) {
+void DevicePlan::Impl::set_instance(std::size_t run, const std::string& uuid) {
   for (SeatDevice& device : seats[run].devices) device.instance = uuid;
   seats[run].environment = visible(uuid);
 }

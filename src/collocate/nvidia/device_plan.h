@@ -29,9 +29,9 @@ struct DeviceOptions {
 
 // A device that a run sees.
 struct SeatDevice {
-  std::string device;    // UUID of the GPU; without a driver as written
-  std::string instance;  // UUID of the MIG device, "MIG-…"; empty: the whole GPU
-  std::string profile;   // "3g.20gb" of the instance; empty: none
+  std::string device;      // UUID of the GPU; without a driver as written
+  std::string instance{};  // UUID of the MIG device, "MIG-…"; empty: the whole GPU
+  std::string profile{};   // "3g.20gb" of the instance; empty: none
 };
 
 struct DeviceSeat {

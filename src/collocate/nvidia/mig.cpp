@@ -17,7 +17,7 @@ namespace {
 // More than any driver allows of a profile on a GPU.
 constexpr unsigned kMostInstances = 16;
 
-std::uint64_t memory_mib_of(const Control& control, const Gpu& gpu) {
+std::uint64_t read_memory_mib(const Control& control, const Gpu& gpu) {
   MemoryV1 memory{};
   return control.call().memory(gpu.handle, &memory) == Status::kSuccess ? memory.total >> 20U : 0;
 }
@@ -28,8 +28,7 @@ Profile profile_from(const Info& info) {
           .name = profile_name(info.name),
           .slices = info.slices,
           .most = info.most,
-          .memory_mib = info.memory_mib,
-          .placements = {}};
+          .memory_mib = info.memory_mib};
 }
 
 // Reads a profile in the newest form that this driver accepts.
@@ -50,13 +49,12 @@ Status read_profile(const Control& control, const Gpu& gpu, unsigned number, Pro
   ProfileInfoV1 v1{};
   const Status status = f.profile_v1(gpu.handle, number, &v1);
   if (status == Status::kSuccess) {
-    const std::uint64_t memory = std::max<std::uint64_t>(memory_mib_of(control, gpu), 1);
+    const std::uint64_t memory = std::max<std::uint64_t>(read_memory_mib(control, gpu), 1);
     profile = {.id = v1.id,
                .name = profile_name(v1, number, memory),
                .slices = v1.slices,
                .most = v1.most,
-               .memory_mib = v1.memory_mib,
-               .placements = {}};
+               .memory_mib = v1.memory_mib};
   }
   return status;
 }
@@ -100,17 +98,17 @@ std::string gpu_instance_json(const Placed& placed, const std::vector<Instance>&
 }
 
 // The part of an entry that names its GPU instance.
-struct Named {
+struct EntryInstance {
   Gpu gpu;
   Occupied at;
   std::optional<std::int64_t> id;   // known once it was created
   std::vector<std::int64_t> there;  // IDs of the former instances
 };
 
-Result<std::optional<Named>> read_entry(const Control& control, const Standing& entry) {
-  auto gpu = gpu_of(control, entry.change.target);
-  if (!gpu && gpu.error().code == Code::kNotFound) return std::optional<Named>();
-  Named named{.gpu = TRY(std::move(gpu)), .at = {}, .id = {}, .there = {}};
+Result<std::optional<EntryInstance>> read_entry(const Control& control, const Standing& entry) {
+  auto gpu = find_gpu_by_uuid(control, entry.change.target);
+  if (!gpu && gpu.error().code == Code::kNotFound) return std::optional<EntryInstance>();
+  EntryInstance named{.gpu = TRY(std::move(gpu)), .at = {}, .id = {}, .there = {}};
   const Json after = TRY(Json::parse(entry.change.after));
   named.at = {.profile = static_cast<std::uint32_t>(after.get_int("profile", -1)),
               .placement = {static_cast<std::uint32_t>(after.get_int("start", -1)),
@@ -126,22 +124,18 @@ Result<std::optional<Named>> read_entry(const Control& control, const Standing& 
   return named;
 }
 
-bool is_ours(const Named& named, const Instance& instance) {
+bool is_ours(const EntryInstance& named, const Instance& instance) {
   if (instance.at.profile != named.at.profile || instance.at.placement != named.at.placement)
     return false;
   if (named.id) return std::int64_t{instance.id} == *named.id;
   return std::ranges::find(named.there, std::int64_t{instance.id}) == named.there.end();
 }
 
-Result<std::optional<Instance>> find_ours(const Control& control, const Named& named) {
+Result<std::optional<Instance>> find_ours(const Control& control, const EntryInstance& named) {
   // The search needs only the profile's number, not the driver's list of profiles.
-  const std::vector<Profile> one{{.id = named.at.profile,
-                                  .name = "",
-                                  .slices = 0,
-                                  .most = kMostInstances,
-                                  .memory_mib = 0,
-                                  .placements = {}}};
-  for (const Instance& instance : TRY(instances_of(control, named.gpu, one))) {
+  const std::vector<Profile> one{
+      {.id = named.at.profile, .name = "", .slices = 0, .most = kMostInstances, .memory_mib = 0}};
+  for (const Instance& instance : TRY(read_instances(control, named.gpu, one))) {
     if (is_ours(named, instance)) return std::optional(instance);
   }
   return std::optional<Instance>();
@@ -152,7 +146,7 @@ struct Compute {
   unsigned id = 0;
 };
 
-std::vector<Compute> compute_instances_of(const Control& control, GpuInstance instance) {
+std::vector<Compute> read_compute_instances(const Control& control, GpuInstance instance) {
   const ControlFunctions& f = control.call();
   std::vector<Compute> found;
   for (unsigned number = 0; number < kMostProfiles; ++number) {
@@ -193,7 +187,7 @@ Result<std::string> listed_uuid(const Control& control, std::string_view uuid, u
                                 unsigned ci) {
   const BootTime deadline = sys::boot_now() + kListingWait;
   for (;;) {
-    const Gpu gpu = TRY(gpu_of(control, uuid));
+    const Gpu gpu = TRY(find_gpu_by_uuid(control, uuid));
     for (const MigDevice& device : mig_devices(control, gpu)) {
       if (device.gpu_instance == gi && device.compute_instance == ci) return device.uuid;
     }
@@ -208,7 +202,7 @@ Result<std::string> fill_instance(Journal& journal, const Control& control, cons
                                   const Instance& instance) {
   const ControlFunctions& f = control.call();
   std::uint32_t slices = 0;
-  for (const Profile& p : TRY(profiles_of(control, gpu)))
+  for (const Profile& p : TRY(read_profiles(control, gpu)))
     if (p.id == instance.at.profile) slices = p.slices;
   const auto profile = filling_profile(control, instance.handle, slices);
   if (!profile)
@@ -220,12 +214,8 @@ Result<std::string> fill_instance(Journal& journal, const Control& control, cons
                                 .dump();
   const std::string words =
       fmt::format("compute instance in MIG instance {} of {}: created", instance.id, gpu.words());
-  const std::uint64_t entry = TRY(journal.note({.kind = "compute-instance",
-                                                .target = gpu.uuid,
-                                                .before = "",
-                                                .after = after,
-                                                .words = words,
-                                                .outlives_reboot = false}));
+  const std::uint64_t entry = TRY(journal.note(
+      {.kind = "compute-instance", .target = gpu.uuid, .after = after, .words = words}));
   ComputeInstance handle = nullptr;
   const Status status = f.create_compute_instance(instance.handle, profile->id, &handle);
   if (status != Status::kSuccess) {
@@ -266,7 +256,7 @@ std::vector<MigDevice> mig_devices(const Control& control, const Gpu& gpu) {
   return found;
 }
 
-Result<std::vector<Profile>> profiles_of(const Control& control, const Gpu& gpu) {
+Result<std::vector<Profile>> read_profiles(const Control& control, const Gpu& gpu) {
   std::vector<Profile> profiles;
   Status refused = Status::kNotSupported;
   for (unsigned number = 0; number < kMostProfiles; ++number) {
@@ -286,8 +276,8 @@ Result<std::vector<Profile>> profiles_of(const Control& control, const Gpu& gpu)
   return tl::unexpected(control.error(refused, gpu.words() + ": MIG profiles"));
 }
 
-Result<std::vector<Instance>> instances_of(const Control& control, const Gpu& gpu,
-                                           const std::vector<Profile>& profiles) {
+Result<std::vector<Instance>> read_instances(const Control& control, const Gpu& gpu,
+                                             const std::vector<Profile>& profiles) {
   const ControlFunctions& f = control.call();
   std::vector<Instance> found;
   for (const Profile& profile : profiles) {
@@ -316,19 +306,17 @@ std::string instance_words(const Profile& profile, const Placement& at, const Gp
 
 Result<std::string> create_instance(Journal& journal, const Control& control, std::string_view uuid,
                                     const Placed& placed) {
-  const Gpu gpu = TRY(gpu_of(control, uuid));
-  const std::vector<Profile> profiles = TRY(profiles_of(control, gpu));
+  const Gpu gpu = TRY(find_gpu_by_uuid(control, uuid));
+  const std::vector<Profile> profiles = TRY(read_profiles(control, gpu));
   const auto profile = std::ranges::find(profiles, placed.profile, &Profile::id);
   if (profile == profiles.end())
     return fail(Code::kNotFound, gpu.words() + ": no such MIG profile");
   const std::string words = instance_words(*profile, placed.placement, gpu);
-  const auto there = TRY(instances_of(control, gpu, profiles));
+  const auto there = TRY(read_instances(control, gpu, profiles));
   const std::uint64_t entry = TRY(journal.note({.kind = "mig-instance",
                                                 .target = gpu.uuid,
-                                                .before = "",
                                                 .after = gpu_instance_json(placed, there),
-                                                .words = words,
-                                                .outlives_reboot = false}));
+                                                .words = words}));
   const auto handle = make_gpu_instance(control, gpu, placed, words);
   if (!handle) {
     TRY(journal.undone(entry));
@@ -366,7 +354,7 @@ Result<bool> put_back_compute_instance(const Control& control, const Standing& e
   const std::int64_t id =
       entry.complete && particulars ? particulars->get_int("ci", -1) : std::int64_t{-1};
   bool destroyed = false;
-  for (const Compute& compute : compute_instances_of(control, ours->handle)) {
+  for (const Compute& compute : read_compute_instances(control, ours->handle)) {
     // The GPU instance is ours: if the entry has no ID, any compute instance in it is the one.
     if (id >= 0 && std::int64_t{compute.id} != id) continue;
     destroyed = true;

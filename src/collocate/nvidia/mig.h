@@ -29,7 +29,7 @@ std::vector<MigDevice> mig_devices(const Control& control, const Gpu& gpu);
 
 // Returns the profiles with their placements. kUnsupported if the GPU has no MIG, or if the driver
 // reports them only while MIG mode is on.
-Result<std::vector<Profile>> profiles_of(const Control& control, const Gpu& gpu);
+Result<std::vector<Profile>> read_profiles(const Control& control, const Gpu& gpu);
 
 struct Instance {
   GpuInstance handle = nullptr;
@@ -37,8 +37,8 @@ struct Instance {
   Occupied at;
 };
 // Returns the GPU instances of all creators; empty while MIG mode is off.
-Result<std::vector<Instance>> instances_of(const Control& control, const Gpu& gpu,
-                                           const std::vector<Profile>& profiles);
+Result<std::vector<Instance>> read_instances(const Control& control, const Gpu& gpu,
+                                             const std::vector<Profile>& profiles);
 
 // Returns "MIG 3g.20gb on GPU 0, memory slices 4-7: created".
 std::string instance_words(const Profile& profile, const Placement& at, const Gpu& gpu);

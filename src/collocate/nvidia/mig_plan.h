@@ -22,7 +22,7 @@ struct Profile {
   std::uint32_t slices = 0;  // compute slices
   std::uint32_t most = 0;    // most instances on a GPU
   std::uint64_t memory_mib = 0;
-  std::vector<Placement> placements;  // in memory slices; includes occupied ones
+  std::vector<Placement> placements{};  // in memory slices; includes occupied ones
 };
 
 // An existing instance, which stays.

@@ -12,7 +12,7 @@
 namespace corral::collocate::nvidia {
 namespace {
 
-std::vector<Profile> profiles_of(std::string_view model) {
+std::vector<Profile> read_profiles(std::string_view model) {
   std::vector<Profile> profiles;
   for (const fake::ModelProfile& p : fake::find_model(model)->profiles) {
     profiles.push_back({.id = p.id,
@@ -35,7 +35,7 @@ std::vector<Wanted> wanted(const std::vector<std::string>& names) {
 Result<std::vector<Placed>> place_names(std::string_view model,
                                         const std::vector<std::string>& names,
                                         const std::vector<Occupied>& there = {}) {
-  return place(profiles_of(model), there, wanted(names), "GPU 0 (test)");
+  return place(read_profiles(model), there, wanted(names), "GPU 0 (test)");
 }
 
 // Returns "run@start" for each instance in order of creation.
@@ -130,7 +130,7 @@ bool fits_somehow(const std::vector<Profile>& profiles, const std::vector<const 
 class EveryModel : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryModel, FindsAnArrangementExactlyWhenThereIsOne) {
-  const std::vector<Profile> profiles = profiles_of(GetParam());
+  const std::vector<Profile> profiles = read_profiles(GetParam());
   std::mt19937 random(7);
   int fitted = 0;
   for (int round = 0; round < 3000; ++round) {

@@ -34,14 +34,14 @@ Result<sys::Fd> memory_file(std::string_view content) {
   return file;
 }
 
-std::string content_of(const sys::Fd& file) {
+std::string read_content(const sys::Fd& file) {
   std::string text(std::size_t{64} << 10U, '\0');
   const ssize_t n = ::pread(file.get(), text.data(), text.size(), 0);
   text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
   return std::string(trim(text));
 }
 
-std::vector<std::string> environment_of(const MpsCommand& command) {
+std::vector<std::string> control_environment(const MpsCommand& command) {
   std::vector<std::string> all;
   for (std::string& variable : sys::own_environment())
     if (!variable.starts_with("CUDA_")) all.push_back(std::move(variable));
@@ -119,7 +119,7 @@ std::optional<pid_t> own_daemon_in(const fs::path& pipe) {
 
 // Returns all processes that were started for this pipe directory: a starting daemon has not
 // written its PID yet.
-std::vector<pid_t> processes_of(const fs::path& pipe) {
+std::vector<pid_t> processes_serving(const fs::path& pipe) {
   std::vector<pid_t> found;
   for (const std::string& name : sys::list_directory("/proc")) {
     const auto pid = parse_int(name);
@@ -132,21 +132,17 @@ std::vector<pid_t> processes_of(const fs::path& pipe) {
 }
 
 bool end_with(int signal, const fs::path& pipe) {
-  for (const pid_t pid : processes_of(pipe)) ::kill(pid, signal);
+  for (const pid_t pid : processes_serving(pipe)) ::kill(pid, signal);
   return wait_until(kSignalWait, [&] {
-    for (const pid_t pid : processes_of(pipe))
+    for (const pid_t pid : processes_serving(pipe))
       if (is_running(pid)) return false;
     return true;
   });
 }
 
 MpsCommand command_to(const MpsDaemon& daemon, const std::string& program, std::string input) {
-  return {.program = program,
-          .pipe = daemon.pipe(),
-          .log = daemon.log(),
-          .environment = {},
-          .arguments = {},
-          .input = std::move(input)};
+  return {
+      .program = program, .pipe = daemon.pipe(), .log = daemon.log(), .input = std::move(input)};
 }
 
 Result<> end_daemon(const MpsDaemon& daemon, const std::string& program) {
@@ -189,7 +185,7 @@ Result<> launch(const MpsDaemon& daemon, const std::string& program) {
   return {};
 }
 
-MpsDaemon daemon_of(const Standing& entry) {
+MpsDaemon daemon_from_entry(const Standing& entry) {
   MpsDaemon daemon;
   daemon.directory = entry.change.target;
   for (const std::string_view uuid : split(entry.change.after, ','))
@@ -214,7 +210,7 @@ Result<std::string> run_mps_control(const MpsCommand& command) {
   std::vector<std::string> argv{program->string()};
   argv.insert(argv.end(), command.arguments.begin(), command.arguments.end());
   sys::GatedChild child = TRY(sys::GatedChild::spawn({.argv = argv,
-                                                      .environment = environment_of(command),
+                                                      .environment = control_environment(command),
                                                       .directory = "/",
                                                       .standard_input = input.get(),
                                                       .standard_output = output.get(),
@@ -223,7 +219,7 @@ Result<std::string> run_mps_control(const MpsCommand& command) {
   TRY(child.release());
   const auto status = wait_for(child.pid(), command.limit);
   if (!status) return tl::unexpected(status.error().with_context(name));
-  const std::string said = content_of(output);
+  const std::string said = read_content(output);
   if (*status == 0) return said;
   return fail(Code::kIo, name + " ends with status " + std::to_string(*status) +
                              (said.empty() ? "" : ": " + said));
@@ -245,10 +241,8 @@ Result<> start_mps(Journal& journal, const MpsDaemon& daemon, const std::string&
   const std::uint64_t entry =
       TRY(journal.note({.kind = "mps",
                         .target = daemon.directory.string(),
-                        .before = "",
                         .after = join(daemon.uuids, ","),
-                        .words = "MPS daemon for " + join(daemon.uuids, ",") + ": started",
-                        .outlives_reboot = false}));
+                        .words = "MPS daemon for " + join(daemon.uuids, ",") + ": started"}));
   if (const auto started = launch(daemon, program); !started) {
     if (end_daemon(daemon, program) && remove_directories(daemon)) TRY(journal.undone(entry));
     return tl::unexpected(started.error().with_context("MPS"));
@@ -277,7 +271,7 @@ std::vector<std::string> mps_environment(const MpsDaemon& daemon, const plan::Sh
 }
 
 Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options) {
-  const MpsDaemon daemon = daemon_of(entry);
+  const MpsDaemon daemon = daemon_from_entry(entry);
   std::error_code error;
   if (!fs::exists(daemon.directory, error)) return false;
   if (options.dry_run) return true;
@@ -287,7 +281,7 @@ Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options) {
 }
 
 std::string mps_clients(const Standing& entry, const UndoOptions& options) {
-  const MpsDaemon daemon = daemon_of(entry);
+  const MpsDaemon daemon = daemon_from_entry(entry);
   if (!own_daemon_in(daemon.pipe())) return "";
   const auto servers =
       run_mps_control(command_to(daemon, options.mps_control, "get_server_list\n"));

@@ -27,9 +27,9 @@ struct MpsCommand {
   fs::path log;         // CUDA_MPS_LOG_DIRECTORY
   // Further environment of the program, "NAME=value"; it does not see the CUDA_ variables of this
   // process.
-  std::vector<std::string> environment;
-  std::vector<std::string> arguments;
-  std::string input;  // its standard input
+  std::vector<std::string> environment{};
+  std::vector<std::string> arguments{};
+  std::string input{};  // its standard input
   Nanos limit{std::chrono::seconds(10)};
 };
 // Returns the program's output. kNotFound: there is no such program; kUnavailable: it was killed at

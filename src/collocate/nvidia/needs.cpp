@@ -21,18 +21,18 @@ using plan::Sharing;
 // at least one.
 constexpr std::size_t kMostMpsContexts = 60;
 
-std::string list_of(const std::vector<Found>& machine) {
+std::string gpu_list(const std::vector<MachineGpu>& machine) {
   std::string names;
-  for (const Found& f : machine)
+  for (const MachineGpu& f : machine)
     names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", f.gpu.index, f.gpu.name);
   return names.empty() ? "none" : names;
 }
 
 class Collector {
  public:
-  Collector(const std::vector<Share>& shares, const std::vector<Found>& machine)
+  Collector(const std::vector<Share>& shares, const std::vector<MachineGpu>& machine)
       : shares_(shares), machine_(machine) {
-    for (const Found& found : machine) gpus_.push_back(found.gpu);
+    for (const MachineGpu& found : machine) gpus_.push_back(found.gpu);
   }
 
   Needs run() {
@@ -68,7 +68,8 @@ class Collector {
     } else {
       const Gpu* gpu = find_gpu(gpus_, written);
       if (gpu == nullptr) {
-        problem("run {}: there is no GPU '{}' here; there are {}", run, written, list_of(machine_));
+        problem("run {}: there is no GPU '{}' here; there are {}", run, written,
+                gpu_list(machine_));
         return;
       }
       target.gpu = index_of(gpu->uuid);
@@ -84,7 +85,7 @@ class Collector {
   }
 
   bool find_instance(std::size_t run, const std::string& written, Target& target) {
-    for (const Found& found : machine_) {
+    for (const MachineGpu& found : machine_) {
       for (const MigDevice& device : found.instances) {
         if (device.uuid != written) continue;
         target = {
@@ -101,7 +102,7 @@ class Collector {
         std::ranges::find(needs_.gpus, uuid, [](const Need& need) { return need.found.gpu.uuid; });
     if (known != needs_.gpus.end()) return static_cast<std::size_t>(known - needs_.gpus.begin());
     Need need;
-    need.found = *std::ranges::find(machine_, uuid, [](const Found& f) { return f.gpu.uuid; });
+    need.found = *std::ranges::find(machine_, uuid, [](const MachineGpu& f) { return f.gpu.uuid; });
     needs_.gpus.push_back(std::move(need));
     return needs_.gpus.size() - 1;
   }
@@ -176,7 +177,7 @@ class Collector {
   }
 
   const std::vector<Share>& shares_;
-  const std::vector<Found>& machine_;
+  const std::vector<MachineGpu>& machine_;
   std::vector<Gpu> gpus_;
   Needs needs_;
 };
@@ -201,7 +202,7 @@ class Checks {
     check_persistence();
     if (!users_.empty()) {
       plan_.notes.push_back(
-          fmt::format("{}: process {} uses it, too", gpu_.words(), words_of_processes(users_)));
+          fmt::format("{}: process {} uses it, too", gpu_.words(), process_list(users_)));
     }
     return std::move(plan_);
   }
@@ -255,7 +256,7 @@ class Checks {
     await_teardown();
     if (users_.empty()) return;
     problem("{}: MIG mode cannot be turned {} while process {} uses the GPU", gpu_.words(),
-            mig_mode_setting.words(on ? 1 : 0), words_of_processes(users_));
+            mig_mode_setting.words(on ? 1 : 0), process_list(users_));
   }
 
   // The driver may still be busy with the remains of a process that has just ended, such as a run
@@ -292,7 +293,7 @@ class Checks {
   }
 
   void describe(const std::vector<Placed>& placed) {
-    const auto profiles = profiles_of(control_, gpu_);
+    const auto profiles = read_profiles(control_, gpu_);
     if (!profiles) return;
     for (const Placed& one : placed) {
       const auto profile = std::ranges::find(*profiles, one.profile, &Profile::id);
@@ -368,7 +369,7 @@ bool wants_changes(const Share& share) {
          share.memory_clock_mhz || share.power_watts;
 }
 
-Needs collect_needs(const std::vector<Share>& shares, const std::vector<Found>& machine) {
+Needs collect_needs(const std::vector<Share>& shares, const std::vector<MachineGpu>& machine) {
   return Collector(shares, machine).run();
 }
 
@@ -380,9 +381,9 @@ Preflight preflight(const Control& control, const Need& need) {
 
 Result<std::vector<Placed>> place_on(const Control& control, const Gpu& gpu,
                                      const std::vector<Wanted>& wanted) {
-  const std::vector<Profile> profiles = TRY(profiles_of(control, gpu));
+  const std::vector<Profile> profiles = TRY(read_profiles(control, gpu));
   std::vector<Occupied> there;
-  for (const Instance& instance : TRY(instances_of(control, gpu, profiles)))
+  for (const Instance& instance : TRY(read_instances(control, gpu, profiles)))
     there.push_back(instance.at);
   return place(profiles, there, wanted, gpu.long_words());
 }

@@ -18,7 +18,7 @@
 namespace corral::collocate::nvidia {
 
 // A GPU of this machine.
-struct Found {
+struct MachineGpu {
   Gpu gpu;
   std::vector<MigDevice> instances;
 };
@@ -31,7 +31,7 @@ struct Target {
 };
 
 struct Need {
-  Found found;
+  MachineGpu found;
   std::vector<std::size_t> whole;  // runs that have the whole GPU, including MPS clients
   std::vector<std::size_t> mps;    // those that are MPS clients
   std::vector<Wanted> mig;         // instances to provide
@@ -54,7 +54,7 @@ struct Needs {
 
 // True if a share needs changes of its devices, not only their names.
 bool wants_changes(const plan::Share& share);
-Needs collect_needs(const std::vector<plan::Share>& shares, const std::vector<Found>& machine);
+Needs collect_needs(const std::vector<plan::Share>& shares, const std::vector<MachineGpu>& machine);
 
 // ---- preflight
 

@@ -64,20 +64,6 @@ std::string reason_in(std::string_view output) {
   return text;
 }
 
-class Content {
- public:
-  Result<std::string> of(const fs::path& file) {
-    TRY(add(file, 0));
-    return std::move(text_);
-  }
-
- private:
-  Result<> add(const fs::path& file, int depth);
-  Result<> add_line(std::string_view line, const fs::path& file, int depth);
-  void add_local(const fs::path& path);
-  std::string text_;
-};
-
 // "-r FILE", "-rFILE", "--requirement FILE", "--requirement=FILE": what stands behind.
 std::optional<std::string_view> included(std::string_view line) {
   for (const std::string_view option : {"--requirement", "--constraint", "-r", "-c"}) {
@@ -90,37 +76,49 @@ std::optional<std::string_view> included(std::string_view line) {
   return std::nullopt;
 }
 
-Result<> Content::add(const fs::path& file, int depth) {
-  if (depth > kIncludeDepth)
-    return fail(Code::kInvalidArgument, file.string() + ": requirement files include each other");
-  const std::string content = TRY(sys::read_file(file, kFileBytes));
-  text_ += fmt::format("file {}\n{}\n", content.size(), content);
-  for (const std::string_view line : split(content, '\n')) TRY(add_line(trim(line), file, depth));
-  return {};
-}
+class Content {
+ public:
+  Result<std::string> of(const fs::path& file) {
+    TRY(add(file, 0));
+    return std::move(text_);
+  }
 
-Result<> Content::add_line(std::string_view line, const fs::path& file, int depth) {
-  if (line.starts_with("- ")) line = trim(line.substr(2));  // in the pip part of an environment.yml
-  if (line.empty() || line.starts_with('#')) return {};
-  if (line.find("://") != std::string_view::npos && !line.starts_with("file:")) return {};
-  if (const auto more = included(line))
-    return add(file.parent_path() / fs::path(more->substr(0, more->find(" #"))), depth + 1);
-  for (const std::string_view option : {"-e ", "--editable ", "--editable=", "file://"})
-    if (line.starts_with(option)) line = trim(line.substr(option.size()));
-  line = line.substr(0, line.find_first_of(" ;["));
-  if (line.find('/') != std::string_view::npos || line == "." || line.ends_with(".whl"))
-    add_local(file.parent_path() / fs::path(line));
-  return {};
-}
+ private:
+  Result<> add(const fs::path& file, int depth) {
+    if (depth > kIncludeDepth)
+      return fail(Code::kInvalidArgument, file.string() + ": requirement files include each other");
+    const std::string content = TRY(sys::read_file(file, kFileBytes));
+    text_ += fmt::format("file {}\n{}\n", content.size(), content);
+    for (const std::string_view line : split(content, '\n')) TRY(add_line(trim(line), file, depth));
+    return {};
+  }
 
-void Content::add_local(const fs::path& path) {
-  std::error_code error;
-  const fs::path seen = fs::is_directory(path, error) ? path / "pyproject.toml" : path;
-  const auto time = fs::last_write_time(seen, error);
-  text_ += fmt::format("local {} {} {}\n", fs::absolute(path, error).string(),
-                       error ? 0 : time.time_since_epoch().count(),
-                       fs::is_regular_file(seen, error) ? fs::file_size(seen, error) : 0);
-}
+  Result<> add_line(std::string_view line, const fs::path& file, int depth) {
+    if (line.starts_with("- "))
+      line = trim(line.substr(2));  // in the pip part of an environment.yml
+    if (line.empty() || line.starts_with('#')) return {};
+    if (line.find("://") != std::string_view::npos && !line.starts_with("file:")) return {};
+    if (const auto more = included(line))
+      return add(file.parent_path() / fs::path(more->substr(0, more->find(" #"))), depth + 1);
+    for (const std::string_view option : {"-e ", "--editable ", "--editable=", "file://"})
+      if (line.starts_with(option)) line = trim(line.substr(option.size()));
+    line = line.substr(0, line.find_first_of(" ;["));
+    if (line.find('/') != std::string_view::npos || line == "." || line.ends_with(".whl"))
+      add_local(file.parent_path() / fs::path(line));
+    return {};
+  }
+
+  void add_local(const fs::path& path) {
+    std::error_code error;
+    const fs::path seen = fs::is_directory(path, error) ? path / "pyproject.toml" : path;
+    const auto time = fs::last_write_time(seen, error);
+    text_ += fmt::format("local {} {} {}\n", fs::absolute(path, error).string(),
+                         error ? 0 : time.time_since_epoch().count(),
+                         fs::is_regular_file(seen, error) ? fs::file_size(seen, error) : 0);
+  }
+
+  std::string text_;
+};
 
 // The inputs of an installation.
 struct Installation {

@@ -58,20 +58,175 @@ std::vector<SpecFields> choices(const SpecFields& fields) {
 class Matrix {
  public:
   Matrix(const Spec& spec, std::vector<Problem>& problems) : spec_(spec), problems_(problems) {}
+
   // All cells as written; fewer when there was a problem.
-  std::vector<Cell> cells();
+  std::vector<Cell> cells() {
+    std::vector<Cell> all;
+    for (const SpecExperiment& experiment : spec_.experiments) {
+      cells_.clear();
+      known_.clear();
+      add_product(experiment);
+      if (experiment.baselines || experiment.slices) add_alone();
+      all.insert(all.end(), std::make_move_iterator(cells_.begin()),
+                 std::make_move_iterator(cells_.end()));
+    }
+    return all;
+  }
+
   // A cell's rows; those of block `block` when it is not 0.
-  std::vector<Cells> rows(const Cell& cell, int block);
+  std::vector<Cells> rows(const Cell& cell, int block) {
+    std::vector<Cells> rows;
+    for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
+      Cells row = this->row(cell, i, std::to_string(cell.number));
+      if (block > 0) row["Workload"] += fmt::format("#{}", block);
+      if (cell.baseline) row["Baseline"] = "yes";
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
 
  private:
-  void add_product(const SpecExperiment& experiment);
-  void add_mix(const Cell& start, const SpecCell& how);
-  void add_alone();
-  void add(Cell cell);
-  Cells row(const Cell& cell, std::size_t i, const std::string& workload);
-  std::string signature(const Cell& cell);
-  [[nodiscard]] std::vector<const SpecFields*> layers(const Cell& cell, std::size_t i) const;
-  void report_size(const SpecExperiment& experiment);
+  void add_product(const SpecExperiment& experiment) {
+    const auto all = choices(experiment.fields);
+    if (all.empty()) report_size(experiment);
+    for (const SpecFields& chosen : all) {
+      for (const SpecMix& mix : experiment.mixes) {
+        const Cell start{.experiment = &experiment,
+                         .jobs = mix.jobs,
+                         .mix = mix.name,
+                         .copies = 1,
+                         .sharing = {},
+                         .chosen = chosen,
+                         .baseline = false,
+                         .number = 0};
+        for (const SpecCell& how : experiment.cells) add_mix(start, how);
+      }
+    }
+  }
+
+  // `start`: one copy of a mix, and its experiment's choices.
+  void add_mix(const Cell& start, const SpecCell& how) {
+    std::vector<std::optional<std::size_t>> ways(how.sharing.begin(), how.sharing.end());
+    if (ways.empty()) ways.emplace_back();
+    const auto chosen = choices(how.fields);
+    if (chosen.empty()) report_size(*start.experiment);
+    for (const int copies : how.copies) {
+      for (const auto& way : ways) {
+        for (const SpecFields& fields : chosen) {
+          Cell cell = start;
+          cell.copies = copies;
+          cell.sharing = way;
+          cell.chosen.insert(cell.chosen.end(), fields.begin(), fields.end());
+          cell.jobs.clear();
+          for (const std::size_t job : start.jobs)
+            cell.jobs.insert(cell.jobs.end(), static_cast<std::size_t>(copies), job);
+          add(std::move(cell));
+        }
+      }
+    }
+  }
+
+  // Adds the baselines of the cells: each job on its MIG instance, alone.
+  void add_alone() {
+    const std::vector<Cell> together = cells_;
+    for (const Cell& cell : together) {
+      for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
+        Cell alone = cell;
+        alone.jobs = {cell.jobs[i]};
+        alone.mix = spec_.jobs[cell.jobs[i]].name;
+        alone.copies = 1;
+        if (cell.experiment->slices && cell.jobs.size() > 1) {
+          const Cells asked = row(cell, i, "");
+          const auto found = asked.find("Collocation");
+          if (found != asked.end() && looks_like_profile(lower_ascii(found->second))) add(alone);
+        }
+        if (!cell.experiment->baselines) continue;
+        alone.sharing = cell.experiment->baselines;
+        alone.baseline = true;
+        add(std::move(alone));
+      }
+    }
+  }
+
+  void add(Cell cell) {
+    if (runs_ > kMaxGeneratedRows) return;
+    const auto [place, is_new] = known_.try_emplace(signature(cell), cells_.size());
+    if (!is_new) {
+      cells_[place->second].baseline |= cell.baseline;
+      return;
+    }
+    cell.number = static_cast<int>(cells_.size()) + 1;
+    runs_ += cell.jobs.size() * static_cast<std::size_t>(spec_.repeats);
+    if (runs_ > kMaxGeneratedRows) report_size(*cell.experiment);
+    cells_.push_back(std::move(cell));
+  }
+
+  Cells row(const Cell& cell, std::size_t i, const std::string& workload) {
+    const std::string& job = spec_.jobs[cell.jobs[i]].name;
+    Cells values{{"n", workload},
+                 {"i", std::to_string(i)},
+                 {"k", std::to_string(cell.copies)},
+                 {"job", cell.mix},
+                 {"sharing", cell.sharing ? spec_.sharing[*cell.sharing].name : ""},
+                 {"experiment", cell.experiment->name}};
+    const SpecField number{
+        .key = "Workload", .values = {"{n}"}, .position = cell.experiment->position};
+    const SpecField name{
+        .key = "Experiment", .values = {"{experiment}"}, .position = cell.experiment->position};
+    std::map<std::string_view, const SpecField*> columns{{number.key, &number}, {name.key, &name}};
+    for (const SpecFields* layer : layers(cell, i)) {
+      for (const SpecField& field : *layer) {
+        if (field.is_column())
+          columns[field.key] = &field;
+        else
+          values[field.key] = field.values[0];
+      }
+    }
+    const auto value = [&](std::string_view key) -> std::optional<std::string> {
+      const auto found = values.find(key);
+      if (found == values.end()) return std::nullopt;
+      return found->second;
+    };
+    Cells cells;
+    for (const auto& [column, field] : columns) {
+      auto text = fill_template(field->values[0], value);
+      if (text)
+        cells[std::string(column)] = std::move(*text);
+      else
+        report_once(*field,
+                    fmt::format("job '{}' of experiment '{}' has no value '{}'", job,
+                                cell.experiment->name, text.error().message),
+                    problems_);
+    }
+    return cells;
+  }
+
+  // Equal for cells whose rows ask for the same.
+  std::string signature(const Cell& cell) {
+    std::string text;
+    for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
+      for (const auto& [column, value] : row(cell, i, "")) {
+        if (column == "Workload" || column == "Name" || column == "Baseline") continue;
+        text += fmt::format("{}\x1f{}\x1e", column, value);
+      }
+      text += '\x1d';
+    }
+    return text;
+  }
+
+  // Returns the sources of a row's columns and values, the stronger last.
+  [[nodiscard]] std::vector<const SpecFields*> layers(const Cell& cell, std::size_t i) const {
+    std::vector<const SpecFields*> found{&spec_.row, &spec_.jobs[cell.jobs[i]].fields};
+    if (cell.sharing) found.push_back(&spec_.sharing[*cell.sharing].fields);
+    found.push_back(&cell.chosen);
+    return found;
+  }
+
+  void report_size(const SpecExperiment& experiment) {
+    runs_ = kMaxGeneratedRows + 1;
+    report_once({.key = experiment.name, .values = {}, .position = experiment.position},
+                fmt::format("the plan has more than {} runs", kMaxGeneratedRows), problems_);
+  }
 
   const Spec& spec_;
   std::vector<Problem>& problems_;
@@ -79,172 +234,6 @@ class Matrix {
   std::map<std::string, std::size_t> known_;
   std::size_t runs_ = 0;
 };
-
-// Returns the sources of a row's columns and values, the stronger last.
-std::vector<const SpecFields*> Matrix::layers(const Cell& cell, std::size_t i) const {
-  std::vector<const SpecFields*> found{&spec_.row, &spec_.jobs[cell.jobs[i]].fields};
-  if (cell.sharing) found.push_back(&spec_.sharing[*cell.sharing].fields);
-  found.push_back(&cell.chosen);
-  return found;
-}
-
-Cells Matrix::row(const Cell& cell, std::size_t i, const std::string& workload) {
-  const std::string& job = spec_.jobs[cell.jobs[i]].name;
-  Cells values{{"n", workload},
-               {"i", std::to_string(i)},
-               {"k", std::to_string(cell.copies)},
-               {"job", cell.mix},
-               {"sharing", cell.sharing ? spec_.sharing[*cell.sharing].name : ""},
-               {"experiment", cell.experiment->name}};
-  const SpecField number{
-      .key = "Workload", .values = {"{n}"}, .position = cell.experiment->position};
-  const SpecField name{
-      .key = "Experiment", .values = {"{experiment}"}, .position = cell.experiment->position};
-  std::map<std::string_view, const SpecField*> columns{{number.key, &number}, {name.key, &name}};
-  for (const SpecFields* layer : layers(cell, i)) {
-    for (const SpecField& field : *layer) {
-      if (field.is_column())
-        columns[field.key] = &field;
-      else
-        values[field.key] = field.values[0];
-    }
-  }
-  const auto value = [&](std::string_view key) -> std::optional<std::string> {
-    const auto found = values.find(key);
-    if (found == values.end()) return std::nullopt;
-    return found->second;
-  };
-  Cells cells;
-  for (const auto& [column, field] : columns) {
-    auto text = fill_template(field->values[0], value);
-    if (text)
-      cells[std::string(column)] = std::move(*text);
-    else
-      report_once(*field,
-                  fmt::format("job '{}' of experiment '{}' has no value '{}'", job,
-                              cell.experiment->name, text.error().message),
-                  problems_);
-  }
-  return cells;
-}
-
-std::vector<Cells> Matrix::rows(const Cell& cell, int block) {
-  std::vector<Cells> rows;
-  for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
-    Cells row = this->row(cell, i, std::to_string(cell.number));
-    if (block > 0) row["Workload"] += fmt::format("#{}", block);
-    if (cell.baseline) row["Baseline"] = "yes";
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-// Equal for cells whose rows ask for the same.
-std::string Matrix::signature(const Cell& cell) {
-  std::string text;
-  for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
-    for (const auto& [column, value] : row(cell, i, "")) {
-      if (column == "Workload" || column == "Name" || column == "Baseline") continue;
-      text += fmt::format("{}\x1f{}\x1e", column, value);
-    }
-    text += '\x1d';
-  }
-  return text;
-}
-
-void Matrix::report_size(const SpecExperiment& experiment) {
-  runs_ = kMaxGeneratedRows + 1;
-  report_once({.key = experiment.name, .values = {}, .position = experiment.position},
-              fmt::format("the plan has more than {} runs", kMaxGeneratedRows), problems_);
-}
-
-void Matrix::add(Cell cell) {
-  if (runs_ > kMaxGeneratedRows) return;
-  const auto [place, is_new] = known_.try_emplace(signature(cell), cells_.size());
-  if (!is_new) {
-    cells_[place->second].baseline |= cell.baseline;
-    return;
-  }
-  cell.number = static_cast<int>(cells_.size()) + 1;
-  runs_ += cell.jobs.size() * static_cast<std::size_t>(spec_.repeats);
-  if (runs_ > kMaxGeneratedRows) report_size(*cell.experiment);
-  cells_.push_back(std::move(cell));
-}
-
-// `start`: one copy of a mix, and its experiment's choices.
-void Matrix::add_mix(const Cell& start, const SpecCell& how) {
-  std::vector<std::optional<std::size_t>> ways(how.sharing.begin(), how.sharing.end());
-  if (ways.empty()) ways.emplace_back();
-  const auto chosen = choices(how.fields);
-  if (chosen.empty()) report_size(*start.experiment);
-  for (const int copies : how.copies) {
-    for (const auto& way : ways) {
-      for (const SpecFields& fields : chosen) {
-        Cell cell = start;
-        cell.copies = copies;
-        cell.sharing = way;
-        cell.chosen.insert(cell.chosen.end(), fields.begin(), fields.end());
-        cell.jobs.clear();
-        for (const std::size_t job : start.jobs)
-          cell.jobs.insert(cell.jobs.end(), static_cast<std::size_t>(copies), job);
-        add(std::move(cell));
-      }
-    }
-  }
-}
-
-void Matrix::add_product(const SpecExperiment& experiment) {
-  const auto all = choices(experiment.fields);
-  if (all.empty()) report_size(experiment);
-  for (const SpecFields& chosen : all) {
-    for (const SpecMix& mix : experiment.mixes) {
-      const Cell start{.experiment = &experiment,
-                       .jobs = mix.jobs,
-                       .mix = mix.name,
-                       .copies = 1,
-                       .sharing = {},
-                       .chosen = chosen,
-                       .baseline = false,
-                       .number = 0};
-      for (const SpecCell& how : experiment.cells) add_mix(start, how);
-    }
-  }
-}
-
-// Adds the baselines of the cells: each job on its MIG instance, alone.
-void Matrix::add_alone() {
-  const std::vector<Cell> together = cells_;
-  for (const Cell& cell : together) {
-    for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
-      Cell alone = cell;
-      alone.jobs = {cell.jobs[i]};
-      alone.mix = spec_.jobs[cell.jobs[i]].name;
-      alone.copies = 1;
-      if (cell.experiment->slices && cell.jobs.size() > 1) {
-        const Cells asked = row(cell, i, "");
-        const auto found = asked.find("Collocation");
-        if (found != asked.end() && looks_like_profile(lower_ascii(found->second))) add(alone);
-      }
-      if (!cell.experiment->baselines) continue;
-      alone.sharing = cell.experiment->baselines;
-      alone.baseline = true;
-      add(std::move(alone));
-    }
-  }
-}
-
-std::vector<Cell> Matrix::cells() {
-  std::vector<Cell> all;
-  for (const SpecExperiment& experiment : spec_.experiments) {
-    cells_.clear();
-    known_.clear();
-    add_product(experiment);
-    if (experiment.baselines || experiment.slices) add_alone();
-    all.insert(all.end(), std::make_move_iterator(cells_.begin()),
-               std::make_move_iterator(cells_.end()));
-  }
-  return all;
-}
 
 // ---- the file
 

@@ -102,7 +102,7 @@ Position position_at(const YAML::Node& node) {
   return mark.is_null() ? Position{} : Position{.line = mark.line + 1, .column = mark.column + 1};
 }
 
-std::string text_of(const YAML::Node& node) { return node.IsNull() ? "" : node.Scalar(); }
+std::string scalar_text(const YAML::Node& node) { return node.IsNull() ? "" : node.Scalar(); }
 
 std::vector<std::string_view> part_names(const std::vector<SpecPart>& parts) {
   std::vector<std::string_view> names;
@@ -120,306 +120,287 @@ std::optional<std::size_t> index_of(const std::vector<SpecPart>& parts, std::str
 class Reader {
  public:
   explicit Reader(std::vector<Problem>& problems) : problems_(problems) {}
-  Spec read(const YAML::Node& root);
+
+  Spec read(const YAML::Node& root) {
+    if (!is_map(root, "the specification")) return {};
+    general(root);
+    if (const YAML::Node node = root["row"]; node && is_map(node, "row"))
+      spec_.row = fields(node, {}, false);
+    spec_.jobs = parts(root["jobs"], "jobs");
+    spec_.sharing = parts(root["sharing"], "sharing");
+    if (spec_.jobs.empty()) report(root, "jobs", "is missing: name the jobs to train");
+    if (const YAML::Node node = root["cells"]) common_cells_ = cells(node);
+    const YAML::Node experiments = root["experiments"];
+    if (!experiments) {
+      report(root, "experiments", "is missing");
+    } else if (is_map(experiments, "experiments")) {
+      for (const auto& pair : experiments) experiment(pair.first, pair.second);
+    }
+    return std::move(spec_);
+  }
 
  private:
   void report(const YAML::Node& at, std::string_view field, std::string reason,
-              std::string advice = "");
-  bool is_map(const YAML::Node& node, std::string_view field);
-  std::vector<YAML::Node> list(const YAML::Node& node);
-  std::optional<std::string> scalar(const YAML::Node& node, std::string_view field);
-  std::optional<int> number(const YAML::Node& node, std::string_view field, int most);
-  SpecFields fields(const YAML::Node& map, Words reserved, bool axes);
-  void add_field(SpecField field, const YAML::Node& key, SpecFields& fields);
-  std::vector<SpecPart> parts(const YAML::Node& map, std::string_view field);
-  void general(const YAML::Node& root);
-  std::vector<std::size_t> ways(const YAML::Node& node);
-  std::optional<SpecMix> mix(const YAML::Node& node);
-  std::vector<SpecMix> mixes(const YAML::Node& node);
-  SpecCell cell(const YAML::Node& map, bool whole);
-  std::vector<SpecCell> cells(const YAML::Node& node);
-  void experiment(const YAML::Node& name, const YAML::Node& map);
-  void seed(const YAML::Node& node);
+              std::string advice = "") {
+    const Position position = position_at(at);
+    Problem problem{.line = position.line,
+                    .column = position.column,
+                    .field = std::string(field),
+                    .value = at.IsDefined() && at.IsScalar() ? at.Scalar() : "",
+                    .reason = std::move(reason),
+                    .advice = std::move(advice)};
+    if (problem.value == problem.field) problem.value.clear();
+    problems_.push_back(std::move(problem));
+  }
+
+  bool is_map(const YAML::Node& node, std::string_view field) {
+    if (node.IsMap()) return true;
+    report(node, field, "must hold `key: value` pairs");
+    return false;
+  }
+
+  // A list, or a single value as a list of one.
+  std::vector<YAML::Node> list(const YAML::Node& node) {
+    if (!node.IsSequence()) return {node};
+    std::vector<YAML::Node> items;
+    for (const auto& item : node) items.push_back(item);
+    return items;
+  }
+
+  std::optional<std::string> scalar(const YAML::Node& node, std::string_view field) {
+    if (node.IsScalar() || node.IsNull()) return scalar_text(node);
+    report(node, field, "must be a text or a number");
+    return std::nullopt;
+  }
+
+  std::optional<int> number(const YAML::Node& node, std::string_view field, int most) {
+    const auto value = node.IsScalar() ? parse_int(node.Scalar()) : std::nullopt;
+    if (value && *value >= 1 && *value <= most) return static_cast<int>(*value);
+    report(node, field, fmt::format("must be a number from 1 to {}", most));
+    return std::nullopt;
+  }
+
+  // Reads the fields of a map beside its `reserved` words.
+  SpecFields fields(const YAML::Node& map, Words reserved, bool axes) {
+    SpecFields found;
+    for (const auto& pair : map) {
+      const auto key = scalar(pair.first, "a key");
+      if (!key || std::ranges::find(reserved, *key) != reserved.end()) continue;
+      if (!is_value_name(*key)) {
+        report(pair.first, *key, "must be letters, digits, _ and -, a letter first");
+        continue;
+      }
+      if (pair.second.IsSequence() && (!axes || pair.second.size() == 0)) {
+        report(pair.second, *key,
+               axes ? "has no values" : "several values belong in an experiment or a cell");
+        continue;
+      }
+      SpecField field{.key = *key, .values = {}, .position = position_at(pair.second)};
+      for (const YAML::Node& item : list(pair.second)) {
+        if (auto value = scalar(item, *key)) field.values.push_back(std::move(*value));
+      }
+      if (!field.values.empty()) add_field(std::move(field), pair.first, found);
+    }
+    return found;
+  }
+
+  void add_field(SpecField field, const YAML::Node& key, SpecFields& fields) {
+    if (std::ranges::find(fields, field.key, &SpecField::key) != fields.end()) {
+      report(key, field.key, "is given twice");
+      return;
+    }
+    if (field.is_column()) {
+      const auto column = find_field(field.key);
+      if (!column) {
+        report(key, field.key, "is not a column of a plan", suggest(field.key, column_names(), ""));
+        return;
+      }
+      if (*column == Field::kStatus || *column == Field::kRun) {
+        report(key, field.key, "is written by `corral run`");
+        return;
+      }
+      field.key = column_name(*column);
+    } else if (is_built_in_value(field.key)) {
+      report(key, field.key, "is a value that the matrix itself gives");
+      return;
+    }
+    fields.push_back(std::move(field));
+  }
+
+  std::vector<SpecPart> parts(const YAML::Node& map, std::string_view field) {
+    std::vector<SpecPart> found;
+    if (!map.IsDefined() || !is_map(map, field)) return found;
+    for (const auto& pair : map) {
+      const auto name = scalar(pair.first, field);
+      if (!name || !is_map(pair.second, *name)) continue;
+      if (index_of(found, *name)) {
+        report(pair.first, *name, "is given twice");
+        continue;
+      }
+      found.push_back({.name = *name,
+                       .fields = fields(pair.second, {}, false),
+                       .position = position_at(pair.first)});
+    }
+    return found;
+  }
+
+  void general(const YAML::Node& root) {
+    for (const auto& pair : root) {
+      const auto key = scalar(pair.first, "a key");
+      if (key && std::ranges::find(kTop, *key) == kTop.end())
+        report(pair.first, *key, "is not a word of a specification", suggest(*key, kTop));
+    }
+    if (const YAML::Node node = root["columns"]) {
+      for (const YAML::Node& item : list(node)) {
+        const auto name = scalar(item, "columns");
+        if (!name) continue;
+        if (!find_field(*name))
+          report(item, "columns", "is not a column of a plan", suggest(*name, column_names(), ""));
+        spec_.columns.push_back(*name);
+      }
+    }
+    if (const YAML::Node node = root["order"]) {
+      spec_.random = node.IsScalar() && node.Scalar() == "random";
+      if (!spec_.random && !(node.IsScalar() && node.Scalar() == "written"))
+        report(node, "order", "must be `written` or `random`");
+    }
+    if (const YAML::Node node = root["seed"]) seed(node);
+    if (const YAML::Node node = root["repeats"])
+      spec_.repeats = number(node, "repeats", kMostRepeats).value_or(1);
+  }
+
+  std::vector<std::size_t> ways(const YAML::Node& node) {
+    std::vector<std::size_t> found;
+    for (const YAML::Node& item : list(node)) {
+      const auto name = scalar(item, "sharing");
+      if (!name) continue;
+      if (const auto index = index_of(spec_.sharing, *name))
+        found.push_back(*index);
+      else
+        report(item, "sharing", "is not among the ways of `sharing`",
+               suggest(*name, part_names(spec_.sharing)));
+    }
+    return found;
+  }
+
+  // "2S+M"
+  std::optional<SpecMix> mix(const YAML::Node& node) {
+    const auto text = scalar(node, "jobs");
+    if (!text) return std::nullopt;
+    SpecMix mix{.name = *text, .jobs = {}};
+    for (const std::string_view part : split(*text, '+')) {
+      std::string_view name = trim(part);
+      std::int64_t copies = 1;
+      if (!index_of(spec_.jobs, name)) {
+        const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+        copies = digits > 0 ? parse_int(name.substr(0, digits)).value_or(0) : 1;
+        name = trim(name.substr(digits));
+      }
+      const auto index = index_of(spec_.jobs, name);
+      if (!index) {
+        report(node, "jobs", fmt::format("'{}' is not a job", name),
+               suggest(name, part_names(spec_.jobs)));
+        return std::nullopt;
+      }
+      if (copies < 1 || copies > kMostCopies) {
+        report(node, "jobs", fmt::format("from 1 to {} of a job run together", kMostCopies));
+        return std::nullopt;
+      }
+      mix.jobs.insert(mix.jobs.end(), static_cast<std::size_t>(copies), *index);
+    }
+    return mix;
+  }
+
+  // [S, 2S+M], or {11: S+M}: with names of their own.
+  std::vector<SpecMix> mixes(const YAML::Node& node) {
+    std::vector<SpecMix> found;
+    if (!node.IsMap()) {
+      for (const YAML::Node& item : list(node)) {
+        if (auto one = mix(item)) found.push_back(std::move(*one));
+      }
+      return found;
+    }
+    for (const auto& pair : node) {
+      const auto name = scalar(pair.first, "jobs");
+      auto one = mix(pair.second);
+      if (!name || !one) continue;
+      one->name = *name;
+      found.push_back(std::move(*one));
+    }
+    return found;
+  }
+
+  // `whole`: an experiment that is a single cell; its fields are the experiment's.
+  SpecCell cell(const YAML::Node& map, bool whole) {
+    SpecCell found;
+    if (const YAML::Node k = map["k"]) {
+      found.copies.clear();
+      for (const YAML::Node& item : list(k)) {
+        if (const auto copies = number(item, "k", kMostCopies)) found.copies.push_back(*copies);
+      }
+    }
+    if (const YAML::Node sharing = map["sharing"])
+      found.sharing = ways(sharing);
+    else if (!spec_.sharing.empty())
+      report(map, "sharing", "is missing: name ways of `sharing`");
+    if (!whole) found.fields = fields(map, kCellWords, true);
+    return found;
+  }
+
+  std::vector<SpecCell> cells(const YAML::Node& node) {
+    std::vector<SpecCell> found;
+    for (const YAML::Node& item : list(node)) {
+      if (is_map(item, "cells")) found.push_back(cell(item, false));
+    }
+    return found;
+  }
+
+  void experiment(const YAML::Node& name, const YAML::Node& map) {
+    const auto text = scalar(name, "experiments");
+    if (!text || !is_map(map, *text)) return;
+    SpecExperiment found{.name = *text,
+                         .mixes = {},
+                         .cells = {},
+                         .fields = fields(map, kExperimentWords, true),
+                         .baselines = {},
+                         .slices = false,
+                         .position = position_at(name)};
+    if (const YAML::Node jobs = map["jobs"])
+      found.mixes = mixes(jobs);
+    else
+      report(name, "jobs", "is missing: name the jobs of the experiment");
+    const bool own = map["sharing"].IsDefined() || map["k"].IsDefined();
+    if (const YAML::Node node = map["cells"]) {
+      if (own) report(node, "cells", "excludes `k` and `sharing` beside it");
+      found.cells = cells(node);
+    } else if (own || common_cells_.empty()) {
+      found.cells = {cell(map, true)};
+    } else {
+      found.cells = common_cells_;
+    }
+    if (const YAML::Node node = map["baselines"]) {
+      if (const auto indices = ways(node); indices.size() == 1) found.baselines = indices[0];
+    }
+    if (const YAML::Node node = map["slices"]) {
+      found.slices = node.IsScalar() && node.Scalar() == "true";
+      if (!found.slices && !(node.IsScalar() && node.Scalar() == "false"))
+        report(node, "slices", "must be true or false");
+    }
+    spec_.experiments.push_back(std::move(found));
+  }
+
+  void seed(const YAML::Node& node) {
+    const auto value = node.IsScalar() ? parse_int(node.Scalar()) : std::nullopt;
+    if (value && *value >= 0)
+      spec_.seed = static_cast<std::uint64_t>(*value);
+    else
+      report(node, "seed", "must be a number from 0");
+  }
 
   std::vector<Problem>& problems_;
   Spec spec_;
   std::vector<SpecCell> common_cells_;
 };
-
-void Reader::report(const YAML::Node& at, std::string_view field, std::string reason,
-                    std::string advice) {
-  const Position place = position_at(at);
-  Problem problem{.line = place.line,
-                  .column = place.column,
-                  .field = std::string(field),
-                  .value = at.IsDefined() && at.IsScalar() ? at.Scalar() : "",
-                  .reason = std::move(reason),
-                  .advice = std::move(advice)};
-  if (problem.value == problem.field) problem.value.clear();
-  problems_.push_back(std::move(problem));
-}
-
-bool Reader::is_map(const YAML::Node& node, std::string_view field) {
-  if (node.IsMap()) return true;
-  report(node, field, "must hold `key: value` pairs");
-  return false;
-}
-
-// A list, or a single value as a list of one.
-std::vector<YAML::Node> Reader::list(const YAML::Node& node) {
-  if (!node.IsSequence()) return {node};
-  std::vector<YAML::Node> items;
-  for (const auto& item : node) items.push_back(item);
-  return items;
-}
-
-std::optional<std::string> Reader::scalar(const YAML::Node& node, std::string_view field) {
-  if (node.IsScalar() || node.IsNull()) return text_of(node);
-  report(node, field, "must be a text or a number");
-  return std::nullopt;
-}
-
-std::optional<int> Reader::number(const YAML::Node& node, std::string_view field, int most) {
-  const auto value = node.IsScalar() ? parse_int(node.Scalar()) : std::nullopt;
-  if (value && *value >= 1 && *value <= most) return static_cast<int>(*value);
-  report(node, field, fmt::format("must be a number from 1 to {}", most));
-  return std::nullopt;
-}
-
-void Reader::add_field(SpecField field, const YAML::Node& key, SpecFields& fields) {
-  if (std::ranges::find(fields, field.key, &SpecField::key) != fields.end()) {
-    report(key, field.key, "is given twice");
-    return;
-  }
-  if (field.is_column()) {
-    const auto column = find_field(field.key);
-    if (!column) {
-      report(key, field.key, "is not a column of a plan", suggest(field.key, column_names(), ""));
-      return;
-    }
-    if (*column == Field::kStatus || *column == Field::kRun) {
-      report(key, field.key, "is written by `corral run`");
-      return;
-    }
-    field.key = column_name(*column);
-  } else if (is_built_in_value(field.key)) {
-    report(key, field.key, "is a value that the matrix itself gives");
-    return;
-  }
-  fields.push_back(std::move(field));
-}
-
-// Reads the fields of a map beside its `reserved` words.
-SpecFields Reader::fields(const YAML::Node& map, Words reserved, bool axes) {
-  SpecFields found;
-  for (const auto& pair : map) {
-    const auto key = scalar(pair.first, "a key");
-    if (!key || std::ranges::find(reserved, *key) != reserved.end()) continue;
-    if (!is_value_name(*key)) {
-      report(pair.first, *key, "must be letters, digits, _ and -, a letter first");
-      continue;
-    }
-    if (pair.second.IsSequence() && (!axes || pair.second.size() == 0)) {
-      report(pair.second, *key,
-             axes ? "has no values" : "several values belong in an experiment or a cell");
-      continue;
-    }
-    SpecField field{.key = *key, .values = {}, .position = position_at(pair.second)};
-    for (const YAML::Node& item : list(pair.second)) {
-      if (auto value = scalar(item, *key)) field.values.push_back(std::move(*value));
-    }
-    if (!field.values.empty()) add_field(std::move(field), pair.first, found);
-  }
-  return found;
-}
-
-std::vector<SpecPart> Reader::parts(const YAML::Node& map, std::string_view field) {
-  std::vector<SpecPart> found;
-  if (!map.IsDefined() || !is_map(map, field)) return found;
-  for (const auto& pair : map) {
-    const auto name = scalar(pair.first, field);
-    if (!name || !is_map(pair.second, *name)) continue;
-    if (index_of(found, *name)) {
-      report(pair.first, *name, "is given twice");
-      continue;
-    }
-    found.push_back({.name = *name,
-                     .fields = fields(pair.second, {}, false),
-                     .position = position_at(pair.first)});
-  }
-  return found;
-}
-
-std::vector<std::size_t> Reader::ways(const YAML::Node& node) {
-  std::vector<std::size_t> found;
-  for (const YAML::Node& item : list(node)) {
-    const auto name = scalar(item, "sharing");
-    if (!name) continue;
-    if (const auto index = index_of(spec_.sharing, *name))
-      found.push_back(*index);
-    else
-      report(item, "sharing", "is not among the ways of `sharing`",
-             suggest(*name, part_names(spec_.sharing)));
-  }
-  return found;
-}
-
-// "2S+M"
-std::optional<SpecMix> Reader::mix(const YAML::Node& node) {
-  const auto text = scalar(node, "jobs");
-  if (!text) return std::nullopt;
-  SpecMix mix{.name = *text, .jobs = {}};
-  for (const std::string_view part : split(*text, '+')) {
-    std::string_view name = trim(part);
-    std::int64_t copies = 1;
-    if (!index_of(spec_.jobs, name)) {
-      const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-      copies = digits > 0 ? parse_int(name.substr(0, digits)).value_or(0) : 1;
-      name = trim(name.substr(digits));
-    }
-    const auto index = index_of(spec_.jobs, name);
-    if (!index) {
-      report(node, "jobs", fmt::format("'{}' is not a job", name),
-             suggest(name, part_names(spec_.jobs)));
-      return std::nullopt;
-    }
-    if (copies < 1 || copies > kMostCopies) {
-      report(node, "jobs", fmt::format("from 1 to {} of a job run together", kMostCopies));
-      return std::nullopt;
-    }
-    mix.jobs.insert(mix.jobs.end(), static_cast<std::size_t>(copies), *index);
-  }
-  return mix;
-}
-
-// [S, 2S+M], or {11: S+M}: with names of their own.
-std::vector<SpecMix> Reader::mixes(const YAML::Node& node) {
-  std::vector<SpecMix> found;
-  if (!node.IsMap()) {
-    for (const YAML::Node& item : list(node)) {
-      if (auto one = mix(item)) found.push_back(std::move(*one));
-    }
-    return found;
-  }
-  for (const auto& pair : node) {
-    const auto name = scalar(pair.first, "jobs");
-    auto one = mix(pair.second);
-    if (!name || !one) continue;
-    one->name = *name;
-    found.push_back(std::move(*one));
-  }
-  return found;
-}
-
-// `whole`: an experiment that is a single cell; its fields are the experiment's.
-SpecCell Reader::cell(const YAML::Node& map, bool whole) {
-  SpecCell found;
-  if (const YAML::Node k = map["k"]) {
-    found.copies.clear();
-    for (const YAML::Node& item : list(k)) {
-      if (const auto copies = number(item, "k", kMostCopies)) found.copies.push_back(*copies);
-    }
-  }
-  if (const YAML::Node sharing = map["sharing"])
-    found.sharing = ways(sharing);
-  else if (!spec_.sharing.empty())
-    report(map, "sharing", "is missing: name ways of `sharing`");
-  if (!whole) found.fields = fields(map, kCellWords, true);
-  return found;
-}
-
-std::vector<SpecCell> Reader::cells(const YAML::Node& node) {
-  std::vector<SpecCell> found;
-  for (const YAML::Node& item : list(node)) {
-    if (is_map(item, "cells")) found.push_back(cell(item, false));
-  }
-  return found;
-}
-
-void Reader::experiment(const YAML::Node& name, const YAML::Node& map) {
-  const auto text = scalar(name, "experiments");
-  if (!text || !is_map(map, *text)) return;
-  SpecExperiment found{.name = *text,
-                       .mixes = {},
-                       .cells = {},
-                       .fields = fields(map, kExperimentWords, true),
-                       .baselines = {},
-                       .slices = false,
-                       .position = position_at(name)};
-  if (const YAML::Node jobs = map["jobs"])
-    found.mixes = mixes(jobs);
-  else
-    report(name, "jobs", "is missing: name the jobs of the experiment");
-  const bool own = map["sharing"].IsDefined() || map["k"].IsDefined();
-  if (const YAML::Node node = map["cells"]) {
-    if (own) report(node, "cells", "excludes `k` and `sharing` beside it");
-    found.cells = cells(node);
-  } else if (own || common_cells_.empty()) {
-    found.cells = {cell(map, true)};
-  } else {
-    found.cells = common_cells_;
-  }
-  if (const YAML::Node node = map["baselines"]) {
-    if (const auto indices = ways(node); indices.size() == 1) found.baselines = indices[0];
-  }
-  if (const YAML::Node node = map["slices"]) {
-    found.slices = node.IsScalar() && node.Scalar() == "true";
-    if (!found.slices && !(node.IsScalar() && node.Scalar() == "false"))
-      report(node, "slices", "must be true or false");
-  }
-  spec_.experiments.push_back(std::move(found));
-}
-
-void Reader::seed(const YAML::Node& node) {
-  const auto value = node.IsScalar() ? parse_int(node.Scalar()) : std::nullopt;
-  if (value && *value >= 0)
-    spec_.seed = static_cast<std::uint64_t>(*value);
-  else
-    report(node, "seed", "must be a number from 0");
-}
-
-void Reader::general(const YAML::Node& root) {
-  for (const auto& pair : root) {
-    const auto key = scalar(pair.first, "a key");
-    if (key && std::ranges::find(kTop, *key) == kTop.end())
-      report(pair.first, *key, "is not a word of a specification", suggest(*key, kTop));
-  }
-  if (const YAML::Node node = root["columns"]) {
-    for (const YAML::Node& item : list(node)) {
-      const auto name = scalar(item, "columns");
-      if (!name) continue;
-      if (!find_field(*name))
-        report(item, "columns", "is not a column of a plan", suggest(*name, column_names(), ""));
-      spec_.columns.push_back(*name);
-    }
-  }
-  if (const YAML::Node node = root["order"]) {
-    spec_.random = node.IsScalar() && node.Scalar() == "random";
-    if (!spec_.random && !(node.IsScalar() && node.Scalar() == "written"))
-      report(node, "order", "must be `written` or `random`");
-  }
-  if (const YAML::Node node = root["seed"]) seed(node);
-  if (const YAML::Node node = root["repeats"])
-    spec_.repeats = number(node, "repeats", kMostRepeats).value_or(1);
-}
-
-Spec Reader::read(const YAML::Node& root) {
-  if (!is_map(root, "the specification")) return {};
-  general(root);
-  if (const YAML::Node node = root["row"]; node && is_map(node, "row"))
-    spec_.row = fields(node, {}, false);
-  spec_.jobs = parts(root["jobs"], "jobs");
-  spec_.sharing = parts(root["sharing"], "sharing");
-  if (spec_.jobs.empty()) report(root, "jobs", "is missing: name the jobs to train");
-  if (const YAML::Node node = root["cells"]) common_cells_ = cells(node);
-  const YAML::Node experiments = root["experiments"];
-  if (!experiments) {
-    report(root, "experiments", "is missing");
-  } else if (is_map(experiments, "experiments")) {
-    for (const auto& pair : experiments) experiment(pair.first, pair.second);
-  }
-  return std::move(spec_);
-}
 
 // All columns and values of a specification.
 std::vector<const SpecField*> all_fields(const Spec& spec) {

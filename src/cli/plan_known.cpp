@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "cli/run_order.h"
 #include "collect/selection.h"
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/gpu.h"
@@ -76,6 +77,7 @@ plan::Known known_here(bool devices) {
     const auto spec = environment::parse(text);
     return spec ? std::string() : spec.error().message;
   };
+  known.variable_problem = run_variable_problem;
   known.exists = [](const plan::fs::path& path) {
     std::error_code error;
     return plan::fs::exists(path, error);

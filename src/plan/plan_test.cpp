@@ -417,6 +417,23 @@ TEST(PlanKnown, AnEnvironmentThatIsNotHereIsSaidOnce) {
   EXPECT_EQ(complaints(may_come).size(), 1U);
 }
 
+TEST(PlanKnown, AVariableThatARunRefuses) {
+  Known known = known_machine();
+  known.variable_problem = [](const std::string& name, const std::string& value) {
+    return name == "CORRAL_INTERVAL" && value == "soon" ? std::string("'soon': expected a duration")
+                                                        : std::string();
+  };
+  const std::string text =
+      "Experiment,Workload,File,Env\n"
+      "1,1,train.py,CORRAL_INTERVAL=1s\n"
+      "1,2,train.py,LR=soon;CORRAL_INTERVAL=soon\n";
+  const Plan plan = read(text, known);
+  EXPECT_FALSE(plan.usable());
+  EXPECT_EQ(complaints(plan),
+            Words{"p:3:14: Env 'LR=soon;CORRAL_INTERVAL=soon': CORRAL_INTERVAL: 'soon': expected a "
+                  "duration; correct or remove it"});
+}
+
 TEST(PlanKnown, WhatDoesNotReachAContainer) {
   Known known = known_machine();
   known.environment_problem = {};

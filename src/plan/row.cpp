@@ -599,6 +599,7 @@ class RowReader {
     note(raw, Field::kBaseline, read_flag(raw[Field::kBaseline], row.baseline));
     note(raw, Field::kTags, read_pairs(raw[Field::kTags], row.tags));
     note(raw, Field::kEnv, read_env(raw[Field::kEnv], row.env));
+    check_variables(raw, row);
     if (in_container(row.environment)) check_reach(raw, row);
     note(raw, Field::kEnd, read_end(raw[Field::kEnd], row.end));
     note(raw, Field::kLoop, read_flag(raw[Field::kLoop], row.loop));
@@ -607,6 +608,18 @@ class RowReader {
     if (row.loop && row.end != WorkloadEnd::kAll)
       problems_.add(raw, Field::kLoop,
                     {"restarts until the workload ends, so it cannot end the workload"});
+  }
+
+  // Reports variables that the run's supervisor would refuse.
+  void check_variables(const RawRow& raw, const Row& row) {
+    if (!known_.variable_problem) return;
+    for (const auto& [name, value] : row.env) {
+      const auto [entry, first] = variables_.try_emplace({name, value});
+      if (first) entry->second = known_.variable_problem(name, value);
+      if (!entry->second.empty())
+        problems_.add_once(raw, Field::kEnv,
+                           {fmt::format("{}: {}", name, entry->second), "correct or remove it"});
+    }
   }
 
   // Reports values that this column cannot bring into a container.
@@ -629,6 +642,7 @@ class RowReader {
   std::map<std::string, std::string, std::less<>> listeners_, environments_;
   std::map<std::string, std::optional<Lack>, std::less<>> lacks_;
   std::map<std::string, bool> exists_;
+  std::map<std::pair<std::string, std::string>, std::string> variables_;
 };
 
 }  // namespace

@@ -34,50 +34,47 @@ bool is_apptainer(const Container& container) {
 // Host namespaces: the run's processes, ports and clocks are this host's, so that listeners, the
 // tracking address, MPS and shared memory of data loaders work as without a container. The
 // supervisor keeps the output; labels would forbid the mounts on SELinux hosts.
-constexpr std::array<std::string_view, 6> kAlways{"--network=host",
-                                                  "--pid=host",
-                                                  "--ipc=host",
-                                                  "--log-driver=none",
-                                                  "--security-opt=label=disable",
-                                                  "--interactive"};
+constexpr auto kAlways = std::to_array<std::string_view>(
+    {"--network=host", "--pid=host", "--ipc=host", "--log-driver=none",
+     "--security-opt=label=disable", "--interactive"});
 
 // Variables whose value is a directory that the command must see.
-constexpr std::array<std::string_view, 2> kDirectories{"CUDA_MPS_PIPE_DIRECTORY",
-                                                       "CUDA_MPS_LOG_DIRECTORY"};
+constexpr std::array<std::string_view, 2> kDirectories = {"CUDA_MPS_PIPE_DIRECTORY",
+                                                          "CUDA_MPS_LOG_DIRECTORY"};
 // Beginnings of names that mean the same inside.
-constexpr std::array<std::string_view, 30> kPassed{"CORRAL_",
-                                                   "MLFLOW_",
-                                                   "OTEL_",
-                                                   "CUDA_",
-                                                   "NVIDIA_",
-                                                   "NCCL_",
-                                                   "OMP_",
-                                                   "MKL_",
-                                                   "OPENBLAS_",
-                                                   "TF_",
-                                                   "XLA_",
-                                                   "JAX_",
-                                                   "TORCH",
-                                                   "PYTORCH_",
-                                                   "RANK=",
-                                                   "WORLD_SIZE=",
-                                                   "LOCAL_RANK=",
-                                                   "MASTER_ADDR=",
-                                                   "MASTER_PORT=",
-                                                   "SLURM_",
-                                                   "OMPI_",
-                                                   "PMIX_RANK=",
-                                                   "PMI_RANK=",
-                                                   "PALS_RANKID=",
-                                                   "PYTHONPATH=",
-                                                   "PYTHONUNBUFFERED=",
-                                                   "PYTHONHASHSEED=",
-                                                   "HIP_",
-                                                   "ROCR_",
-                                                   "RADT_"};
+constexpr auto kPassedPrefixes = std::to_array<std::string_view>({"CORRAL_",
+                                                                  "MLFLOW_",
+                                                                  "OTEL_",
+                                                                  "CUDA_",
+                                                                  "NVIDIA_",
+                                                                  "NCCL_",
+                                                                  "OMP_",
+                                                                  "MKL_",
+                                                                  "OPENBLAS_",
+                                                                  "TF_",
+                                                                  "XLA_",
+                                                                  "JAX_",
+                                                                  "TORCH",
+                                                                  "PYTORCH_",
+                                                                  "RANK=",
+                                                                  "WORLD_SIZE=",
+                                                                  "LOCAL_RANK=",
+                                                                  "MASTER_ADDR=",
+                                                                  "MASTER_PORT=",
+                                                                  "SLURM_",
+                                                                  "OMPI_",
+                                                                  "PMIX_RANK=",
+                                                                  "PMI_RANK=",
+                                                                  "PALS_RANKID=",
+                                                                  "PYTHONPATH=",
+                                                                  "PYTHONUNBUFFERED=",
+                                                                  "PYTHONHASHSEED=",
+                                                                  "HIP_",
+                                                                  "ROCR_",
+                                                                  "RADT_"});
 // Those of the image: this host's would break it.
-constexpr std::array<std::string_view, 5> kOfImage{"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME",
-                                                   "PYTHONHOME"};
+constexpr auto kOfImage = std::to_array<std::string_view>(
+    {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME", "PYTHONHOME"});
 
 // One field of a comma-separated flag.
 std::string csv_field(const std::string& text) {
@@ -538,7 +535,8 @@ std::vector<std::string> passed_in(const std::vector<std::string>& environment,
                                    const std::vector<std::string>& chosen) {
   std::vector<std::string> passed;
   std::ranges::copy_if(environment, std::back_inserter(passed), [&](const std::string& entry) {
-    return std::ranges::any_of(kPassed, [&](auto start) { return entry.starts_with(start); }) ||
+    return std::ranges::any_of(kPassedPrefixes,
+                               [&](auto start) { return entry.starts_with(start); }) ||
            std::ranges::count(chosen, entry.substr(0, entry.find('='))) > 0;
   });
   return passed;

@@ -39,7 +39,7 @@ class HeaderReader {
     header_.width = i + 1;
     const auto field = find_field(name);
     if (!field) {
-      const std::string near(nearest_word(name, column_names()));
+      const std::string near(nearest_word(name, kColumnNames));
       if (near.empty()) return;
       header_.misspelt[static_cast<std::size_t>(*find_field(near))] = problems_.size();
       report(i, "not a column of a plan; its cells are kept and ignored",
@@ -127,10 +127,11 @@ class RowCollector {
     }
     RawRow raw;
     raw.line = record.line;
-    for (const Column& column : kColumns) {
-      const auto at = plan_.header.at(column.field);
+    for (std::size_t i = 0; i < kFields; ++i) {
+      const auto field = static_cast<Field>(i);
+      const auto at = plan_.header.at(field);
       if (at && *at < record.cells.size())
-        raw.set(column.field, record.cells[*at].value, value_start(record.cells[*at]));
+        raw.set(field, record.cells[*at].value, value_start(record.cells[*at]));
     }
     check_width(record);
     plan_.raws.push_back(raw);

@@ -258,8 +258,8 @@ std::vector<std::string> csv_columns(const Spec& spec, const std::vector<Cells>&
     report("File", "names the command, but is not given");
   if (spec.columns.empty()) {
     std::vector<std::string> used;
-    for (const Column& column : kColumns)
-      if (holds(kAlways, column.name) || set.contains(column.name)) used.emplace_back(column.name);
+    for (const std::string_view column : kColumnNames)
+      if (holds(kAlways, column) || set.contains(column)) used.emplace_back(column);
     return used;
   }
   for (const std::string& column : set)

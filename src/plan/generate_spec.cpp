@@ -212,7 +212,7 @@ class Reader {
     if (field.is_column()) {
       const auto column = find_field(field.key);
       if (!column) {
-        report(key, field.key, "is not a column of a plan", suggest(field.key, column_names(), ""));
+        report(key, field.key, "is not a column of a plan", suggest(field.key, kColumnNames, ""));
         return;
       }
       if (*column == Field::kStatus || *column == Field::kRun) {
@@ -255,7 +255,7 @@ class Reader {
         const auto name = scalar(item, "columns");
         if (!name) continue;
         if (!find_field(*name))
-          report(item, "columns", "is not a column of a plan", suggest(*name, column_names(), ""));
+          report(item, "columns", "is not a column of a plan", suggest(*name, kColumnNames, ""));
         spec_.columns.push_back(*name);
       }
     }

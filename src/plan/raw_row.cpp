@@ -12,14 +12,6 @@
 namespace corral::plan {
 namespace {
 
-constexpr bool in_order() {
-  for (std::size_t i = 0; i < kFields; ++i) {
-    if (static_cast<std::size_t>(kColumns[i].field) != i) return false;
-  }
-  return true;
-}
-static_assert(in_order());
-
 // More than anyone reads; the rest is counted.
 constexpr std::size_t kMostProblems = 500;
 constexpr std::size_t kMostEqual = 3;  // that are said one by one
@@ -30,32 +22,22 @@ int line_at(std::string_view text, std::size_t offset) {
 
 }  // namespace
 
-std::string_view column_name(Field field) { return kColumns[static_cast<std::size_t>(field)].name; }
-
 std::optional<Field> find_field(std::string_view name) {
-  for (const Column& column : kColumns) {
-    if (equal_ignoring_case(column.name, name)) return column.field;
+  for (std::size_t i = 0; i < kFields; ++i) {
+    if (equal_ignoring_case(kColumnNames[i], name)) return static_cast<Field>(i);
   }
   return std::nullopt;
 }
 
-std::span<const std::string_view> column_names() {
-  static const auto kNames = [] {
-    std::array<std::string_view, kFields> names;
-    std::ranges::transform(kColumns, names.begin(), &Column::name);
-    return names;
-  }();
-  return kNames;
-}
-
 Sha256 content_hash(const RawRow& row, bool with_workload) {
   std::string content;
-  for (const Column& column : kColumns) {
-    if (column.field == Field::kStatus || column.field == Field::kRun) continue;
-    if (column.field == Field::kWorkload && !with_workload) continue;
-    const std::string_view value = row[column.field];
+  for (std::size_t i = 0; i < kFields; ++i) {
+    const auto field = static_cast<Field>(i);
+    if (field == Field::kStatus || field == Field::kRun) continue;
+    if (field == Field::kWorkload && !with_workload) continue;
+    const std::string_view value = row[field];
     if (value.empty()) continue;
-    content += column.name;
+    content += kColumnNames[i];
     content += '\0';
     content += value;
     content += '\0';

@@ -16,7 +16,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,43 +55,18 @@ enum class Field : std::size_t {
 };
 inline constexpr std::size_t kFields = static_cast<std::size_t>(Field::kLoop) + 1;
 
-struct Column {
-  Field field;
-  std::string_view name;
-};
-// In the order of Field.
-inline constexpr std::array<Column, kFields> kColumns = {{
-    {Field::kExperiment, "Experiment"},
-    {Field::kWorkload, "Workload"},
-    {Field::kName, "Name"},
-    {Field::kStatus, "Status"},
-    {Field::kRun, "Run"},
-    {Field::kDevices, "Devices"},
-    {Field::kCollocation, "Collocation"},
-    {Field::kEnvironment, "Environment"},
-    {Field::kModel, "Model"},
-    {Field::kFile, "File"},
-    {Field::kData, "Data"},
-    {Field::kListeners, "Listeners"},
-    {Field::kParams, "Params"},
-    {Field::kCpus, "Cpus"},
-    {Field::kMemory, "Memory"},
-    {Field::kLimits, "Limits"},
-    {Field::kClocks, "Clocks"},
-    {Field::kPower, "Power"},
-    {Field::kCache, "Cache"},
-    {Field::kRepeat, "Repeat"},
-    {Field::kBaseline, "Baseline"},
-    {Field::kTags, "Tags"},
-    {Field::kEnv, "Env"},
-    {Field::kAfter, "After"},
-    {Field::kEnd, "End"},
-    {Field::kLoop, "Loop"},
-}};
+// The names of the columns, in the order of Field.
+inline constexpr std::array<std::string_view, kFields> kColumnNames = {
+    "Experiment",  "Workload", "Name",   "Status", "Run",       "Devices", "Collocation",
+    "Environment", "Model",    "File",   "Data",   "Listeners", "Params",  "Cpus",
+    "Memory",      "Limits",   "Clocks", "Power",  "Cache",     "Repeat",  "Baseline",
+    "Tags",        "Env",      "After",  "End",    "Loop"};
+static_assert(!kColumnNames.back().empty());
 
-std::string_view column_name(Field field);
+inline std::string_view column_name(Field field) {
+  return kColumnNames[static_cast<std::size_t>(field)];
+}
 std::optional<Field> find_field(std::string_view name);
-std::span<const std::string_view> column_names();
 
 struct Refusal {
   std::string reason;

@@ -158,7 +158,7 @@ class SweepReader {
   }
   void report_unknown(const YAML::Node& node, const std::string& key) {
     std::vector<std::string> names = {"parameters", "method", "parent", "seed", "count"};
-    for (const Column& column : kColumns) names.push_back(lower_ascii(column.name));
+    for (const std::string_view column : kColumnNames) names.push_back(lower_ascii(column));
     const std::vector<std::string_view> views(names.begin(), names.end());
     report(node, "key", "not a key of a sweep; it is kept and ignored", suggest(key, views, ""),
            Severity::kWarning);

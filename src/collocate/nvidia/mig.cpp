@@ -22,32 +22,28 @@ std::uint64_t read_memory_mib(const Control& control, const Gpu& gpu) {
   return control.call().memory(gpu.handle, &memory) == Status::kSuccess ? memory.total >> 20U : 0;
 }
 
+// Reads a profile with its name; false if this driver does not know the form.
 template <class Info>
-Profile profile_from(const Info& info) {
-  return {.id = info.id,
-          .name = profile_name(info.name),
-          .slices = info.slices,
-          .most = info.most,
-          .memory_mib = info.memory_mib};
+bool read_named_profile(const Control& control, const Gpu& gpu, unsigned number,
+                        std::uint32_t version, Profile& profile) {
+  Info info{};
+  info.version = version;
+  if (control.call().profile(gpu.handle, number, &info) != Status::kSuccess) return false;
+  profile = {.id = info.id,
+             .name = profile_name(info.name),
+             .slices = info.slices,
+             .most = info.most,
+             .memory_mib = info.memory_mib};
+  return true;
 }
 
 // Reads a profile in the newest form that this driver accepts.
 Status read_profile(const Control& control, const Gpu& gpu, unsigned number, Profile& profile) {
-  const ControlFunctions& f = control.call();
-  ProfileInfoV3 v3{};
-  v3.version = kProfileInfoV3Version;
-  if (f.profile(gpu.handle, number, &v3) == Status::kSuccess) {
-    profile = profile_from(v3);
+  if (read_named_profile<ProfileInfoV3>(control, gpu, number, kProfileInfoV3Version, profile) ||
+      read_named_profile<ProfileInfoV2>(control, gpu, number, kProfileInfoV2Version, profile))
     return Status::kSuccess;
-  }
-  ProfileInfoV2 v2{};
-  v2.version = kProfileInfoV2Version;
-  if (f.profile(gpu.handle, number, &v2) == Status::kSuccess) {
-    profile = profile_from(v2);
-    return Status::kSuccess;
-  }
   ProfileInfoV1 v1{};
-  const Status status = f.profile_v1(gpu.handle, number, &v1);
+  const Status status = control.call().profile_v1(gpu.handle, number, &v1);
   if (status == Status::kSuccess) {
     const std::uint64_t memory = std::max<std::uint64_t>(read_memory_mib(control, gpu), 1);
     profile = {.id = v1.id,

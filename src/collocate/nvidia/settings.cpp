@@ -14,15 +14,21 @@ namespace {
 
 std::string on_or_off(unsigned value) { return value != 0 ? "on" : "off"; }
 
-Result<unsigned> read_persistence(const Control& control, const Gpu& gpu) {
+constexpr char kPersistence[] = "persistence mode";
+constexpr char kComputeMode[] = "compute mode";
+constexpr char kPowerLimit[] = "power limit";
+
+template <auto kRead, const char* kLabel>
+Result<unsigned> read_value(const Control& control, const Gpu& gpu) {
   unsigned value = 0;
-  TRY(control.check(control.call().persistence(gpu.handle, &value),
-                    gpu.words() + ": persistence mode"));
+  TRY(control.check((control.call().*kRead)(gpu.handle, &value),
+                    fmt::format("{}: {}", gpu.words(), kLabel)));
   return value;
 }
-Result<> write_persistence(const Control& control, const Gpu& gpu, unsigned value) {
-  return control.check(control.call().set_persistence(gpu.handle, value),
-                       gpu.words() + ": persistence mode");
+template <auto kWrite, const char* kLabel>
+Result<> write_value(const Control& control, const Gpu& gpu, unsigned value) {
+  return control.check((control.call().*kWrite)(gpu.handle, value),
+                       fmt::format("{}: {}", gpu.words(), kLabel));
 }
 
 Result<unsigned> read_mig_mode(const Control& control, const Gpu& gpu) {
@@ -60,17 +66,6 @@ Result<> write_mig_mode(const Control& control, const Gpu& gpu, unsigned value) 
   return tl::unexpected(control.error(activation, what));
 }
 
-Result<unsigned> read_compute_mode(const Control& control, const Gpu& gpu) {
-  ComputeMode mode{};
-  TRY(control.check(control.call().compute_mode(gpu.handle, &mode),
-                    gpu.words() + ": compute mode"));
-  return static_cast<unsigned>(mode);
-}
-Result<> write_compute_mode(const Control& control, const Gpu& gpu, unsigned value) {
-  const Status status =
-      control.call().set_compute_mode(gpu.handle, static_cast<ComputeMode>(value));
-  return control.check(status, gpu.words() + ": compute mode");
-}
 std::string compute_mode_text(unsigned value) {
   switch (static_cast<ComputeMode>(value)) {
     case ComputeMode::kDefault:
@@ -85,15 +80,6 @@ std::string compute_mode_text(unsigned value) {
   return std::to_string(value);
 }
 
-Result<unsigned> read_power_limit(const Control& control, const Gpu& gpu) {
-  unsigned limit = 0;
-  TRY(control.check(control.call().power_limit(gpu.handle, &limit), gpu.words() + ": power limit"));
-  return limit;
-}
-Result<> write_power_limit(const Control& control, const Gpu& gpu, unsigned limit) {
-  return control.check(control.call().set_power_limit(gpu.handle, limit),
-                       gpu.words() + ": power limit");
-}
 std::string power_text(unsigned limit) {
   return limit % 1000 == 0 ? fmt::format("{} W", limit / 1000)
                            : fmt::format("{:.1f} W", static_cast<double>(limit) / 1000);
@@ -120,12 +106,13 @@ std::vector<unsigned> supported_clocks(const Control& control, const Gpu& gpu, C
 
 }  // namespace
 
-const Setting persistence_setting{.kind = "persistence",
-                                  .label = "persistence mode",
-                                  .outlives_reboot = false,
-                                  .read = read_persistence,
-                                  .write = write_persistence,
-                                  .words = on_or_off};
+const Setting persistence_setting{
+    .kind = "persistence",
+    .label = kPersistence,
+    .outlives_reboot = false,
+    .read = read_value<&ControlFunctions::persistence, kPersistence>,
+    .write = write_value<&ControlFunctions::set_persistence, kPersistence>,
+    .words = on_or_off};
 // Ampere keeps the mode over a reboot, later GPUs do not: the present mode is read.
 const Setting mig_mode_setting{.kind = "mig-mode",
                                .label = "MIG mode",
@@ -133,17 +120,18 @@ const Setting mig_mode_setting{.kind = "mig-mode",
                                .read = read_mig_mode,
                                .write = write_mig_mode,
                                .words = on_or_off};
-const Setting compute_mode_setting{.kind = "compute-mode",
-                                   .label = "compute mode",
-                                   .outlives_reboot = false,
-                                   .read = read_compute_mode,
-                                   .write = write_compute_mode,
-                                   .words = compute_mode_text};
+const Setting compute_mode_setting{
+    .kind = "compute-mode",
+    .label = kComputeMode,
+    .outlives_reboot = false,
+    .read = read_value<&ControlFunctions::compute_mode, kComputeMode>,
+    .write = write_value<&ControlFunctions::set_compute_mode, kComputeMode>,
+    .words = compute_mode_text};
 const Setting power_setting{.kind = "power",
-                            .label = "power limit",
+                            .label = kPowerLimit,
                             .outlives_reboot = false,
-                            .read = read_power_limit,
-                            .write = write_power_limit,
+                            .read = read_value<&ControlFunctions::power_limit, kPowerLimit>,
+                            .write = write_value<&ControlFunctions::set_power_limit, kPowerLimit>,
                             .words = power_text};
 
 std::string change_words(const Setting& setting, const Gpu& gpu, unsigned before, unsigned after) {

@@ -17,6 +17,13 @@ bool declares_separator(std::string_view line) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
+// The separator that a header line uses: the one of , ; tab and | that it has most of.
+char detect_separator(std::string_view header_line) {
+  constexpr std::array kSeparators = {',', ';', '\t', '|'};
+  return *std::ranges::max_element(kSeparators, {},
+                                   [&](char c) { return std::ranges::count(header_line, c); });
+}
+
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -147,12 +154,6 @@ class Reader {
 };
 
 }  // namespace
-
-char detect_separator(std::string_view header_line) {
-  constexpr std::array kSeparators = {',', ';', '\t', '|'};
-  return *std::ranges::max_element(kSeparators, {},
-                                   [&](char c) { return std::ranges::count(header_line, c); });
-}
 
 CsvTable read_csv(std::string_view text) { return Reader(text).read(); }
 

@@ -37,8 +37,6 @@ struct CsvTable {
   std::vector<CsvFault> faults;
 };
 
-// The separator that a header line uses: the one of , ; tab and | that it has most of.
-char detect_separator(std::string_view header_line);
 CsvTable read_csv(std::string_view text);
 
 // 1-based character of its line at which this byte stands.

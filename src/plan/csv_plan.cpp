@@ -19,51 +19,37 @@ constexpr std::size_t kMostRows = 100'000;
 // Above this a file is no plan.
 constexpr std::size_t kMostColumns = 256;
 
-class HeaderReader {
- public:
-  HeaderReader(std::string_view text, const CsvRecord& record, std::vector<Problem>& problems)
-      : text_(text), record_(record), problems_(problems) {}
-
-  Header read() {
-    const std::size_t count = std::min(record_.cells.size(), kMostColumns);
-    for (std::size_t i = 0; i < count; ++i) add(i);
-    if (record_.cells.size() > kMostColumns)
-      report(kMostColumns, "too many columns for a plan", "the rest is ignored");
-    return header_;
-  }
-
- private:
-  void add(std::size_t i) {
-    const std::string& name = record_.cells[i].value;
-    if (name.empty()) return;
-    header_.width = i + 1;
-    const auto field = find_field(name);
-    if (!field) {
-      const std::string near(nearest_word(name, kColumnNames));
-      if (near.empty()) return;
-      header_.misspelt[static_cast<std::size_t>(*find_field(near))] = problems_.size();
-      report(i, "not a column of a plan; its cells are kept and ignored",
-             "did you mean " + near + "?", Severity::kWarning);
-      return;
+Header read_header(const CsvRecord& record, ProblemList& problems) {
+  Header header;
+  const auto report = [&](std::size_t i, const char* reason, const std::string& advice,
+                          Severity severity = Severity::kError) {
+    const CsvCell& cell = record.cells[i];
+    problems.add({severity, record.line, column_at(problems.text(), cell.begin), "header",
+                  cell.value, reason, advice});
+  };
+  for (std::size_t i = 0; i < std::min(record.cells.size(), kMostColumns); ++i) {
+    const std::string& name = record.cells[i].value;
+    if (name.empty()) continue;
+    header.width = i + 1;
+    if (const auto field = find_field(name)) {
+      auto& cell = header.cell_of[static_cast<std::size_t>(*field)];
+      if (cell) {
+        report(i, "this column is given twice", "remove one");
+      } else {
+        cell = i;
+      }
+      continue;
     }
-    auto& cell = header_.cell_of[static_cast<std::size_t>(*field)];
-    if (cell) {
-      report(i, "this column is given twice", "remove one");
-      return;
-    }
-    cell = i;
+    const std::string near(nearest_word(name, kColumnNames));
+    if (near.empty()) continue;
+    header.misspelt[static_cast<std::size_t>(*find_field(near))] = problems.all().size();
+    report(i, "not a column of a plan; its cells are kept and ignored",
+           "did you mean " + near + "?", Severity::kWarning);
   }
-  void report(std::size_t i, const char* reason, const std::string& advice,
-              Severity severity = Severity::kError) {
-    problems_.push_back({severity, record_.line, column_at(text_, record_.cells[i].begin), "header",
-                         record_.cells[i].value, reason, advice});
-  }
-
-  std::string_view text_;
-  const CsvRecord& record_;
-  std::vector<Problem>& problems_;
-  Header header_;
-};
+  if (record.cells.size() > kMostColumns)
+    report(kMostColumns, "too many columns for a plan", "the rest is ignored");
+  return header;
+}
 
 // A column that has to be there and that a misspelt one was meant to be: that is the error.
 bool blame_spelling(const Header& header, Field field, ProblemList& problems) {
@@ -297,7 +283,7 @@ CsvPlan read_csv_plan(ProblemList& problems) {
                               "write \" in place of \u201c and \u201d, or none"));
     return plan;
   }
-  plan.header = HeaderReader(text, first, problems.all()).read();
+  plan.header = read_header(first, problems);
   check_header(plan, problems);
   if (plan.table.separator != ',' && !plan.table.declared)
     problems.add(line_problem(first.line,

@@ -14,78 +14,29 @@
 namespace corral::plan {
 namespace {
 
+// Values that the matrix itself gives: n (number of the cell in its experiment), i (of the run in
+// its workload, from 0), k, job, sharing, experiment.
 constexpr std::array kBuiltIn =
     std::to_array<std::string_view>({"n", "i", "k", "job", "sharing", "experiment"});
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_name_character(char c) {
-  return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
 
-// Calls `text_part` and `name` for the parts of a template, in order.
-template <class Text, class Name>
-Result<> walk(std::string_view text, const Text& text_part, const Name& name) {
-  while (!text.empty()) {
-    const std::size_t bracket = std::min(text.find_first_of("{}"), text.size());
-    text_part(text.substr(0, bracket));
-    text.remove_prefix(bracket);
-    if (text.empty()) break;
-    if (text.size() > 1 && text[1] == text[0]) {
-      text_part(text.substr(0, 1));
-      text.remove_prefix(2);
-      continue;
-    }
-    const std::size_t end = text.find('}');
-    if (text[0] == '}' || end == std::string_view::npos)
-      return fail(
-          Code::kInvalidArgument,
-          fmt::format("has a single {}; write {}{} for the character", text[0], text[0], text[0]));
-    const std::string_view inner = text.substr(1, end - 1);
-    if (!is_value_name(inner))
-      return fail(Code::kInvalidArgument, fmt::format("{{{}}} is not the name of a value", inner));
-    TRY(name(inner));
-    text.remove_prefix(end + 1);
-  }
-  return {};
-}
-
-}  // namespace
-
-std::span<const std::string_view> built_in_values() { return kBuiltIn; }
-
-bool is_built_in_value(std::string_view name) {
-  return std::ranges::find(kBuiltIn, name) != kBuiltIn.end();
-}
-
+// Letters, digits, _ and -, a letter first.
 bool is_value_name(std::string_view name) {
-  return !name.empty() && is_letter(name[0]) && std::ranges::all_of(name, is_name_character);
+  return !name.empty() && is_letter(name[0]) && std::ranges::all_of(name, [](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
 }
 
+// Returns the names that a template holds; kInvalidArgument describes its fault.
 Result<std::vector<std::string>> template_names(std::string_view text) {
   std::vector<std::string> names;
-  const auto skip = [](std::string_view) {};
-  const auto note = [&names](std::string_view name) -> Result<> {
+  TRY(fill_template(text, [&](std::string_view name) {
     names.emplace_back(name);
-    return {};
-  };
-  TRY(walk(text, skip, note));
+    return std::optional<std::string>("");
+  }));
   return names;
 }
-
-Result<std::string> fill_template(std::string_view text, const ValueOf& value) {
-  std::string filled;
-  const auto append = [&filled](std::string_view part) { filled += part; };
-  const auto put = [&](std::string_view name) -> Result<> {
-    const auto found = value(name);
-    if (!found) return fail(Code::kNotFound, std::string(name));
-    filled += *found;
-    return {};
-  };
-  TRY(walk(text, append, put));
-  return filled;
-}
-
-namespace {
 
 constexpr std::array kTop = std::to_array<std::string_view>(
     {"columns", "order", "seed", "repeats", "row", "jobs", "sharing", "cells", "experiments"});
@@ -220,7 +171,7 @@ class Reader {
         return;
       }
       field.key = column_name(*column);
-    } else if (is_built_in_value(field.key)) {
+    } else if (std::ranges::find(kBuiltIn, field.key) != kBuiltIn.end()) {
       report(key, field.key, "is a value that the matrix itself gives");
       return;
     }
@@ -422,7 +373,7 @@ std::vector<const SpecField*> all_fields(const Spec& spec) {
 void check_names(const Spec& spec, std::vector<Problem>& problems) {
   const auto all = all_fields(spec);
   std::set<std::string_view> given, named;
-  for (const std::string_view name : built_in_values()) given.insert(name);
+  given.insert(kBuiltIn.begin(), kBuiltIn.end());
   for (const SpecField* field : all)
     if (!field->is_column()) given.insert(field->key);
   const std::vector<std::string_view> known(given.begin(), given.end());
@@ -464,6 +415,34 @@ void report_once(const SpecField& field, std::string reason, std::vector<Problem
     return p.line == problem.line && p.column == problem.column && p.reason == problem.reason;
   };
   if (std::ranges::none_of(problems, same)) problems.push_back(std::move(problem));
+}
+
+Result<std::string> fill_template(std::string_view text, const ValueOf& value) {
+  std::string filled;
+  while (!text.empty()) {
+    const std::size_t bracket = std::min(text.find_first_of("{}"), text.size());
+    filled += text.substr(0, bracket);
+    text.remove_prefix(bracket);
+    if (text.empty()) break;
+    if (text.size() > 1 && text[1] == text[0]) {
+      filled += text[0];
+      text.remove_prefix(2);
+      continue;
+    }
+    const std::size_t end = text.find('}');
+    if (text[0] == '}' || end == std::string_view::npos)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("has a single {}; write {}{} for the character", text[0], text[0], text[0]));
+    const std::string_view name = text.substr(1, end - 1);
+    if (!is_value_name(name))
+      return fail(Code::kInvalidArgument, fmt::format("{{{}}} is not the name of a value", name));
+    const auto found = value(name);
+    if (!found) return fail(Code::kNotFound, std::string(name));
+    filled += *found;
+    text.remove_prefix(end + 1);
+  }
+  return filled;
 }
 
 Spec read_spec(std::string_view yaml, std::vector<Problem>& problems) {

@@ -1,12 +1,22 @@
-#include "plan/sweep.h"
-
+// A YAML sweep as rows of cells, for reading a plan and for marking one: both see the same rows.
+//
+//   name: lr                    method: grid | random         status:
+//   experiment: 1               parameters:                     0: "FINISHED <run> (--lr 0.1)"
+//   devices: 0                    lr: {values: [0.1, 0.01]}
+//   file: train.py              parent: <run>
+//
+// One workload for each combination, the last key varying fastest, numbered from 000. Beside radT's
+// keys those of Corral's columns are taken, and `seed` and `count` for method random.
 #include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/parser.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -16,11 +26,28 @@
 #include "plan/csv.h"
 #include "plan/params.h"
 #include "plan/plan_file.h"
+#include "plan/raw_row.h"
 #include "plan/shuffle.h"
 #include "plan/spelling.h"
 
 namespace corral::plan {
 namespace {
+
+struct SweepEntry {
+  std::string status;  // "FINISHED"
+  std::string run;
+  std::string params;  // "--lr 0.1"
+};
+
+struct Sweep {
+  std::vector<RawRow> raws;  // the views are of `texts`
+  std::string parent;        // run that all are to be below; empty: none
+  std::string name;
+  std::map<std::int64_t, SweepEntry> status;  // as the file has it
+  std::vector<std::int64_t> numbers;          // number of the workload of each row
+  std::vector<std::string> params;            // the params of the row's combination
+  std::vector<std::unique_ptr<std::string>> texts;
+};
 
 constexpr std::size_t kMostBytes = 4u << 20;
 constexpr std::size_t kMostRuns = 100'000;
@@ -327,6 +354,18 @@ class SweepReader {
   std::optional<std::uint64_t> seed_, count_;
 };
 
+Sweep read_sweep(ProblemList& problems) {
+  // yaml-cpp throws, and where it does is its own affair: the seam is here.
+  try {
+    return SweepReader(problems).read();
+  } catch (const YAML::Exception& error) {
+    const int line = error.mark.line < 0 ? 0 : error.mark.line + 1;
+    problems.add({Severity::kError, line, line > 0 ? error.mark.column + 1 : 0, "", "",
+                  "not YAML: " + error.msg, ""});
+    return {};
+  }
+}
+
 using Entries = std::map<std::int64_t, std::string>;  // number of a workload -> its whole status
 
 struct Line {
@@ -486,18 +525,6 @@ bool reads_back(const Sweep& before, const std::string& text, const Entries& all
          after.numbers == before.numbers && after.parent == before.parent;
 }
 }  // namespace
-
-Sweep read_sweep(ProblemList& problems) {
-  // yaml-cpp throws, and where it does is its own affair: the seam is here.
-  try {
-    return SweepReader(problems).read();
-  } catch (const YAML::Exception& error) {
-    const int line = error.mark.line < 0 ? 0 : error.mark.line + 1;
-    problems.add({Severity::kError, line, line > 0 ? error.mark.column + 1 : 0, "", "",
-                  "not YAML: " + error.msg, ""});
-    return {};
-  }
-}
 
 Plan parse_sweep(std::string_view text, const fs::path& directory, const Known& known) {
   ProblemList problems(text);

@@ -44,7 +44,6 @@ struct ControlFunctions {
   Function<Device, unsigned*, unsigned*> memory_clocks;         // count, MHz
   Function<Device, unsigned, unsigned*, unsigned*> gpu_clocks;  // at that memory clock
   Function<Device, unsigned*> power_limit;                      // mW
-  Function<Device, unsigned*> default_power_limit;              // mW
   Function<Device, unsigned*, unsigned*> power_limit_range;     // mW
   Function<Device, unsigned> set_power_limit;                   // mW
   // MIG.

@@ -197,7 +197,7 @@ struct DevicePlan::Impl {
   // Places the instances again: with the mode on, the driver may report more than before.
   Result<> make_instances(Journal& journal, std::size_t index) {
     const Gpu gpu = TRY(find_gpu_by_uuid(*control, needs.gpus[index].found.gpu.uuid));
-    for (const Placed& placed : TRY(place_on(*control, gpu, checks[index].created)))
+    for (const PlacedInstance& placed : TRY(place_on(*control, gpu, checks[index].created)))
       set_instance(placed.run, TRY(create_instance(journal, *control, gpu.uuid, placed)));
     return {};
   }

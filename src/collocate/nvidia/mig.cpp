@@ -83,7 +83,7 @@ std::optional<ComputeProfileInfo> filling_profile(const Control& control, GpuIns
   return std::nullopt;
 }
 
-std::string gpu_instance_json(const Placed& placed, const std::vector<Instance>& there) {
+std::string gpu_instance_json(const PlacedInstance& placed, const std::vector<Instance>& there) {
   Json::Array ids;
   for (const Instance& instance : there) ids.emplace_back(std::int64_t{instance.id});
   return Json(Json::Object{{"profile", std::int64_t{placed.profile}},
@@ -162,8 +162,8 @@ std::vector<Compute> read_compute_instances(const Control& control, GpuInstance 
   return found;
 }
 
-Result<GpuInstance> make_gpu_instance(const Control& control, const Gpu& gpu, const Placed& placed,
-                                      const std::string& words) {
+Result<GpuInstance> make_gpu_instance(const Control& control, const Gpu& gpu,
+                                      const PlacedInstance& placed, const std::string& words) {
   GpuInstance handle = nullptr;
   const ControlFunctions& f = control.call();
   const Status status =
@@ -301,7 +301,7 @@ std::string instance_words(const Profile& profile, const Placement& at, const Gp
 }
 
 Result<std::string> create_instance(Journal& journal, const Control& control, std::string_view uuid,
-                                    const Placed& placed) {
+                                    const PlacedInstance& placed) {
   const Gpu gpu = TRY(find_gpu_by_uuid(control, uuid));
   const std::vector<Profile> profiles = TRY(read_profiles(control, gpu));
   const auto profile = std::ranges::find(profiles, placed.profile, &Profile::id);

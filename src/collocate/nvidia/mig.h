@@ -45,7 +45,7 @@ std::string instance_words(const Profile& profile, const Placement& at, const Gp
 // Makes a GPU instance and one compute instance that fills it; returns the UUID of the MIG device.
 // The journal gets two entries; on an error, it has the instances made so far.
 Result<std::string> create_instance(Journal& journal, const Control& control, std::string_view uuid,
-                                    const Placed& placed);
+                                    const PlacedInstance& placed);
 // Undo changes of kinds "mig-instance" and "compute-instance". kUnavailable while a process uses
 // the instance.
 Result<bool> put_back_gpu_instance(const Control& control, const Standing& entry, bool dry_run);

@@ -39,7 +39,7 @@ class Search {
 
   // Places the largest piece first, and equal ones from the left, so that each arrangement is found
   // once.
-  std::optional<std::vector<Placed>> run(std::vector<Piece> pieces) {
+  std::optional<std::vector<PlacedInstance>> run(std::vector<Piece> pieces) {
     std::ranges::stable_sort(pieces, [](const Piece& a, const Piece& b) {
       const auto [left, right] = std::pair(memory_slices(*a.profile), memory_slices(*b.profile));
       if (left != right) return left > right;
@@ -85,7 +85,7 @@ class Search {
 
   const std::vector<Profile>& profiles_;
   std::vector<Piece> pieces_;
-  std::vector<Placed> placed_;
+  std::vector<PlacedInstance> placed_;
   std::vector<std::uint32_t> used_;  // profile of each instance
   std::uint64_t taken_ = 0;          // memory slices in use, one bit each
   std::uint32_t slices_ = 0;         // compute slices in use
@@ -153,12 +153,13 @@ std::string refusal(const std::vector<Profile>& profiles, const std::vector<Occu
 
 }  // namespace
 
-Result<std::vector<Placed>> place(const std::vector<Profile>& profiles,
-                                  const std::vector<Occupied>& there,
-                                  const std::vector<Wanted>& wanted, std::string_view gpu) {
+Result<std::vector<PlacedInstance>> place(const std::vector<Profile>& profiles,
+                                          const std::vector<Occupied>& there,
+                                          const std::vector<WantedInstance>& wanted,
+                                          std::string_view gpu) {
   std::vector<Piece> pieces;
   std::string unknown;
-  for (const Wanted& w : wanted) {
+  for (const WantedInstance& w : wanted) {
     const Profile* profile = find_profile(profiles, w.profile);
     if (profile != nullptr) {
       pieces.push_back({w.run, profile});
@@ -175,7 +176,7 @@ Result<std::vector<Placed>> place(const std::vector<Profile>& profiles,
     if (!found) return fail(Code::kUnprocessable, refusal(profiles, there, first, gpu));
     if (n == pieces.size()) return *std::move(found);
   }
-  return std::vector<Placed>();
+  return std::vector<PlacedInstance>();
 }
 
 std::string profile_name(std::string_view driver_name) {

@@ -218,7 +218,7 @@ class Checks {
     unsigned pending = 0;
     const Status status = control_.call().mig_mode(gpu_.handle, &now, &pending);
     if (status != Status::kSuccess) {
-      for (const Wanted& wanted : need_.mig)
+      for (const WantedInstance& wanted : need_.mig)
         problem("run {}: {}", wanted.run,
                 control_.error(status, gpu_.long_words() + " cannot be divided by MIG").message);
       return;
@@ -276,7 +276,7 @@ class Checks {
       plan_.turn_mig_on = true;
     }
     on_after_ = true;
-    for (const Wanted& wanted : need_.mig)
+    for (const WantedInstance& wanted : need_.mig)
       if (!reuse(wanted)) plan_.created.push_back(wanted);
     if (plan_.created.empty()) return;
     auto placed = place_on(control_, gpu_, plan_.created);
@@ -288,21 +288,21 @@ class Checks {
     }
     // Some drivers report their offers only while the mode is on, and to root only: set() finds the
     // places, or names the missing condition.
-    for (const Wanted& wanted : plan_.created)
+    for (const WantedInstance& wanted : plan_.created)
       plan_.instances.push_back(fmt::format("MIG {} on {}: created", wanted.profile, gpu_.words()));
   }
 
-  void describe(const std::vector<Placed>& placed) {
+  void describe(const std::vector<PlacedInstance>& placed) {
     const auto profiles = read_profiles(control_, gpu_);
     if (!profiles) return;
-    for (const Placed& one : placed) {
+    for (const PlacedInstance& one : placed) {
       const auto profile = std::ranges::find(*profiles, one.profile, &Profile::id);
       if (profile != profiles->end())
         plan_.instances.push_back(instance_words(*profile, one.placement, gpu_));
     }
   }
 
-  bool reuse(const Wanted& wanted) {
+  bool reuse(const WantedInstance& wanted) {
     for (const MigDevice& device : need_.found.instances) {
       const bool taken =
           std::ranges::find(plan_.reused, device.uuid, &Reused::uuid) != plan_.reused.end();
@@ -379,8 +379,8 @@ Preflight preflight(const Control& control, const Need& need) {
   return Checks(control, need).run();
 }
 
-Result<std::vector<Placed>> place_on(const Control& control, const Gpu& gpu,
-                                     const std::vector<Wanted>& wanted) {
+Result<std::vector<PlacedInstance>> place_on(const Control& control, const Gpu& gpu,
+                                             const std::vector<WantedInstance>& wanted) {
   const std::vector<Profile> profiles = TRY(read_profiles(control, gpu));
   std::vector<Occupied> there;
   for (const Instance& instance : TRY(read_instances(control, gpu, profiles)))

@@ -32,10 +32,10 @@ struct Target {
 
 struct Need {
   MachineGpu found;
-  std::vector<std::size_t> whole;  // runs that have the whole GPU, including MPS clients
-  std::vector<std::size_t> mps;    // those that are MPS clients
-  std::vector<Wanted> mig;         // instances to provide
-  std::vector<std::size_t> there;  // runs on a MIG device that they name
+  std::vector<std::size_t> whole;   // runs that have the whole GPU, including MPS clients
+  std::vector<std::size_t> mps;     // those that are MPS clients
+  std::vector<WantedInstance> mig;  // instances to provide
+  std::vector<std::size_t> there;   // runs on a MIG device that they name
   std::optional<int> gpu_clock_mhz;
   std::optional<int> memory_clock_mhz;
   std::optional<unsigned> power_mw;
@@ -70,8 +70,8 @@ struct Preflight {
   bool turn_mig_off = false;
   bool make_shareable = false;  // compute mode: default
   std::vector<Reused> reused;
-  std::vector<Wanted> created;         // runs that need a new instance
-  std::vector<std::string> instances;  // descriptions, in order of creation
+  std::vector<WantedInstance> created;  // runs that need a new instance
+  std::vector<std::string> instances;   // descriptions, in order of creation
   std::vector<std::string> problems;
   std::vector<std::string> notes;  // notes for every run on the GPU
 };
@@ -79,7 +79,7 @@ struct Preflight {
 Preflight preflight(const Control& control, const Need& need);
 
 // Places the requested instances beside the present ones.
-Result<std::vector<Placed>> place_on(const Control& control, const Gpu& gpu,
-                                     const std::vector<Wanted>& wanted);
+Result<std::vector<PlacedInstance>> place_on(const Control& control, const Gpu& gpu,
+                                             const std::vector<WantedInstance>& wanted);
 
 }  // namespace corral::collocate::nvidia

@@ -65,7 +65,8 @@ void round(std::string_view text, Parse parse, Write write) {
   for (std::size_t i = 0; i < after.rows.size(); ++i) {
     require(after.rows[i].key == before.rows[i].key);
     require(after.rows[i].command == before.rows[i].command);
-    if (i % 2 == 0) require(plan::state_of(after.rows[i].status) == plan::RowState::kFinished);
+    if (i % 2 == 0)
+      require(plan::parse_row_state(after.rows[i].status) == plan::RowState::kFinished);
   }
   require(write(*out, marks, marked).value() == *out);
 }

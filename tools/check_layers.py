@@ -25,7 +25,8 @@ BASE = {"core", "sys", "metric", "codec"}
 # The root is what a listener is made of; "*" are the listeners; the sampler lists and runs them.
 COLLECT = {"collect", "collect/*", "collect/sampler"}
 STORED = {"core", "metric", "codec", "store", "store/model", "compat/mlflow/wire"}
-RECORDING = {*BASE, *COLLECT, "http", "spool", "upload", "plan", "environment", "collocate", "compat/mlflow/wire"}
+COLLOCATE = {"collocate", "collocate/journal", "collocate/nvidia"}
+RECORDING = {*BASE, *COLLECT, "http", "spool", "upload", "plan", "environment", *COLLOCATE, "compat/mlflow/wire"}
 ROWS = {"store/tables", "store/search", "store/artifacts"}
 RUN = {"run", "run/set_up", "run/otlp", "run/terminal", "run/record", "run/supervise", "run/schedule"}
 QUERIES = {"query", "query/series", "query/chart", "query/export"}
@@ -46,7 +47,12 @@ TABLE: dict[str, set[str]] = {
     "upload": {*BASE, "spool"},
     "plan": {"core", "sys", "metric"},
     "environment": {"core", "sys"},
-    "collocate": {"core", "sys", "metric", "collect", "collect/*", "plan"},
+    "collocate/journal": {"core", "sys"},
+    "collocate/nvidia": {"core", "sys", "metric", "collect", "collect/*", "plan", "collocate/journal"},
+    "collocate": {
+        *("core", "sys", "metric", "collect", "collect/*", "plan"),
+        *("collocate/journal", "collocate/nvidia"),
+    },
     "compat/mlflow/wire": {"core", "metric", "codec"},
     "compat/radt": {"core", "codec", "compat/mlflow/wire"},
     "store/model": {"core", "metric", "codec"},
@@ -108,7 +114,7 @@ TABLE: dict[str, set[str]] = {
         *("compat/mlflow/import", *RUN, "server"),
     },
 }
-TRAINING_SIDE = {*COLLECT, "spool", "upload", "plan", "environment", "collocate", *RUN, "compat/mlflow/relay"}
+TRAINING_SIDE = {*COLLECT, "spool", "upload", "plan", "environment", *COLLOCATE, *RUN, "compat/mlflow/relay"}
 SERVER_SIDE = {
     *(layer for layer in TABLE if layer.split("/")[0] == "store"),
     *QUERIES,
@@ -140,7 +146,7 @@ LINK = re.compile(r"SQLite::SQLite3|PostgreSQL::|\bpq\b")
 PRIVATE_FILES = (
     *("spool", "upload", "compat/mlflow/relay", "environment/cache.cpp", "sys/store_paths.cpp"),
     *(
-        "collocate/journal.cpp",
+        "collocate/journal",
         "collocate/undo.cpp",
         "run/gate.cpp",
         "run/record/profile_requests.cpp",

@@ -207,6 +207,7 @@ def lint(options: Options) -> Outcome:
 RELEASE = [
     "corral_cgroup_ground_truth_test",
     "corral_codec_test",
+    "corral_collocate_journal_test",
     "corral_collocate_test",
     "corral_run_record_test",
     "corral_run_set_up_test",

@@ -456,6 +456,22 @@ std::pair<std::string, std::string> Arguments::config_variable() const {
   return impl_->config_variable;
 }
 
+std::string Arguments::variable_problem(const std::string& variable, const std::string& value) {
+  // An empty variable counts as one that is not set.
+  for (CLI::Option* option : impl_->app.get_options()) {
+    if (value.empty() || option->get_envname() != variable) continue;
+    try {
+      option->add_result(value);
+      option->run_callback();
+    } catch (const CLI::Error& error) {
+      const std::string message = error.what();
+      const std::string prefix = option->get_name() + ": ";
+      return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+    }
+  }
+  return "";
+}
+
 std::optional<int> Arguments::parse(std::span<char* const> given) {
   const auto misuse = [&](const std::string& message) {
     complain(impl_->name, message);

@@ -75,6 +75,9 @@ class Arguments {
 
   // Returns nullopt to continue, else the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);
+  // Takes a value as from the variable of an option. Returns the reason why the option refuses it;
+  // empty if it takes it, or if the variable is no option's.
+  std::string variable_problem(const std::string& variable, const std::string& value);
   // Returns a variable with which a process in another directory reads the same files and does not
   // repeat the line about ignored keys. After parse().
   [[nodiscard]] std::pair<std::string, std::string> config_variable() const;

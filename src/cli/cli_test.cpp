@@ -14,6 +14,7 @@
 #include "cli/config_file.h"
 #include "cli/destination.h"
 #include "cli/ls_plans.h"
+#include "cli/run_order.h"
 #include "cli/table.h"
 #include "sys/file.h"
 
@@ -514,6 +515,25 @@ TEST(Answers, WhatMayHaveDisturbedARun) {
                       "drops":{"ticks":0}})"),
             "");
   EXPECT_EQ(noise("{}"), "");
+}
+
+TEST(RunVariables, AreJudgedOneByOne) {
+  EXPECT_EQ(run_variable_problem("CORRAL_INTERVAL", "soon"),
+            "'soon': expected a duration, e.g. 100ms, 2s, 1.5m, 3h, 1d");
+  EXPECT_EQ(run_variable_problem("CORRAL_INTERVAL", "2h"), "--interval 7200s: must be 10ms to 1h");
+  for (const auto& [name, value] : {std::pair{"CORRAL_LEFTOVERS", "keep"},
+                                    {"CORRAL_NO_MASK", "maybe"},
+                                    {"CORRAL_KEEP_CODE", "all"},
+                                    {"CORRAL_MAX_STEPS", "0"},
+                                    {"CORRAL_SPOOL_LIMIT", "much"}})
+    EXPECT_NE(run_variable_problem(name, value), "") << name;
+  for (const auto& [name, value] : {std::pair{"CORRAL_INTERVAL", "1s"},
+                                    {"CORRAL_INTERVAL", ""},
+                                    {"CORRAL_NO_MASK", "1"},
+                                    {"CORRAL_STORE", "/tmp/store"},
+                                    {"CORRAL_UNKNOWN", "x"},
+                                    {"INTERVAL", "soon"}})
+    EXPECT_EQ(run_variable_problem(name, value), "") << name << "=" << value;
 }
 
 }  // namespace

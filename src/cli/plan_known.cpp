@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "cli/run_order.h"
 #include "collect/sampler/listeners.h"
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/gpu.h"
@@ -26,7 +27,7 @@ std::string variable(const char* name) {
 std::vector<plan::MigProfile> known_profiles(const nvidia::Control& control,
                                              const nvidia::Gpu& gpu) {
   std::vector<plan::MigProfile> all;
-  const auto profiles = nvidia::profiles_of(control, gpu);
+  const auto profiles = nvidia::read_profiles(control, gpu);
   if (!profiles) return all;  // the published ones, then
   for (const nvidia::Profile& profile : *profiles) {
     if (profile.placements.empty()) return {};  // the driver answers root alone
@@ -76,6 +77,7 @@ plan::Known known_here(bool devices) {
     const auto spec = environment::parse(text);
     return spec ? std::string() : spec.error().message;
   };
+  known.variable_problem = run_variable_problem;
   known.exists = [](const plan::fs::path& path) {
     std::error_code error;
     return plan::fs::exists(path, error);

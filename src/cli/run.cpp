@@ -136,6 +136,14 @@ Result<std::int64_t> process_of(const std::string& text) {
   return *pid;
 }
 
+Result<> check_interval(const run::Options& o) {
+  constexpr Nanos kShortest{std::chrono::milliseconds(10)};
+  constexpr Nanos kLongest{std::chrono::hours(1)};
+  if (o.interval >= kShortest && o.interval <= kLongest) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--interval {:g}s: must be 10ms to 1h", seconds(o.interval)));
+}
+
 Result<> check_names(const run::Options& o) {
   for (const auto& [name, value] : {std::pair{"--experiment", &o.experiment},
                                     {"--workload", &o.workload},
@@ -196,13 +204,9 @@ Result<> complete(RunFlags& f) {
     return fail(Code::kInvalidArgument, "--adopt takes the run's own command");
   if (o.command.empty() && o.adopt.empty())
     return fail(Code::kInvalidArgument, "missing script or command; try: corral run train.py");
-  constexpr Nanos kShortest{std::chrono::milliseconds(10)};
-  constexpr Nanos kLongest{std::chrono::hours(1)};
   TRY(complete_mlflow(f));
   TRY(complete_scheduled(f));
-  if (o.interval < kShortest || o.interval > kLongest)
-    return fail(Code::kInvalidArgument,
-                fmt::format("--interval {:g}s: must be 10ms to 1h", seconds(o.interval)));
+  TRY(check_interval(o));
   TRY(check_names(o));
   TRY(check_counts(o));
   o.capture = !f.no_capture;
@@ -259,7 +263,28 @@ std::vector<std::pair<std::string, std::string>> variables_of(const RunFlags& f)
   return variables;
 }
 
+Result<> check_alone(RunFlags& f) {
+  TRY(check_interval(f.options));
+  TRY(check_names(f.options));
+  TRY(check_counts(f.options));
+  TRY(complete_profile(f));
+  TRY(size_of_code(f.keep_code));
+  TRY(collect::select_listeners(f.listeners));
+  return {};
+}
+
 }  // namespace
+
+std::string run_variable_problem(const std::string& name, const std::string& value) {
+  if (!name.starts_with("CORRAL_")) return "";
+  RunFlags flags;
+  Arguments arguments("run", "", "");
+  declare(arguments, flags);
+  if (std::string problem = arguments.variable_problem(name, value); !problem.empty())
+    return problem;
+  const auto checked = check_alone(flags);
+  return checked ? "" : checked.error().message;
+}
 
 int run_command(std::span<char* const> args) {
   RunFlags flags;

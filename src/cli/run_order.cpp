@@ -6,7 +6,7 @@
 #include <array>
 #include <limits>
 
-#include "collocate/cpu_list.h"
+#include "collocate/cpu_sets.h"
 #include "core/text.h"
 
 namespace corral::cli {

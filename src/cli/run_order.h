@@ -54,6 +54,8 @@ Result<> take_order(RunFlags& flags);
 Result<> complete_scheduled(RunFlags& flags);
 // The settings that the supervisors of an experiment file's runs inherit. `flags` are complete.
 run::RunSettings settings_of(const RunFlags& flags);
+// Returns the reason why `corral run` would refuse this variable; empty if it would not.
+std::string run_variable_problem(const std::string& name, const std::string& value);
 // Empty stays empty.
 std::string absolute_path(const std::string& path);
 

@@ -21,7 +21,7 @@
 namespace corral::collocate {
 namespace {
 
-constexpr Nanos kLook = std::chrono::milliseconds(1);  // between two reads of a membership
+constexpr Nanos kPollPause = std::chrono::milliseconds(1);  // between two reads of a membership
 constexpr int kReleases = 4;  // rounds, because processes may fork meanwhile
 constexpr Nanos kLeaving = std::chrono::milliseconds(20);  // pause for a killed program to end
 
@@ -77,7 +77,7 @@ bool ends_by(const sys::Fd& process, BootTime deadline) {
 
 // Returns the exit status of a program. A late one is killed, with a short wait; if it does not end
 // even then, it is reaped when this process ends.
-Result<int> ask(const std::vector<std::string>& argv, BootTime deadline) {
+Result<int> run_within(const std::vector<std::string>& argv, BootTime deadline) {
   const pid_t pid = TRY(start_quietly(argv));
   const sys::Fd process = sys::open_process(pid).value_or(sys::Fd());
   const bool late = !process || !ends_by(process, deadline);
@@ -93,7 +93,7 @@ Result<int> ask(const std::vector<std::string>& argv, BootTime deadline) {
 void await_membership(const fs::path& file, const std::string& scope, BootTime deadline) {
   while (sys::boot_now() < deadline) {
     if (sys::read_file(file).value_or("").find("/" + scope) != std::string::npos) return;
-    sys::system_clock().sleep_until(sys::boot_now() + kLook);
+    sys::system_clock().sleep_until(sys::boot_now() + kPollPause);
   }
 }
 
@@ -126,7 +126,7 @@ void AccountGroup::await_grace() const {
 Result<> AccountGroup::enter(pid_t pid) {
   if (scope_.empty()) return enter_group(target_, pid);
   const BootTime deadline = sys::boot_now() + patience_;
-  const auto status = ask(scope_call(busctl_, scope_, pid), deadline);
+  const auto status = run_within(scope_call(busctl_, scope_, pid), deadline);
   if (!status) return tl::unexpected(status.error().with_context("systemd scope"));
   if (*status != 0)
     return fail(Code::kUnavailable, fmt::format("systemd refuses a scope (busctl: {})", *status));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "core/result.h"
 #include "core/time.h"
 

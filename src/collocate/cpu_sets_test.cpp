@@ -6,7 +6,6 @@
 #include <random>
 
 #include "collect/test_roots.h"
-#include "collocate/cpu_list.h"
 
 namespace corral::collocate {
 namespace {
@@ -51,20 +50,20 @@ Topology topology_of(const Machine& machine) {
   return topology;
 }
 
-CpuWish count(int n) {
-  CpuWish wish;
-  wish.count = n;
-  return wish;
+CpuRequest count(int n) {
+  CpuRequest request;
+  request.count = n;
+  return request;
 }
-CpuWish exact(Cpus cpus) {
-  CpuWish wish;
-  wish.exact = std::move(cpus);
-  return wish;
+CpuRequest exact(Cpus cpus) {
+  CpuRequest request;
+  request.exact = std::move(cpus);
+  return request;
 }
-CpuWish split(int n) {
-  CpuWish wish = count(n);
-  wish.split = true;
-  return wish;
+CpuRequest split(int n) {
+  CpuRequest request = count(n);
+  request.split = true;
+  return request;
 }
 
 std::string error_of(const Result<CpuSets>& sets) { return sets ? "" : sets.error().message; }
@@ -128,7 +127,7 @@ TEST(Topology, SaysWhatIsNearADevice) {
 }
 
 TEST(CpuSets, WithoutAWishNothingIsSet) {
-  const auto sets = allocate_cpus(topology_of({}), std::vector<CpuWish>(2)).value();
+  const auto sets = allocate_cpus(topology_of({}), std::vector<CpuRequest>(2)).value();
   EXPECT_TRUE(sets.of_run[0].empty() && sets.of_run[1].empty() && sets.housekeeping.empty());
 }
 
@@ -161,14 +160,14 @@ TEST(CpuSets, SplitOnesShareCoresOnlyWhenTheyAreShort) {
 
 TEST(CpuSets, FollowTheNodeAndTheDevice) {
   const Topology topology = topology_of({.nodes = 2, .cores = 4, .threads = 1});
-  CpuWish on_first = count(2);
+  CpuRequest on_first = count(2);
   on_first.node = 0;
-  CpuWish near_second = count(2);
+  CpuRequest near_second = count(2);
   near_second.near = {4, 5, 6, 7};
   const auto sets = allocate_cpus(topology, std::vector{near_second, on_first}).value();
   EXPECT_EQ(sets.of_run[0], (Cpus{4, 5}));
   EXPECT_EQ(sets.of_run[1], (Cpus{1, 2}));
-  CpuWish too_many = count(5);
+  CpuRequest too_many = count(5);
   too_many.node = 0;
   EXPECT_EQ(error_of(allocate_cpus(topology, std::vector{too_many})),
             "run 0: 5 CPUs requested, 4 left on NUMA node 0, by whole cores");
@@ -183,7 +182,7 @@ TEST(CpuSets, ARunThatDoesNotFitIntoOneNodeTakesWhatThereIs) {
 }
 
 TEST(CpuSets, AllThatDoesNotFitIsSaid) {
-  CpuWish nowhere = count(1);
+  CpuRequest nowhere = count(1);
   nowhere.node = 7;
   const auto error =
       error_of(allocate_cpus(topology_of({}), std::vector{exact({0, 9}), nowhere, count(9)}));
@@ -193,10 +192,10 @@ TEST(CpuSets, AllThatDoesNotFitIsSaid) {
 }
 
 TEST(CpuSets, ARunWithoutAWishStaysOffTheOthersOwn) {
-  const auto sets = allocate_cpus(topology_of({}), std::vector{count(2), CpuWish()}).value();
+  const auto sets = allocate_cpus(topology_of({}), std::vector{count(2), CpuRequest()}).value();
   EXPECT_EQ(sets.of_run[0], (Cpus{1, 2}));
   EXPECT_EQ(sets.of_run[1], (Cpus{0, 3}));
-  EXPECT_NE(error_of(allocate_cpus(topology_of({}), std::vector{count(4), CpuWish()})), "");
+  EXPECT_NE(error_of(allocate_cpus(topology_of({}), std::vector{count(4), CpuRequest()})), "");
 }
 
 class Dice {
@@ -210,13 +209,13 @@ class Dice {
   std::mt19937 random_;
 };
 
-CpuWish some_wish(Dice& pick, const Machine& machine) {
+CpuRequest some_wish(Dice& pick, const Machine& machine) {
   if (pick(0, 4) == 0) return {};
   const int cpus = machine.all_cores() * machine.threads;
-  CpuWish wish = pick(0, 3) == 0 ? exact({pick(0, cpus - 1)}) : count(pick(1, 4));
-  wish.split = wish.count && pick(0, 1) == 1;
-  if (pick(0, 2) == 0) wish.node = pick(0, machine.nodes - 1);
-  return wish;
+  CpuRequest request = pick(0, 3) == 0 ? exact({pick(0, cpus - 1)}) : count(pick(1, 4));
+  request.split = request.count && pick(0, 1) == 1;
+  if (pick(0, 2) == 0) request.node = pick(0, machine.nodes - 1);
+  return request;
 }
 
 bool share(const Cpus& a, const Cpus& b) {
@@ -233,33 +232,33 @@ Cpus cores_of(const Topology& topology, const Cpus& set) {
 }
 
 void expect_alone(const Topology& topology, const CpuSets& sets, std::size_t run,
-                  const CpuWish& wish) {
+                  const CpuRequest& request) {
   const Cpus& set = sets.of_run[run];
-  EXPECT_EQ(static_cast<int>(set.size()), *wish.count);
-  const Cpus reserved = wish.split ? set : cores_of(topology, set);
+  EXPECT_EQ(static_cast<int>(set.size()), *request.count);
+  const Cpus reserved = request.split ? set : cores_of(topology, set);
   for (std::size_t other = 0; other < sets.of_run.size(); ++other)
     EXPECT_TRUE(other == run || !share(reserved, sets.of_run[other]));
   EXPECT_FALSE(share(set, sets.housekeeping));
   for (const Core& core : topology.cores)
-    EXPECT_TRUE(!share(core.cpus, set) || !wish.node || core.node == *wish.node);
+    EXPECT_TRUE(!share(core.cpus, set) || !request.node || core.node == *request.node);
 }
 
-// Any machine, any wishes: sets lie inside the machine, and a run that asked for a number shares no
-// CPU, and no core unless siblings were split.
+// Any machine, any requests: sets lie inside the machine, and a run that asked for a number shares
+// no CPU, and no core unless siblings were split.
 TEST(CpuSets, AreDisjointForAnyMachineAndAnyWishes) {
   Dice pick(4711);
   int served = 0;
   for (int round = 0; round < 1000; ++round) {
     const Machine machine{.nodes = pick(1, 3), .cores = pick(1, 6), .threads = pick(1, 2)};
     const Topology topology = topology_of(machine);
-    std::vector<CpuWish> wishes(static_cast<std::size_t>(pick(1, 4)));
-    for (CpuWish& wish : wishes) wish = some_wish(pick, machine);
-    const auto sets = allocate_cpus(topology, wishes);
+    std::vector<CpuRequest> requests(static_cast<std::size_t>(pick(1, 4)));
+    for (CpuRequest& request : requests) request = some_wish(pick, machine);
+    const auto sets = allocate_cpus(topology, requests);
     if (!sets) continue;
     ++served;
-    for (std::size_t run = 0; run < wishes.size(); ++run) {
+    for (std::size_t run = 0; run < requests.size(); ++run) {
       for (const int cpu : sets->of_run[run]) EXPECT_TRUE(topology.has(cpu));
-      if (wishes[run].count) expect_alone(topology, *sets, run, wishes[run]);
+      if (requests[run].count) expect_alone(topology, *sets, run, requests[run]);
     }
   }
   EXPECT_GT(served, 200);

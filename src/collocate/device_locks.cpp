@@ -20,7 +20,7 @@ namespace {
 constexpr mode_t kForAll = 0666;
 constexpr std::size_t kLongestHolder = 400;
 
-fs::path file_of(const fs::path& directory, const std::string& device) {
+fs::path lock_path(const fs::path& directory, const std::string& device) {
   std::string name = device;
   for (char& c : name) {
     if (c == '/' || c == '\0') c = '_';
@@ -66,9 +66,9 @@ std::string holder_in(int file) {
   return text.empty() ? "another process" : to_utf8(text);
 }
 
-Result<sys::Fd> take_one(const fs::path& directory, const std::string& device,
+Result<sys::Fd> lock_one(const fs::path& directory, const std::string& device,
                          const std::string& holder) {
-  const fs::path path = file_of(directory, device);
+  const fs::path path = lock_path(directory, device);
   sys::Fd file = TRY(open_file_for_all(path));
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
@@ -103,7 +103,7 @@ Result<DeviceLocks> DeviceLocks::take(const fs::path& directory, std::vector<std
   std::vector<std::string> problems;
   Code code = Code::kUnavailable;
   for (const std::string& device : devices) {
-    auto file = take_one(directory, device, holder);
+    auto file = lock_one(directory, device, holder);
     if (file) {
       locks.files_.push_back(std::move(*file));
       continue;

@@ -20,18 +20,8 @@
 namespace corral::collocate {
 namespace {
 
-constexpr Nanos kLook = std::chrono::milliseconds(5);  // pause between two looks
-constexpr Nanos kLeaving = std::chrono::seconds(1);    // time for killed processes to end
-
-}  // namespace
-
-bool in_kernel(const fs::path& path) {
-  struct statfs info {};
-  if (::statfs(path.c_str(), &info) != 0) return false;
-  return info.f_type == CGROUP_SUPER_MAGIC || info.f_type == CGROUP2_SUPER_MAGIC;
-}
-
-namespace {
+constexpr Nanos kPollPause = std::chrono::milliseconds(5);  // pause between two checks
+constexpr Nanos kLeaving = std::chrono::seconds(1);         // time for killed processes to end
 
 std::vector<fs::path> groups_below(const fs::path& group) {
   std::vector<fs::path> found;
@@ -47,7 +37,7 @@ template <class Condition>
 bool wait_for(Nanos limit, Condition&& condition) {
   for (const BootTime deadline = sys::boot_now() + limit; !condition();) {
     if (sys::boot_now() >= deadline) return false;
-    sys::system_clock().sleep_until(sys::boot_now() + kLook);
+    sys::system_clock().sleep_until(sys::boot_now() + kPollPause);
   }
   return true;
 }
@@ -95,19 +85,19 @@ void signal_frozen(std::span<const fs::path> directories, int signal) {
 }
 
 // A process, held by a descriptor, so that a reuse of its PID is noticed.
-struct Held {
+struct HeldProcess {
   pid_t pid = 0;
   sys::Fd process;
 };
 
-bool lives(const Held& held) {
+bool lives(const HeldProcess& held) {
   pollfd ended{.fd = held.process.get(), .events = POLLIN, .revents = 0};
   return ::poll(&ended, 1, 0) == 0;
 }
 
 // Returns the descendants of a process, to any depth; empty once it has ended.
-std::vector<Held> started_by(const Held& parent) {
-  std::vector<Held> found;
+std::vector<HeldProcess> started_by(const HeldProcess& parent) {
+  std::vector<HeldProcess> found;
   for (const pid_t pid : sys::descendants_of(parent.pid)) {
     if (auto process = sys::open_process(pid)) found.push_back({pid, std::move(*process)});
   }
@@ -115,18 +105,26 @@ std::vector<Held> started_by(const Held& parent) {
   // have been reused.
   const std::vector<pid_t> still = sys::descendants_of(parent.pid);
   if (!lives(parent)) return {};
-  std::erase_if(found, [&](const Held& held) { return std::ranges::count(still, held.pid) == 0; });
+  std::erase_if(found,
+                [&](const HeldProcess& held) { return std::ranges::count(still, held.pid) == 0; });
   return found;
 }
 
 // Adds all descendants of the held processes.
-void hold_trees(std::vector<Held>& held) {
-  std::vector<Held> more;
-  for (const Held& parent : held) std::ranges::move(started_by(parent), std::back_inserter(more));
+void hold_trees(std::vector<HeldProcess>& held) {
+  std::vector<HeldProcess> more;
+  for (const HeldProcess& parent : held)
+    std::ranges::move(started_by(parent), std::back_inserter(more));
   std::ranges::move(more, std::back_inserter(held));
 }
 
 }  // namespace
+
+bool in_kernel(const fs::path& path) {
+  struct statfs info {};
+  if (::statfs(path.c_str(), &info) != 0) return false;
+  return info.f_type == CGROUP_SUPER_MAGIC || info.f_type == CGROUP2_SUPER_MAGIC;
+}
 
 Result<> write_control(const fs::path& file, std::string_view text) {
   const int flags = in_kernel(file.parent_path()) ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
@@ -177,7 +175,7 @@ Result<> end_members(std::span<const fs::path> directories, Nanos grace) {
 }
 
 void end_commands(const std::vector<sys::ProcessIdentity>& commands, Nanos grace) {
-  std::vector<Held> held;
+  std::vector<HeldProcess> held;
   for (const sys::ProcessIdentity& command : commands) {
     auto process = sys::open_process(command.pid);
     if (process && sys::is_alive(command)) held.push_back({command.pid, std::move(*process)});

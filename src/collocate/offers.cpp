@@ -3,17 +3,17 @@
 #include <fmt/core.h>
 
 #include "collocate/account.h"
-#include "collocate/cpu_list.h"
+#include "collocate/cpu_sets.h"
 #include "collocate/page_cache.h"
 #include "collocate/run_group.h"
-#include "collocate/topology.h"
 #include "core/text.h"
 
 namespace corral::collocate {
 namespace {
 
 // Returns the place for the group, or the reason why there is none.
-Offer offer_of(const std::string& what, const Result<GroupTree>& tree, const GroupLimits& limits) {
+Offer group_offer(const std::string& what, const Result<GroupTree>& tree,
+                  const GroupLimits& limits) {
   const auto plan =
       tree ? plan_group(*tree, "offer", limits) : Result<GroupPlan>(tl::unexpected(tree.error()));
   if (!plan) return {.what = what, .there = false, .detail = plan.error().message};
@@ -26,7 +26,7 @@ Offer offer_of(const std::string& what, const Result<GroupTree>& tree, const Gro
 
 // A group that counts may also be a scope of systemd's.
 Offer counting(const Result<GroupTree>& tree) {
-  Offer offer = offer_of("control groups that count", tree, {});
+  Offer offer = group_offer("control groups that count", tree, {});
   if (offer.there) return offer;
   const auto tool = scope_tool();
   if (!tool)
@@ -39,7 +39,7 @@ Offer counting(const Result<GroupTree>& tree) {
 Offer cpu_sets(const fs::path& root, const Result<GroupTree>& tree) {
   const auto topology = Topology::read(root);
   if (!topology) return {.what = "CPU sets", .there = false, .detail = topology.error().message};
-  Offer offer = offer_of("CPU sets", tree, {.cpus = topology->cpus});
+  Offer offer = group_offer("CPU sets", tree, {.cpus = topology->cpus});
   const std::string of =
       fmt::format("CPUs {}, {} cores, NUMA nodes {}", format_cpus(topology->cpus),
                   topology->cores.size(), format_cpus(topology->nodes));
@@ -54,9 +54,9 @@ std::vector<Offer> offers(const fs::path& root) {
   const auto tree = GroupTree::read(root);
   const bool may_drop = may_drop_page_cache(root);
   return {cpu_sets(root, tree),
-          offer_of("CPU quotas", tree, {.cpu_quota = 1.0}),
-          offer_of("memory limits", tree, {.memory_bytes = 1 << 30}),
-          offer_of("IO weights", tree, {.io_weight = 100}),
+          group_offer("CPU quotas", tree, {.cpu_quota = 1.0}),
+          group_offer("memory limits", tree, {.memory_bytes = 1 << 30}),
+          group_offer("IO weights", tree, {.io_weight = 100}),
           counting(tree),
           {.what = "cold page cache",
            .there = may_drop,

@@ -12,9 +12,9 @@ namespace corral::collocate {
 namespace fs = std::filesystem;
 
 struct Offer {
-  std::string what;    // "CPU sets"
-  bool there = false;  // available by a way that binds any program
-  std::string detail;  // the way, "v1: cpuset", or the reason why there is none
+  std::string what;      // "CPU sets"
+  bool there = false;    // available by a way that binds any program
+  std::string detail{};  // the way, "v1: cpuset", or the reason why there is none
 };
 std::vector<Offer> offers(const fs::path& root);
 

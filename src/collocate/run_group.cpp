@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "collocate/cpu_list.h"
+#include "collect/cgroup/parse.h"
+#include "collocate/cpu_sets.h"
 #include "collocate/group_files.h"
 #include "core/failpoint.h"
 #include "core/ids.h"
@@ -15,33 +16,72 @@
 namespace corral::collocate {
 namespace {
 
+// ---- places
+
+std::vector<std::string> read_words(const fs::path& file) {
+  std::vector<std::string> words;
+  const std::string line = read_control(file);
+  for (const std::string_view word : split(line, ' ')) {
+    if (!word.empty()) words.emplace_back(word);
+  }
+  return words;
+}
+
+bool contains(std::span<const std::string> list, std::string_view item) {
+  return std::ranges::find(list, item) != list.end();
+}
+
+bool contains_all(std::span<const std::string> list, std::span<const std::string> items) {
+  return std::ranges::all_of(items, [&](const std::string& item) { return contains(list, item); });
+}
+
+fs::path below_root(const fs::path& root, const std::string& path) {
+  return root / fs::path(path).relative_path();
+}
+
+GroupParent unified_parent(const fs::path& directory) {
+  return {.directory = directory,
+          .unified = true,
+          .controllers = read_words(directory / "cgroup.subtree_control")};
+}
+
+// True if this user may make a group there.
+bool may_make_group(const fs::path& parent) { return ::access(parent.c_str(), W_OK | X_OK) == 0; }
+
+// A process may be moved only by a user that may write the member lists of both ends' common group.
+bool may_move_below(const fs::path& parent) {
+  return may_make_group(parent) && ::access((parent / "cgroup.procs").c_str(), W_OK) == 0;
+}
+
+// ---- plans and limits
+
 constexpr std::int64_t kPeriodUs = 100'000;
 constexpr std::int64_t kLeastQuotaUs = 1'000;  // the kernel's
 constexpr std::size_t kLongestLabel = 60;
 
 // The controllers of a limit, and its name.
-struct Need {
+struct LimitKind {
   const char* legacy;   // v1's controller
   const char* unified;  // v2's
   const char* words;
 };
-constexpr Need kCpuset{"cpuset", "cpuset", "CPU set"};
-constexpr Need kQuota{"cpu", "cpu", "CPU quota"};
-constexpr Need kMemory{"memory", "memory", "memory limit"};
-constexpr Need kIo{"blkio", "io", "IO weight"};
+constexpr LimitKind kCpuset{"cpuset", "cpuset", "CPU set"};
+constexpr LimitKind kQuota{"cpu", "cpu", "CPU quota"};
+constexpr LimitKind kMemory{"memory", "memory", "memory limit"};
+constexpr LimitKind kIo{"blkio", "io", "IO weight"};
 // Controllers of v1 that only count.
 constexpr auto kCounting = {"memory", "cpuacct", "freezer", "pids"};
 
-std::vector<Need> needs_of(const GroupLimits& limits) {
-  std::vector<Need> needs;
-  if (!limits.cpus.empty() || !limits.numa_nodes.empty()) needs.push_back(kCpuset);
-  if (limits.cpu_quota) needs.push_back(kQuota);
-  if (limits.memory_bytes) needs.push_back(kMemory);
-  if (limits.io_weight) needs.push_back(kIo);
-  return needs;
+std::vector<LimitKind> limit_kinds(const GroupLimits& limits) {
+  std::vector<LimitKind> kinds;
+  if (!limits.cpus.empty() || !limits.numa_nodes.empty()) kinds.push_back(kCpuset);
+  if (limits.cpu_quota) kinds.push_back(kQuota);
+  if (limits.memory_bytes) kinds.push_back(kMemory);
+  if (limits.io_weight) kinds.push_back(kIo);
+  return kinds;
 }
 
-std::string name_of(const std::string& label) {
+std::string group_name(const std::string& label) {
   std::string name(kGroupPrefix);
   for (const char c : label.substr(0, kLongestLabel)) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -72,37 +112,37 @@ void add_counting(const GroupTree& tree, std::vector<GroupParent>& parents) {
 
 // Adds a group of v1, if one of its hierarchies has the controller; else appends the reason why
 // not.
-bool add_legacy(const GroupTree& tree, const Need& need, GroupPlan& plan,
+bool add_legacy(const GroupTree& tree, const LimitKind& kind, GroupPlan& plan,
                 std::vector<std::string>& problems) {
-  auto parent = tree.legacy(need.legacy);
+  auto parent = tree.legacy(kind.legacy);
   if (!parent) return false;
   if (may_make_group(parent->directory)) {
     add(plan.parents, *std::move(parent));
   } else {
     problems.push_back(
-        fmt::format("{}: making a group in {} needs root", need.words, parent->directory.string()));
+        fmt::format("{}: making a group in {} needs root", kind.words, parent->directory.string()));
   }
   return true;
 }
 
-void add_unified(const GroupTree& tree, const std::vector<Need>& needs, GroupPlan& plan,
+void add_unified(const GroupTree& tree, const std::vector<LimitKind>& kinds, GroupPlan& plan,
                  std::vector<std::string>& problems) {
   std::vector<std::string> required;
-  for (const Need& need : needs) {
-    if (tree.has_unified(need.unified)) {
-      required.emplace_back(need.unified);
+  for (const LimitKind& kind : kinds) {
+    if (tree.has_unified(kind.unified)) {
+      required.emplace_back(kind.unified);
     } else {
-      problems.push_back(fmt::format("{}: this kernel has no control group for it", need.words));
+      problems.push_back(fmt::format("{}: this kernel has no control group for it", kind.words));
     }
   }
   if (required.empty()) return;
   auto parent = tree.unified(required);
   if (!parent) {
-    for (const Need& need : needs)
+    for (const LimitKind& kind : kinds)
       problems.push_back(
           fmt::format("{}: making a control group needs root, or a group of v2 that "
                       "is delegated to this user with '{}' enabled",
-                      need.words, need.unified));
+                      kind.words, kind.unified));
     return;
   }
   const fs::path own = tree.own("");
@@ -111,9 +151,9 @@ void add_unified(const GroupTree& tree, const std::vector<Need>& needs, GroupPla
   add(plan.parents, *std::move(parent));
 }
 
-const GroupParent* parent_for(const GroupPlan& plan, const Need& need) {
+const GroupParent* parent_for(const GroupPlan& plan, const LimitKind& kind) {
   for (const GroupParent& parent : plan.parents) {
-    if (parent.has(parent.unified ? need.unified : need.legacy)) return &parent;
+    if (parent.has(parent.unified ? kind.unified : kind.legacy)) return &parent;
   }
   return nullptr;
 }
@@ -197,15 +237,160 @@ Result<> write_limits(const GroupPlan& plan) {
 
 Change enabling(const GroupParent& parent) {
   const std::string names = join(parent.to_enable, " ");
-  return {.kind = "subtree-control",
-          .target = parent.directory.string(),
-          .before = read_control(parent.directory / "cgroup.subtree_control"),
-          .after = names,
-          .words = fmt::format("controllers below {}: enable {}", parent.directory.string(), names),
-          .outlives_reboot = false};
+  return {
+      .kind = "subtree-control",
+      .target = parent.directory.string(),
+      .before = read_control(parent.directory / "cgroup.subtree_control"),
+      .after = names,
+      .words = fmt::format("controllers below {}: enable {}", parent.directory.string(), names)};
+}
+
+// ---- undo
+
+constexpr Nanos kGrace = std::chrono::seconds(2);
+
+// Returns the entry's directories that are groups of Corral; others are ignored.
+std::vector<fs::path> own_directories(const Standing& entry, const UndoOptions& options) {
+  std::vector<fs::path> found;
+  for (const std::string_view name : split(entry.change.target, ':')) {
+    const fs::path directory(name);
+    std::error_code error;
+    const bool ours = directory.filename().string().starts_with(kGroupPrefix);
+    const bool real = options.root != "/" || in_kernel(directory);
+    if (ours && real && fs::is_directory(directory, error)) found.push_back(directory);
+  }
+  return found;
+}
+
+// A tool that gets a group as its containers' parent (podman) makes the same path in the other
+// hierarchies, and leaves it there.
+std::vector<fs::path> copied_directories(const std::vector<fs::path>& directories,
+                                         const fs::path& root) {
+  const std::string text = sys::read_file(root / "proc/self/mountinfo").value_or("");
+  std::vector<fs::path> points;
+  for (const auto& mount : collect::cgroup::parse_mounts(text))
+    points.push_back(root / fs::path(mount.point).relative_path());
+  std::vector<fs::path> copies;
+  for (const fs::path& directory : directories) {
+    for (const fs::path& point : points) {
+      const fs::path relative = directory.lexically_relative(point);
+      if (relative.empty() || *relative.begin() == "..") continue;
+      for (const fs::path& other : points) copies.push_back(other / relative);
+    }
+  }
+  std::erase_if(copies, [&](const fs::path& copy) {
+    std::error_code error;
+    return std::ranges::count(directories, copy) > 0 || !fs::is_directory(copy, error);
+  });
+  return copies;
+}
+
+bool enables(const fs::path& group, std::string_view controller) {
+  const std::string line = " " + read_control(group / "cgroup.subtree_control") + " ";
+  return line.find(fmt::format(" {} ", controller)) != std::string::npos;
+}
+
+bool enabled_below(const fs::path& group, std::string_view controller) {
+  return std::ranges::any_of(sys::list_directory(group), [&](const std::string& name) {
+    return name.starts_with(kGroupPrefix) || enables(group / name, controller);
+  });
 }
 
 }  // namespace
+
+// ---- places
+
+bool GroupParent::has(std::string_view controller) const {
+  return contains(controllers, controller);
+}
+
+bool is_unlimited(const fs::path& group) {
+  const auto is_or_absent = [&](const char* file, std::string_view start) {
+    const std::string text = read_control(group / file);
+    return text.empty() || text.starts_with(start);
+  };
+  return is_or_absent("memory.max", "max") && is_or_absent("memory.high", "max") &&
+         is_or_absent("cpu.max", "max") && is_or_absent("cpu.weight", "100") &&
+         read_control(group / "cpuset.cpus").empty();
+}
+
+Result<GroupTree> GroupTree::read(const fs::path& root) {
+  namespace cg = collect::cgroup;
+  const auto memberships = cg::parse_memberships(TRY(sys::read_file(root / "proc/self/cgroup")));
+  const auto mounts = cg::parse_mounts(TRY(sys::read_file(root / "proc/self/mountinfo")));
+  GroupTree tree;
+  for (const cg::Membership& membership : memberships) {
+    const std::string first = membership.controllers.empty() ? "" : membership.controllers.front();
+    const auto place = cg::find_group_path(first, std::span(&membership, 1), mounts);
+    if (!place) continue;
+    const fs::path point = below_root(root, place->point);
+    if (!place->unified) {
+      tree.legacy_.push_back(
+          {.controllers = membership.controllers, .own = point / place->relative});
+      continue;
+    }
+    for (fs::path relative = place->relative; !relative.empty(); relative = relative.parent_path())
+      tree.chain_.push_back(point / relative);
+    tree.chain_.push_back(point);
+  }
+  if (tree.legacy_.empty() && tree.chain_.empty())
+    return fail(Code::kUnsupported, "no control groups are mounted here");
+  return tree;
+}
+
+std::optional<GroupParent> GroupTree::legacy(std::string_view controller) const {
+  for (const Legacy& one : legacy_) {
+    if (!contains(one.controllers, controller)) continue;
+    return GroupParent{.directory = one.own, .unified = false, .controllers = one.controllers};
+  }
+  return std::nullopt;
+}
+
+std::optional<GroupParent> GroupTree::unified(std::span<const std::string> required) const {
+  for (const fs::path& directory : chain_) {
+    if (!may_move_below(directory)) continue;
+    GroupParent parent = unified_parent(directory);
+    if (contains_all(parent.controllers, required)) return parent;
+  }
+  if (chain_.empty() || !may_move_below(chain_.back())) return std::nullopt;
+  // Only the top group may have both processes and groups with controllers below it.
+  GroupParent top = unified_parent(chain_.back());
+  if (!contains_all(read_words(top.directory / "cgroup.controllers"), required))
+    return std::nullopt;
+  for (const std::string& name : required) {
+    if (top.has(name)) continue;
+    top.to_enable.push_back(name);
+    top.controllers.push_back(name);
+  }
+  return top;
+}
+
+std::optional<GroupParent> GroupTree::unified_to_count() const {
+  if (chain_.empty()) return std::nullopt;
+  // Inside a run's group the new group is made below it, so that the outer run counts it, too.
+  const bool nested = chain_.front().filename().string().starts_with(kGroupPrefix);
+  if (!nested && chain_.size() > 1 && is_unlimited(chain_.front()) && may_move_below(chain_[1])) {
+    GroupParent beside = unified_parent(chain_[1]);
+    if (beside.has("memory") && !beside.has("cpu") && !beside.has("io")) return beside;
+  }
+  if (!may_move_below(chain_.front())) return std::nullopt;
+  GroupParent below = unified_parent(chain_.front());
+  if (below.has("cpu") || below.has("io")) return std::nullopt;
+  return below;
+}
+
+bool GroupTree::has_unified(std::string_view controller) const {
+  return std::ranges::any_of(chain_, [&](const fs::path& directory) {
+    return contains(read_words(directory / "cgroup.controllers"), controller);
+  });
+}
+
+fs::path GroupTree::own(std::string_view controller) const {
+  if (const auto parent = legacy(controller)) return parent->directory;
+  return chain_.empty() ? fs::path() : chain_.front();
+}
+
+// ---- plans and limits
 
 std::vector<fs::path> GroupPlan::directories() const {
   std::vector<fs::path> found;
@@ -234,11 +419,11 @@ std::string GroupPlan::words() const {
 
 Result<GroupPlan> plan_group(const GroupTree& tree, const std::string& label,
                              const GroupLimits& limits) {
-  GroupPlan plan{.name = name_of(label), .parents = {}, .limits = limits, .notes = {}};
+  GroupPlan plan{.name = group_name(label), .limits = limits};
   std::vector<std::string> problems;
-  std::vector<Need> of_unified;
-  for (const Need& need : needs_of(limits)) {
-    if (!add_legacy(tree, need, plan, problems)) of_unified.push_back(need);
+  std::vector<LimitKind> of_unified;
+  for (const LimitKind& kind : limit_kinds(limits)) {
+    if (!add_legacy(tree, kind, plan, problems)) of_unified.push_back(kind);
   }
   add_unified(tree, of_unified, plan, problems);
   if (!problems.empty()) return fail(Code::kPermission, join(problems, "\n"));
@@ -256,12 +441,7 @@ Result<> note_groups(const std::vector<const GroupPlan*>& plans, Journal& journa
     }
   }
   for (const GroupPlan* plan : plans) {
-    changes.push_back({.kind = "cgroup",
-                       .target = plan->target(),
-                       .before = "",
-                       .after = "",
-                       .words = plan->words(),
-                       .outlives_reboot = false});
+    changes.push_back({.kind = "cgroup", .target = plan->target(), .words = plan->words()});
   }
   if (changes.empty()) return {};
   TRY(journal.note_all(changes));
@@ -291,8 +471,41 @@ Result<> enter_group(const std::string& target, pid_t pid) {
   return {};
 }
 
-Result<> disable_controller(const fs::path& subtree_control, std::string_view name) {
-  return write_control(subtree_control, fmt::format("-{}", name));
+// ---- undo
+
+Result<bool> put_back_group(const Standing& entry, const UndoOptions& options) {
+  const std::vector<fs::path> directories = own_directories(entry, options);
+  if (options.dry_run) return !directories.empty();
+  TRY(end_members(directories, kGrace));
+  for (const fs::path& directory : directories) TRY(remove_group(directory));
+  // Best effort: a process in one of them does not belong to the run.
+  for (const fs::path& copy : copied_directories(directories, options.root))
+    [[maybe_unused]] const auto removed = remove_group(copy);
+  return !directories.empty();
+}
+
+std::string users_of_group(const Standing& entry, const UndoOptions& options) {
+  for (const fs::path& directory : own_directories(entry, options)) {
+    const std::vector<pid_t> pids = members(directory);
+    if (!pids.empty())
+      return fmt::format("process {} ({}) still runs in it", pids.front(),
+                         read_control(fmt::format("/proc/{}/comm", pids.front())));
+  }
+  return {};
+}
+
+// Disables controllers, except those that a group below has enabled in turn, or that groups of
+// another owner use.
+Result<bool> put_back_controllers(const Standing& entry, const UndoOptions& options) {
+  const fs::path group(entry.change.target);
+  bool changed = false;
+  for (const std::string_view name : split(entry.change.after, ' ')) {
+    if (name.empty() || !enables(group, name) || enabled_below(group, name)) continue;
+    if (!options.dry_run)
+      TRY(write_control(group / "cgroup.subtree_control", fmt::format("-{}", name)));
+    changed = true;
+  }
+  return changed;
 }
 
 }  // namespace corral::collocate

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "collocate/cpu_list.h"
 #include "collocate/cpu_sets.h"
 #include "collocate/device_locks.h"
 #include "collocate/nvidia/control.h"
@@ -18,32 +17,9 @@
 
 namespace corral::collocate {
 
-struct Stage::Impl {
-  Impl(StageOptions chosen, nvidia::DevicePlan plan)
-      : options(std::move(chosen)), devices(std::move(plan)) {}
-
-  StageOptions options;
-  nvidia::DevicePlan devices;
-  bool sets_cpus = false;
-  bool is_cold = false, is_warm = false;
-  std::vector<std::optional<GroupPlan>> groups;  // one for each share
-  std::vector<Seat> seats;
-  std::vector<int> housekeeping;
-  std::vector<std::string> notes;
-  DeviceLocks locks;
-  std::optional<std::uint64_t> first;  // first entry in the journal; nullopt: nothing is set
-
-  Result<> plan_cpus(const std::vector<plan::Share>& shares);
-  Result<> plan_groups(const std::vector<plan::Share>& shares);
-  void plan_cache(const std::vector<plan::Share>& shares);
-  Result<> make(Journal& journal);
-  void settle_cache();
-  [[nodiscard]] UndoOptions undo_options() const;
-};
-
 namespace {
 
-CpuWish wish_of(const plan::Share& share, std::vector<int> near) {
+CpuRequest cpu_request(const plan::Share& share, std::vector<int> near) {
   return {.exact = share.cpus,
           .count = share.cpus.empty() ? share.cpu_count : std::nullopt,
           .split = share.split_siblings,
@@ -51,7 +27,7 @@ CpuWish wish_of(const plan::Share& share, std::vector<int> near) {
           .near = std::move(near)};
 }
 
-GroupLimits limits_of(const plan::Share& share, const std::vector<int>& cpus) {
+GroupLimits group_limits(const plan::Share& share, const std::vector<int>& cpus) {
   return {.cpus = cpus,
           .numa_nodes = share.numa_node ? std::vector{*share.numa_node} : std::vector<int>(),
           .cpu_quota = share.cpu_quota,
@@ -85,7 +61,7 @@ fs::path lock_directory(const StageOptions& options) {
   return options.locks.empty() ? DeviceLocks::machine_directory() : options.locks;
 }
 
-std::string holder_of(const StageOptions& options) {
+std::string holder_name(const StageOptions& options) {
   return options.holder.empty() ? options.label : options.holder;
 }
 
@@ -103,122 +79,138 @@ Result<> check_held(const std::vector<plan::Share>& shares, const StageOptions& 
       if (gpu != nullptr) wanted.push_back(gpu->uuid);
     }
   }
-  const auto locks = DeviceLocks::take(lock_directory(options), wanted, holder_of(options));
+  const auto locks = DeviceLocks::take(lock_directory(options), wanted, holder_name(options));
   if (!locks && locks.error().code == Code::kUnavailable) return tl::unexpected(locks.error());
   return {};
 }
 
 }  // namespace
 
-Result<> Stage::Impl::plan_cpus(const std::vector<plan::Share>& shares) {
-  const auto wants = [](const plan::Share& share) {
-    return !share.cpus.empty() || share.cpu_count || share.numa_node;
-  };
-  sets_cpus = std::ranges::any_of(shares, wants);
-  if (!sets_cpus) return {};
-  const Topology topology = TRY(Topology::read(options.root));
-  std::vector<CpuWish> wishes;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    std::vector<int> near;
-    for (const std::string& address : devices.addresses(i)) {
-      const std::vector<int> cpus = cpus_near(options.root, address);
-      near.insert(near.end(), cpus.begin(), cpus.end());
+struct Stage::Impl {
+  Impl(StageOptions chosen, nvidia::DevicePlan plan)
+      : options(std::move(chosen)), devices(std::move(plan)) {}
+
+  StageOptions options;
+  nvidia::DevicePlan devices;
+  bool sets_cpus = false;
+  bool is_cold = false, is_warm = false;
+  std::vector<std::optional<GroupPlan>> groups;  // one for each share
+  std::vector<Seat> seats;
+  std::vector<int> housekeeping;
+  std::vector<std::string> notes;
+  DeviceLocks locks;
+  std::optional<std::uint64_t> first;  // first entry in the journal; nullopt: nothing is set
+
+  Result<> plan_cpus(const std::vector<plan::Share>& shares) {
+    const auto wants = [](const plan::Share& share) {
+      return !share.cpus.empty() || share.cpu_count || share.numa_node;
+    };
+    sets_cpus = std::ranges::any_of(shares, wants);
+    if (!sets_cpus) return {};
+    const Topology topology = TRY(Topology::read(options.root));
+    std::vector<CpuRequest> requests;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      std::vector<int> near;
+      for (const std::string& address : devices.addresses(i)) {
+        const std::vector<int> cpus = cpus_near(options.root, address);
+        near.insert(near.end(), cpus.begin(), cpus.end());
+      }
+      requests.push_back(cpu_request(shares[i], std::move(near)));
     }
-    wishes.push_back(wish_of(shares[i], std::move(near)));
+    CpuSets sets = TRY(allocate_cpus(topology, requests));
+    for (std::size_t i = 0; i < shares.size(); ++i) seats[i].cpus = std::move(sets.of_run[i]);
+    housekeeping = std::move(sets.housekeeping);
+    notes = std::move(sets.notes);
+    return {};
   }
-  CpuSets sets = TRY(allocate_cpus(topology, wishes));
-  for (std::size_t i = 0; i < shares.size(); ++i) seats[i].cpus = std::move(sets.of_run[i]);
-  housekeeping = std::move(sets.housekeeping);
-  notes = std::move(sets.notes);
-  return {};
-}
 
-Result<> Stage::Impl::plan_groups(const std::vector<plan::Share>& shares) {
-  groups.resize(shares.size());
-  const auto tree = GroupTree::read(options.root);
-  std::vector<std::string> problems;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    const GroupLimits limits = limits_of(shares[i], seats[i].cpus);
-    const std::string label = fmt::format("{}-{}", options.label, i);
-    std::vector<std::string>& said = seats[i].notes;
-    auto group = tree ? plan_or_soften(*tree, label, limits, said)
-                      : Result<GroupPlan>(tl::unexpected(tree.error()));
-    if (group) {
-      said.insert(said.end(), group->notes.begin(), group->notes.end());
-      seats[i].cgroup = group->target();
-      groups[i] = *std::move(group);
-    } else if (limits_of(shares[i], {}).any()) {
-      problems.push_back(per_run(i, group.error().message));
-    } else {
-      said.push_back("no control group: " + group.error().message);
+  Result<> plan_groups(const std::vector<plan::Share>& shares) {
+    groups.resize(shares.size());
+    const auto tree = GroupTree::read(options.root);
+    std::vector<std::string> problems;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const GroupLimits limits = group_limits(shares[i], seats[i].cpus);
+      const std::string label = fmt::format("{}-{}", options.label, i);
+      std::vector<std::string>& said = seats[i].notes;
+      auto group = tree ? plan_or_soften(*tree, label, limits, said)
+                        : Result<GroupPlan>(tl::unexpected(tree.error()));
+      if (group) {
+        said.insert(said.end(), group->notes.begin(), group->notes.end());
+        seats[i].cgroup = group->target();
+        groups[i] = *std::move(group);
+      } else if (group_limits(shares[i], {}).any()) {
+        problems.push_back(per_run(i, group.error().message));
+      } else {
+        said.push_back("no control group: " + group.error().message);
+      }
     }
+    if (!problems.empty()) return fail(Code::kPermission, join(problems, "\n"));
+    return {};
   }
-  if (!problems.empty()) return fail(Code::kPermission, join(problems, "\n"));
-  return {};
-}
 
-void Stage::Impl::plan_cache(const std::vector<plan::Share>& shares) {
-  const auto wants = [&](plan::CacheState state) {
-    return std::ranges::any_of(shares,
-                               [&](const plan::Share& share) { return share.cache == state; });
-  };
-  is_cold = wants(plan::CacheState::kCold);
-  is_warm = wants(plan::CacheState::kWarm);
-  if (is_cold && !may_drop_page_cache(options.root)) {
-    is_cold = false;
-    notes.emplace_back("the page cache stays as it is: dropping it needs root");
+  void plan_cache(const std::vector<plan::Share>& shares) {
+    const auto wants = [&](plan::CacheState state) {
+      return std::ranges::any_of(shares,
+                                 [&](const plan::Share& share) { return share.cache == state; });
+    };
+    is_cold = wants(plan::CacheState::kCold);
+    is_warm = wants(plan::CacheState::kWarm);
+    if (is_cold && !may_drop_page_cache(options.root)) {
+      is_cold = false;
+      notes.emplace_back("the page cache stays as it is: dropping it needs root");
+    }
+    if (is_cold && std::ranges::any_of(shares, [](const plan::Share& share) {
+          return share.cache == plan::CacheState::kAsIs;
+        }))
+      notes.emplace_back("the page cache is dropped for all of this workload's runs");
+    if (is_warm && options.data.empty())
+      notes.emplace_back("the page cache stays as it is: no run names the data to be read");
   }
-  if (is_cold && std::ranges::any_of(shares, [](const plan::Share& share) {
-        return share.cache == plan::CacheState::kAsIs;
-      }))
-    notes.emplace_back("the page cache is dropped for all of this workload's runs");
-  if (is_warm && options.data.empty())
-    notes.emplace_back("the page cache stays as it is: no run names the data to be read");
-}
 
-void Stage::Impl::settle_cache() {
-  if (is_cold) {
-    const auto dropped = drop_page_cache(options.root);
-    if (!dropped) notes.push_back("the page cache was not dropped: " + dropped.error().message);
+  void settle_cache() {
+    if (is_cold) {
+      const auto dropped = drop_page_cache(options.root);
+      if (!dropped) notes.push_back("the page cache was not dropped: " + dropped.error().message);
+    }
+    if (!is_warm || options.data.empty()) return;
+    const Warmed warmed = warm_page_cache(options.data, options.root, options.cancelled);
+    if (!warmed.whole)
+      notes.push_back(fmt::format("of the data only {} are in the page cache",
+                                  human_bytes(static_cast<double>(warmed.bytes))));
   }
-  if (!is_warm || options.data.empty()) return;
-  const Warmed warmed = warm_page_cache(options.data, options.root, options.cancelled);
-  if (!warmed.whole)
-    notes.push_back(fmt::format("of the data only {} are in the page cache",
-                                human_bytes(static_cast<double>(warmed.bytes))));
-}
 
-UndoOptions Stage::Impl::undo_options() const {
-  return {.state = options.state,
-          .root = options.root,
-          .nvml = options.nvml,
-          .mps_control = options.mps_control,
-          .dry_run = false,
-          .end_runs = true};
-}
+  [[nodiscard]] UndoOptions undo_options() const {
+    return {.state = options.state,
+            .root = options.root,
+            .nvml = options.nvml,
+            .mps_control = options.mps_control,
+            .dry_run = false,
+            .end_runs = true};
+  }
 
-Result<> Stage::Impl::make(Journal& journal) {
-  std::vector<std::string> wanted = devices.gpus();
-  if (sets_cpus) wanted.emplace_back("cpus");
-  locks = TRY(DeviceLocks::take(lock_directory(options), wanted, holder_of(options)));
-  // Waiting helps only if another scheduler holds a lock.
-  if (const auto set = devices.set(journal); !set)
-    return fail(set.error().code == Code::kUnavailable ? Code::kConflict : set.error().code,
-                set.error().message);
-  failpoint::reach("stage.devices");
-  std::vector<const GroupPlan*> planned;
-  for (const auto& group : groups) {
-    if (group) planned.push_back(&*group);
+  Result<> make(Journal& journal) {
+    std::vector<std::string> wanted = devices.gpus();
+    if (sets_cpus) wanted.emplace_back("cpus");
+    locks = TRY(DeviceLocks::take(lock_directory(options), wanted, holder_name(options)));
+    // Waiting helps only if another scheduler holds a lock.
+    if (const auto set = devices.set(journal); !set)
+      return fail(set.error().code == Code::kUnavailable ? Code::kConflict : set.error().code,
+                  set.error().message);
+    failpoint::reach("stage.devices");
+    std::vector<const GroupPlan*> planned;
+    for (const auto& group : groups) {
+      if (group) planned.push_back(&*group);
+    }
+    TRY(note_groups(planned, journal));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (!groups[i]) continue;
+      const auto made = make_group(*groups[i]);
+      if (!made) return tl::unexpected(made.error().with_context(fmt::format("run {}", i)));
+    }
+    settle_cache();
+    return {};
   }
-  TRY(note_groups(planned, journal));
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (!groups[i]) continue;
-    const auto made = make_group(*groups[i]);
-    if (!made) return tl::unexpected(made.error().with_context(fmt::format("run {}", i)));
-  }
-  settle_cache();
-  return {};
-}
+};
 
 Stage::Stage(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Stage::Stage(Stage&&) noexcept = default;

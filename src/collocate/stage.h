@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "collocate/nvidia/device_plan.h"
 #include "core/result.h"
 #include "plan/share.h"

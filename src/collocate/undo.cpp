@@ -9,8 +9,8 @@
 #include <iterator>
 
 #include "collocate/group_files.h"
-#include "collocate/group_undo.h"
 #include "collocate/nvidia/undo.h"
+#include "collocate/run_group.h"
 #include "core/failpoint.h"
 #include "core/text.h"
 #include "sys/private_directory.h"
@@ -26,7 +26,7 @@ constexpr std::array kHostHandlers = {
 
 constexpr Nanos kGrace = std::chrono::seconds(2);
 
-UndoLine line_of(const Standing& standing, UndoState state, std::string reason = {}) {
+UndoLine undo_line(const Standing& standing, UndoState state, std::string reason = {}) {
   return {.words = standing.change.words, .state = state, .reason = std::move(reason)};
 }
 
@@ -47,7 +47,7 @@ class Replay {
       if (is_void(*entry)) {
         settle(*entry, UndoState::kVoid);
       } else if (!user.empty()) {
-        report_.lines.push_back(line_of(*entry, UndoState::kInUse, user));
+        report_.lines.push_back(undo_line(*entry, UndoState::kInUse, user));
       } else {
         one(*entry);
       }
@@ -63,7 +63,7 @@ class Replay {
 
   [[nodiscard]] std::string user_of(const std::vector<Standing>& entries) const {
     for (const Standing& entry : entries) {
-      const KindHandler* handler = handler_of(entry.change.kind);
+      const KindHandler* handler = find_handler(entry.change.kind);
       if (handler == nullptr || handler->in_use == nullptr || is_void(entry)) continue;
       if (std::string user = handler->in_use(entry, options_); !user.empty()) return user;
     }
@@ -97,19 +97,19 @@ class Replay {
   }
 
   void one(const Standing& standing) {
-    const KindHandler* handler = handler_of(standing.change.kind);
+    const KindHandler* handler = find_handler(standing.change.kind);
     if (handler == nullptr) {
       report_.lines.push_back(
-          line_of(standing, UndoState::kFailed,
-                  fmt::format("'{}' comes from another version of Corral: undo with that one",
-                              standing.change.kind)));
+          undo_line(standing, UndoState::kFailed,
+                    fmt::format("'{}' comes from another version of Corral: undo with that one",
+                                standing.change.kind)));
       return;
     }
     const Result<bool> put = handler->put_back(standing, options_);
     failpoint::reach("undo.put_back");
     if (put) return settle(standing, *put ? UndoState::kPutBack : UndoState::kNothingLeft);
     if (put.error().code == Code::kPermission) ++report_.permissions;
-    report_.lines.push_back(line_of(standing, UndoState::kFailed, put.error().message));
+    report_.lines.push_back(undo_line(standing, UndoState::kFailed, put.error().message));
   }
 
   void settle(const Standing& standing, UndoState state) {
@@ -117,7 +117,7 @@ class Replay {
       const Result<> noted = journal_.undone(standing.entry);
       if (!noted) report_.notes.push_back(noted.error().message);
     }
-    report_.lines.push_back(line_of(standing, state));
+    report_.lines.push_back(undo_line(standing, state));
   }
 
   Journal& journal_;
@@ -161,7 +161,7 @@ bool UndoReport::complete() const {
          });
 }
 
-const KindHandler* handler_of(std::string_view kind) {
+const KindHandler* find_handler(std::string_view kind) {
   const auto* found = std::ranges::find(kHostHandlers, kind, &KindHandler::kind);
   if (found != kHostHandlers.end()) return found;
   for (const KindHandler& handler : nvidia::handlers()) {

@@ -122,9 +122,9 @@ TEST(Pip, BuildsAnEnvironmentFromALocalPackage) {
   const auto said =
       run_checked({.argv = {prepared->python, "-c", "import fleet; print(fleet.SHIPS)"}}, {});
   EXPECT_EQ(said->out, "7\n");
-  const std::size_t lines = shop.told().size();
+  const std::size_t lines = shop.reported().size();
   EXPECT_EQ(shop.prepare(text)->python, prepared->python);
-  EXPECT_EQ(shop.told().size(), lines) << "nothing is built twice";
+  EXPECT_EQ(shop.reported().size(), lines) << "nothing is built twice";
 }
 
 TEST(Pip, AFailureNamesThePackageAndLeavesNothing) {

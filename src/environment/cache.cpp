@@ -16,12 +16,12 @@ constexpr int kPollMs = 100;
 
 Result<sys::Fd> lock_build(const sys::PrivateDirectory& cache, const Build& build,
                            const PrepareOptions& options) {
-  bool told = false;
+  bool reported = false;
   for (;;) {
     auto held = cache.try_lock_file(build.key + ".lock");
     if (held || held.error().code != Code::kUnavailable) return held;
-    if (!told) tell(options, build.words + ": another process builds it; waiting");
-    told = true;
+    if (!reported) report_progress(options, build.words + ": another process builds it; waiting");
+    reported = true;
     if (is_cancelled(options)) return fail(Code::kUnavailable, "interrupted");
     ::poll(nullptr, 0, kPollMs);
   }
@@ -42,7 +42,7 @@ Result<fs::path> build_once(const Build& build, const PrepareOptions& options) {
   const sys::Fd lock = TRY(lock_build(cache, build, options));
   if (cache.open_file(stamp, O_RDONLY)) return place;
   cache.remove_all(build.key);  // left by a builder that was killed
-  tell(options, "building " + build.words);
+  report_progress(options, "building " + build.words);
   const auto made = make_stamped(build, cache);
   if (made) return place;
   cache.remove_all(build.key);

@@ -7,10 +7,10 @@
 #include <set>
 
 #include "core/json.h"
+#include "core/sha256.h"
 #include "core/text.h"
 #include "environment/cache.h"
 #include "environment/mlproject.h"
-#include "environment/parts.h"
 #include "environment/python.h"
 #include "environment/requirements.h"
 #include "environment/tool.h"
@@ -80,14 +80,13 @@ namespace {
 
 // The tool that was asked for, or whichever is there.
 Result<std::string> conda_tool(const Spec& spec) {
-  const std::string path = own_variable("PATH", "/usr/bin:/bin");
   if (!spec.tool.empty())
     return find_tool(spec.tool, "install it, or use conda= for any that is installed");
   for (const std::string& tool :
        {std::string("conda"), std::string("mamba"), std::string("micromamba"),
         own_variable("CONDA_EXE"), own_variable("MAMBA_EXE")}) {
     if (tool.empty()) continue;
-    if (auto found = sys::find_in_path(tool, path)) return found->string();
+    if (auto found = find_program(tool)) return found->string();
   }
   return fail(Code::kNotFound,
               "none of conda, mamba and micromamba is in PATH; install one, or name the "
@@ -108,7 +107,7 @@ Result<> create(const std::string& tool, const fs::path& file, const fs::path& p
                 const PrepareOptions& options) {
   Tool create{.argv = {tool, "env", "create", "--prefix", place.string(), "--file", file.string()},
               .directory = file.parent_path(),
-              .told = true};
+              .reports_output = true};
   if (is_micromamba(tool))
     create.argv = {tool, "create", "--yes", "--prefix", place.string(), "--file", file.string()};
   const ToolOutput output = TRY(run_tool(create, options));
@@ -132,7 +131,7 @@ Result<fs::path> built_prefix(const Spec& spec, const PrepareOptions& options) {
       options);
 }
 
-Result<fs::path> prefix_of(const Spec& spec, const PrepareOptions& options) {
+Result<fs::path> find_prefix(const Spec& spec, const PrepareOptions& options) {
   if (spec.target.ends_with(".yml") || spec.target.ends_with(".yaml"))
     return built_prefix(spec, options);
   if (spec.target.find('/') == std::string::npos) return named_prefix(spec, options);
@@ -171,7 +170,7 @@ void note_packages(Prepared& prepared, const fs::path& prefix) {
       packages.push_back(std::move(package));
   const std::string list = join(packages, "\n");
   note(prepared, "conda", list);
-  note(prepared, "conda_sha256", sha256_hex(list));
+  note(prepared, "conda_sha256", hex(sha256(list)));
 }
 
 }  // namespace
@@ -182,12 +181,12 @@ Result<> check_conda(const Spec& spec, const PrepareOptions& options) {
     TRY(conda_tool(spec));
     return {};
   }
-  TRY(prefix_of(spec, options));
+  TRY(find_prefix(spec, options));
   return {};
 }
 
 Result<Prepared> prepare_conda(const Spec& spec, const PrepareOptions& options) {
-  const fs::path prefix = TRY(prefix_of(spec, options));
+  const fs::path prefix = TRY(find_prefix(spec, options));
   Prepared prepared;
   prepared.environment = {
       "CONDA_PREFIX=" + prefix.string(), "CONDA_DEFAULT_ENV=" + prefix.filename().string(),

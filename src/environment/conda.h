@@ -25,4 +25,8 @@ std::vector<std::string> conda_variables(std::string_view state);
 // shell's own are left out.
 std::vector<std::string> changed_variables(std::string_view before, std::string_view after);
 
+Result<Prepared> prepare_conda(const Spec& spec, const PrepareOptions& options);
+// Part of environment::check().
+Result<> check_conda(const Spec& spec, const PrepareOptions& options);
+
 }  // namespace corral::environment

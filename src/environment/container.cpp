@@ -11,7 +11,6 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "environment/cache.h"
-#include "environment/parts.h"
 #include "environment/python.h"
 #include "environment/tool.h"
 #include "sys/clock.h"
@@ -35,50 +34,47 @@ bool is_apptainer(const Container& container) {
 // Host namespaces: the run's processes, ports and clocks are this host's, so that listeners, the
 // tracking address, MPS and shared memory of data loaders work as without a container. The
 // supervisor keeps the output; labels would forbid the mounts on SELinux hosts.
-constexpr std::array<std::string_view, 6> kAlways{"--network=host",
-                                                  "--pid=host",
-                                                  "--ipc=host",
-                                                  "--log-driver=none",
-                                                  "--security-opt=label=disable",
-                                                  "--interactive"};
+constexpr auto kAlways = std::to_array<std::string_view>(
+    {"--network=host", "--pid=host", "--ipc=host", "--log-driver=none",
+     "--security-opt=label=disable", "--interactive"});
 
 // Variables whose value is a directory that the command must see.
-constexpr std::array<std::string_view, 2> kDirectories{"CUDA_MPS_PIPE_DIRECTORY",
-                                                       "CUDA_MPS_LOG_DIRECTORY"};
+constexpr std::array<std::string_view, 2> kDirectories = {"CUDA_MPS_PIPE_DIRECTORY",
+                                                          "CUDA_MPS_LOG_DIRECTORY"};
 // Beginnings of names that mean the same inside.
-constexpr std::array<std::string_view, 30> kPassed{"CORRAL_",
-                                                   "MLFLOW_",
-                                                   "OTEL_",
-                                                   "CUDA_",
-                                                   "NVIDIA_",
-                                                   "NCCL_",
-                                                   "OMP_",
-                                                   "MKL_",
-                                                   "OPENBLAS_",
-                                                   "TF_",
-                                                   "XLA_",
-                                                   "JAX_",
-                                                   "TORCH",
-                                                   "PYTORCH_",
-                                                   "RANK=",
-                                                   "WORLD_SIZE=",
-                                                   "LOCAL_RANK=",
-                                                   "MASTER_ADDR=",
-                                                   "MASTER_PORT=",
-                                                   "SLURM_",
-                                                   "OMPI_",
-                                                   "PMIX_RANK=",
-                                                   "PMI_RANK=",
-                                                   "PALS_RANKID=",
-                                                   "PYTHONPATH=",
-                                                   "PYTHONUNBUFFERED=",
-                                                   "PYTHONHASHSEED=",
-                                                   "HIP_",
-                                                   "ROCR_",
-                                                   "RADT_"};
+constexpr auto kPassedPrefixes = std::to_array<std::string_view>({"CORRAL_",
+                                                                  "MLFLOW_",
+                                                                  "OTEL_",
+                                                                  "CUDA_",
+                                                                  "NVIDIA_",
+                                                                  "NCCL_",
+                                                                  "OMP_",
+                                                                  "MKL_",
+                                                                  "OPENBLAS_",
+                                                                  "TF_",
+                                                                  "XLA_",
+                                                                  "JAX_",
+                                                                  "TORCH",
+                                                                  "PYTORCH_",
+                                                                  "RANK=",
+                                                                  "WORLD_SIZE=",
+                                                                  "LOCAL_RANK=",
+                                                                  "MASTER_ADDR=",
+                                                                  "MASTER_PORT=",
+                                                                  "SLURM_",
+                                                                  "OMPI_",
+                                                                  "PMIX_RANK=",
+                                                                  "PMI_RANK=",
+                                                                  "PALS_RANKID=",
+                                                                  "PYTHONPATH=",
+                                                                  "PYTHONUNBUFFERED=",
+                                                                  "PYTHONHASHSEED=",
+                                                                  "HIP_",
+                                                                  "ROCR_",
+                                                                  "RADT_"});
 // Those of the image: this host's would break it.
-constexpr std::array<std::string_view, 5> kOfImage{"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME",
-                                                   "PYTHONHOME"};
+constexpr auto kOfImage = std::to_array<std::string_view>(
+    {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME", "PYTHONHOME"});
 
 // One field of a comma-separated flag.
 std::string csv_field(const std::string& text) {
@@ -147,9 +143,9 @@ std::vector<std::string> engine_flags(const Inside& inside) {
 }
 
 Result<> pull(const Container& container, const std::string& image, const PrepareOptions& options) {
-  tell(options, "pulling image " + image);
-  const auto pulled =
-      run_checked({.argv = tool_words(container, {"pull", image}), .told = true}, options);
+  report_progress(options, "pulling image " + image);
+  const auto pulled = run_checked(
+      {.argv = tool_words(container, {"pull", image}), .reports_output = true}, options);
   if (!pulled)
     return tl::unexpected(pulled.error().with_context(
         fmt::format("image {} is not present and cannot be pulled", image)));
@@ -157,9 +153,9 @@ Result<> pull(const Container& container, const std::string& image, const Prepar
 }
 
 // The image as the tool has it, pulled where it is missing or where pull= says so.
-Result<ImageFacts> image_of(const Container& container, const Spec& spec,
-                            const PrepareOptions& options) {
-  const std::string policy = option_of(spec, "pull", "missing");
+Result<ImageFacts> find_image(const Container& container, const Spec& spec,
+                              const PrepareOptions& options) {
+  const std::string policy = option_value(spec, "pull", "missing");
   if (policy == "always") TRY(pull(container, spec.target, options));
   const Tool inspect{.argv = tool_words(container, {"image", "inspect", spec.target})};
   ToolOutput output = TRY(run_tool(inspect, options));
@@ -188,7 +184,7 @@ Result<> pull_file(const Container& container, const std::string& image, const f
   TRY(sys::make_directories(place, 0700));
   const auto pulled =
       run_checked({.argv = tool_words(container, {"pull", (place / "image.sif").string(), image}),
-                   .told = true},
+                   .reports_output = true},
                   options);
   if (!pulled) return tl::unexpected(pulled.error().with_context("image " + image));
   return {};
@@ -234,7 +230,7 @@ void ask_image(Prepared& prepared, Container& container, const std::string& cont
   prefix.push_back(container.image);
   // The mounts are part of the answer's key.
   const std::string key = content + "\n" + join(prefix, "\n");
-  const auto answers = answers_of(options);
+  const auto answers = open_answers(options);
   const std::string none = content_hash(key) + ".none";
   std::vector<std::string> candidates{container.python};
   if (container.python == "python3") candidates.emplace_back("python");
@@ -255,7 +251,7 @@ void ask_image(Prepared& prepared, Container& container, const std::string& cont
 
 Result<> check_mounts(const Spec& spec, const PrepareOptions& options) {
   std::error_code error;
-  for (const std::string& mount : options_of(spec, "mount")) {
+  for (const std::string& mount : option_values(spec, "mount")) {
     const std::string source = mount.substr(0, mount.find(':'));
     if (source.find('/') != std::string::npos && !fs::exists(resolved(source, options), error))
       return fail(Code::kNotFound, fmt::format("mount={}: {} does not exist", mount,
@@ -281,13 +277,13 @@ Result<std::string> choose_file(Prepared& prepared, Container& container, const 
 
 Result<std::string> choose_image(Prepared& prepared, Container& container, const Spec& spec,
                                  const PrepareOptions& options) {
-  const ImageFacts image = TRY(image_of(container, spec, options));
+  const ImageFacts image = TRY(find_image(container, spec, options));
   // The id is recorded, so that the recorded image is the one that runs, even if the name moves.
   container.image = image.id;
   note(prepared, "image_id", image.id);
   if (!image.digest.empty()) note(prepared, "image_digest", image.digest);
   note(prepared, "image_platform", image.platform);
-  if (option_of(spec, "user").empty()) {
+  if (option_value(spec, "user").empty()) {
     const Person person{.uid = ::geteuid(), .gid = ::getegid(), .rootless = is_rootless(container)};
     const auto flags = user_flags(container, image.user, person);
     container.flags.insert(container.flags.begin(), flags.begin(), flags.end());
@@ -304,7 +300,7 @@ Result<> check_image(const Container& container, const Spec& spec, const Prepare
   if (!seen)
     return fail(Code::kUnavailable, fmt::format("{}: {}", container.tool, seen.error().message));
   if (seen->code == 0) return {};
-  if (option_of(spec, "pull") == "never")
+  if (option_value(spec, "pull") == "never")
     return fail(Code::kNotFound,
                 fmt::format("image {} is not present, and pull=never", spec.target));
   return fail(Code::kUnavailable,
@@ -314,12 +310,13 @@ Result<> check_image(const Container& container, const Spec& spec, const Prepare
 }
 
 // The tool of a container whose mounts can be made.
-Result<Container> container_of(const Spec& spec, const PrepareOptions& options) {
+Result<Container> make_container(const Spec& spec, const PrepareOptions& options) {
   Container container;
   container.tool = spec.tool;
   container.program = {
       TRY(find_tool(spec.tool, "install it, or use another of docker=, podman=, apptainer="))};
-  for (std::string& flag : options_of(spec, "global")) container.program.push_back(std::move(flag));
+  for (std::string& flag : option_values(spec, "global"))
+    container.program.push_back(std::move(flag));
   TRY(check_mounts(spec, options));
   return container;
 }
@@ -332,7 +329,7 @@ constexpr const char* kMaker = "corral.supervisor";
 constexpr const char* kSpool = "corral.spool";
 constexpr Nanos kAnswerLimit{std::chrono::seconds(30)};
 
-Result<const Container*> engine_of(const Prepared& prepared) {
+Result<const Container*> container_engine(const Prepared& prepared) {
   const Container* const container = prepared.container.get();
   if (container == nullptr || is_apptainer(*container))
     return fail(Code::kUnsupported, "its command is a child like any other");
@@ -340,7 +337,7 @@ Result<const Container*> engine_of(const Prepared& prepared) {
 }
 
 // The first process of a container that has one, 0 while it has none.
-Result<std::int64_t> pid_of(const Container& container, const std::string& name) {
+Result<std::int64_t> container_pid(const Container& container, const std::string& name) {
   const ToolOutput output =
       TRY(run_tool({.argv = tool_words(container, {"inspect", "--type=container",
                                                    "--format={{.State.Pid}}", name}),
@@ -349,7 +346,7 @@ Result<std::int64_t> pid_of(const Container& container, const std::string& name)
   return output.code == 0 ? parse_int(trim(output.out)).value_or(0) : 0;
 }
 
-Result<ContainerPlace> place_of(std::int64_t pid) {
+Result<ContainerPlace> read_place(std::int64_t pid) {
   const auto groups = sys::read_file(fmt::format("/proc/{}/cgroup", pid), 1u << 20);
   if (!groups)
     return fail(Code::kUnsupported,
@@ -385,8 +382,8 @@ Result<Staged> staged(const Container& container, const std::string& name) {
   made.argv = tool_words(container, {"start", "--attach", "--interactive", name});
   if (container.tool != "podman") return made;
   TRY(run_checked({.argv = tool_words(container, {"init", name})}, {}));
-  const std::int64_t pid = TRY(pid_of(container, name));
-  if (pid > 0) made.place = TRY(place_of(pid));
+  const std::int64_t pid = TRY(container_pid(container, name));
+  if (pid > 0) made.place = TRY(read_place(pid));
   return made;
 }
 
@@ -485,11 +482,11 @@ void add_option_flags(Container& container, const Spec& spec, const PrepareOptio
       flags.push_back("--entrypoint=" + value);
     }
   }
-  container.arguments = options_of(spec, "arg");
-  container.gpus = option_of(spec, "gpus");
+  container.arguments = option_values(spec, "arg");
+  container.gpus = option_value(spec, "gpus");
   std::ranges::replace(container.gpus, '+', ',');
-  container.workdir = option_of(spec, "workdir");
-  container.python = option_of(spec, "python", "python3");
+  container.workdir = option_value(spec, "workdir");
+  container.python = option_value(spec, "python", "python3");
 }
 
 std::vector<std::string> run_words(const Container& container,
@@ -538,7 +535,8 @@ std::vector<std::string> passed_in(const std::vector<std::string>& environment,
                                    const std::vector<std::string>& chosen) {
   std::vector<std::string> passed;
   std::ranges::copy_if(environment, std::back_inserter(passed), [&](const std::string& entry) {
-    return std::ranges::any_of(kPassed, [&](auto start) { return entry.starts_with(start); }) ||
+    return std::ranges::any_of(kPassedPrefixes,
+                               [&](auto start) { return entry.starts_with(start); }) ||
            std::ranges::count(chosen, entry.substr(0, entry.find('='))) > 0;
   });
   return passed;
@@ -551,14 +549,14 @@ bool is_apart(const Prepared& prepared) {
 std::string container_name(const fs::path& spool) { return "corral-" + spool.filename().string(); }
 
 Result<> check_container(const Spec& spec, const PrepareOptions& options) {
-  Container container = TRY(container_of(spec, options));
+  Container container = TRY(make_container(spec, options));
   if (!is_apptainer(container)) return check_image(container, spec, options);
   if (spec.target.find("://") == std::string::npos) TRY(apptainer_image(container, spec, options));
   return {};
 }
 
 Result<Prepared> prepare_container(const Spec& spec, const PrepareOptions& options) {
-  Container container = TRY(container_of(spec, options));
+  Container container = TRY(make_container(spec, options));
   add_option_flags(container, spec, options);
   Prepared prepared;
   prepared.in_container = true;
@@ -577,11 +575,11 @@ Result<Prepared> prepare_container(const Spec& spec, const PrepareOptions& optio
 }
 
 Result<ContainerPlace> locate(const Prepared& prepared, const std::string& name, Nanos limit) {
-  const Container& container = *TRY(engine_of(prepared));
+  const Container& container = *TRY(container_engine(prepared));
   const BootTime deadline = sys::boot_now() + limit;
   for (;;) {
-    const std::int64_t pid = TRY(pid_of(container, name));
-    if (pid > 0) return place_of(pid);
+    const std::int64_t pid = TRY(container_pid(container, name));
+    if (pid > 0) return read_place(pid);
     if (sys::boot_now() >= deadline)
       return fail(Code::kNotFound,
                   fmt::format("{} has no running container {}", container.tool, name));
@@ -591,7 +589,7 @@ Result<ContainerPlace> locate(const Prepared& prepared, const std::string& name,
 
 Result<Staged> stage(const Prepared& prepared, const std::vector<std::string>& command,
                      const Inside& inside) {
-  const Container& container = *TRY(engine_of(prepared));
+  const Container& container = *TRY(container_engine(prepared));
   const std::string name = inside.name.empty() ? container_name(inside.spool) : inside.name;
   Tool create{
       .argv = tool_words(container, {"create", "--label=" + maker_label(),
@@ -660,7 +658,7 @@ std::vector<std::string> program_of(const Prepared& prepared) {
 }
 
 Result<int> exit_status_of(const Prepared& prepared, const std::string& name) {
-  const Container& container = *TRY(engine_of(prepared));
+  const Container& container = *TRY(container_engine(prepared));
   const ToolOutput output =
       TRY(run_checked({.argv = tool_words(container, {"wait", name}), .limit = kAnswerLimit}, {}));
   const auto status = parse_int(trim(output.out));
@@ -672,7 +670,7 @@ Result<int> exit_status_of(const Prepared& prepared, const std::string& name) {
 
 Result<> discard(const Prepared& prepared, const std::string& name,
                  const std::string& cgroup_parent) {
-  const auto engine = engine_of(prepared);
+  const auto engine = container_engine(prepared);
   if (!engine) return {};
   std::vector<std::string> words = tool_words(**engine, {"rm", "--force"});
   if ((*engine)->tool == "podman") words.insert(words.end(), {"--ignore", "--time=0"});

@@ -1,5 +1,5 @@
-// Containers of docker, podman and apptainer. The parts of a container's run are decided here,
-// without asking anyone; prepare_container.cpp asks the tool, container_life.cpp drives it.
+// Containers of docker, podman and apptainer: the words of their command lines, which are pure
+// functions, and what asks and drives the tool.
 #pragma once
 
 #include <string>
@@ -61,5 +61,9 @@ bool is_gone(std::string_view maker);
 // Everything behind `run` or `create`: flags, image, command.
 std::vector<std::string> run_words(const Container& container,
                                    const std::vector<std::string>& command, const Inside& inside);
+
+Result<Prepared> prepare_container(const Spec& spec, const PrepareOptions& options);
+// Part of environment::check().
+Result<> check_container(const Spec& spec, const PrepareOptions& options);
 
 }  // namespace corral::environment

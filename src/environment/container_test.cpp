@@ -151,7 +151,7 @@ TEST(Container, AMissingImageIsPulledAndNamed) {
   EXPECT_EQ(failed.error().message,
             "image nope is not present and cannot be pulled: docker failed "
             "with status 1: Trying | manifest unknown");
-  EXPECT_TRUE(holds(shop.told(), "pulling image nope"));
+  EXPECT_TRUE(holds(shop.reported(), "pulling image nope"));
   EXPECT_NE(shop.prepare("docker=nope;pull=never").error().message.find("pull=never"),
             std::string::npos);
   EXPECT_NE(shop.prepare("docker=nope;mount=/no/such:/x").error().message.find("/no/such"),

@@ -41,8 +41,8 @@ struct Spec {
 // "docker=image;mount=/a:/b", "podman=…", "apptainer=…"; "mlproject=DIR". Options follow, separated
 // by ";" (docs/environments.md). The error names the likely intention.
 Result<Spec> parse(std::string_view text);
-// Formats a spec so that parse(text_of(spec)) == spec.
-std::string text_of(const Spec& spec);
+// Formats a spec so that parse(to_string(spec)) == spec.
+std::string to_string(const Spec& spec);
 
 struct Project;    // mlproject.h
 struct Container;  // container.h

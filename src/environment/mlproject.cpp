@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "environment/parts.h"
 #include "environment/tool.h"
 #include "sys/private_directory.h"
 #include "sys/process.h"
@@ -20,74 +19,77 @@ tl::unexpected<Error> wrong(const YAML::Node& node, std::string_view what) {
   return fail(Code::kInvalidArgument, fmt::format("{}{}", place, what));
 }
 
-Result<std::string> text_at(const YAML::Node& node, std::string_view what) {
+Result<std::string> scalar_text(const YAML::Node& node, std::string_view what) {
   if (!node.IsScalar()) return wrong(node, fmt::format("{} is not a text", what));
   return node.Scalar();
 }
 
-Result<Parameter> parameter_of(const std::string& name, const YAML::Node& node) {
+Result<Parameter> parse_parameter(const std::string& name, const YAML::Node& node) {
   Parameter parameter{.name = name, .type = "string", .preset = {}};
   if (node.IsScalar()) {
     parameter.type = node.Scalar();
   } else if (node.IsMap()) {
     if (const YAML::Node type = node["type"])
-      parameter.type = TRY(text_at(type, "type of parameter " + name));
+      parameter.type = TRY(scalar_text(type, "type of parameter " + name));
     const YAML::Node preset = node["default"];
     if (preset && !preset.IsNull())
-      parameter.preset = TRY(text_at(preset, "default of parameter " + name));
+      parameter.preset = TRY(scalar_text(preset, "default of parameter " + name));
   } else if (!node.IsNull()) {
     return wrong(node, fmt::format("parameter {} is neither a type nor type and default", name));
   }
   return parameter;
 }
 
-Result<EntryPoint> entry_point_of(const std::string& name, const YAML::Node& node) {
+Result<EntryPoint> parse_entry_point(const std::string& name, const YAML::Node& node) {
   if (!node.IsMap()) return wrong(node, fmt::format("entry point {} has no command", name));
   EntryPoint entry{.name = name, .parameters = {}, .command = {}};
   const YAML::Node command = node["command"];
   if (!command) return wrong(node, fmt::format("entry point {} has no command", name));
-  entry.command = trim(TRY(text_at(command, "command of entry point " + name)));
+  entry.command = trim(TRY(scalar_text(command, "command of entry point " + name)));
   const YAML::Node parameters = node["parameters"];
   if (!parameters || parameters.IsNull()) return entry;
   if (!parameters.IsMap())
     return wrong(parameters, fmt::format("parameters of entry point {} are not a mapping", name));
   for (const auto& pair : parameters) {
-    const std::string key = TRY(text_at(pair.first, "a parameter's name"));
-    entry.parameters.push_back(TRY(parameter_of(key, pair.second)));
+    const std::string key = TRY(scalar_text(pair.first, "a parameter's name"));
+    entry.parameters.push_back(TRY(parse_parameter(key, pair.second)));
   }
   return entry;
 }
 
 // "NAME", or [NAME, value].
-Result<std::string> variable_of(const YAML::Node& node) {
+Result<std::string> parse_variable(const YAML::Node& node) {
   if (node.IsScalar()) return node.Scalar();
   if (!node.IsSequence() || node.size() != 2)
     return wrong(node, "an entry of environment is a name or [name, value]");
-  const std::string name = TRY(text_at(node[0], "a variable's name"));
-  return name + "=" + TRY(text_at(node[1], "a variable's value"));
+  const std::string name = TRY(scalar_text(node[0], "a variable's name"));
+  return name + "=" + TRY(scalar_text(node[1], "a variable's value"));
 }
 
-Result<DockerEnv> docker_env_of(const YAML::Node& node) {
+Result<DockerEnv> parse_docker_env(const YAML::Node& node) {
   DockerEnv docker;
   if (!node.IsMap() || !node["image"]) return wrong(node, "docker_env has no image");
-  docker.image = TRY(text_at(node["image"], "image of docker_env"));
+  docker.image = TRY(scalar_text(node["image"], "image of docker_env"));
   if (const YAML::Node volumes = node["volumes"])
-    for (const auto& volume : volumes) docker.volumes.push_back(TRY(text_at(volume, "a volume")));
+    for (const auto& volume : volumes)
+      docker.volumes.push_back(TRY(scalar_text(volume, "a volume")));
   if (const YAML::Node variables = node["environment"])
-    for (const auto& variable : variables) docker.environment.push_back(TRY(variable_of(variable)));
+    for (const auto& variable : variables)
+      docker.environment.push_back(TRY(parse_variable(variable)));
   return docker;
 }
 
-Result<Project> project_of(const YAML::Node& root) {
+Result<Project> project_from_yaml(const YAML::Node& root) {
   if (!root.IsMap())
     return wrong(root, "an MLproject is a mapping of name, environment, entry_points");
   Project project;
-  if (const YAML::Node name = root["name"]) project.name = TRY(text_at(name, "name"));
+  if (const YAML::Node name = root["name"]) project.name = TRY(scalar_text(name, "name"));
   if (const YAML::Node file = root["python_env"])
-    project.python_env = TRY(text_at(file, "python_env"));
+    project.python_env = TRY(scalar_text(file, "python_env"));
   if (const YAML::Node file = root["conda_env"])
-    project.conda_env = TRY(text_at(file, "conda_env"));
-  if (const YAML::Node docker = root["docker_env"]) project.docker_env = TRY(docker_env_of(docker));
+    project.conda_env = TRY(scalar_text(file, "conda_env"));
+  if (const YAML::Node docker = root["docker_env"])
+    project.docker_env = TRY(parse_docker_env(docker));
   const int kinds = static_cast<int>(!project.python_env.empty()) +
                     static_cast<int>(!project.conda_env.empty()) +
                     static_cast<int>(project.docker_env.has_value());
@@ -96,22 +98,22 @@ Result<Project> project_of(const YAML::Node& root) {
   if (!entries || entries.IsNull()) return project;
   if (!entries.IsMap()) return wrong(entries, "entry_points is not a mapping");
   for (const auto& pair : entries) {
-    const std::string name = TRY(text_at(pair.first, "an entry point's name"));
-    project.entry_points.push_back(TRY(entry_point_of(name, pair.second)));
+    const std::string name = TRY(scalar_text(pair.first, "an entry point's name"));
+    project.entry_points.push_back(TRY(parse_entry_point(name, pair.second)));
   }
   return project;
 }
 
-Result<PythonEnv> python_env_of(const YAML::Node& root, const fs::path& directory) {
+Result<PythonEnv> python_env_from_yaml(const YAML::Node& root, const fs::path& directory) {
   if (!root.IsMap()) return wrong(root, "it is not a mapping of python and dependencies");
   PythonEnv env;
-  if (const YAML::Node python = root["python"]) env.python = TRY(text_at(python, "python"));
+  if (const YAML::Node python = root["python"]) env.python = TRY(scalar_text(python, "python"));
   for (const char* key : {"build_dependencies", "dependencies"}) {
     const YAML::Node lines = root[key];
     if (!lines || lines.IsNull()) continue;
     if (!lines.IsSequence()) return wrong(lines, fmt::format("{} is not a list", key));
     for (const auto& node : lines) {
-      std::string line(trim(TRY(text_at(node, "a dependency"))));
+      std::string line(trim(TRY(scalar_text(node, "a dependency"))));
       for (const std::string_view option : {"-r ", "-c ", "--requirement ", "--constraint "})
         if (line.starts_with(option))
           line = std::string(option) +
@@ -133,10 +135,6 @@ Result<T> guarded(std::string_view text, Read read) {
   }
 }
 
-bool in_path(const char* program) {
-  return sys::find_in_path(program, own_variable("PATH", "/usr/bin:/bin")).has_value();
-}
-
 Result<Spec> python_env_spec(const Project& project, const PrepareOptions& options) {
   const fs::path file = project.directory / project.python_env;
   const auto env = parse_python_env(TRY(sys::read_file(file)), project.directory);
@@ -145,7 +143,7 @@ Result<Spec> python_env_spec(const Project& project, const PrepareOptions& optio
   const auto projects = TRY(sys::PrivateDirectory::make(options.cache / "projects"));
   const std::string name = content_hash(env->requirements) + ".txt";
   TRY(projects.replace_file(name, env->requirements));
-  Spec spec{.kind = in_path("uv") ? Kind::kUv : Kind::kPip,
+  Spec spec{.kind = find_program("uv") ? Kind::kUv : Kind::kPip,
             .tool = {},
             .target = (projects.path() / name).string(),
             .options = {}};
@@ -154,7 +152,7 @@ Result<Spec> python_env_spec(const Project& project, const PrepareOptions& optio
 }
 
 Spec docker_spec(const Project& project) {
-  const bool podman = !in_path("docker") && in_path("podman");
+  const bool podman = !find_program("docker") && find_program("podman").has_value();
   const std::string directory = project.directory.string();
   Spec spec{.kind = Kind::kContainer,
             .tool = podman ? "podman" : "docker",
@@ -167,7 +165,7 @@ Spec docker_spec(const Project& project) {
   return spec;
 }
 
-Result<Spec> spec_of(const Project& project, const PrepareOptions& options) {
+Result<Spec> make_spec(const Project& project, const PrepareOptions& options) {
   if (!project.python_env.empty()) return python_env_spec(project, options);
   if (project.docker_env) return docker_spec(project);
   Spec spec;
@@ -180,13 +178,13 @@ Result<Spec> spec_of(const Project& project, const PrepareOptions& options) {
 using Values = std::vector<std::pair<std::string, std::string>>;
 
 // The arguments behind the entry point's name.
-struct Given {
+struct EntryArguments {
   Values values;                   // --key value, --key=value, -P key=value
   std::vector<std::string> words;  // everything else, as it stands
 };
 
-Given given_of(const std::vector<std::string>& command) {
-  Given given;
+EntryArguments parse_arguments(const std::vector<std::string>& command) {
+  EntryArguments given;
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::string& word = command[i];
     const bool last = i + 1 == command.size();
@@ -206,7 +204,7 @@ Given given_of(const std::vector<std::string>& command) {
   return given;
 }
 
-const std::string* value_of(const Values& values, std::string_view name) {
+const std::string* find_value(const Values& values, std::string_view name) {
   const auto found = std::ranges::find(values, name, &Values::value_type::first);
   return found == values.end() ? nullptr : &found->second;
 }
@@ -238,7 +236,7 @@ Result<std::string> formatted(const std::string& pattern, const Values& values) 
       if (end == std::string::npos)
         return fail(Code::kInvalidArgument, "its command has a { without a }");
       const std::string name = pattern.substr(i + 1, end - i - 1);
-      const std::string* value = value_of(values, name);
+      const std::string* value = find_value(values, name);
       if (value == nullptr)
         return fail(
             Code::kInvalidArgument,
@@ -254,11 +252,12 @@ Result<std::string> formatted(const std::string& pattern, const Values& values) 
   return out;
 }
 
-Result<std::string> command_line(const Project& project, const EntryPoint& entry, Given given) {
+Result<std::string> command_line(const Project& project, const EntryPoint& entry,
+                                 EntryArguments given) {
   Values values;
   std::vector<std::string> missing;
   for (const Parameter& parameter : entry.parameters) {
-    const std::string* value = value_of(given.values, parameter.name);
+    const std::string* value = find_value(given.values, parameter.name);
     if (value == nullptr && !parameter.preset) {
       missing.push_back(parameter.name);
       continue;
@@ -279,11 +278,13 @@ Result<std::string> command_line(const Project& project, const EntryPoint& entry
 }
 }  // namespace
 
-Result<Project> parse_project(std::string_view text) { return guarded<Project>(text, project_of); }
+Result<Project> parse_project(std::string_view text) {
+  return guarded<Project>(text, project_from_yaml);
+}
 
 Result<PythonEnv> parse_python_env(std::string_view text, const fs::path& directory) {
-  return guarded<PythonEnv>(text,
-                            [&](const YAML::Node& root) { return python_env_of(root, directory); });
+  return guarded<PythonEnv>(
+      text, [&](const YAML::Node& root) { return python_env_from_yaml(root, directory); });
 }
 
 Result<Prepared> prepare_mlproject(const Spec& spec, const PrepareOptions& options) {
@@ -293,7 +294,7 @@ Result<Prepared> prepare_mlproject(const Spec& spec, const PrepareOptions& optio
   auto project = parse_project(text);
   if (!project) return tl::unexpected(project.error().with_context("MLproject"));
   project->directory = directory;
-  const Spec inner = TRY(spec_of(*project, options));
+  const Spec inner = TRY(make_spec(*project, options));
   Prepared prepared = TRY(prepare(inner, options));
   for (auto& [key, value] : prepared.record) {
     if (key == "environment.kind") key = "environment.project_kind";
@@ -315,8 +316,8 @@ std::string shell_quoted(std::string_view word) {
   return quoted + "'";
 }
 
-Result<std::vector<std::string>> command_of(const Project& project,
-                                            const std::vector<std::string>& command) {
+Result<std::vector<std::string>> expand_command(const Project& project,
+                                                const std::vector<std::string>& command) {
   if (command.empty()) return command;
   const auto entry = std::ranges::find(project.entry_points, command[0], &EntryPoint::name);
   if (entry == project.entry_points.end()) {
@@ -327,10 +328,17 @@ Result<std::vector<std::string>> command_of(const Project& project,
       words[0] = inside.string();
     return words;
   }
-  const auto line = command_line(project, *entry, given_of(command));
+  const auto line = command_line(project, *entry, parse_arguments(command));
   if (!line) return tl::unexpected(line.error().with_context("entry point " + entry->name));
   return std::vector<std::string>{
       "/bin/sh", "-c", fmt::format("cd {} && {}", shell_quoted(project.directory.string()), *line)};
+}
+
+Result<> check_mlproject(const Spec& spec, const PrepareOptions& options) {
+  fs::path directory = resolved(spec.target, options);
+  if (directory.filename() == "MLproject") directory = directory.parent_path();
+  const auto project = parse_project(TRY(sys::read_file(directory / "MLproject", 1u << 20)));
+  return project ? Result<>() : tl::unexpected(project.error().with_context("MLproject"));
 }
 
 }  // namespace corral::environment

@@ -46,8 +46,8 @@ Result<Project> parse_project(std::string_view text);
 // As MLflow does: defaults filled in, values quoted for the shell, parameters that the entry point
 // does not name appended as --key value. A command whose first word is no entry point stays; a
 // script is then looked for in the project, too.
-Result<std::vector<std::string>> command_of(const Project& project,
-                                            const std::vector<std::string>& command);
+Result<std::vector<std::string>> expand_command(const Project& project,
+                                                const std::vector<std::string>& command);
 
 // One word for a POSIX shell.
 std::string shell_quoted(std::string_view word);
@@ -59,5 +59,9 @@ struct PythonEnv {
   std::string requirements;
 };
 Result<PythonEnv> parse_python_env(std::string_view text, const fs::path& directory);
+
+Result<Prepared> prepare_mlproject(const Spec& spec, const PrepareOptions& options);
+// Part of environment::check().
+Result<> check_mlproject(const Spec& spec, const PrepareOptions& options);
 
 }  // namespace corral::environment

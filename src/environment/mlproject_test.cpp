@@ -32,7 +32,7 @@ Project project() {
 }
 
 std::string line(const std::vector<std::string>& command) {
-  const auto words = command_of(project(), command);
+  const auto words = expand_command(project(), command);
   return words ? words->back() : words.error().message;
 }
 
@@ -64,7 +64,7 @@ TEST(Mlproject, ErrorsNameTheParameter) {
 
 TEST(Mlproject, OtherCommandsStay) {
   const std::vector<std::string> command{"make", "--jobs", "3"};
-  EXPECT_EQ(command_of(project(), command).value(), command);
+  EXPECT_EQ(expand_command(project(), command).value(), command);
 }
 
 TEST(Mlproject, ErrorsNameTheLine) {
@@ -118,7 +118,7 @@ RC_GTEST_PROP(Mlproject, AnyPiecesAreReadOrRefused, ()) {
   const auto read = parse_project(text);
   if (!read) return;
   for (const EntryPoint& entry : read->entry_points)
-    [[maybe_unused]] const auto words = command_of(*read, {entry.name, "--x", "1"});
+    [[maybe_unused]] const auto words = expand_command(*read, {entry.name, "--x", "1"});
 }
 
 TEST(Mlproject, AShellReadsQuotedWordsBack) {

@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "core/json.h"
+#include "core/sha256.h"
 #include "core/text.h"
-#include "environment/parts.h"
 #include "environment/tool.h"
 #include "sys/process.h"
 
@@ -38,7 +38,7 @@ print(json.dumps({
 )";
 
 // Returns the modification time of a file or directory as text; empty if it does not exist.
-std::string change_of(const fs::path& path) {
+std::string modification_time(const fs::path& path) {
   std::error_code error;
   const auto time = fs::last_write_time(path, error);
   return error ? "" : std::to_string(time.time_since_epoch().count());
@@ -52,7 +52,7 @@ std::string answer_name(const PythonQuestion& question) {
   return content_hash(asked) + ".json";
 }
 
-PythonFacts facts_of(const Json& answer) {
+PythonFacts parse_facts(const Json& answer) {
   return {.version = answer.get_string("version"),
           .executable = answer.get_string("executable"),
           .packages = answer.get_string("packages")};
@@ -68,22 +68,22 @@ std::optional<PythonFacts> kept_answer(const sys::PrivateDirectory& answers,
   if (stamps == nullptr || stamps->as_object() == nullptr) return std::nullopt;
   if (answer->get_string("python") != python) return std::nullopt;
   for (const auto& [directory, stamp] : *stamps->as_object()) {
-    if (stamp.as_string() == nullptr || change_of(directory) != *stamp.as_string())
+    if (stamp.as_string() == nullptr || modification_time(directory) != *stamp.as_string())
       return std::nullopt;
   }
-  return facts_of(*answer);
+  return parse_facts(*answer);
 }
 
 void keep_answer(const sys::PrivateDirectory& answers, const PythonQuestion& question,
                  Json answer) {
   Json stamps{Json::Object{}};
   if (question.content.empty()) {
-    stamps.set(question.python, change_of(question.python));
+    stamps.set(question.python, modification_time(question.python));
     const Json* directories = answer.find("directories");
     if (directories != nullptr && directories->as_array() != nullptr) {
       for (const Json& directory : *directories->as_array())
         if (directory.as_string() != nullptr)
-          stamps.set(*directory.as_string(), change_of(*directory.as_string()));
+          stamps.set(*directory.as_string(), modification_time(*directory.as_string()));
     }
   }
   answer.set("python", question.python);
@@ -95,12 +95,12 @@ void keep_answer(const sys::PrivateDirectory& answers, const PythonQuestion& que
 
 }  // namespace
 
-Result<sys::PrivateDirectory> answers_of(const PrepareOptions& options) {
+Result<sys::PrivateDirectory> open_answers(const PrepareOptions& options) {
   return sys::PrivateDirectory::make(options.cache / "python");
 }
 
 Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOptions& options) {
-  const auto answers = answers_of(options);
+  const auto answers = open_answers(options);
   auto kept =
       answers ? kept_answer(*answers, answer_name(question), question.python) : std::nullopt;
   if (kept) return *std::move(kept);
@@ -115,14 +115,14 @@ Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOpti
     return fail(Code::kUnprocessable,
                 fmt::format("{} does not behave like Python 3.8 or newer", question.python));
   if (answers) keep_answer(*answers, question, *answer);
-  return facts_of(*answer);
+  return parse_facts(*answer);
 }
 
 void note_python(Prepared& prepared, const std::string& python, const PythonFacts& facts) {
   note(prepared, "python", python);
   note(prepared, "python_version", facts.version);
   note(prepared, "packages", facts.packages);
-  note(prepared, "packages_sha256", sha256_hex(facts.packages));
+  note(prepared, "packages_sha256", hex(sha256(facts.packages)));
 }
 
 Result<> use_venv(Prepared& prepared, const fs::path& directory, const PrepareOptions& options) {
@@ -151,7 +151,7 @@ Result<Prepared> prepare_venv(const Spec& spec, const PrepareOptions& options) {
   }
   const bool path = spec.target.find('/') != std::string::npos;
   const std::string given = path ? resolved(spec.target, options).string() : spec.target;
-  const fs::path python = TRY(sys::find_in_path(given, own_variable("PATH", "/usr/bin:/bin")));
+  const fs::path python = TRY(find_program(given));
   std::error_code error;
   const fs::path directory = python.parent_path().parent_path();
   if (fs::exists(directory / "pyvenv.cfg", error) && python.filename() == "python") {
@@ -161,6 +161,14 @@ Result<Prepared> prepare_venv(const Spec& spec, const PrepareOptions& options) {
   prepared.python = python.string();
   note_python(prepared, prepared.python, TRY(ask_python({.python = prepared.python}, options)));
   return prepared;
+}
+
+Result<> check_venv(const Spec& spec, const PrepareOptions& options) {
+  const bool path = spec.tool != "python" || spec.target.find('/') != std::string::npos;
+  fs::path python = path ? resolved(spec.target, options) : fs::path(spec.target);
+  if (spec.tool != "python") python = python / "bin" / "python";
+  TRY(find_program(python.string()));
+  return {};
 }
 
 }  // namespace corral::environment

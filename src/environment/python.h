@@ -24,7 +24,7 @@ struct PythonQuestion {
   std::string content{};
 };
 // <cache>/python/, made when missing.
-Result<sys::PrivateDirectory> answers_of(const PrepareOptions& options);
+Result<sys::PrivateDirectory> open_answers(const PrepareOptions& options);
 Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOptions& options);
 
 // Adds interpreter, version and packages to the record.
@@ -32,5 +32,9 @@ void note_python(Prepared& prepared, const std::string& python, const PythonFact
 
 // Fills python, PATH, VIRTUAL_ENV and the record for the virtual environment at `directory`.
 Result<> use_venv(Prepared& prepared, const fs::path& directory, const PrepareOptions& options);
+
+Result<Prepared> prepare_venv(const Spec& spec, const PrepareOptions& options);
+// Part of environment::check().
+Result<> check_venv(const Spec& spec, const PrepareOptions& options);
 
 }  // namespace corral::environment

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/sha256.h"
 #include "core/text.h"
 #include "environment/cache.h"
-#include "environment/parts.h"
 #include "environment/python.h"
 #include "environment/tool.h"
 #include "sys/process.h"
@@ -64,20 +64,6 @@ std::string reason_in(std::string_view output) {
   return text;
 }
 
-class Content {
- public:
-  Result<std::string> of(const fs::path& file) {
-    TRY(add(file, 0));
-    return std::move(text_);
-  }
-
- private:
-  Result<> add(const fs::path& file, int depth);
-  Result<> add_line(std::string_view line, const fs::path& file, int depth);
-  void add_local(const fs::path& path);
-  std::string text_;
-};
-
 // "-r FILE", "-rFILE", "--requirement FILE", "--requirement=FILE": what stands behind.
 std::optional<std::string_view> included(std::string_view line) {
   for (const std::string_view option : {"--requirement", "--constraint", "-r", "-c"}) {
@@ -90,37 +76,49 @@ std::optional<std::string_view> included(std::string_view line) {
   return std::nullopt;
 }
 
-Result<> Content::add(const fs::path& file, int depth) {
-  if (depth > kIncludeDepth)
-    return fail(Code::kInvalidArgument, file.string() + ": requirement files include each other");
-  const std::string content = TRY(sys::read_file(file, kFileBytes));
-  text_ += fmt::format("file {}\n{}\n", content.size(), content);
-  for (const std::string_view line : split(content, '\n')) TRY(add_line(trim(line), file, depth));
-  return {};
-}
+class Content {
+ public:
+  Result<std::string> of(const fs::path& file) {
+    TRY(add(file, 0));
+    return std::move(text_);
+  }
 
-Result<> Content::add_line(std::string_view line, const fs::path& file, int depth) {
-  if (line.starts_with("- ")) line = trim(line.substr(2));  // in the pip part of an environment.yml
-  if (line.empty() || line.starts_with('#')) return {};
-  if (line.find("://") != std::string_view::npos && !line.starts_with("file:")) return {};
-  if (const auto more = included(line))
-    return add(file.parent_path() / fs::path(more->substr(0, more->find(" #"))), depth + 1);
-  for (const std::string_view option : {"-e ", "--editable ", "--editable=", "file://"})
-    if (line.starts_with(option)) line = trim(line.substr(option.size()));
-  line = line.substr(0, line.find_first_of(" ;["));
-  if (line.find('/') != std::string_view::npos || line == "." || line.ends_with(".whl"))
-    add_local(file.parent_path() / fs::path(line));
-  return {};
-}
+ private:
+  Result<> add(const fs::path& file, int depth) {
+    if (depth > kIncludeDepth)
+      return fail(Code::kInvalidArgument, file.string() + ": requirement files include each other");
+    const std::string content = TRY(sys::read_file(file, kFileBytes));
+    text_ += fmt::format("file {}\n{}\n", content.size(), content);
+    for (const std::string_view line : split(content, '\n')) TRY(add_line(trim(line), file, depth));
+    return {};
+  }
 
-void Content::add_local(const fs::path& path) {
-  std::error_code error;
-  const fs::path seen = fs::is_directory(path, error) ? path / "pyproject.toml" : path;
-  const auto time = fs::last_write_time(seen, error);
-  text_ += fmt::format("local {} {} {}\n", fs::absolute(path, error).string(),
-                       error ? 0 : time.time_since_epoch().count(),
-                       fs::is_regular_file(seen, error) ? fs::file_size(seen, error) : 0);
-}
+  Result<> add_line(std::string_view line, const fs::path& file, int depth) {
+    if (line.starts_with("- "))
+      line = trim(line.substr(2));  // in the pip part of an environment.yml
+    if (line.empty() || line.starts_with('#')) return {};
+    if (line.find("://") != std::string_view::npos && !line.starts_with("file:")) return {};
+    if (const auto more = included(line))
+      return add(file.parent_path() / fs::path(more->substr(0, more->find(" #"))), depth + 1);
+    for (const std::string_view option : {"-e ", "--editable ", "--editable=", "file://"})
+      if (line.starts_with(option)) line = trim(line.substr(option.size()));
+    line = line.substr(0, line.find_first_of(" ;["));
+    if (line.find('/') != std::string_view::npos || line == "." || line.ends_with(".whl"))
+      add_local(file.parent_path() / fs::path(line));
+    return {};
+  }
+
+  void add_local(const fs::path& path) {
+    std::error_code error;
+    const fs::path seen = fs::is_directory(path, error) ? path / "pyproject.toml" : path;
+    const auto time = fs::last_write_time(seen, error);
+    text_ += fmt::format("local {} {} {}\n", fs::absolute(path, error).string(),
+                         error ? 0 : time.time_since_epoch().count(),
+                         fs::is_regular_file(seen, error) ? fs::file_size(seen, error) : 0);
+  }
+
+  std::string text_;
+};
 
 // The inputs of an installation.
 struct Installation {
@@ -153,37 +151,36 @@ bool is_version(std::string_view text) {
 // The interpreter that the environment is made from: python=, else the one that a .py file gets.
 // "3.10" is python3.10, or python3 when it is of that version.
 Result<std::string> chosen_python(const Spec& spec, const PrepareOptions& options) {
-  const std::string path = own_variable("PATH", "/usr/bin:/bin");
-  std::string python = option_of(spec, "python", own_variable("CORRAL_PYTHON", "python3"));
+  std::string python = option_value(spec, "python", own_variable("CORRAL_PYTHON", "python3"));
   if (python.find('/') != std::string::npos) python = resolved(python, options).string();
   if (is_version(python)) {
     const std::string minor = python.substr(0, python.find('.', python.find('.') + 1));
-    if (auto named = sys::find_in_path("python" + minor, path)) return named->string();
-    const auto any = sys::find_in_path("python3", path);
+    if (auto named = find_program("python" + minor)) return named->string();
+    const auto any = find_program("python3");
     const auto facts = any ? ask_python({.python = any->string()}, options)
                            : Result<PythonFacts>(fail(Code::kNotFound, ""));
     if (facts && (facts->version + ".").starts_with(python + ".")) return any->string();
     python = "python" + minor;
   }
-  auto found = sys::find_in_path(python, path);
+  auto found = find_program(python);
   if (found) return found->string();
   return fail(found.error().code, found.error().message +
                                       "; the environment needs it: install it or name another "
                                       "with python=");
 }
 
-Result<Installation> installation_of(const Spec& spec, const PrepareOptions& options) {
+Result<Installation> make_installation(const Spec& spec, const PrepareOptions& options) {
   Installation i;
   i.uv = spec.kind == Kind::kUv;
   i.file = resolved(spec.target, options);
-  i.arguments = options_of(spec, "arg");
-  i.system_packages = option_of(spec, "system-packages") == "yes";
+  i.arguments = option_values(spec, "arg");
+  i.system_packages = option_value(spec, "system-packages") == "yes";
   if (i.uv)
     i.tool = TRY(find_tool("uv", "install it (`pip install uv`) or use pip= in place of uv="));
   i.content = TRY(requirements_content(i.file));
   auto python = chosen_python(spec, options);
-  if (!python && i.uv && is_version(option_of(spec, "python"))) {
-    i.python = option_of(spec, "python");  // uv may have it, or get it
+  if (!python && i.uv && is_version(option_value(spec, "python"))) {
+    i.python = option_value(spec, "python");  // uv may have it, or get it
     return i;
   }
   i.python = TRY(std::move(python));
@@ -198,7 +195,7 @@ Result<> install_with(const Installation& i, std::vector<std::string> argv,
   const Tool tool{.argv = std::move(argv),
                   .environment = {"PYTHONPATH="},
                   .directory = i.file.parent_path(),
-                  .told = true};
+                  .reports_output = true};
   const ToolOutput output = TRY(run_tool(tool, options));
   if (output.code == 0) return {};
   return fail(Code::kUnprocessable,
@@ -246,7 +243,7 @@ std::string blame(std::string_view output) {
 }
 
 Result<Prepared> prepare_requirements(const Spec& spec, const PrepareOptions& options) {
-  const Installation i = TRY(installation_of(spec, options));
+  const Installation i = TRY(make_installation(spec, options));
   const std::string from = made_from(i);
   const fs::path place = TRY(build_once(
       {.key = content_hash(from),
@@ -257,12 +254,18 @@ Result<Prepared> prepare_requirements(const Spec& spec, const PrepareOptions& op
   Prepared prepared;
   TRY(use_venv(prepared, place, options));
   note(prepared, "requirements", without_credentials(TRY(sys::read_file(i.file))));
-  note(prepared, "requirements_sha256", sha256_hex(i.content));
+  note(prepared, "requirements_sha256", hex(sha256(i.content)));
   if (i.uv) {
     const auto version = run_tool({.argv = {i.tool, "--version"}}, options);
     if (version && version->code == 0) note(prepared, "tool", std::string(trim(version->out)));
   }
   return prepared;
+}
+
+Result<> check_requirements(const Spec& spec, const PrepareOptions& options) {
+  TRY(requirements_content(resolved(spec.target, options)));
+  if (spec.kind == Kind::kUv) TRY(find_tool("uv", "install it, or use pip="));
+  return {};
 }
 
 }  // namespace corral::environment

@@ -21,4 +21,8 @@ std::string blamed_package(std::string_view output);
 // "PACKAGE cannot be installed: …" or, when none is named, the tool's last lines.
 std::string blame(std::string_view output);
 
+Result<Prepared> prepare_requirements(const Spec& spec, const PrepareOptions& options);
+// Part of environment::check().
+Result<> check_requirements(const Spec& spec, const PrepareOptions& options);
+
 }  // namespace corral::environment

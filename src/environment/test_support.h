@@ -23,7 +23,7 @@ class Workshop {
     fs::create_directories(root_);
     options_ = {.directory = root_,
                 .cache = root_ / "cache",
-                .progress = [this](std::string_view line) { told_.emplace_back(line); },
+                .progress = [this](std::string_view line) { reported_.emplace_back(line); },
                 .cancelled = {}};
   }
   Workshop(const Workshop&) = delete;
@@ -31,7 +31,7 @@ class Workshop {
   ~Workshop() { fs::remove_all(root_); }
 
   [[nodiscard]] const fs::path& root() const { return root_; }
-  [[nodiscard]] const std::vector<std::string>& told() const { return told_; }
+  [[nodiscard]] const std::vector<std::string>& reported() const { return reported_; }
   PrepareOptions& options() { return options_; }
 
   fs::path file(const std::string& name, const std::string& content) const {
@@ -56,7 +56,7 @@ class Workshop {
  private:
   fs::path root_;
   PrepareOptions options_;
-  std::vector<std::string> told_;
+  std::vector<std::string> reported_;
 };
 
 inline std::string recorded(const Prepared& prepared, const std::string& key) {

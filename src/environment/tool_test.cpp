@@ -25,9 +25,9 @@ TEST(Tool, GivesOutputErrorAndStatus) {
 TEST(Tool, TellsItsLinesButNoPasswords) {
   Workshop shop;
   Tool tool = shell("printf 'a\\nfrom https://u:p@h/x\\n10%%\\r20%%\\nend'");
-  tool.told = true;
+  tool.reports_output = true;
   ASSERT_TRUE(run_tool(tool, shop.options()));
-  EXPECT_EQ(shop.told(), (std::vector<std::string>{"a", "from https://h/x", "20%", "end"}));
+  EXPECT_EQ(shop.reported(), (std::vector<std::string>{"a", "from https://h/x", "20%", "end"}));
 }
 
 TEST(Tool, AFailureEndsWithItsLastLines) {

@@ -17,6 +17,13 @@ bool declares_separator(std::string_view line) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
+// The separator that a header line uses: the one of , ; tab and | that it has most of.
+char detect_separator(std::string_view header_line) {
+  constexpr std::array kSeparators = {',', ';', '\t', '|'};
+  return *std::ranges::max_element(kSeparators, {},
+                                   [&](char c) { return std::ranges::count(header_line, c); });
+}
+
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -36,7 +43,8 @@ class Reader {
         next_line(end);
         continue;
       }
-      if (first && !table_.declared) table_.separator = separator_of(text_.substr(at_, end - at_));
+      if (first && !table_.declared)
+        table_.separator = detect_separator(text_.substr(at_, end - at_));
       first = false;
       read_record();
     }
@@ -134,7 +142,7 @@ class Reader {
   void fault(std::size_t start, std::size_t end, const std::string& value) {
     const bool closes = text_.substr(0, end).find('"', start + 1) != std::string_view::npos;
     table_.faults.push_back(
-        {line_, column_of(text_, start), value.substr(0, value.find('\n')).substr(0, 40),
+        {line_, column_at(text_, start), value.substr(0, value.find('\n')).substr(0, 40),
          closes ? "something follows the closing quote; a quote inside of quotes is written twice"
                 : "the quote is never closed"});
   }
@@ -147,15 +155,9 @@ class Reader {
 
 }  // namespace
 
-char separator_of(std::string_view header_line) {
-  constexpr std::array kSeparators = {',', ';', '\t', '|'};
-  return *std::ranges::max_element(kSeparators, {},
-                                   [&](char c) { return std::ranges::count(header_line, c); });
-}
-
 CsvTable read_csv(std::string_view text) { return Reader(text).read(); }
 
-int column_of(std::string_view text, std::size_t offset) {
+int column_at(std::string_view text, std::size_t offset) {
   std::size_t begin = text.substr(0, offset).rfind('\n');
   begin = begin == std::string_view::npos ? 0 : begin + 1;
   if (begin == 0 && text.starts_with(kMark)) begin = std::min(kMark.size(), offset);
@@ -166,15 +168,12 @@ int column_of(std::string_view text, std::size_t offset) {
 }
 
 std::string csv_cell(std::string_view value, char separator) {
-  std::string flat(value);
-  std::ranges::replace_if(
-      flat, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  const bool plain = flat.find(separator) == std::string::npos &&
-                     flat.find('"') == std::string::npos && trim(flat).size() == flat.size() &&
-                     !flat.starts_with('#');
-  if (plain) return flat;
+  const bool plain = value.find(separator) == std::string_view::npos &&
+                     value.find_first_of("\"\r\n") == std::string_view::npos &&
+                     trim(value).size() == value.size() && !value.starts_with('#');
+  if (plain) return std::string(value);
   std::string quoted = "\"";
-  for (const char c : flat) {
+  for (const char c : value) {
     if (c == '"') quoted += c;
     quoted += c;
   }

@@ -37,13 +37,11 @@ struct CsvTable {
   std::vector<CsvFault> faults;
 };
 
-// The separator that a header line uses: the one of , ; tab and | that it has most of.
-char separator_of(std::string_view header_line);
 CsvTable read_csv(std::string_view text);
 
 // 1-based character of its line at which this byte stands.
-int column_of(std::string_view text, std::size_t offset);
-// The value as a cell: in quotes where it must be, line breaks as spaces.
+int column_at(std::string_view text, std::size_t offset);
+// The value as a cell, in quotes where it must be.
 std::string csv_cell(std::string_view value, char separator);
 
 }  // namespace corral::plan

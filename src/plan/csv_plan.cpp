@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include "core/text.h"
-#include "plan/finish.h"
+#include "plan/assemble.h"
 #include "plan/plan_file.h"
+#include "plan/spelling.h"
 
 namespace corral::plan {
 namespace {
@@ -16,13 +16,39 @@ namespace {
 // Ten times the largest plan that was thought of.
 constexpr std::size_t kMostRows = 100'000;
 
-Problem at_line(int line, std::string reason, std::string advice = "",
-                Severity severity = Severity::kError) {
-  return {severity, line, 0, "", "", std::move(reason), std::move(advice)};
-}
+// Above this a file is no plan.
+constexpr std::size_t kMostColumns = 256;
 
-int line_of(std::string_view text, std::size_t offset) {
-  return 1 + static_cast<int>(std::ranges::count(text.substr(0, offset), '\n'));
+Header read_header(const CsvRecord& record, ProblemList& problems) {
+  Header header;
+  const auto report = [&](std::size_t i, const char* reason, const std::string& advice,
+                          Severity severity = Severity::kError) {
+    const CsvCell& cell = record.cells[i];
+    problems.add({severity, record.line, column_at(problems.text(), cell.begin), "header",
+                  cell.value, reason, advice});
+  };
+  for (std::size_t i = 0; i < std::min(record.cells.size(), kMostColumns); ++i) {
+    const std::string& name = record.cells[i].value;
+    if (name.empty()) continue;
+    header.width = i + 1;
+    if (const auto field = find_field(name)) {
+      auto& cell = header.cell_of[static_cast<std::size_t>(*field)];
+      if (cell) {
+        report(i, "this column is given twice", "remove one");
+      } else {
+        cell = i;
+      }
+      continue;
+    }
+    const std::string near(nearest_word(name, kColumnNames));
+    if (near.empty()) continue;
+    header.misspelt[static_cast<std::size_t>(*find_field(near))] = problems.all().size();
+    report(i, "not a column of a plan; its cells are kept and ignored",
+           "did you mean " + near + "?", Severity::kWarning);
+  }
+  if (record.cells.size() > kMostColumns)
+    report(kMostColumns, "too many columns for a plan", "the rest is ignored");
+  return header;
 }
 
 // A column that has to be there and that a misspelt one was meant to be: that is the error.
@@ -31,7 +57,8 @@ bool blame_spelling(const Header& header, Field field, ProblemList& problems) {
   if (!misspelt) return false;
   Problem& problem = problems.all()[*misspelt];
   problem.severity = Severity::kError;
-  problem.reason = fmt::format("not a column of a plan, and the header has no {}", name_of(field));
+  problem.reason =
+      fmt::format("not a column of a plan, and the header has no {}", column_name(field));
   return true;
 }
 
@@ -42,18 +69,19 @@ void check_header(const CsvPlan& plan, ProblemList& problems) {
   const auto& cells = plan.header.cell_of;
   const auto known = std::ranges::count_if(cells, [](const auto& c) { return c.has_value(); });
   if (known < 2) {
-    problems.add(at_line(line, "this line is not the header of a plan",
-                         "such as Experiment,Workload,Name,Status,Run,Devices,Collocation,"
-                         "Listeners,File,Params"));
+    problems.add(line_problem(line, "this line is not the header of a plan",
+                              "such as Experiment,Workload,Name,Status,Run,Devices,Collocation,"
+                              "Listeners,File,Params"));
     return;
   }
   for (const Field field : {Field::kExperiment, Field::kWorkload}) {
     if (!has(field) && !meant(field))
-      problems.add(at_line(line, fmt::format("the header has no column {}", name_of(field))));
+      problems.add(
+          line_problem(line, fmt::format("the header has no column {}", column_name(field))));
   }
   if (!has(Field::kModel) && !has(Field::kFile) && !meant(Field::kFile) && !meant(Field::kModel))
-    problems.add(at_line(line, "the header has no column Model and no File",
-                         "one of them names the script"));
+    problems.add(line_problem(line, "the header has no column Model and no File",
+                              "one of them names the script"));
 }
 
 // As word processors make them of straight ones.
@@ -67,27 +95,29 @@ const char* separator_name(char separator) {
   return separator == ';' ? "semicolons" : separator == '\t' ? "tabs" : "bars";
 }
 
-class RowTaker {
+class RowCollector {
  public:
-  RowTaker(CsvPlan& plan, ProblemList& problems) : plan_(plan), problems_(problems) {}
+  RowCollector(CsvPlan& plan, ProblemList& problems) : plan_(plan), problems_(problems) {}
 
-  void take(std::size_t index) {
+  void add(std::size_t index) {
     const CsvRecord& record = plan_.table.records[index];
     const auto filled = [](const CsvCell& cell) { return !cell.value.empty(); };
     // Spreadsheets leave rows of nothing but separators.
     if (std::ranges::none_of(record.cells, filled)) return;
     if (plan_.raws.size() == kMostRows) {
       if (!full_)
-        problems_.add(at_line(record.line, fmt::format("a plan has at most {} rows", kMostRows)));
+        problems_.add(
+            line_problem(record.line, fmt::format("a plan has at most {} rows", kMostRows)));
       full_ = true;
       return;
     }
     RawRow raw;
     raw.line = record.line;
-    for (const Column& column : kColumns) {
-      const auto at = plan_.header.at(column.field);
+    for (std::size_t i = 0; i < kFields; ++i) {
+      const auto field = static_cast<Field>(i);
+      const auto at = plan_.header.at(field);
       if (at && *at < record.cells.size())
-        raw.set(column.field, record.cells[*at].value, beginning_of(record.cells[*at]));
+        raw.set(field, record.cells[*at].value, value_start(record.cells[*at]));
     }
     check_width(record);
     plan_.raws.push_back(raw);
@@ -96,7 +126,7 @@ class RowTaker {
 
  private:
   // Behind the spaces before it.
-  [[nodiscard]] std::size_t beginning_of(const CsvCell& cell) const {
+  [[nodiscard]] std::size_t value_start(const CsvCell& cell) const {
     const std::size_t at = problems_.text().find_first_not_of(" \t", cell.begin);
     return at < cell.end ? at : cell.begin;
   }
@@ -105,16 +135,16 @@ class RowTaker {
     for (std::size_t i = width; i < record.cells.size(); ++i) {
       if (record.cells[i].value.empty()) continue;
       problems_.add({Severity::kError, record.line,
-                     column_of(problems_.text(), record.cells[i].begin), "", record.cells[i].value,
+                     column_at(problems_.text(), record.cells[i].begin), "", record.cells[i].value,
                      fmt::format("a cell more than the header has ({})", width),
                      "a value that contains the separator needs double quotes"});
       return;
     }
     if (record.cells.size() < plan_.header.width)
-      problems_.add(at_line(record.line,
-                            fmt::format("{} cells, the header has {}: the last ones are empty",
-                                        record.cells.size(), plan_.header.width),
-                            "", Severity::kWarning));
+      problems_.add(line_problem(record.line,
+                                 fmt::format("{} cells, the header has {}: the last ones are empty",
+                                             record.cells.size(), plan_.header.width),
+                                 "", Severity::kWarning));
   }
 
   CsvPlan& plan_;
@@ -151,14 +181,14 @@ class CsvMarker {
 
  private:
   [[nodiscard]] char separator() const { return plan_.table.separator; }
-  static const std::string& value_of(const Mark& mark, Field field) {
+  static const std::string& value_for(const Mark& mark, Field field) {
     return field == Field::kStatus ? mark.status : mark.run;
   }
 
   void add_to_header() {
     const CsvRecord& header = plan_.table.records.front();
     std::string names;
-    for (const Field field : absent_) names += separator() + std::string(name_of(field));
+    for (const Field field : absent_) names += separator() + std::string(column_name(field));
     put_in(header.cells[plan_.header.width - 1].end, names);
   }
 
@@ -169,14 +199,14 @@ class CsvMarker {
     if (mark != nullptr) {
       for (const Field field : {Field::kStatus, Field::kRun}) {
         const auto at = plan_.header.at(field);
-        if (at && *at < record.cells.size()) replace(record.cells[*at], value_of(*mark, field));
+        if (at && *at < record.cells.size()) replace(record.cells[*at], value_for(*mark, field));
       }
       if (!whole) tail = missing_cells(record, *mark);
     }
     // A short row stays short, unless it has something to say.
     if (mark != nullptr || whole) {
       for (const Field field : absent_)
-        tail += separator() + (mark == nullptr ? "" : cell(value_of(*mark, field)));
+        tail += separator() + (mark == nullptr ? "" : cell(value_for(*mark, field)));
     }
     if (!tail.empty()) put_in(whole ? record.cells[width - 1].end : record.end, tail);
   }
@@ -189,8 +219,8 @@ class CsvMarker {
     for (std::size_t at = record.cells.size(); at < plan_.header.width; ++at) {
       cells += separator();
       for (const Field field : {Field::kStatus, Field::kRun}) {
-        if (plan_.header.at(field) != at || value_of(mark, field).empty()) continue;
-        cells += cell(value_of(mark, field));
+        if (plan_.header.at(field) != at || value_for(mark, field).empty()) continue;
+        cells += cell(value_for(mark, field));
         needed = true;
       }
     }
@@ -198,7 +228,10 @@ class CsvMarker {
   }
 
   [[nodiscard]] std::string cell(const std::string& value) const {
-    return csv_cell(value, separator());
+    std::string flat = value;
+    std::ranges::replace_if(
+        flat, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return csv_cell(flat, separator());
   }
 
   void replace(const CsvCell& old, const std::string& value) {
@@ -234,92 +267,61 @@ class CsvMarker {
 };
 }  // namespace
 
-bool check_text(std::string_view text, ProblemList& problems) {
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
-    problems.add(at_line(1, "the file is UTF-16", "save it as UTF-8"));
-    return false;
-  }
-  const std::size_t nul = text.find('\0');
-  if (nul != std::string_view::npos) {
-    problems.add(at_line(line_of(text, nul), "contains a NUL byte: this is not a text"));
-    return false;
-  }
-  if (text.find('\n') == std::string_view::npos &&
-      trim(text).find('\r') != std::string_view::npos) {
-    problems.add(
-        at_line(1, "lines end in CR alone, as on old Macs", "save the file with LF or CRLF"));
-    return false;
-  }
-  const std::size_t good = utf8_prefix(text);
-  if (good == text.size()) return true;
-  problems.add({Severity::kError, line_of(text, good), column_of(text, good), "", "",
-                "a byte that is not UTF-8", "save the file as UTF-8"});
-  return false;
-}
-
-CsvPlan read_csv_plan(std::string_view text, ProblemList& problems) {
+CsvPlan read_csv_plan(ProblemList& problems) {
+  const std::string_view text = problems.text();
   CsvPlan plan;
   plan.table = read_csv(text);
   for (const CsvFault& fault : plan.table.faults)
     problems.add({Severity::kError, fault.line, fault.column, "", fault.value, fault.reason, ""});
   if (plan.table.records.empty()) {
-    problems.add(at_line(0, "the file has no header and no rows"));
+    problems.add(line_problem(0, "the file has no header and no rows"));
     return plan;
   }
   const CsvRecord& first = plan.table.records.front();
   if (has_curly_quotes(text.substr(first.begin, first.end - first.begin))) {
-    problems.add(at_line(first.line, "the header holds curly quotes, which quote nothing",
-                         "write \" in place of \u201c and \u201d, or none"));
+    problems.add(line_problem(first.line, "the header holds curly quotes, which quote nothing",
+                              "write \" in place of \u201c and \u201d, or none"));
     return plan;
   }
-  plan.header = read_header(text, first, problems.all());
+  plan.header = read_header(first, problems);
   check_header(plan, problems);
   if (plan.table.separator != ',' && !plan.table.declared)
-    problems.add(at_line(first.line,
-                         fmt::format("cells are separated by {} and read that way",
-                                     separator_name(plan.table.separator)),
-                         "", Severity::kWarning));
+    problems.add(line_problem(first.line,
+                              fmt::format("cells are separated by {} and read that way",
+                                          separator_name(plan.table.separator)),
+                              "", Severity::kWarning));
   plan.raws.reserve(std::min(plan.table.records.size(), kMostRows));
   plan.record_of.reserve(plan.raws.capacity());
-  RowTaker taker(plan, problems);
-  for (std::size_t i = 1; i < plan.table.records.size(); ++i) taker.take(i);
-  if (plan.raws.empty()) problems.add(at_line(0, "the file has no rows"));
+  RowCollector collector(plan, problems);
+  for (std::size_t i = 1; i < plan.table.records.size(); ++i) collector.add(i);
+  if (plan.raws.empty()) problems.add(line_problem(0, "the file has no rows"));
   return plan;
 }
 
 Plan parse_csv_plan(std::string_view text, const fs::path& directory, const Known& known) {
   ProblemList problems(text);
-  if (!check_text(text, problems)) return {{}, problems.take()};
-  const CsvPlan csv = read_csv_plan(text, problems);
-  RowReader reader(directory, known, problems);
-  reader.without({.experiment = !csv.header.at(Field::kExperiment),
-                  .workload = !csv.header.at(Field::kWorkload),
-                  .script = !csv.header.at(Field::kModel) && !csv.header.at(Field::kFile)});
-  return finish_plan(csv.raws, false, reader, known, problems);
+  if (!check_text(problems)) return {{}, problems.take_sorted()};
+  const CsvPlan csv = read_csv_plan(problems);
+  const auto lacks = [&](Field field) { return !csv.header.at(field); };
+  return assemble_plan(csv.raws,
+                       {.directory = directory,
+                        .known = known,
+                        .missing = {.experiment = lacks(Field::kExperiment),
+                                    .workload = lacks(Field::kWorkload),
+                                    .script = lacks(Field::kModel) && lacks(Field::kFile)}},
+                       problems);
 }
 
 Result<std::string> mark_csv(std::string_view text, const std::vector<Mark>& marks,
                              Marked& marked) {
   ProblemList problems(text);
-  if (!check_text(text, problems))
-    return fail(Code::kInvalidArgument, problems.all().front().reason);
-  const CsvPlan plan = read_csv_plan(text, problems);
+  if (!check_text(problems)) return fail(Code::kInvalidArgument, problems.all().front().reason);
+  const CsvPlan plan = read_csv_plan(problems);
   for (const Problem& problem : problems.all()) {
     if (problem.severity == Severity::kError)
       return fail(Code::kInvalidArgument, to_line(problem, "the plan"));
   }
-  std::unordered_map<std::string, std::size_t> row_of;
-  const auto keys = keys_of(plan.raws, true);
-  for (std::size_t i = 0; i < keys.size(); ++i) row_of.emplace(keys[i], i);
-  std::map<std::size_t, const Mark*> found;
-  for (const Mark& mark : marks) {
-    const auto row = row_of.find(mark.key);
-    if (row == row_of.end()) {
-      marked.lost.push_back(mark.key);
-    } else {
-      found[row->second] = &mark;
-    }
-  }
+  const auto found = marks_by_row(plan.raws, true, marks, marked);
   if (found.empty()) return std::string(text);
   CsvMarker marker(text, plan);
   marked.added_columns = marker.adds_columns();

@@ -1,14 +1,26 @@
 // A CSV file as rows of cells, for reading a plan and for marking one: both see the same rows.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "plan/columns.h"
 #include "plan/csv.h"
-#include "plan/row.h"
+#include "plan/raw_row.h"
 
 namespace corral::plan {
+
+// The field of each cell of a record.
+struct Header {
+  std::array<std::optional<std::size_t>, kFields> cell_of;
+  std::size_t width = 0;  // columns up to the last one with a name
+  // The problem that says that a cell was probably meant to be this field.
+  std::array<std::optional<std::size_t>, kFields> misspelt;
+  [[nodiscard]] std::optional<std::size_t> at(Field field) const {
+    return cell_of[static_cast<std::size_t>(field)];
+  }
+};
 
 struct CsvPlan {
   CsvTable table;
@@ -17,11 +29,7 @@ struct CsvPlan {
   std::vector<std::size_t> record_of;  // index of each row's record
 };
 
-// Appends every fault of the form to `problems`.
-CsvPlan read_csv_plan(std::string_view text, ProblemList& problems);
-
-// Reports problems that make a text unreadable as a whole, in CSV and sweeps alike; returns false
-// if there is one.
-bool check_text(std::string_view text, ProblemList& problems);
+// Reads the text of `problems` and appends every fault of its form.
+CsvPlan read_csv_plan(ProblemList& problems);
 
 }  // namespace corral::plan

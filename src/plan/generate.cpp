@@ -9,29 +9,14 @@
 #include <set>
 
 #include "core/text.h"
-#include "plan/columns.h"
+#include "plan/csv.h"
 #include "plan/generate_spec.h"
-#include "plan/generate_template.h"
+#include "plan/mig.h"
+#include "plan/raw_row.h"
+#include "plan/shuffle.h"
 
 namespace corral::plan {
 namespace {
-
-// splitmix64: the same numbers on every machine.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
-  std::size_t below(std::size_t bound) {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-    z ^= z >> 31U;
-    return static_cast<std::size_t>(z % bound);
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 using Cells = std::map<std::string, std::string, std::less<>>;  // cells of a row: column -> text
 
@@ -62,7 +47,7 @@ std::vector<SpecFields> choices(const SpecFields& fields) {
     for (const SpecField& field : fields) {
       span /= field.values.size();
       chosen.push_back(
-          {.key = field.key, .values = {field.values[rest / span]}, .place = field.place});
+          {.key = field.key, .values = {field.values[rest / span]}, .position = field.position});
       rest %= span;
     }
     all.push_back(std::move(chosen));
@@ -70,35 +55,178 @@ std::vector<SpecFields> choices(const SpecFields& fields) {
   return all;
 }
 
-// "3g.20gb", "1c.3g.20gb", "1g.10gb+me"
-bool is_mig_profile(std::string_view collocation) {
-  const std::string text = lower_ascii(collocation);
-  const std::size_t at = text.find("g.");
-  if (at == std::string::npos || at == 0) return false;
-  const std::size_t unit = text.find_first_not_of("0123456789", at + 2);
-  const char slices = text[at - 1];
-  return slices >= '0' && slices <= '9' && unit != std::string::npos && unit > at + 2 &&
-         text.compare(unit, 2, "gb") == 0;
-}
-
 class Matrix {
  public:
   Matrix(const Spec& spec, std::vector<Problem>& problems) : spec_(spec), problems_(problems) {}
+
   // All cells as written; fewer when there was a problem.
-  std::vector<Cell> cells();
+  std::vector<Cell> cells() {
+    std::vector<Cell> all;
+    for (const SpecExperiment& experiment : spec_.experiments) {
+      cells_.clear();
+      known_.clear();
+      add_product(experiment);
+      if (experiment.baselines || experiment.slices) add_alone();
+      all.insert(all.end(), std::make_move_iterator(cells_.begin()),
+                 std::make_move_iterator(cells_.end()));
+    }
+    return all;
+  }
+
   // A cell's rows; those of block `block` when it is not 0.
-  std::vector<Cells> rows(const Cell& cell, int block);
+  std::vector<Cells> rows(const Cell& cell, int block) {
+    std::vector<Cells> rows;
+    for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
+      Cells row = this->row(cell, i, std::to_string(cell.number));
+      if (block > 0) row["Workload"] += fmt::format("#{}", block);
+      if (cell.baseline) row["Baseline"] = "yes";
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
 
  private:
-  void add_product(const SpecExperiment& experiment);
-  void add_mix(const Cell& start, const SpecCell& how);
-  void add_alone();
-  void add(Cell cell);
-  Cells row(const Cell& cell, std::size_t i, const std::string& workload);
-  std::string signature(const Cell& cell);
-  [[nodiscard]] std::vector<const SpecFields*> layers(const Cell& cell, std::size_t i) const;
-  void complain(const SpecField& field, std::string reason);
-  void complain_of_size(const SpecExperiment& experiment);
+  void add_product(const SpecExperiment& experiment) {
+    const auto all = choices(experiment.fields);
+    if (all.empty()) report_size(experiment);
+    for (const SpecFields& chosen : all) {
+      for (const SpecMix& mix : experiment.mixes) {
+        const Cell start{.experiment = &experiment,
+                         .jobs = mix.jobs,
+                         .mix = mix.name,
+                         .copies = 1,
+                         .sharing = {},
+                         .chosen = chosen,
+                         .baseline = false,
+                         .number = 0};
+        for (const SpecCell& how : experiment.cells) add_mix(start, how);
+      }
+    }
+  }
+
+  // `start`: one copy of a mix, and its experiment's choices.
+  void add_mix(const Cell& start, const SpecCell& how) {
+    std::vector<std::optional<std::size_t>> ways(how.sharing.begin(), how.sharing.end());
+    if (ways.empty()) ways.emplace_back();
+    const auto chosen = choices(how.fields);
+    if (chosen.empty()) report_size(*start.experiment);
+    for (const int copies : how.copies) {
+      for (const auto& way : ways) {
+        for (const SpecFields& fields : chosen) {
+          Cell cell = start;
+          cell.copies = copies;
+          cell.sharing = way;
+          cell.chosen.insert(cell.chosen.end(), fields.begin(), fields.end());
+          cell.jobs.clear();
+          for (const std::size_t job : start.jobs)
+            cell.jobs.insert(cell.jobs.end(), static_cast<std::size_t>(copies), job);
+          add(std::move(cell));
+        }
+      }
+    }
+  }
+
+  // Adds the baselines of the cells: each job on its MIG instance, alone.
+  void add_alone() {
+    const std::vector<Cell> together = cells_;
+    for (const Cell& cell : together) {
+      for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
+        Cell alone = cell;
+        alone.jobs = {cell.jobs[i]};
+        alone.mix = spec_.jobs[cell.jobs[i]].name;
+        alone.copies = 1;
+        if (cell.experiment->slices && cell.jobs.size() > 1) {
+          const Cells asked = row(cell, i, "");
+          const auto found = asked.find("Collocation");
+          if (found != asked.end() && looks_like_profile(lower_ascii(found->second))) add(alone);
+        }
+        if (!cell.experiment->baselines) continue;
+        alone.sharing = cell.experiment->baselines;
+        alone.baseline = true;
+        add(std::move(alone));
+      }
+    }
+  }
+
+  void add(Cell cell) {
+    if (runs_ > kMaxGeneratedRows) return;
+    const auto [place, is_new] = known_.try_emplace(signature(cell), cells_.size());
+    if (!is_new) {
+      cells_[place->second].baseline |= cell.baseline;
+      return;
+    }
+    cell.number = static_cast<int>(cells_.size()) + 1;
+    runs_ += cell.jobs.size() * static_cast<std::size_t>(spec_.repeats);
+    if (runs_ > kMaxGeneratedRows) report_size(*cell.experiment);
+    cells_.push_back(std::move(cell));
+  }
+
+  Cells row(const Cell& cell, std::size_t i, const std::string& workload) {
+    const std::string& job = spec_.jobs[cell.jobs[i]].name;
+    Cells values{{"n", workload},
+                 {"i", std::to_string(i)},
+                 {"k", std::to_string(cell.copies)},
+                 {"job", cell.mix},
+                 {"sharing", cell.sharing ? spec_.sharing[*cell.sharing].name : ""},
+                 {"experiment", cell.experiment->name}};
+    const SpecField number{
+        .key = "Workload", .values = {"{n}"}, .position = cell.experiment->position};
+    const SpecField name{
+        .key = "Experiment", .values = {"{experiment}"}, .position = cell.experiment->position};
+    std::map<std::string_view, const SpecField*> columns{{number.key, &number}, {name.key, &name}};
+    for (const SpecFields* layer : layers(cell, i)) {
+      for (const SpecField& field : *layer) {
+        if (field.is_column())
+          columns[field.key] = &field;
+        else
+          values[field.key] = field.values[0];
+      }
+    }
+    const auto value = [&](std::string_view key) -> std::optional<std::string> {
+      const auto found = values.find(key);
+      if (found == values.end()) return std::nullopt;
+      return found->second;
+    };
+    Cells cells;
+    for (const auto& [column, field] : columns) {
+      auto text = fill_template(field->values[0], value);
+      if (text)
+        cells[std::string(column)] = std::move(*text);
+      else
+        report_once(*field,
+                    fmt::format("job '{}' of experiment '{}' has no value '{}'", job,
+                                cell.experiment->name, text.error().message),
+                    problems_);
+    }
+    return cells;
+  }
+
+  // Equal for cells whose rows ask for the same.
+  std::string signature(const Cell& cell) {
+    std::string text;
+    for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
+      for (const auto& [column, value] : row(cell, i, "")) {
+        if (column == "Workload" || column == "Name" || column == "Baseline") continue;
+        text += fmt::format("{}\x1f{}\x1e", column, value);
+      }
+      text += '\x1d';
+    }
+    return text;
+  }
+
+  // Returns the sources of a row's columns and values, the stronger last.
+  [[nodiscard]] std::vector<const SpecFields*> layers(const Cell& cell, std::size_t i) const {
+    std::vector<const SpecFields*> found{&spec_.row, &spec_.jobs[cell.jobs[i]].fields};
+    if (cell.sharing) found.push_back(&spec_.sharing[*cell.sharing].fields);
+    found.push_back(&cell.chosen);
+    return found;
+  }
+
+  void report_size(const SpecExperiment& experiment) {
+    runs_ = kMaxGeneratedRows + 1;
+    report_once({.key = experiment.name, .values = {}, .position = experiment.position},
+                fmt::format("the plan has more than {} runs", kMaxGeneratedRows), problems_);
+  }
 
   const Spec& spec_;
   std::vector<Problem>& problems_;
@@ -106,181 +234,6 @@ class Matrix {
   std::map<std::string, std::size_t> known_;
   std::size_t runs_ = 0;
 };
-
-void Matrix::complain(const SpecField& field, std::string reason) {
-  Problem problem{.line = field.place.line,
-                  .column = field.place.column,
-                  .field = field.key,
-                  .value = "",
-                  .reason = std::move(reason),
-                  .advice = ""};
-  for (const Problem& p : problems_)
-    if (p.line == problem.line && p.column == problem.column && p.reason == problem.reason) return;
-  problems_.push_back(std::move(problem));
-}
-
-// Returns the sources of a row's columns and values, the stronger last.
-std::vector<const SpecFields*> Matrix::layers(const Cell& cell, std::size_t i) const {
-  std::vector<const SpecFields*> found{&spec_.row, &spec_.jobs[cell.jobs[i]].fields};
-  if (cell.sharing) found.push_back(&spec_.sharing[*cell.sharing].fields);
-  found.push_back(&cell.chosen);
-  return found;
-}
-
-Cells Matrix::row(const Cell& cell, std::size_t i, const std::string& workload) {
-  const std::string& job = spec_.jobs[cell.jobs[i]].name;
-  Cells values{{"n", workload},
-               {"i", std::to_string(i)},
-               {"k", std::to_string(cell.copies)},
-               {"job", cell.mix},
-               {"sharing", cell.sharing ? spec_.sharing[*cell.sharing].name : ""},
-               {"experiment", cell.experiment->name}};
-  const SpecField number{.key = "Workload", .values = {"{n}"}, .place = cell.experiment->place};
-  const SpecField name{
-      .key = "Experiment", .values = {"{experiment}"}, .place = cell.experiment->place};
-  std::map<std::string_view, const SpecField*> columns{{number.key, &number}, {name.key, &name}};
-  for (const SpecFields* layer : layers(cell, i)) {
-    for (const SpecField& field : *layer) {
-      if (field.is_column())
-        columns[field.key] = &field;
-      else
-        values[field.key] = field.values[0];
-    }
-  }
-  const auto value = [&](std::string_view key) -> std::optional<std::string> {
-    const auto found = values.find(key);
-    if (found == values.end()) return std::nullopt;
-    return found->second;
-  };
-  Cells cells;
-  for (const auto& [column, field] : columns) {
-    auto text = fill_template(field->values[0], value);
-    if (text)
-      cells[std::string(column)] = std::move(*text);
-    else
-      complain(*field, fmt::format("job '{}' of experiment '{}' has no value '{}'", job,
-                                   cell.experiment->name, text.error().message));
-  }
-  return cells;
-}
-
-std::vector<Cells> Matrix::rows(const Cell& cell, int block) {
-  std::vector<Cells> rows;
-  for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
-    Cells row = this->row(cell, i, std::to_string(cell.number));
-    if (block > 0) row["Workload"] += fmt::format("#{}", block);
-    if (cell.baseline) row["Baseline"] = "yes";
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-// Equal for cells whose rows ask for the same.
-std::string Matrix::signature(const Cell& cell) {
-  std::string text;
-  for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
-    for (const auto& [column, value] : row(cell, i, "")) {
-      if (column == "Workload" || column == "Name" || column == "Baseline") continue;
-      text += fmt::format("{}\x1f{}\x1e", column, value);
-    }
-    text += '\x1d';
-  }
-  return text;
-}
-
-void Matrix::complain_of_size(const SpecExperiment& experiment) {
-  runs_ = kMaxGeneratedRows + 1;
-  complain({.key = experiment.name, .values = {}, .place = experiment.place},
-           fmt::format("the plan has more than {} runs", kMaxGeneratedRows));
-}
-
-void Matrix::add(Cell cell) {
-  if (runs_ > kMaxGeneratedRows) return;
-  const auto [place, is_new] = known_.try_emplace(signature(cell), cells_.size());
-  if (!is_new) {
-    cells_[place->second].baseline |= cell.baseline;
-    return;
-  }
-  cell.number = static_cast<int>(cells_.size()) + 1;
-  runs_ += cell.jobs.size() * static_cast<std::size_t>(spec_.repeats);
-  if (runs_ > kMaxGeneratedRows) complain_of_size(*cell.experiment);
-  cells_.push_back(std::move(cell));
-}
-
-// `start`: one copy of a mix, and its experiment's choices.
-void Matrix::add_mix(const Cell& start, const SpecCell& how) {
-  std::vector<std::optional<std::size_t>> ways(how.sharing.begin(), how.sharing.end());
-  if (ways.empty()) ways.emplace_back();
-  const auto chosen = choices(how.fields);
-  if (chosen.empty()) complain_of_size(*start.experiment);
-  for (const int copies : how.copies) {
-    for (const auto& way : ways) {
-      for (const SpecFields& fields : chosen) {
-        Cell cell = start;
-        cell.copies = copies;
-        cell.sharing = way;
-        cell.chosen.insert(cell.chosen.end(), fields.begin(), fields.end());
-        cell.jobs.clear();
-        for (const std::size_t job : start.jobs)
-          cell.jobs.insert(cell.jobs.end(), static_cast<std::size_t>(copies), job);
-        add(std::move(cell));
-      }
-    }
-  }
-}
-
-void Matrix::add_product(const SpecExperiment& experiment) {
-  const auto all = choices(experiment.fields);
-  if (all.empty()) complain_of_size(experiment);
-  for (const SpecFields& chosen : all) {
-    for (const SpecMix& mix : experiment.mixes) {
-      const Cell start{.experiment = &experiment,
-                       .jobs = mix.jobs,
-                       .mix = mix.name,
-                       .copies = 1,
-                       .sharing = {},
-                       .chosen = chosen,
-                       .baseline = false,
-                       .number = 0};
-      for (const SpecCell& how : experiment.cells) add_mix(start, how);
-    }
-  }
-}
-
-// Adds the baselines of the cells: each job on its MIG instance, alone.
-void Matrix::add_alone() {
-  const std::vector<Cell> together = cells_;
-  for (const Cell& cell : together) {
-    for (std::size_t i = 0; i < cell.jobs.size(); ++i) {
-      Cell alone = cell;
-      alone.jobs = {cell.jobs[i]};
-      alone.mix = spec_.jobs[cell.jobs[i]].name;
-      alone.copies = 1;
-      if (cell.experiment->slices && cell.jobs.size() > 1) {
-        const Cells asked = row(cell, i, "");
-        const auto found = asked.find("Collocation");
-        if (found != asked.end() && is_mig_profile(found->second)) add(alone);
-      }
-      if (!cell.experiment->baselines) continue;
-      alone.sharing = cell.experiment->baselines;
-      alone.baseline = true;
-      add(std::move(alone));
-    }
-  }
-}
-
-std::vector<Cell> Matrix::cells() {
-  std::vector<Cell> all;
-  for (const SpecExperiment& experiment : spec_.experiments) {
-    cells_.clear();
-    known_.clear();
-    add_product(experiment);
-    if (experiment.baselines || experiment.slices) add_alone();
-    all.insert(all.end(), std::make_move_iterator(cells_.begin()),
-               std::make_move_iterator(cells_.end()));
-  }
-  return all;
-}
 
 // ---- the file
 
@@ -292,46 +245,27 @@ bool holds(std::span<const std::string_view> list, std::string_view word) {
 }
 
 // The columns of the file; a problem where the specification's own do not hold all that is set.
-std::vector<std::string> columns_of(const Spec& spec, const std::vector<Cells>& rows,
-                                    std::vector<Problem>& problems) {
+std::vector<std::string> csv_columns(const Spec& spec, const std::vector<Cells>& rows,
+                                     std::vector<Problem>& problems) {
   std::set<std::string, std::less<>> set;
   for (const Cells& row : rows)
     for (const auto& [column, text] : row) set.insert(column);
-  const auto complain = [&](std::string_view column, std::string reason) {
-    problems.push_back({.line = 0,
-                        .column = 0,
-                        .field = "columns",
-                        .value = std::string(column),
-                        .reason = std::move(reason),
-                        .advice = ""});
+  const auto report = [&](std::string_view column, std::string reason) {
+    problems.push_back(
+        {.field = "columns", .value = std::string(column), .reason = std::move(reason)});
   };
   if (!set.contains("File") && !set.contains("Model"))
-    complain("File", "names the command, but is not given");
+    report("File", "names the command, but is not given");
   if (spec.columns.empty()) {
     std::vector<std::string> used;
-    for (const Column& column : kColumns)
-      if (holds(kAlways, column.name) || set.contains(column.name)) used.emplace_back(column.name);
+    for (const std::string_view column : kColumnNames)
+      if (holds(kAlways, column) || set.contains(column)) used.emplace_back(column);
     return used;
   }
   for (const std::string& column : set)
     if (std::ranges::find(spec.columns, column) == spec.columns.end())
-      complain(column, "is set, and `columns` does not list it");
+      report(column, "is set, and `columns` does not list it");
   return spec.columns;
-}
-
-void append_cell(std::string& out, std::string_view text) {
-  const bool quoted = text.find_first_of(",\"\r\n") != std::string_view::npos ||
-                      text.starts_with('#') || trim(text).size() != text.size();
-  if (!quoted) {
-    out += text;
-    return;
-  }
-  out += '"';
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
 }
 
 std::string to_csv(const std::vector<std::string>& columns, const std::vector<Cells>& rows) {
@@ -339,7 +273,8 @@ std::string to_csv(const std::vector<std::string>& columns, const std::vector<Ce
   for (const Cells& row : rows) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (i > 0) out += ',';
-      if (const auto cell = row.find(columns[i]); cell != row.end()) append_cell(out, cell->second);
+      if (const auto cell = row.find(columns[i]); cell != row.end())
+        out += csv_cell(cell->second, ',');
     }
     out += '\n';
   }
@@ -358,10 +293,9 @@ std::string comment(const Generated& plan, const std::string& name, int blocks) 
 std::vector<Cells> in_order(Matrix& matrix, std::vector<Cell> cells, const Spec& spec,
                             std::optional<std::uint64_t> seed) {
   std::vector<Cells> all;
-  Dice dice(seed.value_or(0));
+  Shuffler shuffler(seed.value_or(0));
   for (int block = 1; block <= spec.repeats; ++block) {
-    for (std::size_t i = cells.size(); seed && i > 1; --i)
-      std::swap(cells[i - 1], cells[dice.below(i)]);
+    if (seed) shuffler.shuffle(cells);
     for (const Cell& cell : cells) {
       auto rows = matrix.rows(cell, spec.repeats > 1 ? block : 0);
       all.insert(all.end(), std::make_move_iterator(rows.begin()),
@@ -387,7 +321,7 @@ Generated generate(std::string_view yaml, const GenerateOptions& options) {
   plan.workloads = cells.size() * static_cast<std::size_t>(spec.repeats);
   const auto rows = in_order(matrix, std::move(cells), spec, plan.seed);
   plan.runs = rows.size();
-  const auto columns = columns_of(spec, rows, plan.problems);
+  const auto columns = csv_columns(spec, rows, plan.problems);
   if (!plan.problems.empty()) return plan;
   if (plan.seed) plan.csv = comment(plan, options.name, spec.repeats);
   plan.csv += to_csv(columns, rows);

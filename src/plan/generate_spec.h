@@ -5,17 +5,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/result.h"
 #include "plan/plan.h"
 
 namespace corral::plan {
 
 // Position in the specification, 1-based.
-struct Place {
+struct Position {
   int line = 0;
   int column = 0;
 };
@@ -24,7 +26,7 @@ struct Place {
 struct SpecField {
   std::string key;
   std::vector<std::string> values;
-  Place place;
+  Position position;
   [[nodiscard]] bool is_column() const { return key[0] >= 'A' && key[0] <= 'Z'; }
 };
 using SpecFields = std::vector<SpecField>;
@@ -33,7 +35,7 @@ using SpecFields = std::vector<SpecField>;
 struct SpecPart {
   std::string name;
   SpecFields fields;
-  Place place;
+  Position position;
 };
 
 // Jobs that run together: "2S+M" is two of job S and one of M.
@@ -55,7 +57,7 @@ struct SpecExperiment {
   SpecFields fields;
   std::optional<std::size_t> baselines;  // index in Spec::sharing: each job alone, too
   bool slices = false;                   // each MIG instance's job alone on such an instance, too
-  Place place;
+  Position position;
 };
 
 struct Spec {
@@ -69,7 +71,18 @@ struct Spec {
   std::vector<SpecExperiment> experiments;
 };
 
+// Adds a problem of this field, unless it is there already.
+void report_once(const SpecField& field, std::string reason, std::vector<Problem>& problems,
+                 std::string advice = "");
+
 // Adds all problems to `problems`; the Spec is usable only if there are none.
 Spec read_spec(std::string_view yaml, std::vector<Problem>& problems);
+
+// ---- templates: text with {name} where a value stands; {{ and }} are the brackets themselves
+
+// Replaces the names. kInvalidArgument describes a fault of the template; kNotFound: the message is
+// the first name that `value` does not have.
+using ValueOf = std::function<std::optional<std::string>(std::string_view name)>;
+Result<std::string> fill_template(std::string_view text, const ValueOf& value);
 
 }  // namespace corral::plan

@@ -35,6 +35,8 @@ struct Known {
   // spelling.
   std::function<std::string(std::string_view word)> listener_problem;
   std::function<std::string(std::string_view text)> environment_problem;
+  // Why `corral run` would refuse a row because of this variable; empty: it would not.
+  std::function<std::string(const std::string& name, const std::string& value)> variable_problem{};
   // Returns the part of an environment that this machine lacks, seen from the plan's folder. Called
   // once for each spelling.
   std::function<std::optional<Lack>(std::string_view text, const fs::path& directory)>

@@ -11,7 +11,6 @@
 #include "plan/csv.h"
 #include "plan/csv_plan.h"
 #include "plan/plan_file.h"
-#include "plan/replace.h"
 #include "sys/file.h"
 
 namespace corral::plan {
@@ -136,7 +135,7 @@ File any_file() {
 // Every cell of every record, but for those two columns.
 std::vector<std::vector<std::string>> other_cells(const std::string& text) {
   ProblemList problems(text);
-  const CsvPlan plan = read_csv_plan(text, problems);
+  const CsvPlan plan = read_csv_plan(problems);
   const auto status = plan.header.at(Field::kStatus);
   const auto run = plan.header.at(Field::kRun);
   std::vector<std::vector<std::string>> all;

@@ -23,7 +23,7 @@ class WordSplitter {
       const char c = text_[at_++];
       if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
         finish();
-      } else if (!take(c)) {
+      } else if (!append(c)) {
         return std::nullopt;
       }
     }
@@ -32,22 +32,22 @@ class WordSplitter {
   }
 
  private:
-  bool take(char c) {
+  bool append(char c) {
     open_ = true;
-    if (c == '\'') return take_single();
-    if (c == '"') return take_double();
+    if (c == '\'') return append_single_quoted();
+    if (c == '"') return append_double_quoted();
     if (c == '\\' && at_ < text_.size()) c = text_[at_++];
     word_ += c;
     return true;
   }
-  bool take_single() {
+  bool append_single_quoted() {
     const std::size_t close = text_.find('\'', at_);
     if (close == std::string_view::npos) return false;
     word_ += text_.substr(at_, close - at_);
     at_ = close + 1;
     return true;
   }
-  bool take_double() {
+  bool append_double_quoted() {
     while (at_ < text_.size()) {
       char c = text_[at_++];
       if (c == '"') return true;
@@ -109,7 +109,7 @@ std::optional<std::vector<std::string>> paper_words(std::string_view text) {
   return words;
 }
 
-Pairs params_of(const std::vector<std::string>& words) {
+Pairs parse_params(const std::vector<std::string>& words) {
   Pairs pairs;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];

@@ -19,6 +19,6 @@ std::optional<std::vector<std::string>> shell_words(std::string_view text);
 std::optional<std::vector<std::string>> paper_words(std::string_view text);
 
 // "--key value", "--key=value", "-k value", "--flag" (true), "key=value". The last of a key counts.
-Pairs params_of(const std::vector<std::string>& words);
+Pairs parse_params(const std::vector<std::string>& words);
 
 }  // namespace corral::plan

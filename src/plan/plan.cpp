@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/text.h"
-#include "plan/finish.h"
+#include "plan/assemble.h"
 
 namespace corral::plan {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr auto kContainerTools =
     std::to_array<std::string_view>({"docker", "podman", "apptainer", "singularity"});
 
-Workload workload_of(const std::vector<Row>& rows, const std::vector<std::size_t>& group) {
+Workload make_workload(const std::vector<Row>& rows, const std::vector<std::size_t>& group) {
   Workload workload;
   workload.experiment = rows[group.front()].experiment;
   workload.name = rows[group.front()].workload;
@@ -35,7 +35,7 @@ Workload workload_of(const std::vector<Row>& rows, const std::vector<std::size_t
 
 std::vector<Workload> workloads_of(const std::vector<Row>& rows) {
   std::vector<Workload> once;
-  for (const auto& group : groups_of(rows)) once.push_back(workload_of(rows, group));
+  for (const auto& group : rows_by_workload(rows)) once.push_back(make_workload(rows, group));
   int most = 1;
   for (const Workload& workload : once) most = std::max(most, workload.repetitions);
   std::vector<Workload> all;

@@ -84,12 +84,12 @@ enum class Severity { kError, kWarning };
 
 struct Problem {
   Severity severity = Severity::kError;
-  int line = 0;       // 1-based; 0: the file as a whole
-  int column = 0;     // 1-based character of the line where the cell starts; 0: the whole line
-  std::string field;  // the column's name
-  std::string value;  // the cell
-  std::string reason;
-  std::string advice;  // nearest right spelling or what to do; may be empty
+  int line = 0;         // 1-based; 0: the file as a whole
+  int column = 0;       // 1-based character of the line where the cell starts; 0: the whole line
+  std::string field{};  // the column's name
+  std::string value{};  // the cell
+  std::string reason{};
+  std::string advice{};  // nearest right spelling or what to do; may be empty
 };
 // "plan.csv:7:12: Collocation '3g.21gb': no such profile; did you mean 3g.20gb?"
 std::string to_line(const Problem& problem, const std::string& file);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,11 +44,19 @@ Result<std::string> mark_csv(std::string_view text, const std::vector<Mark>& mar
 Result<std::string> mark_sweep(std::string_view text, const std::vector<Mark>& marks,
                                Marked& marked);
 
+// Reads the file, lets `change` make the new content of it, and puts that in its place at once:
+// temporary beside it, fsync, rename, fsync of the folder. A symbolic link stays one; mode and,
+// where permitted, owner and group are kept. When the file changed between the reading and the end,
+// it is read and changed again. Writes nothing when the content stays. kConflict: somebody else
+// keeps changing it.
+Result<> change_file(const fs::path& path,
+                     const std::function<Result<std::string>(std::string_view text)>& change);
+
 // Returns the id of the plan on this host: 32 hex digits, a hash of host and absolute path.
 std::string plan_id(std::string_view host, const fs::path& file);
 
 // State in a Status cell, as radT reads it: a word anywhere in it.
 enum class RowState { kNew, kRunning, kFinished, kFailed };
-RowState state_of(std::string_view status);
+RowState parse_row_state(std::string_view status);
 
 }  // namespace corral::plan

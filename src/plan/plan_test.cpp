@@ -82,7 +82,7 @@ TEST(PlanHeaders, Radt0230WithWhatItWroteItself) {
   const Plan plan = read(fixture("radt-0.2.30.csv"));
   EXPECT_EQ(complaints(plan), Words{});
   ASSERT_EQ(plan.rows.size(), 3u);
-  EXPECT_EQ(state_of(plan.rows[0].status), RowState::kFinished);
+  EXPECT_EQ(parse_row_state(plan.rows[0].status), RowState::kFinished);
   EXPECT_EQ(plan.rows[0].run, "0f4c1b8e2a7d4f60b3a9c5d2e1f07788");
   EXPECT_EQ(plan.rows[2].name, "slow one");
   EXPECT_EQ(param(plan.rows[0], "params"), "--batch-size 128 --dataset cifar10");
@@ -415,6 +415,23 @@ TEST(PlanKnown, AnEnvironmentThatIsNotHereIsSaidOnce) {
   const Plan may_come = read(head + "1,1,train.py,docker=far\n1,2,train.py,conda=base\n", known);
   EXPECT_TRUE(may_come.usable());
   EXPECT_EQ(complaints(may_come).size(), 1U);
+}
+
+TEST(PlanKnown, AVariableThatARunRefuses) {
+  Known known = known_machine();
+  known.variable_problem = [](const std::string& name, const std::string& value) {
+    return name == "CORRAL_INTERVAL" && value == "soon" ? std::string("'soon': expected a duration")
+                                                        : std::string();
+  };
+  const std::string text =
+      "Experiment,Workload,File,Env\n"
+      "1,1,train.py,CORRAL_INTERVAL=1s\n"
+      "1,2,train.py,LR=soon;CORRAL_INTERVAL=soon\n";
+  const Plan plan = read(text, known);
+  EXPECT_FALSE(plan.usable());
+  EXPECT_EQ(complaints(plan),
+            Words{"p:3:14: Env 'LR=soon;CORRAL_INTERVAL=soon': CORRAL_INTERVAL: 'soon': expected a "
+                  "duration; correct or remove it"});
 }
 
 TEST(PlanKnown, WhatDoesNotReachAContainer) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kLongest = 40;
 
 // Letters in another order, as in "gird", are one mistake and not two.
-std::size_t distance_of(const std::string& a, const std::string& b) {
+std::size_t misspelling_distance(const std::string& a, const std::string& b) {
   const std::size_t distance = edit_distance(a, b);
   return distance == 2 && std::ranges::is_permutation(a, b) ? 1 : distance;
 }
@@ -26,7 +26,7 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   std::string_view best;
   std::size_t least = word.size() > 4 ? 3 : 2;
   for (const std::string_view candidate : known) {
-    const std::size_t distance = distance_of(lower_ascii(candidate), low);
+    const std::size_t distance = misspelling_distance(lower_ascii(candidate), low);
     if (distance >= least || distance >= candidate.size()) continue;
     best = candidate;
     least = distance;

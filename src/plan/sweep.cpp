@@ -1,26 +1,53 @@
-#include "plan/sweep.h"
-
+// A YAML sweep as rows of cells, for reading a plan and for marking one: both see the same rows.
+//
+//   name: lr                    method: grid | random         status:
+//   experiment: 1               parameters:                     0: "FINISHED <run> (--lr 0.1)"
+//   devices: 0                    lr: {values: [0.1, 0.01]}
+//   file: train.py              parent: <run>
+//
+// One workload for each combination, the last key varying fastest, numbered from 000. Beside radT's
+// keys those of Corral's columns are taken, and `seed` and `count` for method random.
 #include <fmt/core.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/parser.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
-#include <unordered_map>
 
 #include "core/text.h"
-#include "plan/csv_plan.h"
-#include "plan/finish.h"
+#include "plan/assemble.h"
+#include "plan/csv.h"
 #include "plan/params.h"
 #include "plan/plan_file.h"
+#include "plan/raw_row.h"
+#include "plan/shuffle.h"
 #include "plan/spelling.h"
 
 namespace corral::plan {
 namespace {
+
+struct SweepEntry {
+  std::string status;  // "FINISHED"
+  std::string run;
+  std::string params;  // "--lr 0.1"
+};
+
+struct Sweep {
+  std::vector<RawRow> raws;  // the views are of `texts`
+  std::string parent;        // run that all are to be below; empty: none
+  std::string name;
+  std::map<std::int64_t, SweepEntry> status;  // as the file has it
+  std::vector<std::int64_t> numbers;          // number of the workload of each row
+  std::vector<std::string> params;            // the params of the row's combination
+  std::vector<std::unique_ptr<std::string>> texts;
+};
 
 constexpr std::size_t kMostBytes = 4u << 20;
 constexpr std::size_t kMostRuns = 100'000;
@@ -42,24 +69,6 @@ std::string python_text(const YAML::Node& node) {
     if (word == no) return "False";
   return word == "null" || word == "~" ? "None" : text;
 }
-
-// splitmix64: the same order everywhere for one seed.
-class Shuffler {
- public:
-  explicit Shuffler(std::uint64_t seed) : state_(seed) {}
-  void shuffle(std::vector<std::size_t>& order) {
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[next() % i]);
-  }
-
- private:
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30u)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27u)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31u);
-  }
-  std::uint64_t state_;
-};
 
 // "--lr 0.10" and "--lr 0.1" are the same combination: radT writes numbers as Python does.
 std::string comparable(std::string_view params) {
@@ -107,11 +116,11 @@ bool has_two_documents(std::string_view text) {
 
 class SweepReader {
  public:
-  SweepReader(std::string_view text, ProblemList& problems) : text_(text), problems_(problems) {
+  explicit SweepReader(ProblemList& problems) : text_(problems.text()), problems_(problems) {
     std::size_t at = 0;
     while (at != std::string_view::npos) {
       lines_.push_back(at);
-      at = text.find('\n', at);
+      at = text_.find('\n', at);
       if (at != std::string_view::npos) ++at;
     }
   }
@@ -120,10 +129,10 @@ class SweepReader {
     const YAML::Node root = load();
     if (!root.IsDefined()) return std::move(sweep_);
     if (!root.IsMap()) {
-      say(root, "", "a sweep is a map of keys: name, experiment, file, parameters …");
+      report(root, "", "a sweep is a map of keys: name, experiment, file, parameters …");
       return std::move(sweep_);
     }
-    for (const auto& entry : root) take(entry.first, entry.second);
+    for (const auto& entry : root) read_key(entry.first, entry.second);
     check_required();
     if (valid_) expand();
     return std::move(sweep_);
@@ -132,116 +141,110 @@ class SweepReader {
  private:
   YAML::Node load() {
     if (text_.size() > kMostBytes) {
-      problems_.add(Problem{.line = 0,
-                            .field = "",
-                            .value = "",
-                            .reason = "a sweep of more than 4 MiB",
-                            .advice = ""});
+      problems_.add(line_problem(0, "a sweep of more than 4 MiB"));
       return YAML::Node(YAML::NodeType::Undefined);
     }
     if (!has_two_documents(text_)) return YAML::Load(std::string(text_));
-    problems_.add(Problem{.line = 0,
-                          .field = "",
-                          .value = "",
-                          .reason = "one sweep is one YAML document",
-                          .advice = ""});
+    problems_.add(line_problem(0, "one sweep is one YAML document"));
     return YAML::Node(YAML::NodeType::Undefined);
   }
 
-  [[nodiscard]] std::size_t offset_of(const YAML::Mark& mark) const {
+  [[nodiscard]] std::size_t offset_at(const YAML::Mark& mark) const {
     if (mark.line < 0 || static_cast<std::size_t>(mark.line) >= lines_.size())
       return RawRow::kNowhere;
     const std::size_t line = lines_[static_cast<std::size_t>(mark.line)];
     return std::min(line + static_cast<std::size_t>(std::max(mark.column, 0)), text_.size());
   }
-  void say(const YAML::Node& node, std::string field, std::string reason, std::string advice = "",
-           Severity severity = Severity::kError) {
+  void report(const YAML::Node& node, std::string field, std::string reason,
+              std::string advice = "", Severity severity = Severity::kError) {
     const YAML::Mark mark = node.Mark();
-    const std::size_t offset = offset_of(mark);
+    const std::size_t offset = offset_at(mark);
     const bool known = offset != RawRow::kNowhere;
-    problems_.add({severity, known ? mark.line + 1 : 0, known ? column_of(text_, offset) : 0,
+    problems_.add({severity, known ? mark.line + 1 : 0, known ? column_at(text_, offset) : 0,
                    std::move(field), node.IsScalar() ? node.Scalar().substr(0, 80) : "",
                    std::move(reason), std::move(advice)});
     if (severity == Severity::kError) valid_ = false;
   }
 
-  void take(const YAML::Node& key_node, const YAML::Node& value) {
-    if (!key_node.IsScalar()) return say(key_node, "", "this key is not a word");
+  void read_key(const YAML::Node& key_node, const YAML::Node& value) {
+    if (!key_node.IsScalar()) return report(key_node, "", "this key is not a word");
     const std::string key = lower_ascii(key_node.Scalar());
-    if (!seen_.insert(key).second) return say(key_node, key, "is given twice");
-    if (key == "parameters") return take_parameters(key_node, value);
-    if (key == "status") return take_status(value);
-    if (!value.IsScalar() && !value.IsNull()) return say(value, key, "must be one value");
+    if (!seen_.insert(key).second) return report(key_node, key, "is given twice");
+    if (key == "parameters") return read_parameters(key_node, value);
+    if (key == "status") return read_status(value);
+    if (!value.IsScalar() && !value.IsNull()) return report(value, key, "must be one value");
     const std::string text = value.IsNull() ? "" : value.Scalar();
-    if (key == "method") return take_method(value, text);
+    if (key == "method") return read_method(value, text);
     if (key == "parent") return void(sweep_.parent = text);
-    if (key == "seed" || key == "count") return take_number(value, key, text);
-    const auto field = field_of(key);
+    if (key == "seed" || key == "count") return read_number(value, key, text);
+    const auto field = find_field(key);
     if (!field || *field == Field::kStatus || *field == Field::kRun || *field == Field::kWorkload)
-      return say_unknown(key_node, key);
+      return report_unknown(key_node, key);
     if (*field == Field::kName) sweep_.name = text;
-    common_.set(*field, keep(text), offset_of(value.Mark()), value.Mark().line + 1);
+    common_.set(*field, keep(text), offset_at(value.Mark()), value.Mark().line + 1);
   }
-  void say_unknown(const YAML::Node& node, const std::string& key) {
+  void report_unknown(const YAML::Node& node, const std::string& key) {
     std::vector<std::string> names = {"parameters", "method", "parent", "seed", "count"};
-    for (const Column& column : kColumns) names.push_back(lower_ascii(column.name));
+    for (const std::string_view column : kColumnNames) names.push_back(lower_ascii(column));
     const std::vector<std::string_view> views(names.begin(), names.end());
-    say(node, "key", "not a key of a sweep; it is kept and ignored", suggest(key, views, ""),
-        Severity::kWarning);
+    report(node, "key", "not a key of a sweep; it is kept and ignored", suggest(key, views, ""),
+           Severity::kWarning);
   }
-  void take_method(const YAML::Node& node, const std::string& text) {
+  void read_method(const YAML::Node& node, const std::string& text) {
     constexpr std::array<std::string_view, 2> kMethods = {"grid", "random"};
     random_ = text == "random";
-    if (!random_ && text != "grid") say(node, "method", "no method", suggest(text, kMethods));
+    if (!random_ && text != "grid") report(node, "method", "no method", suggest(text, kMethods));
   }
-  void take_number(const YAML::Node& node, const std::string& key, const std::string& text) {
+  void read_number(const YAML::Node& node, const std::string& key, const std::string& text) {
     const auto number = parse_int(text);
-    if (!number || *number < (key == "count" ? 1 : 0)) return say(node, key, "is not a number");
+    if (!number || *number < (key == "count" ? 1 : 0)) return report(node, key, "is not a number");
     (key == "count" ? count_ : seed_) = static_cast<std::uint64_t>(*number);
   }
 
-  void take_parameters(const YAML::Node& key_node, const YAML::Node& map) {
+  void read_parameters(const YAML::Node& key_node, const YAML::Node& map) {
     if (!map.IsMap() || map.size() == 0)
-      return say(key_node, "parameters", "must map each parameter to its values",
-                 "such as lr: {values: [0.1, 0.01]}");
+      return report(key_node, "parameters", "must map each parameter to its values",
+                    "such as lr: {values: [0.1, 0.01]}");
     for (const auto& entry : map) {
-      if (!entry.first.IsScalar()) return say(entry.first, "parameters", "this key is not a word");
-      take_parameter(entry.first, entry.second);
+      if (!entry.first.IsScalar())
+        return report(entry.first, "parameters", "this key is not a word");
+      read_parameter(entry.first, entry.second);
     }
   }
-  void take_parameter(const YAML::Node& key_node, const YAML::Node& body) {
+  void read_parameter(const YAML::Node& key_node, const YAML::Node& body) {
     const std::string& key = key_node.Scalar();
     const bool known = std::ranges::find(parameters_, key, &Parameter::key) != parameters_.end();
-    if (known) return say(key_node, "parameters", "is given twice");
+    if (known) return report(key_node, "parameters", "is given twice");
     const YAML::Node values = body.IsMap() ? body["values"] : YAML::Node(YAML::NodeType::Undefined);
     if (!values.IsDefined() || !values.IsSequence() || values.size() == 0)
-      return say(key_node, "parameters", "has no list of values", "such as {values: [0.1, 0.01]}");
+      return report(key_node, "parameters", "has no list of values",
+                    "such as {values: [0.1, 0.01]}");
     Parameter parameter{key, {}};
     for (const YAML::Node& value : values) {
       if (!value.IsScalar() && !value.IsNull())
-        return say(value, "parameters", fmt::format("a value of {} is not a single value", key));
+        return report(value, "parameters", fmt::format("a value of {} is not a single value", key));
       parameter.values.push_back(value.IsNull() ? "None" : python_text(value));
     }
     parameters_.push_back(std::move(parameter));
   }
 
-  void take_status(const YAML::Node& map) {
+  void read_status(const YAML::Node& map) {
     if (map.IsNull()) return;
     if (!map.IsMap())
-      return say(map, "status", "must map workloads to their status", "", Severity::kWarning);
+      return report(map, "status", "must map workloads to their status", "", Severity::kWarning);
     for (const auto& entry : map) {
       const auto number = entry.first.IsScalar() ? parse_int(entry.first.Scalar()) : std::nullopt;
       if (!number || *number < 0 || *number > std::int64_t{1'000'000'000} ||
           !entry.second.IsScalar()) {
-        say(entry.first, "status", "is not a workload's number with its status", "",
-            Severity::kWarning);
+        report(entry.first, "status", "is not a workload's number with its status", "",
+               Severity::kWarning);
         continue;
       }
-      sweep_.status[*number] = entry_of(entry.second.Scalar());
+      sweep_.status[*number] = parse_entry(entry.second.Scalar());
     }
   }
   // "FINISHED <run> (--lr 0.1)"
-  static SweepEntry entry_of(std::string_view text) {
+  static SweepEntry parse_entry(std::string_view text) {
     SweepEntry entry;
     const std::size_t open = text.find('(');
     const std::vector<std::string_view> words = split(trim(text.substr(0, open)), ' ');
@@ -257,11 +260,7 @@ class SweepReader {
   void check_required() {
     const auto require = [&](bool there, const char* what) {
       if (there) return;
-      problems_.add(Problem{.line = 0,
-                            .field = "",
-                            .value = "",
-                            .reason = fmt::format("the sweep has no key {}", what),
-                            .advice = ""});
+      problems_.add(line_problem(0, fmt::format("the sweep has no key {}", what)));
       valid_ = false;
     };
     require(seen_.contains("experiment"), "experiment");
@@ -275,11 +274,8 @@ class SweepReader {
     for (const Parameter& parameter : parameters_) {
       total *= parameter.values.size();
       if (total > kMostRuns) {
-        problems_.add(Problem{.line = 0,
-                              .field = "parameters",
-                              .value = "",
-                              .reason = fmt::format("more than {} combinations", kMostRuns),
-                              .advice = ""});
+        problems_.add(Problem{.field = "parameters",
+                              .reason = fmt::format("more than {} combinations", kMostRuns)});
         return {};
       }
     }
@@ -358,6 +354,18 @@ class SweepReader {
   std::optional<std::uint64_t> seed_, count_;
 };
 
+Sweep read_sweep(ProblemList& problems) {
+  // yaml-cpp throws, and where it does is its own affair: the seam is here.
+  try {
+    return SweepReader(problems).read();
+  } catch (const YAML::Exception& error) {
+    const int line = error.mark.line < 0 ? 0 : error.mark.line + 1;
+    problems.add({Severity::kError, line, line > 0 ? error.mark.column + 1 : 0, "", "",
+                  "not YAML: " + error.msg, ""});
+    return {};
+  }
+}
+
 using Entries = std::map<std::int64_t, std::string>;  // number of a workload -> its whole status
 
 struct Line {
@@ -402,16 +410,16 @@ class StatusEditor {
  private:
   [[nodiscard]] std::string text_between(std::size_t from_line, std::size_t to_line) const {
     std::string out;
-    for (std::size_t i = from_line; i < to_line; ++i) out += text_of(i);
+    for (std::size_t i = from_line; i < to_line; ++i) out += line_text(i);
     return out;
   }
-  [[nodiscard]] std::string_view text_of(std::size_t line) const {
+  [[nodiscard]] std::string_view line_text(std::size_t line) const {
     return text_.substr(lines_[line].begin, lines_[line].end - lines_[line].begin);
   }
   // Blank lines and comments at the end of a region belong to what follows.
   [[nodiscard]] std::size_t without_tail(std::size_t first, std::size_t end) const {
     while (end > first + 1) {
-      const std::string_view line = trim(text_of(end - 1));
+      const std::string_view line = trim(line_text(end - 1));
       if (!line.empty() && line.front() != '#') break;
       --end;
     }
@@ -441,27 +449,27 @@ class StatusEditor {
   }
 
   [[nodiscard]] std::string edit_map(const YAML::Node& map, std::size_t end) const {
-    struct Place {
+    struct EntryLine {
       std::size_t line;
       std::optional<std::int64_t> number;
     };
-    std::vector<Place> places;
+    std::vector<EntryLine> entries;
     std::size_t indent = indent_ + 2;
     for (const auto& entry : map) {
       const YAML::Mark mark = entry.first.Mark();
-      places.push_back(
+      entries.push_back(
           {static_cast<std::size_t>(std::max(mark.line, 0)), parse_int(entry.first.Scalar())});
       indent = static_cast<std::size_t>(std::max(mark.column, 0));
     }
-    std::ranges::sort(places, {}, &Place::line);
+    std::ranges::sort(entries, {}, &EntryLine::line);
     Entries fresh = entries_;
-    std::string out = text_between(0, places.front().line);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const std::size_t next = i + 1 < places.size() ? places[i + 1].line : end;
-      const std::size_t last = without_tail(places[i].line, next);
-      const auto entry = places[i].number ? fresh.find(*places[i].number) : fresh.end();
+    std::string out = text_between(0, entries.front().line);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::size_t next = i + 1 < entries.size() ? entries[i + 1].line : end;
+      const std::size_t last = without_tail(entries[i].line, next);
+      const auto entry = entries[i].number ? fresh.find(*entries[i].number) : fresh.end();
       if (entry == fresh.end()) {
-        out += ended(text_between(places[i].line, last));
+        out += ended(text_between(entries[i].line, last));
       } else {
         out += entry_text(indent, entry->first, entry->second);
         fresh.erase(entry);
@@ -494,20 +502,12 @@ struct Change {
   Entries all;      // including the entries of the file
 };
 
-Change change_of(const Sweep& sweep, const std::vector<Mark>& marks, Marked& marked) {
-  const auto keys = keys_of(sweep.raws, false);
-  std::unordered_map<std::string, std::size_t> row_of;
-  for (std::size_t i = 0; i < keys.size(); ++i) row_of.emplace(keys[i], i);
+Change plan_change(const Sweep& sweep, const std::vector<Mark>& marks, Marked& marked) {
   Change change;
   for (const auto& [number, entry] : sweep.status) change.all[number] = status_text(entry);
-  for (const Mark& mark : marks) {
-    const auto row = row_of.find(mark.key);
-    if (row == row_of.end()) {
-      marked.lost.push_back(mark.key);
-      continue;
-    }
-    const std::int64_t number = sweep.numbers[row->second];
-    const std::string text = status_text(mark, sweep.params[row->second]);
+  for (const auto& [row, mark] : marks_by_row(sweep.raws, false, marks, marked)) {
+    const std::int64_t number = sweep.numbers[row];
+    const std::string text = status_text(*mark, sweep.params[row]);
     const auto old = change.all.find(number);
     if (old != change.all.end() && old->second == text) continue;
     change.changed[number] = change.all[number] = text;
@@ -518,32 +518,20 @@ Change change_of(const Sweep& sweep, const std::vector<Mark>& marks, Marked& mar
 // YAML has more forms than are edited here: what does not read back as meant is not written.
 bool reads_back(const Sweep& before, const std::string& text, const Entries& all) {
   ProblemList problems(text);
-  const Sweep after = read_sweep(text, problems);
+  const Sweep after = read_sweep(problems);
   Entries read;
   for (const auto& [number, entry] : after.status) read[number] = status_text(entry);
-  return read == all && keys_of(after.raws, false) == keys_of(before.raws, false) &&
+  return read == all && row_keys(after.raws, false) == row_keys(before.raws, false) &&
          after.numbers == before.numbers && after.parent == before.parent;
 }
 }  // namespace
 
-Sweep read_sweep(std::string_view text, ProblemList& problems) {
-  // yaml-cpp throws, and where it does is its own affair: the seam is here.
-  try {
-    return SweepReader(text, problems).read();
-  } catch (const YAML::Exception& error) {
-    const int line = error.mark.line < 0 ? 0 : error.mark.line + 1;
-    problems.add({Severity::kError, line, line > 0 ? error.mark.column + 1 : 0, "", "",
-                  "not YAML: " + error.msg, ""});
-    return {};
-  }
-}
-
 Plan parse_sweep(std::string_view text, const fs::path& directory, const Known& known) {
   ProblemList problems(text);
-  if (!check_text(text, problems)) return {{}, problems.take()};
-  const Sweep sweep = read_sweep(text, problems);
-  RowReader reader(directory, known, problems);
-  Plan plan = finish_plan(sweep.raws, true, reader, known, problems);
+  if (!check_text(problems)) return {{}, problems.take_sorted()};
+  const Sweep sweep = read_sweep(problems);
+  Plan plan =
+      assemble_plan(sweep.raws, {.directory = directory, .known = known, .sweep = true}, problems);
   for (Row& row : plan.rows) {
     if (!sweep.name.empty()) row.tags.emplace_back("corral.sweep", sweep.name);
     if (!sweep.parent.empty()) row.tags.emplace_back("mlflow.parentRunId", sweep.parent);
@@ -554,14 +542,13 @@ Plan parse_sweep(std::string_view text, const fs::path& directory, const Known& 
 Result<std::string> mark_sweep(std::string_view text, const std::vector<Mark>& marks,
                                Marked& marked) {
   ProblemList problems(text);
-  if (!check_text(text, problems))
-    return fail(Code::kInvalidArgument, problems.all().front().reason);
-  const Sweep sweep = read_sweep(text, problems);
+  if (!check_text(problems)) return fail(Code::kInvalidArgument, problems.all().front().reason);
+  const Sweep sweep = read_sweep(problems);
   for (const Problem& problem : problems.all()) {
     if (problem.severity == Severity::kError)
       return fail(Code::kInvalidArgument, to_line(problem, "the sweep"));
   }
-  const Change change = change_of(sweep, marks, marked);
+  const Change change = plan_change(sweep, marks, marked);
   if (change.changed.empty()) return std::string(text);
   marked.added_columns = sweep.status.empty();
   try {

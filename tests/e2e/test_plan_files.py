@@ -69,6 +69,25 @@ def test_every_problem_at_once(corral: Corral) -> None:
     assert [row["reason"] for row in rows] == [p["reason"] for p in problems]
 
 
+def test_a_variable_that_a_run_would_refuse_is_found_in_its_cell(corral: Corral) -> None:
+    script(corral, "train.py")
+    plan = corral.home / "plan.csv"
+    header = "Experiment,Workload,Status,Run,File,Env\n"
+    plan.write_text(header + "1,1,,,train.py,CORRAL_INTERVAL=1s\n1,2,,,train.py,CORRAL_INTERVAL=soon\n")
+    expected = (
+        "plan.csv:3:16: Env 'CORRAL_INTERVAL=soon': CORRAL_INTERVAL: 'soon': expected a duration, "
+        "e.g. 100ms, 2s, 1.5m, 3h, 1d; correct or remove it"
+    )
+    assert corral(*CHECK, plan.name, status=1).stdout.decode().splitlines()[0] == expected
+    said = corral("run", plan.name, status=2).stderr.decode()
+    assert expected in said, said
+    assert "lists the options" not in said
+    plan.write_text(header + "1,1,,,train.py,CORRAL_INTERVAL=2h;CORRAL_MAX_EPOCHS=few\n")
+    lines = corral(*CHECK, plan.name, status=1).stdout.decode().splitlines()
+    assert [line.partition("Env")[0] for line in lines[:-1]] == ["plan.csv:2:16: "] * 2, lines
+    assert "must be 10ms to 1h" in lines[0] and "expected a whole number greater than 0" in lines[1], lines
+
+
 def test_the_published_study_has_three_workloads_that_cannot_be(corral: Corral) -> None:
     plan = corral.home / "study.csv"
     corral("plan", "generate", STUDY, "--output", plan)

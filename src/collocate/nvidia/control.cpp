@@ -63,7 +63,6 @@ void Control::bind_settings() {
   f.memory_clocks.bind(l.find({"nvmlDeviceGetSupportedMemoryClocks"}));
   f.gpu_clocks.bind(l.find({"nvmlDeviceGetSupportedGraphicsClocks"}));
   f.power_limit.bind(l.find({"nvmlDeviceGetPowerManagementLimit"}));
-  f.default_power_limit.bind(l.find({"nvmlDeviceGetPowerManagementDefaultLimit"}));
   f.power_limit_range.bind(l.find({"nvmlDeviceGetPowerManagementLimitConstraints"}));
   f.set_power_limit.bind(l.find({"nvmlDeviceSetPowerManagementLimit"}));
 }

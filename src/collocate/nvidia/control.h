@@ -33,8 +33,8 @@ struct ControlFunctions {
   Function<Device, unsigned*, ProcessV1*> processes_v1;
   Function<Device, unsigned*, ProcessV2*> mps_processes;
   // Settings.
-  Function<Device, ComputeMode*> compute_mode;
-  Function<Device, ComputeMode> set_compute_mode;
+  Function<Device, unsigned*> compute_mode;  // ComputeMode
+  Function<Device, unsigned> set_compute_mode;
   Function<Device, unsigned*> persistence;
   Function<Device, unsigned> set_persistence;
   Function<Device, unsigned, unsigned> lock_gpu_clocks;  // MHz: least, most
@@ -44,7 +44,6 @@ struct ControlFunctions {
   Function<Device, unsigned*, unsigned*> memory_clocks;         // count, MHz
   Function<Device, unsigned, unsigned*, unsigned*> gpu_clocks;  // at that memory clock
   Function<Device, unsigned*> power_limit;                      // mW
-  Function<Device, unsigned*> default_power_limit;              // mW
   Function<Device, unsigned*, unsigned*> power_limit_range;     // mW
   Function<Device, unsigned> set_power_limit;                   // mW
   // MIG.

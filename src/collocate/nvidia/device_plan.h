@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "core/result.h"
 #include "plan/share.h"
 
@@ -29,9 +29,9 @@ struct DeviceOptions {
 
 // A device that a run sees.
 struct SeatDevice {
-  std::string device;    // UUID of the GPU; without a driver as written
-  std::string instance;  // UUID of the MIG device, "MIG-…"; empty: the whole GPU
-  std::string profile;   // "3g.20gb" of the instance; empty: none
+  std::string device;      // UUID of the GPU; without a driver as written
+  std::string instance{};  // UUID of the MIG device, "MIG-…"; empty: the whole GPU
+  std::string profile{};   // "3g.20gb" of the instance; empty: none
 };
 
 struct DeviceSeat {

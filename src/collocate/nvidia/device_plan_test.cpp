@@ -9,6 +9,7 @@
 #include "collocate/nvidia/fake_machine.h"
 #include "collocate/nvidia/mig.h"
 #include "collocate/nvidia/settings.h"
+#include "collocate/undo.h"
 #include "core/test_paths.h"
 
 namespace corral::collocate::nvidia {
@@ -313,7 +314,7 @@ TEST(RealGpuTest, IsReadAndPlannedForWithoutAnyChange) {
     if (const auto value = setting->read(**control, gpu))
       std::printf("%s: %s\n", std::string(setting->label).c_str(), setting->words(*value).c_str());
   }
-  if (const auto profiles = profiles_of(**control, gpu)) {
+  if (const auto profiles = read_profiles(**control, gpu)) {
     for (const Profile& p : *profiles) {
       std::printf("%u %s: %u slices, at most %u, placements", p.id, p.name.c_str(), p.slices,
                   p.most);

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
+#include "collocate/journal/undo_handler.h"
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/device_plan.h"
-#include "collocate/undo.h"
 #include "core/test_paths.h"
 #include "plan/share.h"
 

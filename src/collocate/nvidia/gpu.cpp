@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kMostProcesses = 256;
 
 template <class F>
-std::string text_of(const F& function, Device device) {
+std::string read_text(const F& function, Device device) {
   char text[kProfileNameSize] = {};
   const Status status = function(device, text, static_cast<unsigned>(sizeof text - 1));
   return status == Status::kSuccess ? std::string(text) : std::string();
@@ -54,8 +54,8 @@ Result<std::vector<Gpu>> find_gpus(const Control& control) {
     Gpu gpu;
     gpu.index = i;
     if (f.device(i, &gpu.handle) != Status::kSuccess) continue;
-    gpu.uuid = text_of(f.uuid, gpu.handle);
-    gpu.name = text_of(f.name, gpu.handle);
+    gpu.uuid = read_text(f.uuid, gpu.handle);
+    gpu.name = read_text(f.name, gpu.handle);
     PciAddress pci{};
     if (f.pci(gpu.handle, &pci) == Status::kSuccess)
       gpu.address = fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
@@ -81,7 +81,7 @@ const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view written) {
   return found;
 }
 
-Result<Gpu> gpu_of(const Control& control, std::string_view uuid) {
+Result<Gpu> find_gpu_by_uuid(const Control& control, std::string_view uuid) {
   for (Gpu& gpu : TRY(find_gpus(control))) {
     if (gpu.uuid == uuid) return std::move(gpu);
   }
@@ -98,7 +98,7 @@ std::vector<unsigned> processes_on(const Control& control, Device device) {
   return pids;
 }
 
-std::string words_of_processes(const std::vector<unsigned>& pids) {
+std::string process_list(const std::vector<unsigned>& pids) {
   std::string words;
   for (const unsigned pid : pids) {
     const auto name = sys::read_file(fmt::format("/proc/{}/comm", pid));

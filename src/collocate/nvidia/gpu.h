@@ -27,12 +27,12 @@ Result<std::vector<Gpu>> find_gpus(const Control& control);
 const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view written);
 // Finds a GPU by its UUID; kNotFound if it is gone. Handles do not outlive a change of MIG mode;
 // UUIDs do.
-Result<Gpu> gpu_of(const Control& control, std::string_view uuid);
+Result<Gpu> find_gpu_by_uuid(const Control& control, std::string_view uuid);
 
 // Returns the processes with a context on a GPU or MIG device, including MPS clients, ascending;
 // empty if the driver does not report them.
 std::vector<unsigned> processes_on(const Control& control, Device device);
 // "4711 (python3), 4712"
-std::string words_of_processes(const std::vector<unsigned>& pids);
+std::string process_list(const std::vector<unsigned>& pids);
 
 }  // namespace corral::collocate::nvidia

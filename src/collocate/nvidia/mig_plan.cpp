@@ -15,7 +15,7 @@ const Profile* find_profile(const std::vector<Profile>& profiles, std::string_vi
   return found == profiles.end() ? nullptr : &*found;
 }
 
-std::uint32_t size_of(const Profile& profile) {
+std::uint32_t memory_slices(const Profile& profile) {
   std::uint32_t size = 0;
   for (const Placement& p : profile.placements) size = std::max(size, p.size);
   return size;
@@ -34,14 +34,14 @@ class Search {
   Search(const std::vector<Profile>& profiles, const std::vector<Occupied>& there)
       : profiles_(profiles) {
     for (const Profile& p : profiles) most_slices_ = std::max(most_slices_, p.slices);
-    for (const Occupied& o : there) take(o.profile, o.placement);
+    for (const Occupied& o : there) occupy(o.profile, o.placement);
   }
 
   // Places the largest piece first, and equal ones from the left, so that each arrangement is found
   // once.
-  std::optional<std::vector<Placed>> run(std::vector<Piece> pieces) {
+  std::optional<std::vector<PlacedInstance>> run(std::vector<Piece> pieces) {
     std::ranges::stable_sort(pieces, [](const Piece& a, const Piece& b) {
-      const auto [left, right] = std::pair(size_of(*a.profile), size_of(*b.profile));
+      const auto [left, right] = std::pair(memory_slices(*a.profile), memory_slices(*b.profile));
       if (left != right) return left > right;
       if (a.profile->slices != b.profile->slices) return a.profile->slices > b.profile->slices;
       return a.profile->id < b.profile->id;
@@ -53,7 +53,7 @@ class Search {
   }
 
  private:
-  void take(std::uint32_t profile, const Placement& at) {
+  void occupy(std::uint32_t profile, const Placement& at) {
     taken_ |= mask(at);
     const auto found = std::ranges::find(profiles_, profile, &Profile::id);
     if (found != profiles_.end()) slices_ += found->slices;
@@ -73,7 +73,7 @@ class Search {
       if ((taken_ & mask(at)) != 0) continue;
       if (again && at.start < placed_.back().placement.start) continue;
       const auto before = std::pair(taken_, slices_);
-      take(profile.id, at);
+      occupy(profile.id, at);
       placed_.push_back({pieces_[index].run, profile.id, at});
       if (place_from(index + 1)) return true;
       placed_.pop_back();
@@ -85,20 +85,20 @@ class Search {
 
   const std::vector<Profile>& profiles_;
   std::vector<Piece> pieces_;
-  std::vector<Placed> placed_;
+  std::vector<PlacedInstance> placed_;
   std::vector<std::uint32_t> used_;  // profile of each instance
   std::uint64_t taken_ = 0;          // memory slices in use, one bit each
   std::uint32_t slices_ = 0;         // compute slices in use
   std::uint32_t most_slices_ = 0;
 };
 
-std::string names_of(const std::vector<Profile>& profiles) {
+std::string profile_names(const std::vector<Profile>& profiles) {
   std::string names;
   for (const Profile& p : profiles) names += (names.empty() ? "" : ", ") + p.name;
   return names;
 }
 
-std::string starts_of(const Profile& profile) {
+std::string start_list(const Profile& profile) {
   std::string starts;
   for (const Placement& p : profile.placements)
     starts += (starts.empty() ? "" : ", ") + std::to_string(p.start);
@@ -132,7 +132,7 @@ std::string refusal(const std::vector<Profile>& profiles, const std::vector<Occu
                     const std::vector<Piece>& pieces, std::string_view gpu) {
   const Profile& last = *pieces.back().profile;
   std::uint32_t asked = 0;
-  for (const Piece& piece : pieces) asked += size_of(*piece.profile);
+  for (const Piece& piece : pieces) asked += memory_slices(*piece.profile);
   for (const Occupied& o : there) asked += o.placement.size;
   const std::uint32_t all = all_slices(profiles);
   const auto same = std::ranges::count(pieces, &last, &Piece::profile) +
@@ -144,7 +144,7 @@ std::string refusal(const std::vector<Profile>& profiles, const std::vector<Occu
     why = fmt::format("together {} of {} memory slices", asked, all);
   } else {
     why = fmt::format("{} starts at slice {} only, and none of them is left", last.name,
-                      starts_of(last));
+                      start_list(last));
   }
   const std::string beside = neighbours(pieces, there.size());
   return fmt::format("run {}: MIG {} does not fit on {}{}{}: {}", pieces.back().run, last.name, gpu,
@@ -153,19 +153,21 @@ std::string refusal(const std::vector<Profile>& profiles, const std::vector<Occu
 
 }  // namespace
 
-Result<std::vector<Placed>> place(const std::vector<Profile>& profiles,
-                                  const std::vector<Occupied>& there,
-                                  const std::vector<Wanted>& wanted, std::string_view gpu) {
+Result<std::vector<PlacedInstance>> place(const std::vector<Profile>& profiles,
+                                          const std::vector<Occupied>& there,
+                                          const std::vector<WantedInstance>& wanted,
+                                          std::string_view gpu) {
   std::vector<Piece> pieces;
   std::string unknown;
-  for (const Wanted& w : wanted) {
+  for (const WantedInstance& w : wanted) {
     const Profile* profile = find_profile(profiles, w.profile);
     if (profile != nullptr) {
       pieces.push_back({w.run, profile});
       continue;
     }
-    unknown += fmt::format("{}run {}: {} has no MIG profile {}; it has {}",
-                           unknown.empty() ? "" : "\n", w.run, gpu, w.profile, names_of(profiles));
+    unknown +=
+        fmt::format("{}run {}: {} has no MIG profile {}; it has {}", unknown.empty() ? "" : "\n",
+                    w.run, gpu, w.profile, profile_names(profiles));
   }
   if (!unknown.empty()) return fail(Code::kUnprocessable, unknown);
   for (std::size_t n = 1; n <= pieces.size(); ++n) {
@@ -174,7 +176,7 @@ Result<std::vector<Placed>> place(const std::vector<Profile>& profiles,
     if (!found) return fail(Code::kUnprocessable, refusal(profiles, there, first, gpu));
     if (n == pieces.size()) return *std::move(found);
   }
-  return std::vector<Placed>();
+  return std::vector<PlacedInstance>();
 }
 
 std::string profile_name(std::string_view driver_name) {

@@ -22,7 +22,7 @@ struct Profile {
   std::uint32_t slices = 0;  // compute slices
   std::uint32_t most = 0;    // most instances on a GPU
   std::uint64_t memory_mib = 0;
-  std::vector<Placement> placements;  // in memory slices; includes occupied ones
+  std::vector<Placement> placements{};  // in memory slices; includes occupied ones
 };
 
 // An existing instance, which stays.
@@ -31,24 +31,25 @@ struct Occupied {
   Placement placement{};
 };
 
-struct Wanted {
+struct WantedInstance {
   std::size_t run = 0;
   std::string profile;
 };
 
-struct Placed {
+struct PlacedInstance {
   std::size_t run = 0;
   std::uint32_t profile = 0;  // id
   Placement placement{};
-  bool operator==(const Placed&) const = default;
+  bool operator==(const PlacedInstance&) const = default;
 };
 
 // Returns the placements in order of creation: largest first, equal ones from the left. The error
 // has a line for each profile that this GPU does not have, or names the first run that does not fit
 // beside those before it, and the slices. `gpu` is "GPU 0 (NVIDIA A100-SXM4-40GB)".
-Result<std::vector<Placed>> place(const std::vector<Profile>& profiles,
-                                  const std::vector<Occupied>& there,
-                                  const std::vector<Wanted>& wanted, std::string_view gpu);
+Result<std::vector<PlacedInstance>> place(const std::vector<Profile>& profiles,
+                                          const std::vector<Occupied>& there,
+                                          const std::vector<WantedInstance>& wanted,
+                                          std::string_view gpu);
 
 // Returns "3g.20gb" for "MIG 3g.20gb" and for "NVIDIA A100-SXM4-40GB MIG 3g.20gb".
 std::string profile_name(std::string_view driver_name);

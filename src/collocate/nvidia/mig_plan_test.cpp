@@ -12,7 +12,7 @@
 namespace corral::collocate::nvidia {
 namespace {
 
-std::vector<Profile> profiles_of(std::string_view model) {
+std::vector<Profile> read_profiles(std::string_view model) {
   std::vector<Profile> profiles;
   for (const fake::ModelProfile& p : fake::find_model(model)->profiles) {
     profiles.push_back({.id = p.id,
@@ -25,17 +25,17 @@ std::vector<Profile> profiles_of(std::string_view model) {
   return profiles;
 }
 
-std::vector<Wanted> wanted(const std::vector<std::string>& names) {
-  std::vector<Wanted> all;
+std::vector<WantedInstance> wanted(const std::vector<std::string>& names) {
+  std::vector<WantedInstance> all;
   all.reserve(names.size());
   for (const std::string& name : names) all.push_back({.run = all.size(), .profile = name});
   return all;
 }
 
-Result<std::vector<Placed>> place_names(std::string_view model,
-                                        const std::vector<std::string>& names,
-                                        const std::vector<Occupied>& there = {}) {
-  return place(profiles_of(model), there, wanted(names), "GPU 0 (test)");
+Result<std::vector<PlacedInstance>> place_names(std::string_view model,
+                                                const std::vector<std::string>& names,
+                                                const std::vector<Occupied>& there = {}) {
+  return place(read_profiles(model), there, wanted(names), "GPU 0 (test)");
 }
 
 // Returns "run@start" for each instance in order of creation.
@@ -43,7 +43,7 @@ std::string layout(std::string_view model, const std::vector<std::string>& names
   const auto placed = place_names(model, names);
   if (!placed) return placed.error().message;
   std::string text;
-  for (const Placed& p : *placed) {
+  for (const PlacedInstance& p : *placed) {
     text +=
         (text.empty() ? "" : " ") + std::to_string(p.run) + "@" + std::to_string(p.placement.start);
   }
@@ -130,7 +130,7 @@ bool fits_somehow(const std::vector<Profile>& profiles, const std::vector<const 
 class EveryModel : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryModel, FindsAnArrangementExactlyWhenThereIsOne) {
-  const std::vector<Profile> profiles = profiles_of(GetParam());
+  const std::vector<Profile> profiles = read_profiles(GetParam());
   std::mt19937 random(7);
   int fitted = 0;
   for (int round = 0; round < 3000; ++round) {
@@ -151,7 +151,7 @@ TEST_P(EveryModel, FindsAnArrangementExactlyWhenThereIsOne) {
     unsigned taken = 0;
     std::uint32_t last = 8;
     std::vector<bool> seated(names.size());
-    for (const Placed& p : *placed) {
+    for (const PlacedInstance& p : *placed) {
       const Profile& profile = *std::ranges::find(profiles, p.profile, &Profile::id);
       ASSERT_EQ(profile.name, names[p.run]);
       ASSERT_NE(std::ranges::find(profile.placements, p.placement), profile.placements.end());

@@ -2,21 +2,82 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
-#include "collocate/nvidia/mps_control.h"
 #include "core/failpoint.h"
 #include "core/text.h"
 #include "sys/clock.h"
+#include "sys/fd.h"
 #include "sys/private_directory.h"
 #include "sys/process.h"
 
 namespace corral::collocate::nvidia {
 namespace {
+
+// ---- commands of nvidia-cuda-mps-control
+
+constexpr std::string_view kProgram = "nvidia-cuda-mps-control";
+
+Result<sys::Fd> memory_file(std::string_view content) {
+  sys::Fd file(::memfd_create("mps-control", MFD_CLOEXEC));
+  if (!file) return fail_errno("memfd_create", errno);
+  TRY(sys::write_all(file.get(), content));
+  if (::lseek(file.get(), 0, SEEK_SET) < 0) return fail_errno("lseek", errno);
+  return file;
+}
+
+std::string read_content(const sys::Fd& file) {
+  std::string text(std::size_t{64} << 10U, '\0');
+  const ssize_t n = ::pread(file.get(), text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return std::string(trim(text));
+}
+
+std::vector<std::string> control_environment(const MpsCommand& command) {
+  std::vector<std::string> all;
+  for (std::string& variable : sys::own_environment())
+    if (!variable.starts_with("CUDA_")) all.push_back(std::move(variable));
+  all.push_back("CUDA_MPS_PIPE_DIRECTORY=" + command.pipe.string());
+  all.push_back("CUDA_MPS_LOG_DIRECTORY=" + command.log.string());
+  all.insert(all.end(), command.environment.begin(), command.environment.end());
+  return all;
+}
+
+// Returns the exit status. A process that still runs at the limit is killed, which is an error.
+Result<int> wait_for(pid_t pid, Nanos limit) {
+  const BootTime deadline = sys::boot_now() + limit;
+  const sys::Fd handle = sys::open_process(pid).value_or(sys::Fd());
+  bool late = false;
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - sys::boot_now()).count();
+    pollfd waiting{.fd = handle.get(), .events = POLLIN, .revents = 0};
+    if (handle && left > 0) {
+      const int ready = ::poll(&waiting, 1, static_cast<int>(left));
+      if (ready < 0 && errno == EINTR) continue;
+      late = ready == 0;
+    } else {
+      late = left <= 0;
+    }
+    break;
+  }
+  if (late) ::kill(pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (late) return fail(Code::kUnavailable, "it did not answer in time");
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// ---- daemons
 
 // The daemon's own socket names are added to it; the system takes 107 bytes.
 constexpr std::size_t kLongestPipe = 80;
@@ -58,7 +119,7 @@ std::optional<pid_t> own_daemon_in(const fs::path& pipe) {
 
 // Returns all processes that were started for this pipe directory: a starting daemon has not
 // written its PID yet.
-std::vector<pid_t> processes_of(const fs::path& pipe) {
+std::vector<pid_t> processes_serving(const fs::path& pipe) {
   std::vector<pid_t> found;
   for (const std::string& name : sys::list_directory("/proc")) {
     const auto pid = parse_int(name);
@@ -71,21 +132,17 @@ std::vector<pid_t> processes_of(const fs::path& pipe) {
 }
 
 bool end_with(int signal, const fs::path& pipe) {
-  for (const pid_t pid : processes_of(pipe)) ::kill(pid, signal);
+  for (const pid_t pid : processes_serving(pipe)) ::kill(pid, signal);
   return wait_until(kSignalWait, [&] {
-    for (const pid_t pid : processes_of(pipe))
+    for (const pid_t pid : processes_serving(pipe))
       if (is_running(pid)) return false;
     return true;
   });
 }
 
 MpsCommand command_to(const MpsDaemon& daemon, const std::string& program, std::string input) {
-  return {.program = program,
-          .pipe = daemon.pipe(),
-          .log = daemon.log(),
-          .environment = {},
-          .arguments = {},
-          .input = std::move(input)};
+  return {
+      .program = program, .pipe = daemon.pipe(), .log = daemon.log(), .input = std::move(input)};
 }
 
 Result<> end_daemon(const MpsDaemon& daemon, const std::string& program) {
@@ -128,7 +185,7 @@ Result<> launch(const MpsDaemon& daemon, const std::string& program) {
   return {};
 }
 
-MpsDaemon daemon_of(const Standing& entry) {
+MpsDaemon daemon_from_entry(const Standing& entry) {
   MpsDaemon daemon;
   daemon.directory = entry.change.target;
   for (const std::string_view uuid : split(entry.change.after, ','))
@@ -137,6 +194,38 @@ MpsDaemon daemon_of(const Standing& entry) {
 }
 
 }  // namespace
+
+// ---- commands of nvidia-cuda-mps-control
+
+Result<std::string> run_mps_control(const MpsCommand& command) {
+  const std::string name(command.program.empty() ? kProgram : command.program);
+  const char* path = std::getenv("PATH");
+  auto program = sys::find_in_path(name, path != nullptr ? path : "/usr/bin:/bin");
+  if (!program) {
+    return fail(program.error().code,
+                program.error().message + " (it is part of the driver, and MPS requires it)");
+  }
+  const sys::Fd input = TRY(memory_file(command.input));
+  const sys::Fd output = TRY(memory_file(""));
+  std::vector<std::string> argv{program->string()};
+  argv.insert(argv.end(), command.arguments.begin(), command.arguments.end());
+  sys::GatedChild child = TRY(sys::GatedChild::spawn({.argv = argv,
+                                                      .environment = control_environment(command),
+                                                      .directory = "/",
+                                                      .standard_input = input.get(),
+                                                      .standard_output = output.get(),
+                                                      .standard_error = output.get(),
+                                                      .new_session = true}));
+  TRY(child.release());
+  const auto status = wait_for(child.pid(), command.limit);
+  if (!status) return tl::unexpected(status.error().with_context(name));
+  const std::string said = read_content(output);
+  if (*status == 0) return said;
+  return fail(Code::kIo, name + " ends with status " + std::to_string(*status) +
+                             (said.empty() ? "" : ": " + said));
+}
+
+// ---- daemons
 
 MpsDaemon mps_daemon(const fs::path& state, const std::vector<std::string>& uuids) {
   const auto now = static_cast<std::uint64_t>(ns_of(sys::boot_now()));
@@ -152,10 +241,8 @@ Result<> start_mps(Journal& journal, const MpsDaemon& daemon, const std::string&
   const std::uint64_t entry =
       TRY(journal.note({.kind = "mps",
                         .target = daemon.directory.string(),
-                        .before = "",
                         .after = join(daemon.uuids, ","),
-                        .words = "MPS daemon for " + join(daemon.uuids, ",") + ": started",
-                        .outlives_reboot = false}));
+                        .words = "MPS daemon for " + join(daemon.uuids, ",") + ": started"}));
   if (const auto started = launch(daemon, program); !started) {
     if (end_daemon(daemon, program) && remove_directories(daemon)) TRY(journal.undone(entry));
     return tl::unexpected(started.error().with_context("MPS"));
@@ -184,7 +271,7 @@ std::vector<std::string> mps_environment(const MpsDaemon& daemon, const plan::Sh
 }
 
 Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options) {
-  const MpsDaemon daemon = daemon_of(entry);
+  const MpsDaemon daemon = daemon_from_entry(entry);
   std::error_code error;
   if (!fs::exists(daemon.directory, error)) return false;
   if (options.dry_run) return true;
@@ -194,7 +281,7 @@ Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options) {
 }
 
 std::string mps_clients(const Standing& entry, const UndoOptions& options) {
-  const MpsDaemon daemon = daemon_of(entry);
+  const MpsDaemon daemon = daemon_from_entry(entry);
   if (!own_daemon_in(daemon.pipe())) return "";
   const auto servers =
       run_mps_control(command_to(daemon, options.mps_control, "get_server_list\n"));

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "collocate/nvidia/fake_machine.h"
-#include "collocate/nvidia/mps_control.h"
+#include "collocate/undo.h"
 #include "core/test_paths.h"
 #include "core/text.h"
 #include "sys/file.h"

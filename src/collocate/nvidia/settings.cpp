@@ -14,15 +14,21 @@ namespace {
 
 std::string on_or_off(unsigned value) { return value != 0 ? "on" : "off"; }
 
-Result<unsigned> read_persistence(const Control& control, const Gpu& gpu) {
+constexpr char kPersistence[] = "persistence mode";
+constexpr char kComputeMode[] = "compute mode";
+constexpr char kPowerLimit[] = "power limit";
+
+template <auto kRead, const char* kLabel>
+Result<unsigned> read_value(const Control& control, const Gpu& gpu) {
   unsigned value = 0;
-  TRY(control.check(control.call().persistence(gpu.handle, &value),
-                    gpu.words() + ": persistence mode"));
+  TRY(control.check((control.call().*kRead)(gpu.handle, &value),
+                    fmt::format("{}: {}", gpu.words(), kLabel)));
   return value;
 }
-Result<> write_persistence(const Control& control, const Gpu& gpu, unsigned value) {
-  return control.check(control.call().set_persistence(gpu.handle, value),
-                       gpu.words() + ": persistence mode");
+template <auto kWrite, const char* kLabel>
+Result<> write_value(const Control& control, const Gpu& gpu, unsigned value) {
+  return control.check((control.call().*kWrite)(gpu.handle, value),
+                       fmt::format("{}: {}", gpu.words(), kLabel));
 }
 
 Result<unsigned> read_mig_mode(const Control& control, const Gpu& gpu) {
@@ -45,7 +51,7 @@ Result<> write_mig_mode(const Control& control, const Gpu& gpu, unsigned value) 
   const std::string what =
       fmt::format("{}: MIG mode cannot be turned {} now", gpu.words(), on_or_off(value));
   if (activation == Status::kInUse) {
-    const std::string pids = words_of_processes(processes_on(control, gpu.handle));
+    const std::string pids = process_list(processes_on(control, gpu.handle));
     return fail(Code::kUnavailable,
                 fmt::format("{}: the GPU is in use by {}", what,
                             pids.empty() ? "a process or service (such as a monitoring daemon)"
@@ -60,18 +66,7 @@ Result<> write_mig_mode(const Control& control, const Gpu& gpu, unsigned value) 
   return tl::unexpected(control.error(activation, what));
 }
 
-Result<unsigned> read_compute_mode(const Control& control, const Gpu& gpu) {
-  ComputeMode mode{};
-  TRY(control.check(control.call().compute_mode(gpu.handle, &mode),
-                    gpu.words() + ": compute mode"));
-  return static_cast<unsigned>(mode);
-}
-Result<> write_compute_mode(const Control& control, const Gpu& gpu, unsigned value) {
-  const Status status =
-      control.call().set_compute_mode(gpu.handle, static_cast<ComputeMode>(value));
-  return control.check(status, gpu.words() + ": compute mode");
-}
-std::string words_of_compute_mode(unsigned value) {
+std::string compute_mode_text(unsigned value) {
   switch (static_cast<ComputeMode>(value)) {
     case ComputeMode::kDefault:
       return "default";
@@ -85,25 +80,16 @@ std::string words_of_compute_mode(unsigned value) {
   return std::to_string(value);
 }
 
-Result<unsigned> read_power_limit(const Control& control, const Gpu& gpu) {
-  unsigned limit = 0;
-  TRY(control.check(control.call().power_limit(gpu.handle, &limit), gpu.words() + ": power limit"));
-  return limit;
-}
-Result<> write_power_limit(const Control& control, const Gpu& gpu, unsigned limit) {
-  return control.check(control.call().set_power_limit(gpu.handle, limit),
-                       gpu.words() + ": power limit");
-}
-std::string words_of_power(unsigned limit) {
+std::string power_text(unsigned limit) {
   return limit % 1000 == 0 ? fmt::format("{} W", limit / 1000)
                            : fmt::format("{:.1f} W", static_cast<double>(limit) / 1000);
 }
 
-std::string_view label_of(ClockDomain domain) {
+std::string_view clock_label(ClockDomain domain) {
   return domain == ClockDomain::kGpu ? "gpu" : "memory";
 }
 
-std::vector<unsigned> clocks_of(const Control& control, const Gpu& gpu, ClockDomain domain) {
+std::vector<unsigned> supported_clocks(const Control& control, const Gpu& gpu, ClockDomain domain) {
   const ControlFunctions& f = control.call();
   std::vector<unsigned> memory(64);
   auto count = static_cast<unsigned>(memory.size());
@@ -120,12 +106,13 @@ std::vector<unsigned> clocks_of(const Control& control, const Gpu& gpu, ClockDom
 
 }  // namespace
 
-const Setting persistence_setting{.kind = "persistence",
-                                  .label = "persistence mode",
-                                  .outlives_reboot = false,
-                                  .read = read_persistence,
-                                  .write = write_persistence,
-                                  .words = on_or_off};
+const Setting persistence_setting{
+    .kind = "persistence",
+    .label = kPersistence,
+    .outlives_reboot = false,
+    .read = read_value<&ControlFunctions::persistence, kPersistence>,
+    .write = write_value<&ControlFunctions::set_persistence, kPersistence>,
+    .words = on_or_off};
 // Ampere keeps the mode over a reboot, later GPUs do not: the present mode is read.
 const Setting mig_mode_setting{.kind = "mig-mode",
                                .label = "MIG mode",
@@ -133,18 +120,19 @@ const Setting mig_mode_setting{.kind = "mig-mode",
                                .read = read_mig_mode,
                                .write = write_mig_mode,
                                .words = on_or_off};
-const Setting compute_mode_setting{.kind = "compute-mode",
-                                   .label = "compute mode",
-                                   .outlives_reboot = false,
-                                   .read = read_compute_mode,
-                                   .write = write_compute_mode,
-                                   .words = words_of_compute_mode};
+const Setting compute_mode_setting{
+    .kind = "compute-mode",
+    .label = kComputeMode,
+    .outlives_reboot = false,
+    .read = read_value<&ControlFunctions::compute_mode, kComputeMode>,
+    .write = write_value<&ControlFunctions::set_compute_mode, kComputeMode>,
+    .words = compute_mode_text};
 const Setting power_setting{.kind = "power",
-                            .label = "power limit",
+                            .label = kPowerLimit,
                             .outlives_reboot = false,
-                            .read = read_power_limit,
-                            .write = write_power_limit,
-                            .words = words_of_power};
+                            .read = read_value<&ControlFunctions::power_limit, kPowerLimit>,
+                            .write = write_value<&ControlFunctions::set_power_limit, kPowerLimit>,
+                            .words = power_text};
 
 std::string change_words(const Setting& setting, const Gpu& gpu, unsigned before, unsigned after) {
   return fmt::format("{} of {}: {} -> {}", setting.label, gpu.words(), setting.words(before),
@@ -153,7 +141,7 @@ std::string change_words(const Setting& setting, const Gpu& gpu, unsigned before
 
 Result<> change(Journal& journal, const Control& control, std::string_view uuid,
                 const Setting& setting, unsigned value) {
-  const Gpu gpu = TRY(gpu_of(control, uuid));
+  const Gpu gpu = TRY(find_gpu_by_uuid(control, uuid));
   const unsigned before = TRY(setting.read(control, gpu));
   if (before == value) return {};
   const std::uint64_t entry = TRY(journal.note({.kind = std::string(setting.kind),
@@ -172,7 +160,7 @@ Result<> change(Journal& journal, const Control& control, std::string_view uuid,
 
 Result<bool> put_back_setting(const Control& control, const Change& entry, const Setting& setting,
                               bool dry_run) {
-  const auto gpu = gpu_of(control, entry.target);
+  const auto gpu = find_gpu_by_uuid(control, entry.target);
   if (!gpu && gpu.error().code == Code::kNotFound) return false;
   if (!gpu) return tl::unexpected(gpu.error());
   const auto before = parse_int(entry.before);
@@ -193,7 +181,7 @@ std::string clock_words(ClockDomain domain, const Gpu& gpu, int mhz) {
 std::optional<int> nearest_clock(const Control& control, const Gpu& gpu, ClockDomain domain,
                                  int mhz) {
   std::optional<int> nearest;
-  for (const unsigned clock : clocks_of(control, gpu, domain)) {
+  for (const unsigned clock : supported_clocks(control, gpu, domain)) {
     const auto candidate = static_cast<int>(clock);
     if (!nearest || std::abs(candidate - mhz) < std::abs(*nearest - mhz)) nearest = candidate;
   }
@@ -202,15 +190,13 @@ std::optional<int> nearest_clock(const Control& control, const Gpu& gpu, ClockDo
 
 Result<> lock_clock(Journal& journal, const Control& control, std::string_view uuid,
                     ClockDomain domain, int mhz) {
-  const Gpu gpu = TRY(gpu_of(control, uuid));
+  const Gpu gpu = TRY(find_gpu_by_uuid(control, uuid));
   const std::string words = clock_words(domain, gpu, mhz);
   const std::uint64_t entry =
       TRY(journal.note({.kind = "clocks",
                         .target = gpu.uuid,
-                        .before = "",
-                        .after = fmt::format("{}={}", label_of(domain), mhz),
-                        .words = words,
-                        .outlives_reboot = false}));
+                        .after = fmt::format("{}={}", clock_label(domain), mhz),
+                        .words = words}));
   const ControlFunctions& f = control.call();
   const auto clock = static_cast<unsigned>(mhz);
   const Status status = domain == ClockDomain::kGpu
@@ -224,16 +210,16 @@ Result<> lock_clock(Journal& journal, const Control& control, std::string_view u
   return journal.complete(entry, "");
 }
 
-Result<bool> put_back_clock(const Control& control, const Change& entry, bool dry_run) {
-  const auto gpu = gpu_of(control, entry.target);
+Result<bool> put_back_clock(const Control& control, const Standing& entry, bool dry_run) {
+  const auto gpu = find_gpu_by_uuid(control, entry.change.target);
   if (!gpu && gpu.error().code == Code::kNotFound) return false;
   if (!gpu) return tl::unexpected(gpu.error());
   if (dry_run) return true;
   const ControlFunctions& f = control.call();
-  const bool memory = entry.after.starts_with(label_of(ClockDomain::kMemory));
+  const bool memory = entry.change.after.starts_with(clock_label(ClockDomain::kMemory));
   const Status status =
       memory ? f.reset_memory_clocks(gpu->handle) : f.reset_gpu_clocks(gpu->handle);
-  TRY(control.check(status, entry.words + ": reset"));
+  TRY(control.check(status, entry.change.words + ": reset"));
   return true;
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/gpu.h"
 #include "core/result.h"
@@ -49,6 +49,6 @@ std::optional<int> nearest_clock(const Control& control, const Gpu& gpu, ClockDo
 // Locks a clock. A previous lock cannot be read: the undo is a reset.
 Result<> lock_clock(Journal& journal, const Control& control, std::string_view uuid,
                     ClockDomain domain, int mhz);
-Result<bool> put_back_clock(const Control& control, const Change& entry, bool dry_run);
+Result<bool> put_back_clock(const Control& control, const Standing& entry, bool dry_run);
 
 }  // namespace corral::collocate::nvidia

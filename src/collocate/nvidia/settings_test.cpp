@@ -2,6 +2,7 @@
 
 #include "collect/nvidia/fake/fake_driver.h"
 #include "collocate/nvidia/fake_machine.h"
+#include "collocate/undo.h"
 #include "core/test_paths.h"
 
 namespace corral::collocate::nvidia {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "collocate/undo.h"
+#include "collocate/journal/undo_handler.h"
 
 namespace corral::collocate::nvidia {
 

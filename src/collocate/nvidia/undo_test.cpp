@@ -8,6 +8,7 @@
 
 #include "collocate/nvidia/fake_machine.h"
 #include "collocate/nvidia/mps.h"
+#include "collocate/undo.h"
 #include "core/failpoint.h"
 
 namespace corral::collocate::nvidia {
@@ -185,7 +186,7 @@ TEST_F(UndoTest, ADryRunSaysAndChangesNothing) {
 TEST_F(UndoTest, EveryKindThatIsWrittenHasAHandler) {
   for (const std::string_view kind : {"persistence", "mig-mode", "compute-mode", "power", "clocks",
                                       "mig-instance", "compute-instance", "mps"}) {
-    EXPECT_NE(handler_of(kind), nullptr) << kind;
+    EXPECT_NE(find_handler(kind), nullptr) << kind;
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 #include "core/time.h"
 #include "run/schedule/book.h"
 #include "sys/process.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "collocate/cpu_list.h"
+#include "collocate/cpu_sets.h"
 #include "core/json.h"
 #include "core/text.h"
 

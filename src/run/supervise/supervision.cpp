@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "collocate/cpu_list.h"
+#include "collocate/cpu_sets.h"
 #include "collocate/undo.h"
 #include "core/text.h"
 #include "run/command.h"

@@ -30,10 +30,10 @@ namespace fs = std::filesystem;
 // "power", …
 struct Change {
   std::string kind;
-  std::string target;  // path of a cgroup, UUID of a device, pipe directory …
-  std::string before;  // the value to restore, in the kind's format, JSON or plain; may be empty
-  std::string after;   // our value; undone only if it is still set (if it can be read)
-  std::string words;   // for the user: "MIG mode of GPU 0: off -> on"
+  std::string target;    // path of a cgroup, UUID of a device, pipe directory …
+  std::string before{};  // the value to restore, in the kind's format, JSON or plain; may be empty
+  std::string after{};   // our value; undone only if it is still set (if it can be read)
+  std::string words{};   // for the user: "MIG mode of GPU 0: off -> on"
   bool outlives_reboot = false;  // false: the entry is void when boot_id has changed
 };
 

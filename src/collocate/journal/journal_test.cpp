@@ -1,4 +1,4 @@
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

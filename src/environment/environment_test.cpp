@@ -54,7 +54,7 @@ RC_GTEST_PROP(Parse, AnyTextIsReadOrRefusedAndWrittenBackTheSame, (const std::st
     RC_ASSERT(spec.error().code == Code::kInvalidArgument);
     return;
   }
-  RC_ASSERT(parse(text_of(*spec)).value() == *spec);
+  RC_ASSERT(parse(to_string(*spec)).value() == *spec);
 }
 
 RC_GTEST_PROP(Parse, AnyTextBehindAWordToo, ()) {
@@ -63,7 +63,7 @@ RC_GTEST_PROP(Parse, AnyTextBehindAWordToo, ()) {
   const auto rest = *rc::gen::container<std::string>(
       rc::gen::element('a', 'b', ';', '=', ' ', '/', ':', 'm', 'o', 'u', 'n', 't'));
   const auto spec = parse(word + rest);
-  if (spec) RC_ASSERT(parse(text_of(*spec)).value() == *spec);
+  if (spec) RC_ASSERT(parse(to_string(*spec)).value() == *spec);
 }
 
 }  // namespace

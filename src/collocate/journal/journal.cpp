@@ -1,4 +1,4 @@
-#include "collocate/journal.h"
+#include "collocate/journal/journal.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -58,7 +58,7 @@ void forget(JournalContent& content, std::int64_t entry) {
   });
 }
 
-JournalOwner owner_of(const Json& line) {
+JournalOwner parse_owner(const Json& line) {
   JournalOwner owner{.plan = line.get_string("plan"), .spool = {}};
   const Json* spool = line.find("spool");
   if (spool == nullptr || spool->as_array() == nullptr) return owner;
@@ -68,15 +68,14 @@ JournalOwner owner_of(const Json& line) {
   return owner;
 }
 
-void take_note(const Json& line, JournalContent& content) {
+void parse_note(const Json& line, JournalContent& content) {
   Standing standing;
   standing.entry = static_cast<std::uint64_t>(line.get_int("entry"));
   standing.change = {.kind = line.get_string("kind"),
                      .target = line.get_string("target"),
                      .before = line.get_string("before"),
                      .after = line.get_string("after"),
-                     .words = line.get_string("words"),
-                     .outlives_reboot = false};
+                     .words = line.get_string("words")};
   if (const Json* outlives = line.find("outlives_reboot")) {
     standing.change.outlives_reboot = outlives->as_bool() != nullptr && *outlives->as_bool();
   }
@@ -85,16 +84,16 @@ void take_note(const Json& line, JournalContent& content) {
 }
 
 // False for a line that this version does not know.
-bool take_line(std::string_view text, JournalContent& content) {
+bool parse_line(std::string_view text, JournalContent& content) {
   const auto line = Json::parse(text);
   if (!line || line->as_object() == nullptr) return false;
   if (line->find("corral_undo") != nullptr) {
     content.pid = line->get_int("pid");
     content.boot_id = line->get_string("boot_id");
     content.started = utc_time(line->get_int("started_ns"));
-    content.owner = owner_of(*line);
+    content.owner = parse_owner(*line);
   } else if (line->find("kind") != nullptr) {
-    take_note(*line, content);
+    parse_note(*line, content);
   } else if (line->find("done") != nullptr) {
     Standing* standing = find_entry(content, line->get_int("done"));
     if (standing == nullptr) return false;
@@ -108,10 +107,10 @@ bool take_line(std::string_view text, JournalContent& content) {
   return true;
 }
 
-// Takes all whole lines.
-void take_lines(std::string_view text, JournalContent& content) {
+// Adds all whole lines to `content`.
+void parse_lines(std::string_view text, JournalContent& content) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    if (!take_line(text.substr(0, end), content)) ++content.unreadable;
+    if (!parse_line(text.substr(0, end), content)) ++content.unreadable;
     content.readable += static_cast<std::int64_t>(end) + 1;
     text.remove_prefix(end + 1);
   }
@@ -153,7 +152,7 @@ bool is_race(Code code) {
 
 JournalContent parse_journal(std::string_view text) {
   JournalContent content;
-  take_lines(text, content);
+  parse_lines(text, content);
   return content;
 }
 
@@ -221,7 +220,7 @@ Result<> Journal::append(const std::string& lines, bool sync) {
     return written;
   }
   // The content is kept as a reader of the file would get it.
-  take_lines(lines, content_);
+  parse_lines(lines, content_);
   failpoint::reach("journal.durable");
   return {};
 }

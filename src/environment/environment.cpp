@@ -1,36 +1,46 @@
+#include "environment/environment.h"
+
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <span>
 
 #include "core/text.h"
-#include "environment/environment.h"
+#include "environment/conda.h"
+#include "environment/container.h"
+#include "environment/mlproject.h"
+#include "environment/python.h"
+#include "environment/requirements.h"
+#include "environment/tool.h"
 
 namespace corral::environment {
 namespace {
 
+// ---- texts
+
 // A word that may precede the "=".
-struct Word {
+struct KindWord {
   std::string_view word;
   Kind kind;
   std::string_view tool;    // Spec::tool
   std::string_view target;  // kind of value, for messages
 };
 constexpr std::array kWords{
-    Word{"python", Kind::kVenv, "python", "a Python interpreter"},
-    Word{"venv", Kind::kVenv, "", "the directory of a virtual environment"},
-    Word{"conda", Kind::kConda, "", "an environment's name, directory or environment.yml"},
-    Word{"mamba", Kind::kConda, "mamba", "an environment's name, directory or environment.yml"},
-    Word{"micromamba", Kind::kConda, "micromamba",
-         "an environment's name, directory or environment.yml"},
-    Word{"uv", Kind::kUv, "", "a requirements.txt or pyproject.toml"},
-    Word{"pip", Kind::kPip, "", "a requirements.txt"},
-    Word{"docker", Kind::kContainer, "docker", "an image"},
-    Word{"podman", Kind::kContainer, "podman", "an image"},
-    Word{"apptainer", Kind::kContainer, "apptainer", "an image"},
-    Word{"singularity", Kind::kContainer, "singularity", "an image"},
-    Word{"mlproject", Kind::kMlproject, "", "a directory with a file MLproject"},
+    KindWord{"python", Kind::kVenv, "python", "a Python interpreter"},
+    KindWord{"venv", Kind::kVenv, "", "the directory of a virtual environment"},
+    KindWord{"conda", Kind::kConda, "", "an environment's name, directory or environment.yml"},
+    KindWord{"mamba", Kind::kConda, "mamba", "an environment's name, directory or environment.yml"},
+    KindWord{"micromamba", Kind::kConda, "micromamba",
+             "an environment's name, directory or environment.yml"},
+    KindWord{"uv", Kind::kUv, "", "a requirements.txt or pyproject.toml"},
+    KindWord{"pip", Kind::kPip, "", "a requirements.txt"},
+    KindWord{"docker", Kind::kContainer, "docker", "an image"},
+    KindWord{"podman", Kind::kContainer, "podman", "an image"},
+    KindWord{"apptainer", Kind::kContainer, "apptainer", "an image"},
+    KindWord{"singularity", Kind::kContainer, "singularity", "an image"},
+    KindWord{"mlproject", Kind::kMlproject, "", "a directory with a file MLproject"},
 };
 
 struct Option {
@@ -84,14 +94,14 @@ std::string names_of(const Range& all, Name name_of) {
   return join(names, ", ");
 }
 
-const Word* word_of(const Spec& spec) {
+const KindWord* find_word(const Spec& spec) {
   const auto* const found = std::ranges::find_if(
-      kWords, [&](const Word& w) { return w.kind == spec.kind && w.tool == spec.tool; });
+      kWords, [&](const KindWord& w) { return w.kind == spec.kind && w.tool == spec.tool; });
   return found == kWords.end() ? nullptr : found;
 }
 
 tl::unexpected<Error> unknown_word(std::string_view word, bool alone) {
-  const auto name_of = [](const Word& w) { return w.word; };
+  const auto name_of = [](const KindWord& w) { return w.word; };
   const std::string near = nearest(lower_ascii(word), kWords, name_of);
   std::string advice = near.empty() ? "it is one of local, " + names_of(kWords, name_of)
                                     : fmt::format("did you mean {}=?", near);
@@ -101,7 +111,7 @@ tl::unexpected<Error> unknown_word(std::string_view word, bool alone) {
               fmt::format("environment '{}': no such kind; {}", word, advice));
 }
 
-tl::unexpected<Error> unknown_option(const Word& word, std::string_view name) {
+tl::unexpected<Error> unknown_option(const KindWord& word, std::string_view name) {
   std::vector<std::string_view> own;
   for (const Option& o : kOptions)
     if (o.kind == word.kind) own.push_back(o.name);
@@ -114,7 +124,7 @@ tl::unexpected<Error> unknown_option(const Word& word, std::string_view name) {
               fmt::format("environment: {}= has no option '{}'; {}", word.word, name, advice));
 }
 
-Result<> add_option(const Word& word, std::string_view text, Spec& spec) {
+Result<> add_option(const KindWord& word, std::string_view text, Spec& spec) {
   const std::size_t equals = text.find('=');
   const std::string_view name = trim(text.substr(0, equals));
   const auto* const option = std::ranges::find_if(
@@ -137,6 +147,34 @@ Result<> add_option(const Word& word, std::string_view text, Spec& spec) {
   return {};
 }
 
+// ---- kinds
+
+struct KindRow {
+  Kind kind;
+  Result<Prepared> (*prepare)(const Spec&, const PrepareOptions&);
+  Result<> (*check)(const Spec&, const PrepareOptions&);
+};
+constexpr std::array kKinds{
+    KindRow{Kind::kLocal,
+            [](const Spec&, const PrepareOptions&) { return Result<Prepared>(Prepared{}); },
+            [](const Spec&, const PrepareOptions&) { return Result<>(); }},
+    KindRow{Kind::kVenv, prepare_venv, check_venv},
+    KindRow{Kind::kConda, prepare_conda, check_conda},
+    KindRow{Kind::kUv, prepare_requirements, check_requirements},
+    KindRow{Kind::kPip, prepare_requirements, check_requirements},
+    KindRow{Kind::kContainer, prepare_container, check_container},
+    KindRow{Kind::kMlproject, prepare_mlproject, check_mlproject},
+};
+
+const KindRow& row_for(Kind kind) { return *std::ranges::find(kKinds, kind, &KindRow::kind); }
+
+// Returns the kind as it is recorded; each tool of conda's counts as conda.
+std::string kind_name(const Spec& spec) {
+  if (spec.kind == Kind::kConda) return "conda";
+  const KindWord* const word = find_word(spec);
+  return word == nullptr ? "local" : std::string(word->word);
+}
+
 }  // namespace
 
 Result<Spec> parse(std::string_view text) {
@@ -149,7 +187,7 @@ Result<Spec> parse(std::string_view text) {
   const std::size_t equals = parts[0].find('=');
   const std::string_view given = trim(parts[0].substr(0, equals));
   const auto* const word =
-      std::ranges::find_if(kWords, [&](const Word& w) { return w.word == lower_ascii(given); });
+      std::ranges::find_if(kWords, [&](const KindWord& w) { return w.word == lower_ascii(given); });
   if (word == kWords.end()) return unknown_word(given, equals == std::string_view::npos);
   Spec spec{.kind = word->kind, .tool = std::string(word->tool), .target = {}, .options = {}};
   if (equals != std::string_view::npos) spec.target = trim(parts[0].substr(equals + 1));
@@ -161,12 +199,59 @@ Result<Spec> parse(std::string_view text) {
   return spec;
 }
 
-std::string text_of(const Spec& spec) {
-  const Word* const word = word_of(spec);
+std::string to_string(const Spec& spec) {
+  const KindWord* const word = find_word(spec);
   if (spec.kind == Kind::kLocal || word == nullptr) return "local";
   std::string text = fmt::format("{}={}", word->word, spec.target);
   for (const auto& [name, value] : spec.options) text += fmt::format(";{}={}", name, value);
   return text;
+}
+
+fs::path default_cache() {
+  const std::string cache = own_variable("XDG_CACHE_HOME");
+  const std::string home = own_variable("HOME");
+  fs::path root = fmt::format("/var/tmp/corral-{}", ::geteuid());
+  if (cache.starts_with('/')) {
+    root = fs::path(cache) / "corral";
+  } else if (home.starts_with('/')) {
+    root = fs::path(home) / ".cache" / "corral";
+  }
+  return root / "environments";
+}
+
+Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options) {
+  const std::string text = without_credentials(to_string(spec));
+  bool interrupted = false;
+  PrepareOptions watched = options;
+  watched.cancelled = [&] { return interrupted = interrupted || is_cancelled(options); };
+  auto prepared = row_for(spec.kind).prepare(spec, watched);
+  // This is no fault of the environment; and an interrupted process must not continue with a
+  // partial one.
+  if (interrupted) return fail(Code::kUnavailable, "interrupted");
+  if (!prepared) return tl::unexpected(prepared.error());
+  prepared->record.insert(prepared->record.begin(),
+                          {{"environment.kind", kind_name(spec)}, {"environment.spec", text}});
+  return prepared;
+}
+
+Result<std::vector<std::string>> entry_command(const Prepared& prepared,
+                                               const std::vector<std::string>& command) {
+  if (prepared.project == nullptr) return command;
+  return expand_command(*prepared.project, command);
+}
+
+std::vector<std::string> environment_with(std::vector<std::string> environment,
+                                          const std::vector<std::string>& added) {
+  for (const std::string& entry : added) {
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(environment, [&](const std::string& e) { return e.starts_with(name); });
+    environment.push_back(entry);
+  }
+  return environment;
+}
+
+Result<> check(const Spec& spec, const PrepareOptions& options) {
+  return row_for(spec.kind).check(spec, options);
 }
 
 }  // namespace corral::environment

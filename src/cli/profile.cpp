@@ -8,7 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "core/profile_id.h"
+#include "core/ids.h"
 #include "core/text.h"
 #include "spool/profile_request.h"
 #include "sys/clock.h"

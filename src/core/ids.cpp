@@ -2,7 +2,7 @@
 
 #include <sys/random.h>
 
-#include <span>
+#include <algorithm>
 
 #include "core/sha256.h"
 
@@ -15,6 +15,10 @@ int hex_digit(char c) {
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
+
+constexpr std::size_t kProfileIdBytes = 64;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 }  // namespace
 
@@ -64,5 +68,18 @@ WorkloadId workload_id_of(std::string_view experiment, std::string_view name) {
 }
 
 WorkloadId own_workload_of(RunId run) { return WorkloadId{run.bytes}; }
+
+std::string make_profile_id(std::string_view tool, UtcTime asked) {
+  std::string id = std::string(tool) + "-" + iso_utc(asked);
+  std::ranges::replace(id, ':', '.');
+  return id;
+}
+
+bool is_profile_id(std::string_view id) {
+  return !id.empty() && id.size() <= kProfileIdBytes && is_letter(id.front()) &&
+         std::ranges::all_of(id, [](char c) {
+           return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+         });
+}
 
 }  // namespace corral

@@ -143,6 +143,10 @@ Result<Fd> open_process(pid_t pid) {
   return process;
 }
 
+void signal_process(const Fd& process, int signal) {
+  ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
 Result<GatedChild> GatedChild::spawn(const SpawnOptions& options) {
   Pipe gate = TRY(make_pipe());
   Pipe report = TRY(make_pipe());

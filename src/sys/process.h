@@ -33,6 +33,9 @@ BootTime start_of(const ProcessIdentity& identity);
 std::string boot_id();
 // A pidfd: readable once the process has ended. This libc's own function cannot be linked from C++.
 Result<Fd> open_process(pid_t pid);
+// Sends a signal to a process of open_process(): a number that has become another process's is
+// never hit. Nothing happens when the process is gone.
+void signal_process(const Fd& process, int signal);
 
 struct SpawnOptions {
   std::vector<std::string> argv;         // argv[0] is executed as a path; no PATH search

@@ -1,6 +1,6 @@
 #include "upload/profile_wish.h"
 
-#include "core/profile_id.h"
+#include "core/ids.h"
 
 namespace corral::upload {
 

@@ -22,7 +22,6 @@
 #include "core/text.h"
 #include "sys/clock.h"
 #include "sys/inherited.h"
-#include "sys/pidfd.h"
 #include "sys/private_directory.h"
 #include "sys/process.h"
 

@@ -1,11 +1,13 @@
 #include "cli/answers.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <iostream>
 
 #include "cli/command.h"
 #include "core/text.h"
@@ -17,6 +19,12 @@ const Json& member(const Json& object, const char* name) {
   static const Json nothing;
   const Json* found = object.find(name);
   return found != nullptr ? *found : nothing;
+}
+
+const Json::Array& items(const Json& object, const char* name) {
+  static const Json::Array none;
+  const auto* array = member(object, name).as_array();
+  return array != nullptr ? *array : none;
 }
 
 std::string time_text(const Json& ns) {
@@ -89,6 +97,14 @@ Cell statistic(const Json& metric, const char* name) {
   if (value.as_string() != nullptr)
     return {.value = value, .text = *value.as_string()};  // "NaN", "Infinity"
   return {.value = value, .text = with_unit(value.as_double(0), metric.get_string("unit"))};
+}
+
+bool at_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }
+
+bool read_yes() {
+  std::string line;
+  std::getline(std::cin, line);
+  return line == "y" || line == "Y" || line == "yes";
 }
 
 void complain(std::string_view verb, std::string_view message) {

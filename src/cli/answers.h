@@ -11,6 +11,8 @@ namespace corral::cli {
 
 // Member of an object; null when absent.
 const Json& member(const Json& object, const char* name);
+// Elements of such a member; none when it is absent or no array.
+const Json::Array& items(const Json& object, const char* name);
 // Local time of a `…_ns` member; "–" for null.
 std::string time_text(const Json& ns);
 // The same with milliseconds.
@@ -25,6 +27,11 @@ std::string ending_text(const Json& run);
 std::string noise_text(const Json& run);
 // A statistic of a metric with its unit; a dash when nothing was measured.
 Cell statistic(const Json& metric, const char* name);
+
+// Somebody can be asked: standard input and standard error are terminals.
+bool at_terminal();
+// Reads a line of standard input; true for "y", "Y" and "yes".
+bool read_yes();
 
 // Prints "corral VERB: message" on standard error, whatever the message repeats.
 void complain(std::string_view verb, std::string_view message);

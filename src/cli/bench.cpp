@@ -13,7 +13,6 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/help.h"
-#include "cli/verbs.h"
 #include "core/text.h"
 #include "sys/clock.h"
 #include "sys/file.h"

@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/destination.h"
-#include "cli/ls_plans.h"
+#include "cli/ls.h"
 #include "cli/table.h"
 #include "sys/file.h"
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "cli/answers.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "sys/private_directory.h"
@@ -157,6 +158,22 @@ Result<> trust(ConfigFile& file) {
   TRY(change_trusted([&](TrustedFiles& files) { files[name] = content_hash(file.text); }));
   file.trusted = true;
   return {};
+}
+
+void print_config(const ConfigFile& file, std::FILE* to) {
+  fmt::print(to, "{}:\n", printable(file.path.string()));
+  std::string_view text = file.text;
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  for (const std::string_view line : split(text, '\n')) fmt::print(to, "  {}\n", printable(line));
+}
+
+bool ask_to_trust(ConfigFile& file, const std::vector<std::string>& held) {
+  print_config(file, stderr);
+  fmt::print(stderr, "Until you trust this file, these do not count: {}\nTrust it? [y/N] ",
+             printable(join(held, ", ")));
+  if (!read_yes()) return false;
+  if (const auto trusted = trust(file); !trusted) complain("trust", trusted.error().message);
+  return true;
 }
 
 }  // namespace corral::cli

@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/config_keys.h"
+#include "cli/config_text.h"
 #include "cli/destination.h"
-#include "cli/source_sections.h"
 #include "sys/file.h"
 
 namespace corral::cli {

@@ -10,7 +10,6 @@
 #include <cstdlib>
 
 #include "cli/help.h"
-#include "cli/memory_store.h"
 #include "core/text.h"
 #include "sys/store_paths.h"
 #include "upload/server_link.h"

@@ -11,6 +11,9 @@
 
 namespace corral::cli {
 
+// A store that goes with its server (`corral serve --store :memory:`).
+inline constexpr std::string_view kMemoryStore = ":memory:";
+
 struct DestinationFlags {
   std::string store;
   std::string server;

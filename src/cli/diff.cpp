@@ -1,16 +1,224 @@
+#include "cli/diff.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "cli/run_difference.h"
 #include "cli/table.h"
 #include "core/text.h"
 
 namespace corral::cli {
+namespace {
+
+// In the order in which they are shown.
+constexpr std::array kParts = std::to_array<std::string_view>(
+    {"run", "param", "tag", "code", "package", "variable", "environment", "set-up", "at start"});
+
+using Key = std::pair<std::size_t, std::string>;  // part, name
+using SetUp = std::map<Key, std::string>;
+
+std::size_t part_of(std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(kParts, name) - kParts.begin());
+}
+
+class Reader {
+ public:
+  explicit Reader(const Json& run) : run_(run) {}
+  SetUp read() {
+    for (const char* key : {"experiment", "workload", "host"}) put("run", key, run_.find(key));
+    put("run", "command", run_.find("command"));
+    each("params",
+         [this](const std::string& key, const Json& value) { put("param", key, &value); });
+    each("tags", [this](const std::string& key, const Json& value) {
+      if (!is_result(key)) put("tag", key, &value);
+    });
+    each("info", [this](const std::string& key, const Json& value) { take_info(key, value); });
+    if (const auto* missing = member(run_, "unavailable").as_array()) {
+      for (const Json& one : *missing) take_missing(one);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  template <class Take>
+  void each(const char* name, const Take& take) {
+    if (const auto* object = member(run_, name).as_object())
+      for (const auto& [key, value] : *object) take(key, value);
+  }
+
+  // Tags that describe the result of a run, not its set-up.
+  static bool is_result(std::string_view tag) {
+    return tag.starts_with("corral.outcome") || tag == "corral.start_skew_ms" ||
+           tag == "mlflow.parentRunId";
+  }
+
+  void put(std::string_view part, std::string key, const Json* value) {
+    if (value == nullptr || value->is_null()) return;
+    std::string text;
+    if (const auto* words = value->as_array()) {
+      for (const Json& word : *words) text += (text.empty() ? "" : " ") + plain(word).text;
+    } else {
+      text = plain(*value).text;
+    }
+    if (!text.empty()) found_[{part_of(part), std::move(key)}] = std::move(text);
+  }
+
+  // A list of lines: "numpy==1.26.4" (`sign` "==") or "OMP_NUM_THREADS=4" ("=").
+  void put_lines(std::string_view part, std::string_view sign, const Json& value) {
+    const std::string* lines = value.as_string();
+    if (lines == nullptr) return;
+    for (const std::string_view line : split(*lines, '\n')) {
+      const std::size_t at = line.find(sign);
+      const bool bare = at == std::string_view::npos;
+      if (!line.empty())
+        found_[{part_of(part), std::string(line.substr(0, at))}] =
+            bare ? "there" : line.substr(at + sign.size());
+    }
+  }
+
+  void take_info(const std::string& key, const Json& value) {
+    constexpr std::string_view kSetUp = "set_up.", kAtStart = "at_start.",
+                               kEnvironment = "environment.";
+    if (key.starts_with("collecting_") || key == "command") return;
+    if (key == "environment.packages" || key == "environment.conda") {
+      put_lines("package", "==", value);
+    } else if (key == "environment.variables") {
+      put_lines("variable", "=", value);
+    } else if (key.starts_with("git_") || key == "code.hash") {
+      put("code", key, &value);
+    } else if (key.starts_with("code.") || key.starts_with("given.")) {
+      return;  // counts; params and tags are there themselves
+    } else if (key.starts_with(kSetUp)) {
+      put("set-up", key.substr(kSetUp.size()), &value);
+    } else if (key.starts_with(kAtStart)) {
+      put("at start", key.substr(kAtStart.size()), &value);
+    } else {
+      put("environment", key.starts_with(kEnvironment) ? key.substr(kEnvironment.size()) : key,
+          &value);
+    }
+  }
+
+  // A sensor that was not there is part of the set-up, too.
+  void take_missing(const Json& one) {
+    const std::string source = one.get_string("source");
+    if (source == "environment.packages" || source == "environment.variables") return;
+    const Json text("not available: " + one.get_string("reason"));
+    take_info(source == "git" ? "git_commit" : source, text);
+  }
+
+  const Json& run_;
+  SetUp found_;
+};
+
+// The files of a run, each with the known facts about its content.
+class Code {
+ public:
+  explicit Code(const Json& list) : list_(list) {
+    for (const Json& file : items("files")) {
+      const std::string link = file.get_string("link");
+      const std::string mode = file.get_string("mode");
+      files_[file.get_string("path")] = !link.empty()   ? "link to " + link
+                                        : mode == "755" ? file.get_string("sha256") + " 755"
+                                                        : file.get_string("sha256");
+      if (file.get_string("why") == "tracked") unchanged_.insert(file.get_string("path"));
+      if (file.get_string("why") == "untracked") untracked_.insert(file.get_string("path"));
+    }
+    for (const Json& file : items("left_out")) {
+      const std::string hash = file.get_string("sha256");
+      files_[file.get_string("path")] =
+          hash.empty() ? "not kept: " + file.get_string("reason") : hash;
+      if (hash.empty()) untracked_.insert(file.get_string("path"));
+    }
+    for (const Json& path : items("deleted", member(list, "git")))
+      if (path.as_string() != nullptr) deleted_.insert(*path.as_string());
+    if (const bool* whole = member(list, "whole").as_bool()) whole_ = *whole;
+    commit_ = member(list, "git").get_string("commit");
+  }
+
+  [[nodiscard]] const std::map<std::string, std::string>& files() const { return files_; }
+  // Returns nullopt if this run has no such file, as far as is known. `other` has it.
+  [[nodiscard]] std::optional<std::string> find(const std::string& path, const Code& other) const {
+    const auto found = files_.find(path);
+    if (found != files_.end()) return found->second;
+    if (whole_ || commit_.empty() || deleted_.contains(path) || other.untracked_.contains(path))
+      return std::nullopt;
+    return "as in commit " + commit_;
+  }
+  // A file as the commit has it, which is all that the other run's list would say of it, too.
+  [[nodiscard]] bool is_unchanged(const std::string& path) const {
+    return unchanged_.contains(path);
+  }
+
+ private:
+  [[nodiscard]] const Json::Array& items(const char* name) const { return items(name, list_); }
+  static const Json::Array& items(const char* name, const Json& object) {
+    static const Json::Array none;
+    const auto* array = member(object, name).as_array();
+    return array != nullptr ? *array : none;
+  }
+
+  const Json& list_;
+  std::map<std::string, std::string> files_;
+  std::set<std::string> unchanged_, untracked_, deleted_;
+  std::string commit_;
+  bool whole_ = false;
+};
+
+std::string kept_text(const Json& list) {
+  const auto* files = member(list, "files").as_array();
+  return files == nullptr ? "not kept" : std::to_string(files->size()) + " files kept";
+}
+
+// File by file; one line where the code of one run was not kept.
+void compare_code(const Json& a, const Json& b, std::vector<Difference>& differences) {
+  const bool has_a = a.as_object() != nullptr, has_b = b.as_object() != nullptr;
+  if (has_a != has_b) differences.push_back({"code", "files", kept_text(a), kept_text(b)});
+  if (!has_a || !has_b) return;
+  const Code of_a(a), of_b(b);
+  std::set<std::string> paths;
+  for (const Code* code : {&of_a, &of_b})
+    for (const auto& [path, hash] : code->files()) paths.insert(path);
+  for (const std::string& path : paths) {
+    auto hash_a = of_a.find(path, of_b), hash_b = of_b.find(path, of_a);
+    const bool unknown = (of_a.is_unchanged(path) && !of_b.files().contains(path) && hash_b) ||
+                         (of_b.is_unchanged(path) && !of_a.files().contains(path) && hash_a);
+    if (hash_a != hash_b && !unknown)
+      differences.push_back({"code", path, std::move(hash_a), std::move(hash_b)});
+  }
+}
+
+std::optional<std::string> value_of(const SetUp& set_up, const Key& key) {
+  const auto found = set_up.find(key);
+  return found != set_up.end() ? std::optional(found->second) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Difference> difference_of(const Json& a, const Json& b) {
+  const SetUp of_a = Reader(a).read(), of_b = Reader(b).read();
+  SetUp all = of_a;
+  all.insert(of_b.begin(), of_b.end());
+  std::vector<Difference> differences;
+  for (const auto& [key, unused] : all) {
+    std::optional<std::string> text_a = value_of(of_a, key), text_b = value_of(of_b, key);
+    if (text_a == text_b) continue;
+    differences.push_back(
+        {std::string(kParts.at(key.first)), key.second, std::move(text_a), std::move(text_b)});
+  }
+  compare_code(member(a, "code"), member(b, "code"), differences);
+  std::ranges::stable_sort(differences, {}, [](const Difference& d) { return part_of(d.part); });
+  return differences;
+}
+
 namespace {
 
 constexpr const char* kExamples =

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cli/command.h"
-#include "cli/verbs.h"
 #include "core/text.h"
 
 namespace corral::cli {

@@ -1,14 +1,22 @@
 #include "cli/kept_code.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <set>
 #include <utility>
 
 #include "cli/answers.h"
+#include "core/sha256.h"
 #include "core/text.h"
+#include "environment/tool.h"
+#include "sys/file.h"
 
 namespace corral::cli {
 namespace {
@@ -168,6 +176,175 @@ Result<KeptCode> read_kept_code(const Json& list) {
                                .needed = was_executed(one)});
   }
   return code;
+}
+
+namespace {
+
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+std::string name_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+tl::unexpected<Error> unreachable(std::string_view path, int error) {
+  if (error == ELOOP || error == ENOTDIR)
+    return fail(Code::kPermission,
+                fmt::format("'{}' lies behind a link or a file: nothing is restored there",
+                            printable(path)));
+  return fail_errno(printable(path), error);
+}
+
+Result<> make_room(int parent, std::string_view path) {
+  if (::unlinkat(parent, name_of(path).c_str(), 0) == 0 || errno == ENOENT) return {};
+  return fail_errno(printable(path), errno);
+}
+
+}  // namespace
+
+Result<CodeTree> CodeTree::open(const std::filesystem::path& root) {
+  return CodeTree(TRY(sys::open_file(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)));
+}
+
+Result<sys::Fd> CodeTree::parent_of(std::string_view path, bool make) const {
+  TRY(check_restored_path(path));
+  sys::Fd here(::openat(root_.get(), ".", kDirectory));
+  if (!here) return fail_errno(".", errno);
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return here;
+  for (const std::string_view part : split(path.substr(0, slash), '/')) {
+    const std::string name(part);
+    if (make && ::mkdirat(here.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
+      return unreachable(path, errno);
+    sys::Fd next(::openat(here.get(), name.c_str(), kDirectory));
+    if (!next) return unreachable(path, errno);
+    here = std::move(next);
+  }
+  return here;
+}
+
+Result<> CodeTree::write(const KeptFile& file, const Send& send) {
+  const sys::Fd parent = TRY(parent_of(file.path, true));
+  TRY(make_room(parent.get(), file.path));
+  const sys::Fd out(::openat(parent.get(), name_of(file.path).c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                             file.executable ? 0755 : 0644));
+  if (!out) return fail_errno(printable(file.path), errno);
+  Sha256Stream hash;
+  std::int64_t left = file.bytes;
+  Result<> written;
+  Result<> sent = send([&](std::string_view piece) {
+    left -= static_cast<std::int64_t>(piece.size());
+    if (left < 0) return false;
+    hash.add(piece);
+    written = sys::write_all(out.get(), piece);
+    return written.has_value();
+  });
+  if (!written) return tl::unexpected(written.error().with_context(printable(file.path)));
+  if (!sent && left >= 0) return sent;
+  if (left != 0 || hex(hash.finish()) != file.sha256)
+    return fail(Code::kCorruption,
+                fmt::format("'{}' is not what was kept: its SHA-256 differs from the one in the "
+                            "list of the run's code",
+                            printable(file.path)));
+  return {};
+}
+
+Result<> CodeTree::link(const KeptFile& file) {
+  const sys::Fd parent = TRY(parent_of(file.path, true));
+  TRY(make_room(parent.get(), file.path));
+  if (::symlinkat(file.link.c_str(), parent.get(), name_of(file.path).c_str()) != 0)
+    return fail_errno(printable(file.path), errno);
+  return {};
+}
+
+Result<> CodeTree::make_directory(std::string_view path) {
+  if (path.empty()) return {};
+  TRY(parent_of(fmt::format("{}/x", path), true));
+  return {};
+}
+
+Result<> CodeTree::remove(std::string_view path) {
+  const auto parent = parent_of(path, false);
+  if (!parent) return {};  // nor is anything below it
+  const bool gone = ::unlinkat(parent->get(), name_of(path).c_str(), 0) == 0 || errno == ENOENT ||
+                    errno == EISDIR;
+  if (!gone) return fail_errno(printable(path), errno);
+  // Directories go with their last file, as git has it: a file may take their place.
+  for (std::size_t slash = path.rfind('/'); slash != std::string_view::npos;
+       slash = path.rfind('/')) {
+    path = path.substr(0, slash);
+    const auto above = parent_of(path, false);
+    if (!above || ::unlinkat(above->get(), name_of(path).c_str(), AT_REMOVEDIR) != 0) break;
+  }
+  return {};
+}
+
+namespace {
+
+class Git {
+ public:
+  Git(const GitCheckout& wish, const environment::PrepareOptions& options)
+      : wish_(wish), options_(options) {}
+
+  Result<> run(const std::vector<std::string>& words) const {
+    const std::string tree = wish_.directory.string();
+    environment::Tool tool{
+        .argv = {"git", "--git-dir=" + tree + "/.git", "--work-tree=" + tree, "-c",
+                 "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c",
+                 "submodule.recurse=false", "-c", "fetch.recurseSubmodules=false", "-c",
+                 "gc.auto=0", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false"},
+        .environment = {"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
+                        "GIT_INDEX_FILE=" + tree + "/.git/index"},
+        .directory = wish_.directory};
+    tool.argv.insert(tool.argv.end(), words.begin(), words.end());
+    TRY(environment::run_checked(tool, options_));
+    return {};
+  }
+
+  // The commit alone where the server gives it, else all branches and tags.
+  Result<> fetch(const std::string& source) const {
+    TRY(check_repository(source));
+    const std::vector<std::string> common{"fetch", "--quiet", "--no-recurse-submodules"};
+    std::vector<std::string> one = common, all = common;
+    for (const std::string& word : {std::string("--depth=1"), std::string("--no-tags"),
+                                    std::string("--"), source, wish_.commit})
+      one.push_back(word);
+    if (run(one)) return {};
+    for (const std::string& word :
+         {std::string("--"), source, std::string("+refs/heads/*:refs/remotes/origin/*"),
+          std::string("+refs/tags/*:refs/tags/*")})
+      all.push_back(word);
+    TRY(run(all));
+    if (run({"cat-file", "-e", wish_.commit + "^{commit}"})) return {};
+    return fail(Code::kNotFound, "does not have commit " + wish_.commit);
+  }
+
+ private:
+  const GitCheckout& wish_;
+  const environment::PrepareOptions& options_;
+};
+
+}  // namespace
+
+Result<std::string> check_out(const GitCheckout& wish, const environment::PrepareOptions& options) {
+  const Git git(wish, options);
+  TRY(git.run({"init", "--quiet", "--template="}));
+  std::string reasons;
+  for (const std::string& source : wish.sources) {
+    const auto fetched = git.fetch(source);
+    if (environment::is_cancelled(options)) return fail(Code::kUnavailable, "interrupted");
+    if (!fetched) {
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ",
+                             printable(environment::without_credentials(source)),
+                             printable(fetched.error().message));
+      continue;
+    }
+    TRY(git.run({"checkout", "--quiet", "--detach", wish.commit}));
+    if (check_repository(wish.origin)) TRY(git.run({"remote", "add", "origin", wish.origin}));
+    return source;
+  }
+  return fail(Code::kNotFound,
+              fmt::format("commit {} is in no repository that is known here ({}); name one with "
+                          "--repository",
+                          wish.commit, reasons.empty() ? "none was recorded" : reasons));
 }
 
 }  // namespace corral::cli

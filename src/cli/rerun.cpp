@@ -9,17 +9,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
-#include "cli/code_tree.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "cli/git_checkout.h"
-#include "cli/rerun_environment.h"
 #include "cli/rerun_plan.h"
-#include "cli/trust.h"
 #include "core/text.h"
 #include "environment/tool.h"
 #include "run/set_up/secrets.h"
@@ -213,9 +208,7 @@ std::optional<int> Rerun::confirm() const {
     return kMisuse;
   }
   fmt::print(stderr, "Run it? [y/N] ");
-  std::string line;
-  std::getline(std::cin, line);
-  if (line == "y" || line == "Y" || line == "yes") return std::nullopt;
+  if (read_yes()) return std::nullopt;
   fmt::print(stderr, "nothing was done\n");
   return kFailed;
 }

@@ -3,20 +3,331 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
 #include <optional>
 
 #include "cli/answers.h"
 #include "core/limits.h"
 #include "core/text.h"
+#include "environment/tool.h"
 #include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
+#include "run/set_up/packages.h"
 #include "run/set_up/secrets.h"
+#include "run/set_up/variables.h"
+#include "sys/process.h"
 
 namespace corral::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using run::set_up::kMask;
+
+// Names that say which process of which job this was.
+constexpr auto kRanks = std::to_array<std::string_view>(
+    {"WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NCCL_HOSTID", "NCCL_COMM_ID"});
+// Variables that load code, or name files, devices and networks of a host. The environment sets its
+// own.
+constexpr auto kOfHost = std::to_array<std::string_view>(
+    {"LD_PRELOAD", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV",
+     "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+     "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"});
+constexpr auto kOfHostParts = std::to_array<std::string_view>(
+    {"INJECTION", "PLUGIN", "LIBRARY", "_PIPE_DIRECTORY", "_LOG_DIRECTORY", "IFNAME", "NET_DEVICES",
+     "IB_HCA", "TOPO_FILE"});
+
+bool in_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '.';
+}
+
+// The name in front of a mask: "--password ***", "password=***", "\"token\": \"***".
+std::string_view name_before(std::string_view text) {
+  while (!text.empty() && std::string_view(" \t=:\"'`[],").find(text.back()) != text.npos)
+    text.remove_suffix(1);
+  std::size_t begin = text.size();
+  while (begin > 0 && in_name(text[begin - 1])) --begin;
+  const std::string_view name = text.substr(begin);
+  return run::set_up::names_secret(name.substr(std::min(name.find_first_not_of('-'), name.size())))
+             ? name
+             : std::string_view();
+}
+
+// The mask at `at` of a word.
+Masked masked_at(const std::vector<std::string>& words, std::size_t word, std::size_t at) {
+  const std::string& text = words[word];
+  const bool alone = text == kMask;
+  const bool in_address = text.substr(at + kMask.size()).starts_with('@');
+  std::string_view name;
+  if (!in_address && alone && word > 0) name = name_before(words[word - 1]);
+  if (!in_address && !alone) name = name_before(std::string_view(text).substr(0, at));
+  return {.variable = variable_of_option(name),
+          .where = alone && word > 0 ? words[word - 1] + " " + text : text};
+}
+
+template <class Visit>
+void each_mask(const std::vector<std::string>& words, const Visit& visit) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (std::size_t at = words[i].find(kMask); at != std::string::npos;
+         at = words[i].find(kMask, at + kMask.size()))
+      visit(i, at, masked_at(words, i, at));
+  }
+}
+
+bool contains(const auto& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::string why_left_out(std::string_view name, std::string_view value) {
+  if (!run::set_up::is_recorded(name)) return "no variable that runs are recorded with";
+  if (contains(kRanks, name) || name.starts_with("SLURM_")) return "of a job's process";
+  const auto holds = [&](std::string_view part) { return name.find(part) != name.npos; };
+  if (contains(kOfHost, name) || std::ranges::any_of(kOfHostParts, holds)) return "of the host";
+  if (value.ends_with("…")) return "recorded only in part";
+  return {};
+}
+
+}  // namespace
+
+std::string variable_of_option(std::string_view option) {
+  option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
+  std::string name;
+  for (std::size_t i = 0; i < option.size(); ++i) {
+    const char c = option[i];
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper && i > 0 && option[i - 1] >= 'a' && option[i - 1] <= 'z') name += '_';
+    name += c >= 'a' && c <= 'z'   ? static_cast<char>(c - 'a' + 'A')
+            : c == '-' || c == '.' ? '_'
+                                   : c;
+  }
+  return name;
+}
+
+std::vector<Masked> masked_in(const std::vector<std::string>& words) {
+  std::vector<Masked> found;
+  each_mask(words,
+            [&](std::size_t, std::size_t, Masked masked) { found.push_back(std::move(masked)); });
+  return found;
+}
+
+Result<std::vector<std::string>> filled(std::vector<std::string> words, const Secrets& secrets) {
+  struct Slot {
+    std::size_t word, at;
+    const std::string* value;
+  };
+  std::vector<Slot> slots;
+  std::optional<Masked> missing;
+  each_mask(words, [&](std::size_t word, std::size_t at, const Masked& masked) {
+    const auto found = secrets.find(masked);
+    if (found == secrets.end()) missing = masked;
+    if (found != secrets.end()) slots.push_back({word, at, &found->second});
+  });
+  if (missing)
+    return fail(Code::kUnprocessable, fmt::format("{} was masked", printable(missing->where)));
+  // From the back, so that places stay.
+  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot)
+    words[slot->word].replace(slot->at, kMask.size(), *slot->value);
+  return words;
+}
+
+std::string moved(const std::string& word, const Move& move) {
+  const std::size_t equals = word.starts_with('/') ? std::string::npos : word.find('=');
+  const std::size_t begin = equals == std::string::npos ? 0 : equals + 1;
+  const std::string path = word.substr(begin);
+  if (!path.starts_with(move.from) || move.from == "/") return word;
+  const std::string normal = fs::path(path).lexically_normal().string();
+  const bool below = normal == move.from || normal.starts_with(move.from + "/");
+  if (!below || move.stay.contains(path)) return word;
+  return word.substr(0, begin) + move.to + normal.substr(move.from.size());
+}
+
+std::vector<Variable> rerun_variables(std::string_view lines, const Move& move) {
+  std::vector<Variable> variables;
+  for (const std::string_view line : split(lines, '\n')) {
+    const std::size_t equals = line.find('=');
+    if (equals == 0 || equals == std::string_view::npos) continue;
+    Variable variable{.name = std::string(line.substr(0, equals)),
+                      .value = std::string(line.substr(equals + 1))};
+    variable.left_out = why_left_out(variable.name, variable.value);
+    std::vector<std::string> parts;
+    for (const std::string_view part : split(variable.value, ':'))
+      parts.push_back(moved(std::string(part), move));
+    variable.value = join(parts, ":");
+    variables.push_back(std::move(variable));
+  }
+  return variables;
+}
+
+namespace {
+
+using environment::PrepareOptions;
+
+constexpr std::size_t kShown = 5;  // differences
+
+struct Python {
+  std::string version, packages;
+  bool operator==(const Python&) const = default;
+};
+
+std::string spelled(std::string_view name) {
+  std::string out;
+  for (const char c : lower_ascii(name)) {
+    const bool sign = c == '_' || c == '.' || c == '-';
+    if (!sign || !out.ends_with('-')) out += sign ? '-' : c;
+  }
+  return out;
+}
+
+using Versions = std::map<std::string, std::string>;
+Versions versions_of(std::string_view lines) {
+  Versions versions;
+  for (const std::string_view line : split(lines, '\n')) {
+    const std::size_t at = line.find("==");
+    if (at != std::string_view::npos) versions[spelled(line.substr(0, at))] = line.substr(at + 2);
+  }
+  return versions;
+}
+
+// The interpreter that `corral run` would take for a .py file.
+Result<std::string> python_here() {
+  return TRY(sys::find_in_path(environment::own_variable("CORRAL_PYTHON", "python3"),
+                               environment::own_variable("PATH", "/usr/bin:/bin")))
+      .string();
+}
+
+// As set_up::facts() records them.
+Result<Python> ask(const std::string& python) {
+  const auto known = TRY(run::set_up::ask_interpreter(
+      python, {.argv = {}, .directory = "/", .limit = std::chrono::minutes(1), .idle = false}));
+  run::set_up::Mask mask(true);
+  return Python{.version = known.version,
+                .packages = mask.text(run::set_up::python_packages(known.path))};
+}
+
+std::string listed(const std::vector<std::string>& texts) {
+  std::vector<std::string> shown(
+      texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, texts.size())));
+  if (texts.size() > kShown) shown.push_back(fmt::format("{} more", texts.size() - kShown));
+  return printable(join(shown, "; "));
+}
+
+// "3.11.2" of "Python 3.11.2".
+std::string_view number_of(std::string_view version) {
+  return version.substr(version.rfind(' ') + 1);
+}
+
+// "3.11" of "3.11.2".
+std::string_view without_patch(std::string_view number) {
+  const std::size_t dot = number.find('.');
+  return number.substr(0, dot == number.npos ? dot : number.find('.', dot + 1));
+}
+
+// Lines of requirements.txt. Packages that a name and a version alone cannot install are skipped.
+std::string requirements_of(std::string_view packages) {
+  std::string lines;
+  for (const auto& [name, version] : versions_of(packages)) {
+    const auto plain = [](std::string_view text) {
+      return text.find_first_not_of(
+                 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                 "0123456789.+!-_") == text.npos;
+    };
+    if (!plain(name) || !plain(version) || version.empty()) continue;
+    if (name != "pip" && name != "setuptools" && name != "wheel")
+      lines += fmt::format("{}=={}\n", name, version);
+  }
+  return lines;
+}
+
+// A run without an environment of its own, or whose environment is not here.
+Result<RerunEnvironment> by_packages(const Json& info, const EnvironmentWish& wish,
+                                     const std::string& why) {
+  RerunEnvironment chosen{.text = "as in this shell"};
+  const std::string version = info.get_string("interpreter_version").empty()
+                                  ? info.get_string("environment.python_version")
+                                  : info.get_string("interpreter_version");
+  const std::string packages = info.get_string("environment.packages");
+  if (version.empty() && packages.empty() && why.empty()) return chosen;
+  const auto python = python_here();
+  const auto here = python ? ask(*python) : tl::unexpected(python.error());
+  std::vector<std::string> differences;
+  if (!why.empty()) differences.push_back(why);
+  if (here && number_of(here->version) != number_of(version))
+    differences.push_back(fmt::format("{}, here {}", version, here->version));
+  if (here) {
+    for (std::string& text : package_differences(packages, here->packages))
+      differences.push_back(std::move(text));
+  } else {
+    differences.push_back(here.error().message);
+  }
+  const bool same = here && differences.size() == (why.empty() ? 0U : 1U);
+  if (same) {
+    chosen.text = fmt::format("{}, {} with the same packages", *python, here->version);
+    if (!why.empty()) chosen.notes.push_back(why);
+    return chosen;
+  }
+  chosen.notes = differences;
+  if (wish.any) {
+    chosen.text = "as in this shell, which differs";
+    return chosen;
+  }
+  const bool cut = packages.find("… (") != std::string::npos;
+  const auto uv = environment::find_tool("uv", "install it");
+  if (uv && !packages.empty() && !cut) {
+    chosen.requirements = requirements_of(packages);
+    chosen.spec =
+        fmt::format("uv={};python={}", kRecordedRequirements, without_patch(number_of(version)));
+    chosen.text = fmt::format("{}, built by uv from the recorded packages", chosen.spec);
+    return chosen;
+  }
+  return fail(Code::kUnprocessable,
+              fmt::format("the environment differs: {}; --environment SPEC names another one, "
+                          "--any-environment takes this one{}",
+                          listed(differences),
+                          uv ? "" : ", and with uv installed the recorded one is built"));
+}
+
+}  // namespace
+
+std::vector<std::string> package_differences(std::string_view recorded, std::string_view here) {
+  const Versions old = versions_of(recorded), now = versions_of(here);
+  std::vector<std::string> differences;
+  for (const auto& [name, version] : old) {
+    const auto found = now.find(name);
+    if (found == now.end()) differences.push_back(fmt::format("{} {}, not here", name, version));
+    if (found != now.end() && found->second != version)
+      differences.push_back(fmt::format("{} {}, here {}", name, version, found->second));
+  }
+  for (const auto& [name, version] : now)
+    if (!old.contains(name)) differences.push_back(fmt::format("{} {} only here", name, version));
+  return differences;
+}
+
+Result<RerunEnvironment> choose_environment(const Json& info, const EnvironmentWish& wish,
+                                            const PrepareOptions& options) {
+  if (!wish.spec.empty()) {
+    TRY(environment::parse(wish.spec));
+    return RerunEnvironment{.spec = wish.spec, .text = wish.spec + " (chosen)"};
+  }
+  const std::string recorded = info.get_string("environment.spec");
+  if (recorded.empty() || recorded == "local") return by_packages(info, wish, "");
+  const auto spec = environment::parse(recorded);
+  if (!spec) return by_packages(info, wish, "recorded environment " + recorded + " is not known");
+  const RerunEnvironment as_recorded{.spec = recorded, .text = recorded};
+  // Its files may come with the code; and a tool is not started with a server's words before the
+  // user agreed.
+  const bool starts_tool = spec->kind == environment::Kind::kContainer;
+  if (!wish.restored && (starts_tool || !fs::path(spec->target).is_absolute())) return as_recorded;
+  PrepareOptions there = options;
+  there.directory = wish.directory;
+  const auto possible = environment::check(*spec, there);
+  if (possible || possible.error().code == Code::kUnavailable) return as_recorded;
+  return by_packages(
+      info, wish, fmt::format("recorded environment {}: {}", recorded, possible.error().message));
+}
+
+namespace {
 
 Result<std::vector<std::string>> recorded_command(const Json& run) {
   std::vector<std::string> words;

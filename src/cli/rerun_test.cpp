@@ -3,8 +3,6 @@
 
 #include <map>
 
-#include "cli/recorded_command.h"
-#include "cli/rerun_environment.h"
 #include "cli/rerun_plan.h"
 
 namespace corral::cli {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
@@ -111,9 +110,7 @@ std::optional<int> confirm() {
   }
   fmt::print("This cannot be undone. Remove? [y/N] ");
   std::fflush(stdout);
-  std::string line;
-  std::getline(std::cin, line);
-  if (line == "y" || line == "Y" || line == "yes") return std::nullopt;
+  if (read_yes()) return std::nullopt;
   fmt::print("nothing was removed\n");
   return kFailed;
 }

@@ -1,30 +1,167 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "cli/memory_store.h"
-#include "cli/retention.h"
+#include "cli/table.h"
 #include "core/limits.h"
+#include "core/result.h"
+#include "core/text.h"
 #include "run/container_end.h"
 #include "run/tracking.h"
 #include "server/life.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
+#include "store/store.h"
 #include "sys/clock.h"
+#include "sys/private_directory.h"
+#include "sys/store_paths.h"
 #include "sys/thread_guard.h"
 #include "upload/finisher.h"
 #include "upload/server_link.h"
 
 namespace corral::cli {
 namespace {
+
+// The directory of `corral serve --store :memory:`, which goes with its server.
+//
+// An embedded store needs files, because SQLite's databases in memory have neither snapshots per
+// connection nor a shared log. Its files lie in /dev/shm, which is memory, or among the temporary
+// files if /dev/shm is missing or has little room (containers give it 64 MiB). A server that is
+// killed leaves its files behind; the next such server removes them.
+class MemoryStore {
+ public:
+  // A new directory of mode 0700.
+  static Result<MemoryStore> make();
+  MemoryStore(MemoryStore&& other) noexcept;
+  MemoryStore& operator=(MemoryStore&&) = delete;
+  ~MemoryStore();  // removes it with everything in it
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit MemoryStore(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+namespace fs = std::filesystem;
+
+// Enough for a test suite or an afternoon; less would be full too soon to be useful.
+constexpr std::uintmax_t kRoomBytes = 1u << 30;
+constexpr std::string_view kPrefix = "corral-memory-";
+
+fs::path place() {
+  std::error_code error;
+  fs::path shared = "/dev/shm";
+  const fs::space_info room = fs::space(shared, error);
+  if (!error && room.available >= kRoomBytes && ::access(shared.c_str(), W_OK) == 0) return shared;
+  return fs::temp_directory_path(error);
+}
+
+// Removes directories of this user's dead servers: nobody holds their lock.
+void remove_left_over(const fs::path& where) {
+  const std::string mine = fmt::format("{}{}-", kPrefix, ::getuid());
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator entry(where, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(mine)) found.push_back(entry->path());
+  }
+  for (const fs::path& directory : found) {
+    // Others can make directories of that name, too.
+    const auto own = sys::PrivateDirectory::open(directory);
+    const std::string lock = sys::server_lock_path(directory).filename();
+    // One without a lock is about to be a server's.
+    if (own && own->exists(lock) && own->try_lock_file(lock)) fs::remove_all(directory, error);
+  }
+}
+
+Result<MemoryStore> MemoryStore::make() {
+  const fs::path where = place();
+  remove_left_over(where);
+  std::string name = (where / fmt::format("{}{}-XXXXXX", kPrefix, ::getuid())).string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    return fail(Code::kIo, fmt::format("--store :memory: wants room for files in {}: {}",
+                                       where.string(), std::generic_category().message(errno)));
+  }
+  return MemoryStore(name);
+}
+
+MemoryStore::MemoryStore(MemoryStore&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+MemoryStore::~MemoryStore() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+// `corral serve --keep-days N --keep-bytes SIZE`.
+struct RetentionFlags {
+  std::string days;
+  std::int64_t bytes = 0;  // 0: no limit
+};
+
+constexpr std::chrono::hours kEvery{1};
+constexpr std::int64_t kMostDays = 36'500;
+
+void prune(store::Store& store, const store::Retention& retention) {
+  const auto removal = store.prune(retention, sys::utc_now(), false);
+  if (!removal) {
+    complain("serve", "removing old runs: " + removal.error().message);
+    return;
+  }
+  if (removal->runs.empty()) return;
+  fmt::print(stderr, "corral serve: removed {} old run{}: {} points, {}\n", removal->runs.size(),
+             removal->runs.size() == 1 ? "" : "s", removal->points,
+             with_unit(static_cast<double>(removal->bytes), "B"));
+  for (const RunId& run : removal->runs) fmt::print(stderr, "  {}\n", run.hex());
+}
+
+// Neither age nor bytes: nothing is to be removed.
+Result<store::Retention> retention_of(const RetentionFlags& flags) {
+  store::Retention retention;
+  if (!flags.days.empty()) {
+    const auto days = parse_int(flags.days);
+    if (!days || *days < 1 || *days > kMostDays) {
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--keep-days wants a number of days from 1 to {}, not '{}'",
+                              kMostDays, flags.days));
+    }
+    retention.age = std::chrono::hours(24) * *days;
+  }
+  if (flags.bytes > 0) retention.bytes = flags.bytes;
+  return retention;
+}
+
+// Prunes at once and then every hour, and reports removed runs on stderr. The store must outlive
+// the job.
+server::BackgroundJob keep_within(store::Store& store, const store::Retention& retention) {
+  return [&store, retention](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) {
+      prune(store, retention);
+      wake.wait_for(lock, stop, kEvery, [] { return false; });
+    }
+  };
+}
 
 constexpr const char* kExamples =
     "  corral serve                              the default store, at http://127.0.0.1:5000\n"

@@ -1,22 +1,17 @@
-#include "cli/trust.h"
-
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <sstream>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
 #include "cli/config_keys.h"
-#include "cli/config_syntax.h"
+#include "cli/config_text.h"
 #include "cli/destination.h"
-#include "cli/source_sections.h"
-#include "cli/table.h"
 #include "core/text.h"
 #include "upload/finisher.h"
 #include "upload/server_link.h"
@@ -38,13 +33,6 @@ struct Flags {
   bool list = false;
   bool revoke = false;
 };
-
-void show(const ConfigFile& file, std::FILE* to) {
-  fmt::print(to, "{}:\n", printable(file.path.string()));
-  std::string_view text = file.text;
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  for (const std::string_view line : split(text, '\n')) fmt::print(to, "  {}\n", printable(line));
-}
 
 int list() {
   for (const auto& [name, hash] : read_trusted()) {
@@ -135,7 +123,7 @@ Result<std::vector<std::string>> held_in(const ConfigFile& file) {
 Result<> trust_file(const std::string& path) {
   ConfigFile file = TRY(read_directory_config(path));
   const std::vector<std::string> held = TRY(held_in(file));
-  show(file, stdout);
+  print_config(file, stdout);
   TRY(trust(file));
   fmt::print("{} is trusted until it changes{}\n", printable(path),
              held.empty() ? "; all of it counted before"
@@ -146,19 +134,6 @@ Result<> trust_file(const std::string& path) {
 }
 
 }  // namespace
-
-bool at_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }
-
-bool ask_to_trust(ConfigFile& file, const std::vector<std::string>& held) {
-  show(file, stderr);
-  fmt::print(stderr, "Until you trust this file, these do not count: {}\nTrust it? [y/N] ",
-             printable(join(held, ", ")));
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "y" && answer != "Y" && answer != "yes") return false;
-  if (const auto trusted = trust(file); !trusted) complain("trust", trusted.error().message);
-  return true;
-}
 
 int trust_command(std::span<char* const> args) {
   Flags flags;

@@ -1,8 +1,6 @@
-#include "cli/source_sections.h"
+#include "cli/config_text.h"
 
 #include <gtest/gtest.h>
-
-#include "cli/toml_value.h"
 
 namespace corral::cli {
 namespace {

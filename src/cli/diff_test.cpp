@@ -1,4 +1,4 @@
-#include "cli/run_difference.h"
+#include "cli/diff.h"
 
 #include <gtest/gtest.h>
 

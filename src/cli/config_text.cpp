@@ -1,23 +1,257 @@
-#include "cli/source_sections.h"
+#include "cli/config_text.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/config_keys.h"
-#include "cli/toml_value.h"
 #include "core/text.h"
 #include "core/time.h"
 
 namespace corral::cli {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+class ValueReader {
+ public:
+  explicit ValueReader(std::string_view text) : rest_(text) {}
+
+  Result<TomlValue> value() {
+    TomlValue value;
+    skip();
+    if (rest_.empty()) return wrong("has no value");
+    if (rest_.front() == '[') {
+      value.array = true;
+      TRY(array(value.items));
+    } else {
+      value.items.push_back(TRY(item()));
+    }
+    skip();
+    if (!rest_.empty()) return wrong("has something after its value");
+    return value;
+  }
+
+  bool array_is_open() {
+    skip();
+    if (rest_.empty() || rest_.front() != '[') return false;
+    std::vector<std::string> items;
+    [[maybe_unused]] const auto read = array(items);
+    return open_;
+  }
+
+ private:
+  static tl::unexpected<Error> wrong(std::string what) {
+    return fail(Code::kInvalidArgument, std::move(what));
+  }
+
+  // Blanks, line ends and comments.
+  void skip() {
+    for (;;) {
+      rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
+      if (rest_.empty() || rest_.front() != '#') return;
+      rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
+    }
+  }
+
+  Result<> array(std::vector<std::string>& items) {
+    rest_.remove_prefix(1);
+    for (;;) {
+      skip();
+      if (rest_.empty()) {
+        open_ = true;
+        return wrong("has a bracket that is not closed");
+      }
+      if (rest_.front() == ']') break;
+      items.push_back(TRY(item()));
+      skip();
+      if (!rest_.empty() && rest_.front() == ',') {
+        rest_.remove_prefix(1);
+      } else if (!rest_.empty() && rest_.front() != ']') {
+        return wrong("needs a comma between the items of its array");
+      }
+    }
+    rest_.remove_prefix(1);
+    return {};
+  }
+
+  Result<std::string> item() {
+    const char first = rest_.front();
+    if (first == '"') return basic();
+    if (first == '\'') return literal();
+    const std::size_t end = std::min(rest_.find_first_of(" \t\r\n,]#"), rest_.size());
+    if (end == 0 || rest_.substr(0, end).find_first_of("[{\"'=") != std::string_view::npos)
+      return wrong("has a value that is not a text, a number or an array of texts");
+    return std::string(take(end));
+  }
+
+  Result<std::string> literal() {
+    const std::size_t end = rest_.find_first_of("'\n", 1);
+    if (end == std::string_view::npos || rest_[end] != '\'')
+      return wrong("has a quote that is not closed");
+    const std::string_view quoted = take(end + 1);
+    return std::string(quoted.substr(1, quoted.size() - 2));
+  }
+
+  Result<std::string> basic() {
+    std::string text;
+    for (std::size_t i = 1; i < rest_.size() && rest_[i] != '\n'; ++i) {
+      if (rest_[i] == '"') {
+        take(i + 1);
+        return text;
+      }
+      if (rest_[i] != '\\') {
+        text += rest_[i];
+        continue;
+      }
+      constexpr std::string_view kLetters = "\"\\ntr";
+      constexpr std::string_view kMeant = "\"\\\n\t\r";
+      const std::size_t which = ++i < rest_.size() ? kLetters.find(rest_[i]) : kLetters.npos;
+      if (which == kLetters.npos)
+        return wrong(
+            "has an unknown escape in its \"text\": a 'text' takes backslashes as they are");
+      text += kMeant[which];
+    }
+    return wrong("has a quote that is not closed");
+  }
+
+  std::string_view take(std::size_t n) {
+    const std::string_view taken = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    return taken;
+  }
+
+  std::string_view rest_;
+  bool open_ = false;
+};
+
+}  // namespace
+
+bool goes_on(std::string_view value) { return ValueReader(value).array_is_open(); }
+
+Result<TomlValue> parse_toml_value(std::string_view text) { return ValueReader(text).value(); }
+
+namespace {
+
+// A value without its comment, and how it is written.
+struct Value {
+  std::string text;
+  bool open = false;       // a quote or bracket is not closed
+  bool hash = false;       // a # within quotes, which the reader takes for a comment
+  std::size_t quotes = 0;  // quoted texts outside arrays
+};
+
+// Looks at one character outside quotes; false: the comment begins.
+bool take_plain(char c, Value& value, char& quote, int& depth) {
+  if (c == '#') return false;
+  if (c == '"' || c == '\'') {
+    quote = c;
+    if (depth == 0) ++value.quotes;
+  }
+  if (c == '[') ++depth;
+  if (c == ']') --depth;
+  return true;
+}
+
+Value value_of(std::string_view text) {
+  Value value;
+  char quote = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote == 0) {
+      if (!take_plain(c, value, quote, depth)) {
+        text = text.substr(0, i);
+        break;
+      }
+    } else if (c == '\\' && quote == '"') {
+      ++i;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '#') {
+      value.hash = true;
+    }
+  }
+  value.text = trim(text);
+  value.open = quote != 0 || depth != 0;
+  return value;
+}
+
+bool is_key(std::string_view key) {
+  return !key.empty() && std::ranges::all_of(key, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_.\"'").find(c) != std::string_view::npos;
+  });
+}
+
+// Returns the problem of the value; empty: none.
+std::string_view wrong_with(const Value& value) {
+  if (value.open) return "has a quote or bracket that is not closed";
+  if (value.text.empty()) return "has no value";
+  if (value.hash) return "has a # in its value, which begins a comment";
+  const char first = value.text.front();
+  const char last = value.text.back();
+  if (first == '[') return last == ']' ? "" : "has something after its value";
+  if (first == '"' || first == '\'')
+    return value.quotes == 1 && last == first ? "" : "has something after its value";
+  if (value.quotes > 0 || value.text.find_first_of(" \t") != std::string::npos)
+    return "has several words: put the value in quotes";
+  return "";
+}
+
+// `line` begins it; takes more lines of `in` while an array is open, counting them.
+std::string_view wrong_with_line(std::string_view line, std::istream& in, int& number) {
+  if (line.front() == '[') {
+    const std::string section = value_of(line).text;
+    // The reader needs it alone on its line.
+    const bool good =
+        section == line && line.back() == ']' && is_key(line.substr(1, line.size() - 2));
+    return good ? "" : "is not a section: expected [name], alone on its line";
+  }
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos || !is_key(trim(line.substr(0, equals))))
+    return "is neither [section] nor option = value";
+  std::string text(trim(line.substr(equals + 1)));
+  std::string more;
+  while (text.starts_with('[') && value_of(text).open && std::getline(in, more)) {
+    text = value_of(text).text + value_of(more).text;
+    ++number;
+  }
+  return wrong_with(value_of(text));
+}
+
+}  // namespace
+
+Result<std::vector<ConfigLine>> config_lines(std::istream& in) {
+  std::vector<ConfigLine> lines;
+  std::string section;
+  std::string text;
+  for (int number = 1; std::getline(in, text); ++number) {
+    const std::string_view line = trim(text);
+    if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+    const int first = number;
+    const std::string_view wrong = wrong_with_line(line, in, number);
+    if (!wrong.empty())
+      return fail(Code::kInvalidArgument, fmt::format("{}: '{}' {}", first, line, wrong));
+    const bool opens = line.front() == '[';
+    if (opens) section = line.substr(1, line.size() - 2);
+    std::string option(opens ? "" : trim(line.substr(0, line.find('='))));
+    std::erase_if(option, [](char c) { return c == '"' || c == '\''; });
+    lines.push_back({.number = first, .section = section, .option = std::move(option)});
+  }
+  return lines;
+}
+
 namespace {
 
 namespace foreign = collect::foreign;

@@ -101,9 +101,7 @@ bool Interrupts::wait(Nanos time) {
 }
 
 Result<Child> Child::start(const ChildOptions& options) {
-  const char* path = std::getenv("PATH");
-  const fs::path program =
-      TRY(sys::find_in_path(options.argv.at(0), path != nullptr ? path : "/usr/bin:/bin"));
+  const fs::path program = TRY(sys::find_in_path(options.argv.at(0)));
   const sys::Fd input = TRY(sys::open_file("/dev/null", O_RDONLY));
   const sys::Fd output = TRY(output_to(options.output));
   const sys::Fd error = TRY(output_to(options.error_output));
@@ -199,9 +197,7 @@ fs::path steps_file(const fs::path& file) { return file.string() + ".steps"; }
 Result<sys::SpawnOptions> command_of(std::span<char* const> words) {
   sys::SpawnOptions options;
   options.argv.assign(words.begin(), words.end());
-  const char* path = std::getenv("PATH");
-  options.argv[0] =
-      TRY(sys::find_in_path(options.argv[0], path != nullptr ? path : "/usr/bin:/bin")).string();
+  options.argv[0] = TRY(sys::find_in_path(options.argv[0])).string();
   options.environment = sys::own_environment();
   options.new_session = false;
   options.death_signal = SIGKILL;

@@ -141,8 +141,7 @@ std::int64_t steps_for(Nanos length, const Measurement& trial) {
 }
 
 Result<> find_program(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  const auto found = sys::find_in_path(program, path != nullptr ? path : "/usr/bin:/bin");
+  const auto found = sys::find_in_path(program);
   return found ? Result<>() : fail(Code::kInvalidArgument, found.error().message);
 }
 
@@ -160,11 +159,6 @@ Result<Training> prepare_ours(const TrainingOptions& options, Interrupts& interr
 }
 
 }  // namespace
-
-std::string python_program() {
-  const char* chosen = std::getenv("CORRAL_PYTHON");
-  return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
-}
 
 Result<> can_import(const std::string& python, const std::string& modules) {
   int status = 0;
@@ -343,10 +337,8 @@ void add_each(std::vector<Setting>& settings) {
 }
 
 std::string why_missing(const Peer& peer, const std::string& python) {
-  const char* path = std::getenv("PATH");
   if (peer.modules.empty()) {
-    const std::string program(peer.program);
-    const auto found = sys::find_in_path(program, path != nullptr ? path : "/usr/bin:/bin");
+    const auto found = sys::find_in_path(std::string(peer.program));
     return found ? "" : fmt::format("{} is not installed", peer.program);
   }
   const auto there = can_import(python, std::string(peer.modules));

@@ -33,8 +33,6 @@ struct TrainingOptions {
   std::filesystem::path directory;  // for its files
 };
 
-// $CORRAL_PYTHON, else python3.
-std::string python_program();
 // Fails with the reason unless that Python can import all the modules (comma-separated).
 Result<> can_import(const std::string& python, const std::string& modules);
 

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 #include "cli/help.h"
 #include "core/text.h"
+#include "sys/process.h"
 #include "sys/store_paths.h"
 #include "upload/server_link.h"
 
@@ -68,13 +68,8 @@ Result<spool::Destination> named_destination(const DestinationFlags& flags) {
   }
   if (!flags.store.empty())
     return spool::Destination{.store = fs::absolute(flags.store).lexically_normal(), .server = {}};
-  const char* data = std::getenv("XDG_DATA_HOME");
-  const char* home = std::getenv("HOME");
-  if (data != nullptr && *data == '/')
-    return spool::Destination{.store = fs::path(data) / "corral", .server = {}};
-  if (home != nullptr && *home == '/')
-    return spool::Destination{.store = fs::path(home) / ".local" / "share" / "corral",
-                              .server = {}};
+  const fs::path data = sys::base_directory("XDG_DATA_HOME", ".local/share");
+  if (!data.empty()) return spool::Destination{.store = data / "corral", .server = {}};
   return fail(Code::kInvalidArgument,
               "neither $XDG_DATA_HOME nor $HOME is set: say where the store is with --store DIR");
 }
@@ -169,6 +164,8 @@ fs::path program_path() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error);
 }
+
+std::string python_program() { return sys::own_variable("CORRAL_PYTHON", "python3"); }
 
 fs::path python_path(const fs::path& program) {
   std::error_code error;

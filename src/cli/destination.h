@@ -42,6 +42,8 @@ Result<std::string> token_of(const DestinationFlags& flags);
 
 // Path of the running binary.
 spool::fs::path program_path();
+// $CORRAL_PYTHON, else python3.
+std::string python_program();
 // The folder of the Python package: beside the binary in a build, below lib/ when installed; empty
 // when there is none.
 spool::fs::path python_path(const spool::fs::path& program);

@@ -381,10 +381,7 @@ void check_listeners(Table& table) {
 
 // Ends the process when a driver was left behind: its library's destructors might hang, too.
 int print_listeners(const collect::foreign::Sources& sources, const std::string& format) {
-  const auto report = [&]() -> Result<ListenerReport> {
-    const char* library = std::getenv("CORRAL_NVML_LIBRARY");
-    return report_listeners(sources, library != nullptr ? library : "", format);
-  }();
+  const auto report = report_listeners(sources, sys::own_variable("CORRAL_NVML_LIBRARY"), format);
   if (!report) {
     complain("doctor", report.error().message);
     return kMisuse;
@@ -451,10 +448,7 @@ Result<std::string> check_device(const char* file, const char* missing) {
 }
 
 Result<std::string> check_python() {
-  const char* chosen = std::getenv("CORRAL_PYTHON");
-  const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
-  const char* path = std::getenv("PATH");
-  const auto python = TRY(sys::find_in_path(name, path != nullptr ? path : ""));
+  const auto python = TRY(sys::find_in_path(python_program(), sys::own_variable("PATH")));
   const auto version =
       sys::capture_output({.argv = {python.string(), "--version"}, .directory = {}, .idle = false});
   // It is there, though a loaded machine may be slow to start it.
@@ -465,8 +459,7 @@ Result<std::string> check_python() {
 }
 
 Result<std::string> check_profiler(run::ProfileTool tool) {
-  const char* path = std::getenv("PATH");
-  return TRY(run::find_profiler({.tool = tool}, path != nullptr ? path : "", "/proc")).string();
+  return TRY(run::find_profiler({.tool = tool}, sys::own_variable("PATH"), "/proc")).string();
 }
 
 }  // namespace

@@ -153,10 +153,7 @@ Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
   if (package.empty())
     return fail(Code::kNotFound,
                 "the Python package, which writes Parquet, is not where it was installed");
-  const char* chosen = std::getenv("CORRAL_PYTHON");
-  const char* search = std::getenv("PATH");
-  const auto python = sys::find_in_path(chosen != nullptr && *chosen != '\0' ? chosen : "python3",
-                                        search != nullptr ? search : "/usr/bin:/bin");
+  const auto python = sys::find_in_path(python_program());
   if (!python) {
     return fail(python.error().code,
                 python.error().message +
@@ -171,9 +168,9 @@ Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
     words.insert(words.end(), {"--token-file", flags.destination.token_file});
   words.emplace_back("--");
   words.insert(words.end(), flags.runs.begin(), flags.runs.end());
-  const char* path = std::getenv("PYTHONPATH");
-  const std::string more = path != nullptr && *path != '\0' ? ":" + std::string(path) : "";
-  ::setenv("PYTHONPATH", (package.string() + more).c_str(), 1);
+  const std::string others = sys::own_variable("PYTHONPATH");
+  const std::string path = package.string() + (others.empty() ? "" : ":" + others);
+  ::setenv("PYTHONPATH", path.c_str(), 1);
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());

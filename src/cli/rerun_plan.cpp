@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "cli/answers.h"
+#include "cli/destination.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "environment/tool.h"
@@ -192,8 +193,7 @@ Versions versions_of(std::string_view lines) {
 
 // The interpreter that `corral run` would take for a .py file.
 Result<std::string> python_here() {
-  return TRY(sys::find_in_path(environment::own_variable("CORRAL_PYTHON", "python3"),
-                               environment::own_variable("PATH", "/usr/bin:/bin")))
+  return TRY(sys::find_in_path(python_program(), sys::own_variable("PATH", "/usr/bin:/bin")))
       .string();
 }
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <set>
 
@@ -29,15 +28,11 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/private_directory.h"
+#include "sys/process.h"
 #include "sys/socket.h"
 
 namespace corral::cli {
 namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 namespace nvidia = collocate::nvidia;
 
@@ -63,7 +58,7 @@ std::vector<plan::MigProfile> known_profiles(const nvidia::Control& control,
 
 std::vector<plan::KnownDevice> devices_here() {
   std::vector<plan::KnownDevice> devices;
-  const auto control = nvidia::Control::open(variable("CORRAL_NVML_LIBRARY"));
+  const auto control = nvidia::Control::open(sys::own_variable("CORRAL_NVML_LIBRARY"));
   if (!control) return devices;
   const auto gpus = nvidia::find_gpus(**control);
   if (!gpus) return devices;
@@ -103,7 +98,7 @@ plan::Known known_here(bool devices) {
     return plan::fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
   };
   known.names_in = [](const plan::fs::path& path) { return sys::list_directory(path); };
-  known.path = variable("PATH");
+  known.path = sys::own_variable("PATH");
   known.cpus = cpus_here();
   if (devices) known.devices = devices_here();
   return known;
@@ -226,7 +221,7 @@ void undo_leftovers(const run::Options& o, const std::function<void(const std::s
   for (const BootTime deadline = sys::boot_now() + kLeaving; waits;) {
     report = collocate::undo_all({.state = collocate::default_state(),
                                   .nvml = o.device_library,
-                                  .mps_control = variable("CORRAL_MPS_CONTROL"),
+                                  .mps_control = sys::own_variable("CORRAL_MPS_CONTROL"),
                                   .commands_of = schedule::commands_of});
     for (const collocate::UndoLine& line : report.lines)
       if (line.state == UndoState::kPutBack) warn("put back: " + line.words);
@@ -255,14 +250,15 @@ Result<int> run_plan_checked(const PlanCommand& command) {
   // First: it blocks the signals for the threads that come after it.
   const auto launcher = schedule::supervisor_launcher(
       {.program = o.program, .last_words = options.places.last_words});
-  const auto machine = schedule::this_machine({.state = collocate::default_state(),
-                                               .directory = options.plan.directory,
-                                               .plan = options.state,
-                                               .spool = options.places.spool_roots,
-                                               .nvml = o.device_library,
-                                               .mps_control = variable("CORRAL_MPS_CONTROL"),
-                                               .holder = options.plan.file,
-                                               .cancelled = {}});
+  const auto machine =
+      schedule::this_machine({.state = collocate::default_state(),
+                              .directory = options.plan.directory,
+                              .plan = options.state,
+                              .spool = options.places.spool_roots,
+                              .nvml = o.device_library,
+                              .mps_control = sys::own_variable("CORRAL_MPS_CONTROL"),
+                              .holder = options.plan.file,
+                              .cancelled = {}});
   std::optional<schedule::RecordedEnds> recorded;
   if (options.server) recorded.emplace(*options.server);
   const schedule::ScheduleParts parts{

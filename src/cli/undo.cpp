@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/table.h"
 #include "core/text.h"
 #include "run/schedule/recovery.h"
+#include "sys/process.h"
 
 namespace corral::cli {
 namespace {
@@ -71,12 +71,6 @@ void print(const collocate::UndoReport& report, const Flags& flags) {
   if (report.lines.empty() && report.notes.empty()) fmt::print("nothing to put back\n");
 }
 
-// Returns the stand-in for a part of the driver, for tests; empty: none.
-std::string of_test(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr ? "" : value;
-}
-
 bool waits(const collocate::UndoReport& report) {
   for (const collocate::UndoLine& line : report.lines) {
     if (line.state == collocate::UndoState::kInUse) return true;
@@ -105,8 +99,8 @@ int undo_command(std::span<char* const> args) {
   const collocate::UndoReport report =
       collocate::undo_all({.state = state,
                            .root = "/",
-                           .nvml = of_test("CORRAL_NVML_LIBRARY"),
-                           .mps_control = of_test("CORRAL_MPS_CONTROL"),
+                           .nvml = sys::own_variable("CORRAL_NVML_LIBRARY"),
+                           .mps_control = sys::own_variable("CORRAL_MPS_CONTROL"),
                            .dry_run = flags.dry_run,
                            .end_runs = flags.end_runs,
                            .commands_of = run::schedule::commands_of,

@@ -27,6 +27,12 @@ const Json::Array& items(const Json& object, const char* name) {
   return array != nullptr ? *array : none;
 }
 
+std::string plain_words(const Json::Array& words) {
+  std::string text;
+  for (const Json& word : words) text += (text.empty() ? "" : " ") + plain(word).text;
+  return text;
+}
+
 std::string time_text(const Json& ns) {
   const auto value = ns.as_string() != nullptr ? parse_int(*ns.as_string()) : std::nullopt;
   if (!value) return "–";

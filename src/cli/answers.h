@@ -13,6 +13,8 @@ namespace corral::cli {
 const Json& member(const Json& object, const char* name);
 // Elements of such a member; none when it is absent or no array.
 const Json::Array& items(const Json& object, const char* name);
+// The texts of these values, separated by blanks.
+std::string plain_words(const Json::Array& words);
 // Local time of a `…_ns` member; "–" for null.
 std::string time_text(const Json& ns);
 // The same with milliseconds.

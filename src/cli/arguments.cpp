@@ -485,7 +485,7 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
     for (const std::string_view word : flags) {
       const std::string option(word.substr(0, word.find('=')));
       if (!word.starts_with("--") || impl_->app.get_option_no_throw(option) != nullptr) continue;
-      const std::string near = nearest(option.substr(2), views(impl_->names));
+      const std::string near = nearest_name(option.substr(2), views(impl_->names));
       return misuse(fmt::format("unknown option {}{}", option,
                                 near.empty() ? "" : "; did you mean --" + near + "?"));
     }

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <vector>
 
-#include "cli/config_keys.h"
 #include "core/text.h"
 
 namespace corral::cli {

@@ -1,11 +1,7 @@
 #include "cli/config_keys.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
-
-#include "core/text.h"
 
 namespace corral::cli {
 namespace {
@@ -142,17 +138,6 @@ std::vector<std::string_view> section_names() {
   std::vector<std::string_view> names = source_kinds();
   names.insert(names.begin(), kCommands.begin(), kCommands.end());
   return names;
-}
-
-std::string nearest(std::string_view word, const std::vector<std::string_view>& known) {
-  const auto distance = [&](std::string_view name) { return edit_distance(word, name); };
-  const auto best = std::ranges::min_element(known, {}, distance);
-  return best != known.end() && distance(*best) < 3 ? std::string(*best) : std::string();
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
-  const std::string near = nearest(word, known);
-  return near.empty() ? near : fmt::format("; did you mean '{}'?", near);
 }
 
 }  // namespace corral::cli

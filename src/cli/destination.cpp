@@ -86,9 +86,8 @@ std::string waiting_for(const spool::Destination& destination, const std::string
   }
   if (runs == 0) return {};
   return fmt::format(
-      "there is no store at {} yet, but data of {} run{} waits in {}: start "
-      "`corral serve` to store it",
-      destination.store.string(), runs, runs == 1 ? "" : "s", root.string());
+      "there is no store at {} yet, but data of {} waits in {}: start `corral serve` to store it",
+      destination.store.string(), counted(runs, "run"), root.string());
 }
 
 }  // namespace
@@ -213,16 +212,25 @@ Error error_of_reply(int status, std::string_view body) {
                                                 : fmt::format("the server answered {}", status);
   return {.code = status == 404   ? Code::kNotFound
                   : status == 400 ? Code::kInvalidArgument
+                  : status == 409 ? Code::kConflict
                   : status == 501 ? Code::kUnsupported
                                   : Code::kUnavailable,
           .message = message};
 }
 
-Result<Json> get_json(const sys::HttpTarget& server, const std::string& path, Nanos timeout) {
+Result<Json> send_json(const sys::HttpTarget& server, const sys::HttpRequest& request) {
   sys::HttpClient client(server);
-  const sys::HttpReply reply = TRY(client.send({.path = path, .body = {}, .timeout = timeout}));
+  const sys::HttpReply reply = TRY(client.send(request));
   if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
   return Json::parse(reply.body);
+}
+
+Result<Json> get_json(const sys::HttpTarget& server, const std::string& path) {
+  return send_json(server, {.path = path, .body = {}});
+}
+
+std::string run_path(std::string_view run, std::string_view below) {
+  return fmt::format("/api/corral/v1/runs/{}{}", sys::url_encode(run), below);
 }
 
 }  // namespace corral::cli

@@ -50,9 +50,11 @@ spool::fs::path python_path(const spool::fs::path& program);
 
 // Returns a server that answers; starts one if the store has none. The error says what to do.
 Result<sys::HttpTarget> connect(const DestinationFlags& flags);
-// GET of a path; an HTTP error becomes an Error with the server's message.
-Result<Json> get_json(const sys::HttpTarget& server, const std::string& path,
-                      Nanos timeout = std::chrono::seconds(30));
+// The JSON of an answer; a status other than 200 becomes an Error with the server's message.
+Result<Json> send_json(const sys::HttpTarget& server, const sys::HttpRequest& request);
+Result<Json> get_json(const sys::HttpTarget& server, const std::string& path);
+// The path of a run in the API, or of what is `below` it.
+std::string run_path(std::string_view run, std::string_view below = "");
 // The message of an error answer.
 Error error_of_reply(int status, std::string_view body);
 

@@ -41,18 +41,16 @@ class Reader {
     each("tags", [this](const std::string& key, const Json& value) {
       if (!is_result(key)) put("tag", key, &value);
     });
-    each("info", [this](const std::string& key, const Json& value) { take_info(key, value); });
-    if (const auto* missing = member(run_, "unavailable").as_array()) {
-      for (const Json& one : *missing) take_missing(one);
-    }
+    each("info", [this](const std::string& key, const Json& value) { add_info(key, value); });
+    for (const Json& one : items(run_, "unavailable")) add_missing(one);
     return std::move(found_);
   }
 
  private:
-  template <class Take>
-  void each(const char* name, const Take& take) {
+  template <class Add>
+  void each(const char* name, const Add& add) {
     if (const auto* object = member(run_, name).as_object())
-      for (const auto& [key, value] : *object) take(key, value);
+      for (const auto& [key, value] : *object) add(key, value);
   }
 
   // Tags that describe the result of a run, not its set-up.
@@ -63,12 +61,8 @@ class Reader {
 
   void put(std::string_view part, std::string key, const Json* value) {
     if (value == nullptr || value->is_null()) return;
-    std::string text;
-    if (const auto* words = value->as_array()) {
-      for (const Json& word : *words) text += (text.empty() ? "" : " ") + plain(word).text;
-    } else {
-      text = plain(*value).text;
-    }
+    const auto* words = value->as_array();
+    std::string text = words != nullptr ? plain_words(*words) : plain(*value).text;
     if (!text.empty()) found_[{part_of(part), std::move(key)}] = std::move(text);
   }
 
@@ -85,7 +79,7 @@ class Reader {
     }
   }
 
-  void take_info(const std::string& key, const Json& value) {
+  void add_info(const std::string& key, const Json& value) {
     constexpr std::string_view kSetUp = "set_up.", kAtStart = "at_start.",
                                kEnvironment = "environment.";
     if (key.starts_with("collecting_") || key == "command") return;
@@ -108,11 +102,11 @@ class Reader {
   }
 
   // A sensor that was not there is part of the set-up, too.
-  void take_missing(const Json& one) {
+  void add_missing(const Json& one) {
     const std::string source = one.get_string("source");
     if (source == "environment.packages" || source == "environment.variables") return;
     const Json text("not available: " + one.get_string("reason"));
-    take_info(source == "git" ? "git_commit" : source, text);
+    add_info(source == "git" ? "git_commit" : source, text);
   }
 
   const Json& run_;
@@ -122,8 +116,8 @@ class Reader {
 // The files of a run, each with the known facts about its content.
 class Code {
  public:
-  explicit Code(const Json& list) : list_(list) {
-    for (const Json& file : items("files")) {
+  explicit Code(const Json& list) {
+    for (const Json& file : items(list, "files")) {
       const std::string link = file.get_string("link");
       const std::string mode = file.get_string("mode");
       files_[file.get_string("path")] = !link.empty()   ? "link to " + link
@@ -132,13 +126,13 @@ class Code {
       if (file.get_string("why") == "tracked") unchanged_.insert(file.get_string("path"));
       if (file.get_string("why") == "untracked") untracked_.insert(file.get_string("path"));
     }
-    for (const Json& file : items("left_out")) {
+    for (const Json& file : items(list, "left_out")) {
       const std::string hash = file.get_string("sha256");
       files_[file.get_string("path")] =
           hash.empty() ? "not kept: " + file.get_string("reason") : hash;
       if (hash.empty()) untracked_.insert(file.get_string("path"));
     }
-    for (const Json& path : items("deleted", member(list, "git")))
+    for (const Json& path : items(member(list, "git"), "deleted"))
       if (path.as_string() != nullptr) deleted_.insert(*path.as_string());
     if (const bool* whole = member(list, "whole").as_bool()) whole_ = *whole;
     commit_ = member(list, "git").get_string("commit");
@@ -159,14 +153,6 @@ class Code {
   }
 
  private:
-  [[nodiscard]] const Json::Array& items(const char* name) const { return items(name, list_); }
-  static const Json::Array& items(const char* name, const Json& object) {
-    static const Json::Array none;
-    const auto* array = member(object, name).as_array();
-    return array != nullptr ? *array : none;
-  }
-
-  const Json& list_;
   std::map<std::string, std::string> files_;
   std::set<std::string> unchanged_, untracked_, deleted_;
   std::string commit_;
@@ -285,10 +271,9 @@ int diff_command(std::span<char* const> args) {
   if (!server) return report("diff", server.error());
   std::vector<Json> runs;
   for (const std::string& name : flags.runs) {
-    auto run = get_json(*server, "/api/corral/v1/runs/" + sys::url_encode(name));
+    auto run = get_json(*server, run_path(name));
     if (!run) return report("diff", run.error());
-    auto code = get_json(
-        *server, "/api/corral/v1/runs/" + run->get_string("id") + "/artifacts/corral/code.json");
+    auto code = get_json(*server, run_path(run->get_string("id"), "/artifacts/corral/code.json"));
     if (code) {
       run->set("code", *std::move(code));
     } else if (code.error().code != Code::kNotFound && code.error().code != Code::kUnsupported) {

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/output_target.h"
+#include "core/text.h"
 #include "sys/process.h"
 
 namespace corral::cli {
@@ -113,12 +114,11 @@ class Sink {
 
 Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::string& run,
                     Sink& sink) {
-  const std::string path =
-      fmt::format("/api/corral/v1/runs/{}/export?metric={}&format={}", sys::url_encode(run),
-                  sys::url_encode(flags.metric), flags.format);
+  const std::string path = run_path(
+      run, fmt::format("/export?metric={}&format={}", sys::url_encode(flags.metric), flags.format));
   // An error answer comes as JSON and must not land in the file: its beginning is held back until
   // the status is known.
-  const Json found = TRY(get_json(client.target(), "/api/corral/v1/runs/" + sys::url_encode(run)));
+  const Json found = TRY(get_json(client.target(), run_path(run)));
   sink.begin(found.get_string("id"));
   std::string body;
   const auto status = client.stream({.path = path, .body = {}, .timeout = std::chrono::hours(24)},
@@ -141,8 +141,8 @@ Result<> export_pieces(const sys::HttpTarget& server, const Flags& flags) {
   for (const std::string& run : flags.runs) TRY(export_run(client, flags, run, sink));
   TRY(out.finish());
   if (sink.gaps() > 0) {
-    fmt::print(stderr, "corral export: {} gap{}: points are missing that were damaged\n",
-               sink.gaps(), sink.gaps() == 1 ? "" : "s");
+    fmt::print(stderr, "corral export: {}: points are missing that were damaged\n",
+               counted(sink.gaps(), "gap"));
   }
   return {};
 }

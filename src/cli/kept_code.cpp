@@ -91,9 +91,7 @@ Result<> read_git(const Json& git, KeptCode& code) {
   if ((code.commit.size() != 40 && code.commit.size() != 64) || !is_hex(code.commit))
     return refused(code.commit, "is not a commit");
   code.remote = git.get_string("remote");
-  const auto* deleted = member(git, "deleted").as_array();
-  if (deleted == nullptr) return {};
-  for (const Json& one : *deleted) {
+  for (const Json& one : items(git, "deleted")) {
     if (one.as_string() == nullptr) return refused(one.dump(), "is not a path");
     TRY(check_restored_path(*one.as_string()));
     code.deleted.push_back(*one.as_string());
@@ -169,12 +167,10 @@ Result<KeptCode> read_kept_code(const Json& list) {
   if (const bool* whole = member(list, "whole").as_bool()) code.whole = *whole;
   TRY(read_git(member(list, "git"), code));
   TRY(read_files(list, code));
-  if (const auto* left_out = member(list, "left_out").as_array()) {
-    for (const Json& one : *left_out)
-      code.left_out.push_back({.path = one.get_string("path"),
-                               .reason = one.get_string("reason"),
-                               .needed = was_executed(one)});
-  }
+  for (const Json& one : items(list, "left_out"))
+    code.left_out.push_back({.path = one.get_string("path"),
+                             .reason = one.get_string("reason"),
+                             .needed = was_executed(one)});
   return code;
 }
 

@@ -244,10 +244,6 @@ struct Flags {
 
 using Query = Result<Table> (*)(const sys::HttpTarget&, const Flags&);
 
-std::string run_path(const Flags& flags, std::string_view below) {
-  return "/api/corral/v1/runs/" + sys::url_encode(flags.run) + std::string(below);
-}
-
 Result<Table> list_experiments(const sys::HttpTarget& server, const Flags&) {
   const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
   Table table({{"id", "ID", true},
@@ -294,7 +290,7 @@ Result<Table> list_plans(const sys::HttpTarget& server, const Flags&) {
 Cell health_cell(const Json& problems) {
   const auto count = static_cast<std::int64_t>(problems.as_double(0));
   if (count == 0) return {problems, "ok"};
-  return {problems, fmt::format("{} problem{}", count, count == 1 ? "" : "s")};
+  return {problems, counted(count, "problem")};
 }
 
 Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
@@ -330,7 +326,7 @@ Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
 }
 
 Result<Table> list_metrics(const sys::HttpTarget& server, const Flags& flags) {
-  const Json answer = TRY(get_json(server, run_path(flags, "/metrics")));
+  const Json answer = TRY(get_json(server, run_path(flags.run, "/metrics")));
   Table table({{"name", "NAME"},
                {"source", "SOURCE"},
                {"unit", "UNIT"},
@@ -355,18 +351,15 @@ Result<Json> phase_statistics(const sys::HttpTarget& server, const Flags& flags)
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array().value(flags.run).end_array().end_object();
-  sys::HttpClient client(server);
-  const sys::HttpReply reply = TRY(client.send({.method = "POST",
-                                                .path = "/api/corral/v1/phases/statistics",
-                                                .body = body,
-                                                .timeout = std::chrono::minutes(1)}));
-  if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
-  return Json::parse(reply.body);
+  return send_json(server, {.method = "POST",
+                            .path = "/api/corral/v1/phases/statistics",
+                            .body = body,
+                            .timeout = std::chrono::minutes(1)});
 }
 
 Result<Table> list_phases(const sys::HttpTarget& server, const Flags& flags) {
   if (flags.summary) return phase_summary(TRY(phase_statistics(server, flags)));
-  const Json answer = TRY(get_json(server, run_path(flags, "/phases")));
+  const Json answer = TRY(get_json(server, run_path(flags.run, "/phases")));
   Table table({{"id", "ID", true},
                {"parent", "PARENT", true},
                {"name", "NAME"},
@@ -409,12 +402,12 @@ constexpr std::array kLists = {List{"experiments", false, list_experiments},
 Result<const List*> find_list(const Flags& flags) {
   const auto* found = std::ranges::find(kLists, flags.what, &List::name);
   if (found == kLists.end()) {
-    const auto* near = std::ranges::min_element(
-        kLists, {}, [&](const List& l) { return edit_distance(l.name, flags.what); });
+    std::vector<std::string_view> names(kLists.size());
+    std::ranges::transform(kLists, names.begin(), &List::name);
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}' cannot be listed, did you mean '{}'? There are: experiments, "
                             "workloads, plans, runs, metrics RUN, phases RUN",
-                            flags.what, near->name));
+                            flags.what, nearest_name(flags.what, names, std::string::npos)));
   }
   if (found->of_a_run && flags.run.empty())
     return fail(Code::kInvalidArgument,

@@ -61,10 +61,6 @@ Table problems_table(const std::vector<plan::Problem>& problems) {
   return table;
 }
 
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 void print_lines(const plan::Plan& plan, const std::string& file) {
   for (const plan::Problem& problem : plan.problems)
     fmt::print("{}\n", printable(plan::to_message(problem, file)));

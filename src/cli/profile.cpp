@@ -135,7 +135,7 @@ int follow(Asked& asked, const Json& run, const sys::HttpTarget& server, const F
 int profile(const Flags& flags, std::int64_t steps) {
   const auto server = connect(flags.destination);
   if (!server) return report("profile", server.error());
-  const auto run = get_json(*server, "/api/corral/v1/runs/" + sys::url_encode(flags.run));
+  const auto run = get_json(*server, run_path(flags.run));
   if (!run) return report("profile", run.error());
   auto asked = find_run(*run, flags);
   if (!asked) return report("profile", asked.error());

@@ -75,7 +75,7 @@ class Rerun {
  private:
   [[nodiscard]] const Json& info() const { return member(run_, "info"); }
   [[nodiscard]] std::string artifacts() const {
-    return "/api/corral/v1/runs/" + run_.get_string("id") + "/artifacts/corral/";
+    return run_path(run_.get_string("id"), "/artifacts/corral/");
   }
   static void warn(const std::string& text) { complain("rerun", text); }
   static bool stops() { return interrupted != 0; }
@@ -152,8 +152,7 @@ Result<> Rerun::choose_environment_here(bool restored) {
 
 std::string Rerun::code_text() const {
   const KeptCode& code = plan_.code;
-  std::string kept = fmt::format("{} file{} kept with the run", code.files.size(),
-                                 code.files.size() == 1 ? "" : "s");
+  std::string kept = counted(code.files.size(), "file") + " kept with the run";
   if (code.whole || code.commit.empty()) return kept;
   std::string from;
   for (const std::string& source : plan_.sources)
@@ -412,7 +411,7 @@ void declare(Arguments& a, Flags& f) {
 int rerun(const Flags& flags, const std::pair<std::string, std::string>& config) {
   const auto server = connect(flags.destination);
   if (!server) return report("rerun", server.error());
-  auto run = get_json(*server, "/api/corral/v1/runs/" + sys::url_encode(flags.run));
+  auto run = get_json(*server, run_path(flags.run));
   if (!run) return report("rerun", run.error());
   Rerun rerun(flags, *server, *std::move(run));
   if (const auto planned = rerun.plan(); !planned) return report("rerun", planned.error());

@@ -331,15 +331,13 @@ namespace {
 
 Result<std::vector<std::string>> recorded_command(const Json& run) {
   std::vector<std::string> words;
-  if (const auto* list = member(run, "command").as_array()) {
-    for (const Json& word : *list) {
-      if (word.as_string() == nullptr || word.as_string()->find('\0') != std::string::npos)
-        return fail(Code::kUnprocessable, "the run's command is not one that can be executed");
-      if (word.as_string()->ends_with("…") || word.as_string()->starts_with("… ("))
-        return fail(Code::kUnprocessable,
-                    "the run's command was too long to be recorded whole: it cannot run again");
-      words.push_back(*word.as_string());
-    }
+  for (const Json& word : items(run, "command")) {
+    if (word.as_string() == nullptr || word.as_string()->find('\0') != std::string::npos)
+      return fail(Code::kUnprocessable, "the run's command is not one that can be executed");
+    if (word.as_string()->ends_with("…") || word.as_string()->starts_with("… ("))
+      return fail(Code::kUnprocessable,
+                  "the run's command was too long to be recorded whole: it cannot run again");
+    words.push_back(*word.as_string());
   }
   if (words.empty() || words[0].empty())
     return fail(Code::kUnprocessable, "no command was recorded with the run");

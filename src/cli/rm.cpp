@@ -40,23 +40,20 @@ struct Size {
 Result<std::vector<Target>> targets_of(const sys::HttpTarget& server, const Flags& flags) {
   std::vector<Target> targets;
   for (const std::string& run : flags.runs) {
-    const Json known = TRY(get_json(server, "/api/corral/v1/runs/" + sys::url_encode(run)));
+    const Json known = TRY(get_json(server, run_path(run)));
     const std::string id = known.get_string("id");
     const auto same = [&](const Target& target) { return target.path.ends_with("/" + id); };
     if (std::ranges::any_of(targets, same)) continue;  // named twice
-    targets.push_back({.path = "/api/corral/v1/runs/" + id,
+    targets.push_back({.path = run_path(id),
                        .what = fmt::format("run {} ({}), {}", printable(known.get_string("name")),
                                            id, ending_text(known))});
   }
   if (flags.experiment.empty()) return targets;
   const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
-  if (const auto* all = member(answer, "experiments").as_array()) {
-    for (const Json& one : *all) {
-      if (one.get_string("name") != flags.experiment) continue;
-      targets.push_back(
-          {.path = "/api/corral/v1/experiments/" + one.get_string("id"),
-           .what = "experiment " + printable(flags.experiment) + " with all its runs"});
-    }
+  for (const Json& one : items(answer, "experiments")) {
+    if (one.get_string("name") != flags.experiment) continue;
+    targets.push_back({.path = "/api/corral/v1/experiments/" + one.get_string("id"),
+                       .what = "experiment " + printable(flags.experiment) + " with all its runs"});
   }
   if (targets.empty()) {
     return fail(Code::kNotFound, fmt::format("no experiment '{}': corral ls experiments lists them",
@@ -67,20 +64,15 @@ Result<std::vector<Target>> targets_of(const sys::HttpTarget& server, const Flag
 
 // Returns the size that the server removed or, in a dry run, would remove.
 Result<Size> remove(const sys::HttpTarget& server, const Target& target, bool force, bool dry_run) {
-  sys::HttpClient client(server);
-  const sys::HttpReply reply =
-      TRY(client.send({.method = "DELETE",
-                       .path = fmt::format("{}?force={}&dry_run={}", target.path, force, dry_run),
-                       .body = {},
-                       .timeout = std::chrono::minutes(10)}));
-  if (reply.status == 409) {
-    Error error = error_of_reply(reply.status, reply.body);
-    return fail(Code::kConflict, error.message + " (--force)");
-  }
-  if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
-  const Json answer = TRY(Json::parse(reply.body));
-  const auto* runs = member(answer, "runs").as_array();
-  return Size{.runs = runs != nullptr ? runs->size() : 0,
+  auto answered =
+      send_json(server, {.method = "DELETE",
+                         .path = fmt::format("{}?force={}&dry_run={}", target.path, force, dry_run),
+                         .body = {},
+                         .timeout = std::chrono::minutes(10)});
+  if (!answered && answered.error().code == Code::kConflict)
+    answered.error().message += " (--force)";
+  const Json answer = TRY(std::move(answered));
+  return Size{.runs = items(answer, "runs").size(),
               .points = answer.get_int("points"),
               .bytes = answer.get_int("bytes")};
 }
@@ -98,7 +90,7 @@ Result<Size> remove_all(const sys::HttpTarget& server, const std::vector<Target>
 }
 
 std::string size_text(const Size& size) {
-  return fmt::format("{} run{}, {} points, {}", size.runs, size.runs == 1 ? "" : "s", size.points,
+  return fmt::format("{}, {} points, {}", counted(size.runs, "run"), size.points,
                      with_unit(static_cast<double>(size.bytes), "B"));
 }
 

@@ -127,8 +127,8 @@ void prune(store::Store& store, const store::Retention& retention) {
     return;
   }
   if (removal->runs.empty()) return;
-  fmt::print(stderr, "corral serve: removed {} old run{}: {} points, {}\n", removal->runs.size(),
-             removal->runs.size() == 1 ? "" : "s", removal->points,
+  fmt::print(stderr, "corral serve: removed {}: {} points, {}\n",
+             counted(removal->runs.size(), "old run"), removal->points,
              with_unit(static_cast<double>(removal->bytes), "B"));
   for (const RunId& run : removal->runs) fmt::print(stderr, "  {}\n", run.hex());
 }

@@ -29,8 +29,8 @@ void print_pairs(const char* title, const Json& object) {
 }
 
 void print_metrics(const Json& metrics) {
-  const auto* all = member(metrics, "metrics").as_array();
-  if (all == nullptr || all->empty()) return;
+  const Json::Array& all = items(metrics, "metrics");
+  if (all.empty()) return;
   Table table({{"name", "METRIC"},
                {"source", "SOURCE"},
                {"points", "POINTS", true},
@@ -38,7 +38,7 @@ void print_metrics(const Json& metrics) {
                {"min", "MIN", true},
                {"max", "MAX", true},
                {"mean", "MEAN", true}});
-  for (const Json& m : *all) {
+  for (const Json& m : all) {
     table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "points")),
                statistic(m, "last"), statistic(m, "min"), statistic(m, "max"),
                statistic(m, "mean")});
@@ -63,15 +63,15 @@ void print_coverage(const Json& health) {
 
 // Prints the active parts on one line, and each other part on its own line with its reason.
 void print_health(const Json& health) {
-  const auto* parts = member(health, "parts").as_array();
-  if (parts == nullptr || parts->empty()) return;
+  const Json::Array& parts = items(health, "parts");
+  if (parts.empty()) return;
   fmt::print("\nHealth\n");
   std::vector<std::string> active;
-  for (const Json& part : *parts) {
+  for (const Json& part : parts) {
     if (part.get_string("state") == "active") active.push_back(part_text(part));
   }
   if (!active.empty()) fmt::print("  {:<20} {}\n", "active", join(active, ", "));
-  for (const Json& part : *parts) {
+  for (const Json& part : parts) {
     const std::string state = part.get_string("state");
     if (state != "active")
       fmt::print("  {:<20} {}: {}\n", state, part_text(part), printable(part.get_string("reason")));
@@ -80,10 +80,7 @@ void print_health(const Json& health) {
 }
 
 void print_run(const Json& run) {
-  std::string command;
-  if (const auto* words = member(run, "command").as_array()) {
-    for (const Json& word : *words) command += (command.empty() ? "" : " ") + plain(word).text;
-  }
+  const std::string command = plain_words(items(run, "command"));
   fmt::print("{}  {}\n", printable(run.get_string("name")), run.get_string("id"));
   fmt::print("  {:<20} {}\n", "status", ending_text(run));
   fmt::print("  {:<20} {}\n", "experiment", printable(run.get_string("experiment")));
@@ -98,13 +95,11 @@ void print_run(const Json& run) {
   print_pairs("Params", member(run, "params"));
   print_pairs("Tags", member(run, "tags"));
   print_pairs("Environment", member(run, "info"));
-  if (const auto* missing = member(run, "unavailable").as_array();
-      missing != nullptr && !missing->empty()) {
-    fmt::print("\nNot available\n");
-    for (const Json& m : *missing)
-      fmt::print("  {:<20} {}\n", printable(m.get_string("source")),
-                 printable(m.get_string("reason")));
-  }
+  const Json::Array& missing = items(run, "unavailable");
+  if (!missing.empty()) fmt::print("\nNot available\n");
+  for (const Json& m : missing)
+    fmt::print("  {:<20} {}\n", printable(m.get_string("source")),
+               printable(m.get_string("reason")));
   if (const auto* drops = member(run, "drops").as_object()) {
     for (const auto& [what, count] : *drops) {
       if (count.as_double(0) > 0) fmt::print("\nLost: {} {}\n", plain(count).text, what);
@@ -114,7 +109,8 @@ void print_run(const Json& run) {
 
 // Prints the server's findings; the exit status is kFailed if there are any.
 int check_trace(const sys::HttpTarget& server, const std::string& path, const std::string& format) {
-  const auto report = get_json(server, path + "/check-trace", std::chrono::hours(1));
+  const auto report = send_json(
+      server, {.path = path + "/check-trace", .body = {}, .timeout = std::chrono::hours(1)});
   if (!report) return cli::report("show", report.error());
   const bool good = plain(member(*report, "ok")).text == "true";
   if (format == "json") {
@@ -122,9 +118,8 @@ int check_trace(const sys::HttpTarget& server, const std::string& path, const st
     return good ? kDone : kFailed;
   }
   fmt::print("{} phases\n", plain(member(*report, "phases")).text);
-  if (const auto* problems = member(*report, "problems").as_array()) {
-    for (const Json& problem : *problems) fmt::print("  {}\n", printable(plain(problem).text));
-  }
+  for (const Json& problem : items(*report, "problems"))
+    fmt::print("  {}\n", printable(plain(problem).text));
   fmt::print("{}\n", good ? "nothing is wrong" : "something is wrong");
   return good ? kDone : kFailed;
 }
@@ -146,7 +141,7 @@ int show_command(std::span<char* const> args) {
   if (const auto status = arguments.parse(args)) return *status;
   const auto server = connect(destination);
   if (!server) return report("show", server.error());
-  const std::string path = "/api/corral/v1/runs/" + sys::url_encode(run);
+  const std::string path = run_path(run);
   if (check) return check_trace(*server, path, format);
   auto facts = get_json(*server, path);
   if (!facts) return report("show", facts.error());

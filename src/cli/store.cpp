@@ -77,8 +77,8 @@ void print(const CheckReport& report, const StorePlace& place) {
   if (report.problems == 0) {
     fmt::print("all is well\n");
   } else {
-    fmt::print("{} problem{}; docs/store.md says what to do about each kind\n", report.problems,
-               report.problems == 1 ? "" : "s");
+    fmt::print("{}; docs/store.md says what to do about each kind\n",
+               counted(report.problems, "problem"));
   }
 }
 
@@ -454,9 +454,8 @@ int store_prune(std::span<char* const> args) {
   const auto removal = prune(*place, retention, dry_run);
   if (!removal) return store_failed("prune", removal.error());
   for (const RunId run : removal->runs) fmt::print("{}\n", run.hex());
-  fmt::print("{} {} run{} with {} points, {}\n", dry_run ? "would remove" : "removed",
-             removal->runs.size(), removal->runs.size() == 1 ? "" : "s", removal->points,
-             size_text(removal->bytes));
+  fmt::print("{} {} with {} points, {}\n", dry_run ? "would remove" : "removed",
+             counted(removal->runs.size(), "run"), removal->points, size_text(removal->bytes));
   return kDone;
 }
 

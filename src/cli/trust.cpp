@@ -89,7 +89,7 @@ Result<> deliver(const DestinationFlags& flags) {
     do TRY(finisher.step(*server));
     while (finisher.unfinished() > 0 && ++rounds < kRounds);
   }
-  fmt::print("the data of {} waiting run{} goes to {}\n", waiting, waiting == 1 ? "" : "s",
+  fmt::print("the data of {} goes to {}\n", counted(waiting, "waiting run"),
              destination.server.empty() ? store_name(destination) : destination.server);
   return {};
 }

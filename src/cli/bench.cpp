@@ -32,7 +32,6 @@ constexpr const char* kExamples =
 constexpr Nanos kShortest{std::chrono::milliseconds(50)};
 constexpr Nanos kLongest{std::chrono::hours(1)};
 constexpr std::size_t kMostPairs = 10'000;
-constexpr int kInterrupted = 130;
 
 struct Flags {
   std::string listeners = "default";

@@ -11,6 +11,7 @@ namespace corral::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kMisuse = 2;
+inline constexpr int kInterrupted = 130;  // by Ctrl-C
 
 // `args` without the program's and the subcommand's names.
 int run_command(std::span<char* const> args);

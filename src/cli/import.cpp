@@ -74,12 +74,7 @@ void print(const ImportReport& report, const std::string& store) {
 }
 
 int import_failed(const Error& error) {
-  constexpr int kInterrupted = 130;
-  if (Progress::interrupted()) {
-    fmt::print(stderr, "corral import: interrupted; the same command goes on\n");
-    return kInterrupted;
-  }
-  return report("import", error);
+  return store_failed("import", error, "; the same command goes on");
 }
 
 }  // namespace

@@ -31,7 +31,6 @@ constexpr const char* kExamples =
     "  corral rerun @1 --environment uv=requirements.txt\n"
     "\nThe exit status is the command's own, as of `corral run`; 1 when the run could not be "
     "restored.\n";
-constexpr int kInterrupted = 130;
 
 struct Flags {
   DestinationFlags destination;

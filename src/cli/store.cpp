@@ -28,6 +28,12 @@ namespace {
 
 namespace fs = sys::fs;
 using store::RawStore;
+using store::maintain::CheckReport;
+using store::maintain::CopyReport;
+using store::maintain::GarbageReport;
+using store::maintain::RebuildReport;
+using store::maintain::StoreStats;
+using store::maintain::Watch;
 
 constexpr const char* kReadableStore =
     "directory, backup or postgresql://USER@HOST/DB (~/.local/share/corral)";
@@ -36,8 +42,12 @@ constexpr const char* kOwnStore =
 
 std::string size_text(std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
-using store::maintain::CheckReport;
-using store::maintain::StoreStats;
+// Each with a blank in front.
+std::string run_ids(const std::vector<RunId>& runs) {
+  std::string text;
+  for (const RunId run : runs) text += " " + run.hex();
+  return text;
+}
 
 Json json_of(const CheckReport& report, const StorePlace& place) {
   Json::Array findings;
@@ -62,8 +72,7 @@ Json json_of(const CheckReport& report, const StorePlace& place) {
 
 void print(const CheckReport& report, const StorePlace& place) {
   for (const auto& finding : report.findings) {
-    std::string runs;
-    for (const RunId run : finding.runs) runs += " " + run.hex();
+    const std::string runs = run_ids(finding.runs);
     fmt::print("{}: {}{}\n", finding.table, finding.what,
                runs.empty() ? "" : "\n    touches run" + runs);
   }
@@ -132,71 +141,83 @@ void print(const StoreStats& stats, const StorePlace& place) {
     fmt::print("  {}  {:>12}  {}\n", r.id.hex(), size_text(r.bytes), printable(r.name));
 }
 
-struct Flags {
-  std::string store;
-  bool json = false;
+// A verb that works on one store.
+struct StoreVerb {
+  std::string_view command;  // "store check"
+  const std::string& store;  // as --store takes it
+  Result<HeldStore> (*open)(const StorePlace&);
 };
 
-template <class Report>
-int show(const char* verb, const Flags& flags,
-         const std::function<Result<Report>(const store::RawStore&, Progress&)>& read,
-         const std::function<int(const Report&)>& status) {
-  const auto place = place_of(flags.store);
-  if (!place) return store_failed(verb, place.error());
+// Opens the store, hands it to `work`, and returns the exit status that `print` gives for the
+// report.
+template <class Work, class Print>
+int run_verb(const StoreVerb& verb, const Work& work, const Print& print) {
+  const auto place = place_of(verb.store);
+  if (!place) return store_failed(verb.command, place.error());
   Progress progress;
-  const auto raw = open_to_read(*place);
-  if (!raw) return store_failed(verb, raw.error());
-  progress.guard(*raw);
-  const auto report = read(*raw, progress);
+  const auto held = verb.open(*place);
+  if (!held) return store_failed(verb.command, held.error());
+  progress.guard(*held->db);
+  const auto report = work(*held->db, progress.watch());
   progress.clear();
-  if (!report) return store_failed(verb, report.error());
-  if (flags.json) {
-    fmt::print("{}\n", json_of(*report, *place).dump());
+  if (!report) return store_failed(verb.command, report.error());
+  return print(*report, *place);
+}
+
+template <class Report>
+void print_as(bool json, const Report& report, const StorePlace& place) {
+  if (json) {
+    fmt::print("{}\n", json_of(report, place).dump());
   } else {
-    print(*report, *place);
+    print(report, place);
   }
-  return status(*report);
 }
 
 int store_check(std::span<char* const> args) {
-  Flags flags;
+  std::string store;
+  bool json = false;
   Arguments arguments(
       "store check",
       "Verifies every checksum and invariant of the store, also while a server "
       "writes. Lists each problem with the runs it affects. Exit status: 0 if there "
       "is none, else 1.",
       "  corral store check\n  corral store check --store monday.corral --json\n");
-  arguments.text("store", flags.store, kReadableStore);
-  arguments.flag("json", flags.json, "print one JSON document");
+  arguments.text("store", store, kReadableStore);
+  arguments.flag("json", json, "print one JSON document");
   if (const auto status = arguments.parse(args)) return *status;
-  return show<CheckReport>(
-      "check", flags,
-      [](const store::RawStore& raw, Progress& progress) {
-        return store::maintain::check_store(raw, progress.watch());
+  return run_verb(
+      {"store check", store, open_to_read},
+      [](const RawStore& raw, const Watch& watch) {
+        return store::maintain::check_store(raw, watch);
       },
-      [](const CheckReport& report) { return report.problems == 0 ? kDone : kFailed; });
+      [&](const CheckReport& report, const StorePlace& place) {
+        print_as(json, report, place);
+        return report.problems == 0 ? kDone : kFailed;
+      });
 }
 
 int store_stats(std::span<char* const> args) {
-  Flags flags;
+  std::string store;
+  bool json = false;
   std::int64_t runs = 10;
   Arguments arguments("store stats",
                       "Shows points and bytes by level, table and run, also while a server writes.",
                       "  corral store stats\n  corral store stats --runs 50 --json\n");
-  arguments.text("store", flags.store, kReadableStore);
+  arguments.text("store", store, kReadableStore);
   arguments.bytes("runs", runs, "number of largest runs to list (default: 10)");
-  arguments.flag("json", flags.json, "print one JSON document");
+  arguments.flag("json", json, "print one JSON document");
   if (const auto status = arguments.parse(args)) return *status;
-  return show<StoreStats>(
-      "stats", flags,
-      [&](const store::RawStore& raw, Progress& progress) {
+  return run_verb(
+      {"store stats", store, open_to_read},
+      [&](const RawStore& raw, const Watch& watch) {
         return store::maintain::store_stats(
-            raw, static_cast<std::size_t>(std::max<std::int64_t>(runs, 0)), progress.watch());
+            raw, static_cast<std::size_t>(std::max<std::int64_t>(runs, 0)), watch);
       },
-      [](const StoreStats&) { return kDone; });
+      [&](const StoreStats& stats, const StorePlace& place) {
+        print_as(json, stats, place);
+        return kDone;
+      });
 }
-
-using store::maintain::CopyReport;
 
 void print(const CopyReport& report, const std::string& to, bool tables) {
   if (tables) {
@@ -251,7 +272,7 @@ Result<CopyReport> write_backup(const StorePlace& from, const fs::path& path,
   auto done = [&]() -> Result<CopyReport> {
     std::optional<RawStore> target(
         TRY(store::open_sqlite_target(partial, store::CopyTarget::kFile)));
-    auto report = TRY(copy(source, *target, progress));
+    auto report = TRY(copy(*source.db, *target, progress));
     target.reset();
     TRY(name_file(partial, path));
     return report;
@@ -271,35 +292,35 @@ int store_backup(std::span<char* const> args) {
   arguments.text("store", store, "store to copy (default: the default store)");
   if (const auto status = arguments.parse(args)) return *status;
   const auto place = place_of(store);
-  if (!place) return store_failed("backup", place.error());
+  if (!place) return store_failed("store backup", place.error());
   Progress progress;
   const auto report = write_backup(*place, path, progress);
   progress.clear();
-  if (!report) return store_failed("backup", report.error());
+  if (!report) return store_failed("store backup", report.error());
   std::error_code error;
   print(*report, path, false);
   fmt::print("{}\n", human_bytes(static_cast<double>(fs::file_size(path, error))));
   return kDone;
 }
 
-int fill(const char* verb, const std::string& from, const std::string& to) {
+int fill(std::string_view command, const std::string& from, const std::string& to) {
   const auto source_place = place_of(from);
-  if (!source_place) return store_failed(verb, source_place.error());
+  if (!source_place) return store_failed(command, source_place.error());
   const auto target_place = place_of(to);
-  if (!target_place) return store_failed(verb, target_place.error());
+  if (!target_place) return store_failed(command, target_place.error());
   if (source_place->name == target_place->name)
-    return store_failed(verb, {.code = Code::kInvalidArgument,
-                               .message = "both are the same store: " + source_place->name});
+    return store_failed(command, {.code = Code::kInvalidArgument,
+                                  .message = "both are the same store: " + source_place->name});
   Progress progress;
   const auto source = open_to_read(*source_place);
-  if (!source) return store_failed(verb, source.error());
+  if (!source) return store_failed(command, source.error());
   const auto target = open_to_fill(*target_place);
-  if (!target) return store_failed(verb, target.error());
-  const auto report = copy(*source, *target->db, progress);
+  if (!target) return store_failed(command, target.error());
+  const auto report = copy(*source->db, *target->db, progress);
   progress.clear();
   if (!report) {
-    const int status = store_failed(verb, report.error());
-    if (Progress::interrupted())
+    const int status = store_failed(command, report.error());
+    if (status == kInterrupted)
       fmt::print(stderr, "{} is half copied; the same command goes on\n", target_place->name);
     return status;
   }
@@ -320,15 +341,16 @@ int store_load(std::span<char* const> args) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
     return store_failed(
-        "load", {.code = Code::kInvalidArgument,
-                 .message = path + " is a directory, not a backup's file; a store's directory is "
-                                   "copied by corral store migrate"});
+        "store load",
+        {.code = Code::kInvalidArgument,
+         .message = path + " is a directory, not a backup's file; a store's directory is "
+                           "copied by corral store migrate"});
   }
   if (!fs::is_regular_file(path, error)) {
-    return store_failed("load",
+    return store_failed("store load",
                         {.code = Code::kNotFound, .message = "there is no backup at " + path});
   }
-  return fill("load", path, store);
+  return fill("store load", path, store);
 }
 
 int store_migrate(std::span<char* const> args) {
@@ -343,7 +365,7 @@ int store_migrate(std::span<char* const> args) {
   arguments.positional("from", from, "source: directory or postgresql://USER@HOST/DB", true);
   arguments.positional("to", to, "destination: directory or postgresql://USER@HOST/DB", true);
   if (const auto status = arguments.parse(args)) return *status;
-  return fill("migrate", from, to);
+  return fill("store migrate", from, to);
 }
 
 Result<std::unique_ptr<store::Store>> open_store(const StorePlace& place) {
@@ -379,25 +401,22 @@ int store_rebuild(std::span<char* const> args) {
   arguments.text("store", store, kOwnStore);
   arguments.flag("anew", anew, "start over instead of resuming");
   if (const auto status = arguments.parse(args)) return *status;
-  const auto place = place_of(store);
-  if (!place) return store_failed("rebuild", place.error());
-  Progress progress;
-  const auto held = open_to_change(*place);
-  if (!held) return store_failed("rebuild", held.error());
-  progress.guard(*held->db);
-  const auto report = store::maintain::rebuild_store(*held->db, anew, progress.watch());
-  progress.clear();
-  if (!report) return store_failed("rebuild", report.error());
-  for (const auto& gap : report->gaps) {
-    std::string runs;
-    for (const RunId run : gap.runs) runs += " " + run.hex();
-    fmt::print("{}: {}; a gap now\n{}", gap.table, gap.what,
-               runs.empty() ? "" : "    touches run" + runs + "\n");
-  }
-  fmt::print("{}: {} pyramid rows of {} series made anew, {} statistics corrected{}\n", place->name,
-             report->pyramid_rows, report->series, report->slices,
-             report->continued ? " (went on where an earlier one was ended)" : "");
-  return kDone;
+  return run_verb(
+      {"store rebuild", store, open_to_change},
+      [&](const RawStore& raw, const Watch& watch) {
+        return store::maintain::rebuild_store(raw, anew, watch);
+      },
+      [](const RebuildReport& report, const StorePlace& place) {
+        for (const auto& gap : report.gaps) {
+          const std::string runs = run_ids(gap.runs);
+          fmt::print("{}: {}; a gap now\n{}", gap.table, gap.what,
+                     runs.empty() ? "" : "    touches run" + runs + "\n");
+        }
+        fmt::print("{}: {} pyramid rows of {} series made anew, {} statistics corrected{}\n",
+                   place.name, report.pyramid_rows, report.series, report.slices,
+                   report.continued ? " (went on where an earlier one was ended)" : "");
+        return kDone;
+      });
 }
 
 int store_gc(std::span<char* const> args) {
@@ -408,20 +427,18 @@ int store_gc(std::span<char* const> args) {
                       "  corral serve --stop && corral store gc\n");
   arguments.text("store", store, kOwnStore);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto place = place_of(store);
-  if (!place) return store_failed("gc", place.error());
-  Progress progress;
-  const auto held = open_to_change(*place);
-  if (!held) return store_failed("gc", held.error());
-  progress.guard(*held->db);
-  const auto report = store::maintain::collect_garbage(*held->db, progress.watch());
-  progress.clear();
-  if (!report) return store_failed("gc", report.error());
-  for (const auto& [table, rows] : report->removed)
-    fmt::print("{} rows of {} removed\n", rows, table);
-  fmt::print("{}: {} before, {} now\n", place->name, size_text(report->bytes_before),
-             size_text(report->bytes_after));
-  return kDone;
+  return run_verb(
+      {"store gc", store, open_to_change},
+      [](const RawStore& raw, const Watch& watch) {
+        return store::maintain::collect_garbage(raw, watch);
+      },
+      [](const GarbageReport& report, const StorePlace& place) {
+        for (const auto& [table, rows] : report.removed)
+          fmt::print("{} rows of {} removed\n", rows, table);
+        fmt::print("{}: {} before, {} now\n", place.name, size_text(report.bytes_before),
+                   size_text(report.bytes_after));
+        return kDone;
+      });
 }
 
 int store_prune(std::span<char* const> args) {
@@ -441,18 +458,19 @@ int store_prune(std::span<char* const> args) {
   arguments.flag("dry-run", dry_run, "print what would be removed, and exit");
   if (const auto status = arguments.parse(args)) return *status;
   if (age != kNoDuration && age <= Nanos(0))
-    return store_failed("prune", {.code = Code::kInvalidArgument,
-                                  .message = "--older-than must be greater than 0, e.g. 90d"});
+    return store_failed("store prune",
+                        {.code = Code::kInvalidArgument,
+                         .message = "--older-than must be greater than 0, e.g. 90d"});
   if (age == kNoDuration && keep < 0)
-    return store_failed("prune", {.code = Code::kInvalidArgument,
-                                  .message = "give --older-than AGE or --keep-bytes SIZE"});
+    return store_failed("store prune", {.code = Code::kInvalidArgument,
+                                        .message = "give --older-than AGE or --keep-bytes SIZE"});
   const auto place = place_of(store);
-  if (!place) return store_failed("prune", place.error());
+  if (!place) return store_failed("store prune", place.error());
   store::Retention retention;
   if (age != kNoDuration) retention.age = age;
   if (keep >= 0) retention.bytes = keep;
   const auto removal = prune(*place, retention, dry_run);
-  if (!removal) return store_failed("prune", removal.error());
+  if (!removal) return store_failed("store prune", removal.error());
   for (const RunId run : removal->runs) fmt::print("{}\n", run.hex());
   fmt::print("{} {} with {} points, {}\n", dry_run ? "would remove" : "removed",
              counted(removal->runs.size(), "run"), removal->points, size_text(removal->bytes));

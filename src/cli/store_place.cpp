@@ -91,7 +91,9 @@ Result<StorePlace> place_of(const std::string& store) {
   return place;
 }
 
-Result<RawStore> open_to_read(const StorePlace& place) { return open_place(place, RawMode::kRead); }
+Result<HeldStore> open_to_read(const StorePlace& place) {
+  return HeldStore{.lock = {}, .db = TRY(open_place(place, RawMode::kRead))};
+}
 
 Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place) {
   if (place.directory.empty()) return std::nullopt;
@@ -168,13 +170,10 @@ void Progress::tell(std::string_view what, std::int64_t done, std::int64_t total
   std::fflush(stderr);
 }
 
-int store_failed(const char* verb, const Error& error) {
-  constexpr int kInterrupted = 130;
-  if (Progress::interrupted()) {
-    fmt::print(stderr, "corral store {}: interrupted\n", verb);
-    return kInterrupted;
-  }
-  return report(fmt::format("store {}", verb), error);
+int store_failed(std::string_view command, const Error& error, std::string_view advice) {
+  if (!Progress::interrupted()) return report(command, error);
+  fmt::print(stderr, "corral {}: interrupted{}\n", command, advice);
+  return kInterrupted;
 }
 
 }  // namespace corral::cli

@@ -26,16 +26,14 @@ struct StorePlace {
 // `store` as --store takes it, or a file (a backup); empty: the default store.
 Result<StorePlace> place_of(const std::string& store);
 
-// Opens the store to read while another process may write. kNotFound: no store there; kUnsupported:
-// not a store, or a newer schema.
-Result<store::RawStore> open_to_read(const StorePlace& place);
-
-// The store for this process alone.
 struct HeldStore {
-  std::optional<server::StoreLock> lock;
+  std::optional<server::StoreLock> lock;  // this process has the store for itself
   std::optional<store::RawStore> db;
 };
-// kAlreadyExists names the process that has it, and the remedy.
+// Opens the store to read while another process may write. kNotFound: no store there; kUnsupported:
+// not a store, or a newer schema.
+Result<HeldStore> open_to_read(const StorePlace& place);
+// Opens it for this process alone. kAlreadyExists names the process that has it, and the remedy.
 Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place);
 Result<HeldStore> open_to_change(const StorePlace& place);
 // A store that a copy goes into; made when it is missing.
@@ -67,7 +65,7 @@ class Progress {
   store::maintain::Watch watch_;
 };
 
-// Prints "corral store VERB: message" and gives the exit status; 130 when it was interrupted.
-int store_failed(const char* verb, const Error& error);
+// As report(); prints "interrupted" with the advice and gives kInterrupted when Progress was.
+int store_failed(std::string_view command, const Error& error, std::string_view advice = "");
 
 }  // namespace corral::cli

@@ -205,8 +205,7 @@ struct Arguments::Impl {
   }
 
   // Lines of the file become defaults, which environment and flags override.
-  std::optional<std::string> apply(const ConfigFile& file,
-                                   const std::vector<CLI::ConfigItem>& items) {
+  Result<> apply(const ConfigFile& file, const std::vector<CLI::ConfigItem>& items) {
     for (const CLI::ConfigItem& item : items) {
       in_file[item.name] = file.origin;
       if (const auto list = lists.find(item.name); list != lists.end()) {
@@ -217,11 +216,11 @@ struct Arguments::Impl {
         CLI::Option* option = app.get_option("--" + item.name);
         option->run_callback_for_default()->default_val(CLI::detail::join(item.inputs, ","));
       } catch (const CLI::Error& error) {
-        return fmt::format("{}: {} = {}: {}", file.path.string(), item.name, item.inputs[0],
-                           error.what());
+        return fail(Code::kInvalidArgument, fmt::format("{}: {} = {}: {}", file.path.string(),
+                                                        item.name, item.inputs[0], error.what()));
       }
     }
-    return std::nullopt;
+    return {};
   }
 
   // Takes away the items that this file may not give, unless the user has given them in a stronger
@@ -258,7 +257,7 @@ struct Arguments::Impl {
         recorded = std::move(harmless_sources);
       }
     }
-    if (const auto wrong = apply(file, items)) return fail(Code::kInvalidArgument, *wrong);
+    TRY(apply(file, items));
     if (sources != nullptr) merge_sources(*sources, std::move(recorded));
     return {};
   }

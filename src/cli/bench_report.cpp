@@ -85,25 +85,20 @@ std::string jitter_of(const Summary& s) {
   return fmt::format("{:.1f} → {:.1f} %", s.spread_off * 100, s.spread_on * 100);
 }
 
-struct Column {
-  std::string title;
-  bool right;
-};
-
-std::vector<Column> columns_of(const std::vector<Summary>& all) {
+std::vector<TableColumn> columns_of(const std::vector<Summary>& all) {
   const bool steps =
       std::ranges::any_of(all, [](const Summary& s) { return s.step_p99.pairs > 0; });
-  return {{"SETTING", false},
-          {"PAIRS", true},
-          {"TIME", true},
-          {"90 % INTERVAL", true},
-          {"VERDICT", false},
-          {"BOOTSTRAP", true},
-          {"CPU OF TRAINING", true},
-          {"COLLECTING", true},
-          {"MEMORY", true},
-          {"WRITTEN", true},
-          {steps ? "P99 OF STEPS" : "SPREAD OFF → ON", true}};
+  return {{"", "SETTING"},
+          {"", "PAIRS", true},
+          {"", "TIME", true},
+          {"", "90 % INTERVAL", true},
+          {"", "VERDICT"},
+          {"", "BOOTSTRAP", true},
+          {"", "CPU OF TRAINING", true},
+          {"", "COLLECTING", true},
+          {"", "MEMORY", true},
+          {"", "WRITTEN", true},
+          {"", steps ? "P99 OF STEPS" : "SPREAD OFF → ON", true}};
 }
 
 std::vector<std::string> cells_of(const Bench& bench, const Summary& s) {
@@ -127,24 +122,21 @@ std::vector<Summary> summaries_of(const Bench& bench) {
   return all;
 }
 
-constexpr std::size_t kTimeColumns = 6;  // that are about the time of the training
+constexpr int kTimeColumns = 6;  // that are about the time of the training
 
-// The columns [from, to) and the setting's name.
-std::string table_text(const Bench& bench, const std::vector<Summary>& all, std::size_t from,
-                       std::size_t to) {
-  const std::vector<Column> named = columns_of(all);
-  std::vector<TableColumn> columns;
-  for (std::size_t c = 0; c < named.size(); ++c) {
-    if (c == 0 || (c >= from && c < to))
-      columns.push_back({.name = named[c].title, .title = named[c].title, .right = named[c].right});
-  }
-  Table table(columns);
+// Those about the time of the training, or the others; the setting's name is in front.
+template <class T>
+std::vector<T> half(std::vector<T> all, bool of_time) {
+  const auto middle = all.begin() + kTimeColumns;
+  all.erase(of_time ? middle : all.begin() + 1, of_time ? all.end() : middle);
+  return all;
+}
+
+std::string table_text(const Bench& bench, const std::vector<Summary>& all, bool of_time) {
+  Table table(half(columns_of(all), of_time));
   for (const Summary& s : all) {
-    const std::vector<std::string> cells = cells_of(bench, s);
     std::vector<Cell> row;
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      if (c == 0 || (c >= from && c < to)) row.push_back(plain(cells[c]));
-    }
+    for (const std::string& cell : half(cells_of(bench, s), of_time)) row.push_back(plain(cell));
     table.add(std::move(row));
   }
   return table.print("table");
@@ -153,7 +145,7 @@ std::string table_text(const Bench& bench, const std::vector<Summary>& all, std:
 std::string markdown_text(const Bench& bench, const std::vector<Summary>& all) {
   std::string out = "|";
   std::string rule = "|";
-  for (const Column& c : columns_of(all)) {
+  for (const TableColumn& c : columns_of(all)) {
     out += " " + lower_ascii(c.title) + " |";
     rule += c.right ? "---:|" : "---|";
   }
@@ -246,9 +238,8 @@ std::string print_bench(const Bench& bench, const std::string& format) {
   if (format == "json") return bench_json(bench) + "\n";
   const std::vector<Summary> all = summaries_of(bench);
   if (format == "markdown") return markdown_text(bench, all);
-  return preface(bench) + "\nTime of the training\n" + table_text(bench, all, 0, kTimeColumns) +
-         "\nWhat it took\n" + table_text(bench, all, kTimeColumns, columns_of(all).size()) + "\n" +
-         legend(bench);
+  return preface(bench) + "\nTime of the training\n" + table_text(bench, all, true) +
+         "\nWhat it took\n" + table_text(bench, all, false) + "\n" + legend(bench);
 }
 
 namespace {

@@ -21,6 +21,10 @@
 namespace corral::cli {
 namespace {
 
+tl::unexpected<Error> wrong(std::string what) {
+  return fail(Code::kInvalidArgument, std::move(what));
+}
+
 constexpr std::string_view kBlanks = " \t\r\n";
 
 class ValueReader {
@@ -51,10 +55,6 @@ class ValueReader {
   }
 
  private:
-  static tl::unexpected<Error> wrong(std::string what) {
-    return fail(Code::kInvalidArgument, std::move(what));
-  }
-
   // Blanks, line ends and comments.
   void skip() {
     for (;;) {
@@ -195,7 +195,7 @@ bool is_key(std::string_view key) {
 }
 
 // Returns the problem of the value; empty: none.
-std::string_view wrong_with(const Value& value) {
+std::string_view value_fault(const Value& value) {
   if (value.open) return "has a quote or bracket that is not closed";
   if (value.text.empty()) return "has no value";
   if (value.hash) return "has a # in its value, which begins a comment";
@@ -210,7 +210,7 @@ std::string_view wrong_with(const Value& value) {
 }
 
 // `line` begins it; takes more lines of `in` while an array is open, counting them.
-std::string_view wrong_with_line(std::string_view line, std::istream& in, int& number) {
+std::string_view line_fault(std::string_view line, std::istream& in, int& number) {
   if (line.front() == '[') {
     const std::string section = value_of(line).text;
     // The reader needs it alone on its line.
@@ -227,7 +227,7 @@ std::string_view wrong_with_line(std::string_view line, std::istream& in, int& n
     text = value_of(text).text + value_of(more).text;
     ++number;
   }
-  return wrong_with(value_of(text));
+  return value_fault(value_of(text));
 }
 
 }  // namespace
@@ -240,9 +240,8 @@ Result<std::vector<ConfigLine>> config_lines(std::istream& in) {
     const std::string_view line = trim(text);
     if (line.empty() || line.front() == '#' || line.front() == ';') continue;
     const int first = number;
-    const std::string_view wrong = wrong_with_line(line, in, number);
-    if (!wrong.empty())
-      return fail(Code::kInvalidArgument, fmt::format("{}: '{}' {}", first, line, wrong));
+    const std::string_view fault = line_fault(line, in, number);
+    if (!fault.empty()) return wrong(fmt::format("{}: '{}' {}", first, line, fault));
     const bool opens = line.front() == '[';
     if (opens) section = line.substr(1, line.size() - 2);
     std::string option(opens ? "" : trim(line.substr(0, line.find('='))));
@@ -255,10 +254,6 @@ Result<std::vector<ConfigLine>> config_lines(std::istream& in) {
 namespace {
 
 namespace foreign = collect::foreign;
-
-tl::unexpected<Error> wrong(std::string what) {
-  return fail(Code::kInvalidArgument, std::move(what));
-}
 
 // Sets an option of a source; the overloads parse its type.
 Result<> set(std::string& to, const TomlValue& value) {

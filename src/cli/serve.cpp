@@ -40,28 +40,25 @@
 namespace corral::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 // The directory of `corral serve --store :memory:`, which goes with its server.
 //
 // An embedded store needs files, because SQLite's databases in memory have neither snapshots per
 // connection nor a shared log. Its files lie in /dev/shm, which is memory, or among the temporary
 // files if /dev/shm is missing or has little room (containers give it 64 MiB). A server that is
 // killed leaves its files behind; the next such server removes them.
-class MemoryStore {
- public:
-  // A new directory of mode 0700.
-  static Result<MemoryStore> make();
-  MemoryStore(MemoryStore&& other) noexcept;
-  MemoryStore& operator=(MemoryStore&&) = delete;
-  ~MemoryStore();  // removes it with everything in it
+struct MemoryStore {
+  fs::path path{};  // empty: none
 
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  explicit MemoryStore(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
+  MemoryStore() = default;
+  MemoryStore(const MemoryStore&) = delete;
+  MemoryStore& operator=(const MemoryStore&) = delete;
+  ~MemoryStore() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
 };
-
-namespace fs = std::filesystem;
 
 // Enough for a test suite or an afternoon; less would be full too soon to be useful.
 constexpr std::uintmax_t kRoomBytes = 1u << 30;
@@ -93,7 +90,8 @@ void remove_left_over(const fs::path& where) {
   }
 }
 
-Result<MemoryStore> MemoryStore::make() {
+// Makes the directory, with mode 0700.
+Result<fs::path> make_memory_store() {
   const fs::path where = place();
   remove_left_over(where);
   std::string name = (where / fmt::format("{}{}-XXXXXX", kPrefix, ::getuid())).string();
@@ -101,14 +99,7 @@ Result<MemoryStore> MemoryStore::make() {
     return fail(Code::kIo, fmt::format("--store :memory: wants room for files in {}: {}",
                                        where.string(), std::generic_category().message(errno)));
   }
-  return MemoryStore(name);
-}
-
-MemoryStore::MemoryStore(MemoryStore&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-
-MemoryStore::~MemoryStore() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  return name;
 }
 
 // `corral serve --keep-days N --keep-bytes SIZE`.
@@ -372,12 +363,12 @@ int serve_command(std::span<char* const> args) {
       kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  std::optional<MemoryStore> memory;
+  MemoryStore memory;
   if (flags.destination.store == kMemoryStore && !flags.stop) {
-    auto made = MemoryStore::make();
+    const auto made = make_memory_store();
     if (!made) return report("serve", made.error());
-    memory.emplace(*std::move(made));
-    flags.destination.store = memory->path();
+    memory.path = *made;
+    flags.destination.store = memory.path;
     flags.durability = "relaxed";
     flags.in_memory = true;
   }

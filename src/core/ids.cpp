@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "core/sha256.h"
-
 namespace corral {
 namespace {
 
@@ -21,17 +19,6 @@ constexpr std::size_t kProfileIdBytes = 64;
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 }  // namespace
-
-std::string detail::id_hex(const std::array<std::uint8_t, 16>& bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(32);
-  for (const std::uint8_t b : bytes) {
-    hex.push_back(kDigits[b >> 4]);
-    hex.push_back(kDigits[b & 15]);
-  }
-  return hex;
-}
 
 Result<std::array<std::uint8_t, 16>> detail::parse_id_hex(std::string_view hex) {
   if (hex.size() != 32) {

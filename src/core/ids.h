@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "core/sha256.h"
 #include "core/time.h"
 
 namespace corral {
@@ -61,14 +62,13 @@ std::string make_profile_id(std::string_view tool, UtcTime asked);
 bool is_profile_id(std::string_view id);
 
 namespace detail {
-std::string id_hex(const std::array<std::uint8_t, 16>& bytes);
 Result<std::array<std::uint8_t, 16>> parse_id_hex(std::string_view hex);
 std::array<std::uint8_t, 16> random_id_bytes();
 }  // namespace detail
 
 template <class Tag>
 std::string Id128<Tag>::hex() const {
-  return detail::id_hex(bytes);
+  return corral::hex(bytes);
 }
 template <class Tag>
 Result<Id128<Tag>> Id128<Tag>::parse(std::string_view hex) {

@@ -33,7 +33,7 @@ constexpr Nanos kShortest{std::chrono::milliseconds(50)};
 constexpr Nanos kLongest{std::chrono::hours(1)};
 constexpr std::size_t kMostPairs = 10'000;
 
-struct Flags {
+struct BenchFlags {
   std::string listeners = "default";
   std::string peers = "none";
   std::string peer_python;
@@ -47,7 +47,7 @@ struct Flags {
   TrainingOptions training;
 };
 
-void declare(Arguments& a, Flags& f) {
+void declare(Arguments& a, BenchFlags& f) {
   a.text("listeners", f.listeners,
          "by commas: default, none, capture, off, each, or listeners joined by +");
   a.as_flag_only("listeners");  // the variable and the file choose the listeners of `corral run`
@@ -68,7 +68,7 @@ void declare(Arguments& a, Flags& f) {
   a.rest("[-- COMMAND [ARGS]]", f.training.command, nullptr);
 }
 
-Result<double> share_of(const std::string& option, const std::string& text, double most) {
+Result<double> parse_share(const std::string& option, const std::string& text, double most) {
   const bool percent = text.ends_with('%');
   const auto number = parse_double(trim(text.substr(0, text.size() - (percent ? 1 : 0))));
   const double share = number.value_or(NAN) / (percent ? 100 : 1);
@@ -78,15 +78,15 @@ Result<double> share_of(const std::string& option, const std::string& text, doub
                           text, most * 100));
 }
 
-Result<std::int64_t> count_of(const std::string& option, const std::string& text,
-                              std::int64_t least, std::int64_t most) {
+Result<std::int64_t> parse_count(const std::string& option, const std::string& text,
+                                 std::int64_t least, std::int64_t most) {
   const auto number = parse_int(text);
   if (number && *number >= least && *number <= most) return *number;
   return fail(Code::kInvalidArgument, fmt::format("--{} {}: must be a whole number from {} to {}",
                                                   option, text, least, most));
 }
 
-Result<> complete_training(Flags& f) {
+Result<> complete_training(BenchFlags& f) {
   if (!f.training.command.empty() && (f.length != kNoDuration || f.training.kind != "auto"))
     return fail(Code::kInvalidArgument,
                 "--seconds and --training apply to the built-in training only");
@@ -98,31 +98,31 @@ Result<> complete_training(Flags& f) {
 }
 
 // OUT, without the suffix that somebody may have given it.
-std::string stem_of(const std::string& out) {
+std::string without_suffix(const std::string& out) {
   for (const std::string_view suffix : {".json", ".csv"}) {
     if (out.ends_with(suffix)) return out.substr(0, out.size() - suffix.size());
   }
   return out;
 }
 
-Result<Bench> complete(Flags& f) {
+Result<Bench> complete(BenchFlags& f) {
   Bench bench;
   TRY(complete_training(f));
   bench.wanted_pairs = static_cast<std::size_t>(
-      TRY(count_of("pairs", f.pairs, 2, static_cast<std::int64_t>(kMostPairs))));
+      TRY(parse_count("pairs", f.pairs, 2, static_cast<std::int64_t>(kMostPairs))));
   bench.seed = static_cast<std::uint64_t>(
-      TRY(count_of("seed", f.seed, 0, std::numeric_limits<std::int64_t>::max())));
-  bench.margin = TRY(share_of("margin", f.margin, 0.5));
-  bench.settings = TRY(settings_of(f.listeners));
+      TRY(parse_count("seed", f.seed, 0, std::numeric_limits<std::int64_t>::max())));
+  bench.margin = TRY(parse_share("margin", f.margin, 0.5));
+  bench.settings = TRY(parse_settings(f.listeners));
   if (!f.planted.empty()) {
-    const double share = TRY(share_of("planted", f.planted, 0.9));
+    const double share = TRY(parse_share("planted", f.planted, 0.9));
     bench.settings.push_back(planted_burner(share));
   }
   const std::string python = f.peer_python.empty() ? python_program() : f.peer_python;
-  for (Setting& peer : TRY(peers_of(f.peers, python))) bench.settings.push_back(std::move(peer));
+  for (Setting& peer : TRY(parse_peers(f.peers, python))) bench.settings.push_back(std::move(peer));
   if (bench.settings.empty())
     return fail(Code::kInvalidArgument, "--listeners and --peers name nothing to measure");
-  f.out = stem_of(f.out);
+  f.out = without_suffix(f.out);
   return bench;
 }
 
@@ -132,9 +132,9 @@ double load() {
 }
 
 // On standard error: a line that is written over on a terminal, one of each tenth elsewhere.
-class Progress {
+class PairProgress {
  public:
-  Progress(std::size_t pairs, double expected_s)
+  PairProgress(std::size_t pairs, double expected_s)
       : pairs_(pairs), expected_s_(expected_s), terminal_(::isatty(2) == 1) {}
 
   void before(std::size_t done, const std::string& setting) {
@@ -171,7 +171,7 @@ Result<> write_raw(const Bench& bench, const std::string& out) {
 }
 
 // A tool that does not start here is named and left out; earlier measurements of it stay.
-bool leave_out(Setting& setting, const Error& error) {
+bool skip_peer(Setting& setting, const Error& error) {
   if (!setting.is_peer() || error.code == Code::kUnavailable) return false;
   setting.missing = error.message;
   return true;
@@ -194,17 +194,17 @@ std::vector<std::size_t> present(const Bench& bench) {
   return settings;
 }
 
-Result<> make_pairs(Bench& bench, Stage& stage, Interrupts& interrupts, const Flags& flags,
+Result<> make_pairs(Bench& bench, Stage& stage, Interrupts& interrupts, const BenchFlags& flags,
                     double expected_s) {
   const std::vector<Pair> plan = plan_pairs(present(bench), bench.wanted_pairs, bench.seed);
-  Progress progress(plan.size(), 2 * expected_s);
+  PairProgress progress(plan.size(), 2 * expected_s);
   for (std::size_t done = 0; done < plan.size(); ++done) {
     Setting& setting = bench.settings[plan[done].setting];
     if (!setting.missing.empty()) continue;
     progress.before(done, setting.name);
     Pair& pair = bench.pairs.emplace_back(plan[done]);
     auto made = make_pair(bench, pair, stage, interrupts);
-    if (!made && !leave_out(setting, made.error())) {
+    if (!made && !skip_peer(setting, made.error())) {
       progress.end();
       return made;
     }
@@ -214,7 +214,7 @@ Result<> make_pairs(Bench& bench, Stage& stage, Interrupts& interrupts, const Fl
   return {};
 }
 
-bool found_outside(const Bench& bench) {
+bool any_outside_margin(const Bench& bench) {
   for (std::size_t i = 0; i < bench.settings.size(); ++i) {
     if (!bench.settings[i].is_peer() &&
         summarize(bench, i).verdict == analyze::Equivalence::kNotWithin)
@@ -223,7 +223,7 @@ bool found_outside(const Bench& bench) {
   return false;
 }
 
-Result<int> measure(Bench& bench, Flags& flags) {
+Result<int> measure(Bench& bench, BenchFlags& flags) {
   Interrupts interrupts;
   Stage stage = TRY(Stage::open());
   flags.training.directory = stage.directory();
@@ -243,11 +243,11 @@ Result<int> measure(Bench& bench, Flags& flags) {
   if (!made && !interrupts.asked()) return tl::unexpected(made.error());
   fmt::print("{}", print_bench(bench, flags.format));
   if (!made) return kInterrupted;
-  return found_outside(bench) ? kFailed : kDone;
+  return any_outside_margin(bench) ? kFailed : kDone;
 }
 
 int bench_listeners(std::span<char* const> args) {
-  Flags flags;
+  BenchFlags flags;
   Arguments arguments(
       "bench listeners",
       "Measures what recording costs a training: runs it in pairs, with and without recording, and "

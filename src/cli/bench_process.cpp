@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStepsVariable = "CORRAL_BENCH_STEPS";
 
-double seconds_of(const timeval& t) {
+double to_seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
 }
 
@@ -45,12 +45,12 @@ std::int64_t bytes_written_by(const fs::path& proc_directory) {
   return 0;
 }
 
-constexpr Nanos kEarlyLook{std::chrono::milliseconds(50)};
-constexpr Nanos kLook{std::chrono::milliseconds(500)};
-constexpr Nanos kMercy{std::chrono::seconds(8)};  // `corral run` gives its command 5 s
-constexpr int kEarlyLooks = 8;
+constexpr Nanos kEarlyInterval{std::chrono::milliseconds(50)};
+constexpr Nanos kSampleInterval{std::chrono::milliseconds(500)};
+constexpr Nanos kStopPatience{std::chrono::seconds(8)};  // `corral run` gives its command 5 s
+constexpr int kEarlySamples = 8;
 
-Result<sys::Fd> output_to(const fs::path& file) {
+Result<sys::Fd> open_output(const fs::path& file) {
   if (file.empty()) return sys::open_file("/dev/null", O_WRONLY);
   return sys::open_file(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
 }
@@ -103,8 +103,8 @@ bool Interrupts::wait(Nanos time) {
 Result<Child> Child::start(const ChildOptions& options) {
   const fs::path program = TRY(sys::find_in_path(options.argv.at(0)));
   const sys::Fd input = TRY(sys::open_file("/dev/null", O_RDONLY));
-  const sys::Fd output = TRY(output_to(options.output));
-  const sys::Fd error = TRY(output_to(options.error_output));
+  const sys::Fd output = TRY(open_output(options.output));
+  const sys::Fd error = TRY(open_output(options.error_output));
   sys::SpawnOptions spawn{.argv = options.argv,
                           .environment = options.environment,
                           .directory = {},
@@ -148,7 +148,7 @@ bool Child::ended() {
          info.si_pid == pid_;
 }
 
-void Child::look() {
+void Child::sample_peak() {
   const auto text = sys::read_file(fmt::format("/proc/{}/status", pid_));
   const std::size_t at = text ? text->find("VmHWM:") : std::string::npos;
   if (at == std::string::npos) return;
@@ -164,23 +164,23 @@ ChildEnd Child::reap() {
   while (::wait4(pid_, &end.status, 0, &used) < 0 && errno == EINTR) {
   }
   ::kill(-std::exchange(pid_, 0), SIGKILL);  // ends the processes that it left in its session
-  end.cpu_s = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
+  end.cpu_s = to_seconds(used.ru_utime) + to_seconds(used.ru_stime);
   end.peak_bytes = peak_;
   return end;
 }
 
 Result<ChildEnd> Child::wait(Interrupts& interrupts) {
-  for (int looks = 0; !ended(); ++looks) {
-    look();
-    if (!interrupts.wait(looks < kEarlyLooks ? kEarlyLook : kLook)) continue;
-    TRY(stop(interrupts, kMercy));
+  for (int samples = 0; !ended(); ++samples) {
+    sample_peak();
+    if (!interrupts.wait(samples < kEarlySamples ? kEarlyInterval : kSampleInterval)) continue;
+    TRY(stop(interrupts, kStopPatience));
     return fail(Code::kUnavailable, "interrupted");
   }
   return reap();
 }
 
 Result<ChildEnd> Child::stop(Interrupts& interrupts, Nanos patience) {
-  look();
+  sample_peak();
   ::kill(pid_, SIGTERM);
   const BootTime deadline = sys::boot_now() + patience;
   while (!ended()) {
@@ -194,7 +194,7 @@ namespace {
 
 fs::path steps_file(const fs::path& file) { return file.string() + ".steps"; }
 
-Result<sys::SpawnOptions> command_of(std::span<char* const> words) {
+Result<sys::SpawnOptions> measured_command(std::span<char* const> words) {
   sys::SpawnOptions options;
   options.argv.assign(words.begin(), words.end());
   options.argv[0] = TRY(sys::find_in_path(options.argv[0])).string();
@@ -209,8 +209,8 @@ Result<> write_measurement(const fs::path& file, double wall_s, const rusage& ch
   ::getrusage(RUSAGE_SELF, &own);
   Json json{Json::Object{}};
   json.set("wall_s", wall_s);
-  json.set("cpu_s", seconds_of(children.ru_utime) + seconds_of(children.ru_stime));
-  json.set("own_cpu_s", seconds_of(own.ru_utime) + seconds_of(own.ru_stime));
+  json.set("cpu_s", to_seconds(children.ru_utime) + to_seconds(children.ru_stime));
+  json.set("own_cpu_s", to_seconds(own.ru_utime) + to_seconds(own.ru_stime));
   json.set("peak_bytes", std::int64_t{children.ru_maxrss} * 1024);
   json.set("written_bytes", bytes_written_by("/proc/self"));
   return sys::replace_file(file, json.dump(), 0600, false);
@@ -219,7 +219,7 @@ Result<> write_measurement(const fs::path& file, double wall_s, const rusage& ch
 // The command's wait status.
 Result<int> measure(const fs::path& file, std::span<char* const> words) {
   ::setenv(kStepsVariable, steps_file(file).c_str(), 1);
-  const sys::SpawnOptions command = TRY(command_of(words));
+  const sys::SpawnOptions command = TRY(measured_command(words));
   sys::GatedChild child = TRY(sys::GatedChild::spawn(command));
   const BootTime began = sys::boot_now();
   TRY(child.release());
@@ -245,7 +245,7 @@ std::vector<double> read_steps(const fs::path& file) {
 
 }  // namespace
 
-std::optional<double> quantile_of(std::vector<double> values, double p) {
+std::optional<double> quantile(std::vector<double> values, double p) {
   if (values.empty()) return std::nullopt;
   const double rank = std::ceil(p * static_cast<double>(values.size())) - 1;
   const auto at = static_cast<std::ptrdiff_t>(std::max(0.0, rank));

@@ -80,7 +80,7 @@ class Child {
  private:
   explicit Child(pid_t pid) : pid_(pid) {}
   bool ended();
-  void look();
+  void sample_peak();
   ChildEnd reap();
 
   pid_t pid_ = 0;
@@ -100,7 +100,7 @@ struct Measurement {
 Result<Measurement> read_measurement(const std::filesystem::path& file);
 
 // The p-quantile by the nearest rank; nothing of no values.
-std::optional<double> quantile_of(std::vector<double> values, double p);
+std::optional<double> quantile(std::vector<double> values, double p);
 
 // `corral bench measure FILE COMMAND` runs the command, writes a Measurement to FILE and returns
 // the command's exit status.

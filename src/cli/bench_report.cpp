@@ -17,14 +17,14 @@ namespace corral::cli {
 namespace {
 
 using analyze::RatioInterval;
-using PairOf = std::function<double(const OneRun&)>;
+using RunValue = std::function<double(const OneRun&)>;
 
 constexpr std::size_t kFewPairs = 30;
 
-double p99_of(const OneRun& run) { return quantile_of(run.training.steps_s, 0.99).value_or(0); }
+double step_p99(const OneRun& run) { return quantile(run.training.steps_s, 0.99).value_or(0); }
 
 // Covers the setting's pairs in which both values are known.
-std::vector<double> log_ratios(const Bench& bench, std::size_t setting, const PairOf& value) {
+std::vector<double> log_ratios(const Bench& bench, std::size_t setting, const RunValue& value) {
   std::vector<double> logs;
   for (const Pair& pair : bench.pairs) {
     if (pair.setting != setting || !pair.complete()) continue;
@@ -35,7 +35,7 @@ std::vector<double> log_ratios(const Bench& bench, std::size_t setting, const Pa
   return logs;
 }
 
-double spread_of(const Bench& bench, std::size_t setting, bool on) {
+double time_spread(const Bench& bench, std::size_t setting, bool on) {
   std::vector<double> logs;
   for (const Pair& pair : bench.pairs) {
     if (pair.setting != setting || !pair.complete()) continue;
@@ -69,7 +69,7 @@ std::string range(const RatioInterval& i) {
   return fmt::format("{:+.2f} to {:+.2f} %", (i.low - 1) * 100, (i.high - 1) * 100);
 }
 
-std::string verdict_of(const Bench& bench, const Summary& s) {
+std::string verdict_text(const Bench& bench, const Summary& s) {
   const std::string margin = fmt::format("{:g} %", bench.margin * 100);
   if (!s.setting->missing.empty()) return "not available: " + s.setting->missing;
   if (s.verdict != analyze::Equivalence::kUndecided)
@@ -79,13 +79,13 @@ std::string verdict_of(const Bench& bench, const Summary& s) {
   return fmt::format("undecided: needs about {} pairs", *s.pairs_wanted);
 }
 
-std::string jitter_of(const Summary& s) {
+std::string jitter_text(const Summary& s) {
   if (s.step_p99.pairs > 0) return percent(s.step_p99.mean);
   if (s.pairs < 2) return "–";
   return fmt::format("{:.1f} → {:.1f} %", s.spread_off * 100, s.spread_on * 100);
 }
 
-std::vector<TableColumn> columns_of(const std::vector<Summary>& all) {
+std::vector<TableColumn> report_columns(const std::vector<Summary>& all) {
   const bool steps =
       std::ranges::any_of(all, [](const Summary& s) { return s.step_p99.pairs > 0; });
   return {{"", "SETTING"},
@@ -101,22 +101,22 @@ std::vector<TableColumn> columns_of(const std::vector<Summary>& all) {
           {"", steps ? "P99 OF STEPS" : "SPREAD OFF → ON", true}};
 }
 
-std::vector<std::string> cells_of(const Bench& bench, const Summary& s) {
+std::vector<std::string> report_cells(const Bench& bench, const Summary& s) {
   const bool alone = s.setting->kind == Setting::Kind::kOff || s.pairs == 0;
   return {s.setting->name,
           std::to_string(s.pairs),
           percent(s.time.mean),
           range(s.time),
-          verdict_of(bench, s),
+          verdict_text(bench, s),
           range(s.bootstrap),
           percent(s.cpu.mean),
           alone ? "–" : fmt::format("{:.2f} % of a core", s.collecting_cores * 100),
           alone ? "–" : human_bytes(static_cast<double>(s.collecting_peak_bytes)),
           alone ? "–" : human_bytes(s.collecting_bytes_per_s) + "/s",
-          jitter_of(s)};
+          jitter_text(s)};
 }
 
-std::vector<Summary> summaries_of(const Bench& bench) {
+std::vector<Summary> summarize_all(const Bench& bench) {
   std::vector<Summary> all;
   for (std::size_t i = 0; i < bench.settings.size(); ++i) all.push_back(summarize(bench, i));
   return all;
@@ -133,10 +133,11 @@ std::vector<T> half(std::vector<T> all, bool of_time) {
 }
 
 std::string table_text(const Bench& bench, const std::vector<Summary>& all, bool of_time) {
-  Table table(half(columns_of(all), of_time));
+  Table table(half(report_columns(all), of_time));
   for (const Summary& s : all) {
     std::vector<Cell> row;
-    for (const std::string& cell : half(cells_of(bench, s), of_time)) row.push_back(plain(cell));
+    for (const std::string& cell : half(report_cells(bench, s), of_time))
+      row.push_back(plain(cell));
     table.add(std::move(row));
   }
   return table.print("table");
@@ -145,14 +146,14 @@ std::string table_text(const Bench& bench, const std::vector<Summary>& all, bool
 std::string markdown_text(const Bench& bench, const std::vector<Summary>& all) {
   std::string out = "|";
   std::string rule = "|";
-  for (const TableColumn& c : columns_of(all)) {
+  for (const TableColumn& c : report_columns(all)) {
     out += " " + lower_ascii(c.title) + " |";
     rule += c.right ? "---:|" : "---|";
   }
   out += "\n" + rule + "\n";
   for (const Summary& s : all) {
     out += "|";
-    for (const std::string& cell : cells_of(bench, s)) {
+    for (const std::string& cell : report_cells(bench, s)) {
       out += " ";
       for (const char c : cell) out += c == '|' ? "\\|" : std::string(1, c);
       out += " |";
@@ -226,9 +227,9 @@ Summary summarize(const Bench& bench, std::size_t setting) {
   s.bootstrap = analyze::bootstrap_interval(wall, {.confidence = kConfidence, .seed = bench.seed});
   s.cpu = analyze::ratio_interval(
       log_ratios(bench, setting, [](const OneRun& r) { return r.training.cpu_s; }), kConfidence);
-  s.step_p99 = analyze::ratio_interval(log_ratios(bench, setting, p99_of), kConfidence);
-  s.spread_off = spread_of(bench, setting, false);
-  s.spread_on = spread_of(bench, setting, true);
+  s.step_p99 = analyze::ratio_interval(log_ratios(bench, setting, step_p99), kConfidence);
+  s.spread_off = time_spread(bench, setting, false);
+  s.spread_on = time_spread(bench, setting, true);
   s.verdict = analyze::judge(s.time, bench.margin);
   s.pairs_wanted = analyze::pairs_to_decide(s.time, bench.margin, kConfidence);
   return s;
@@ -236,7 +237,7 @@ Summary summarize(const Bench& bench, std::size_t setting) {
 
 std::string print_bench(const Bench& bench, const std::string& format) {
   if (format == "json") return bench_json(bench) + "\n";
-  const std::vector<Summary> all = summaries_of(bench);
+  const std::vector<Summary> all = summarize_all(bench);
   if (format == "markdown") return markdown_text(bench, all);
   return preface(bench) + "\nTime of the training\n" + table_text(bench, all, true) +
          "\nWhat it took\n" + table_text(bench, all, false) + "\n" + legend(bench);
@@ -246,7 +247,7 @@ namespace {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-Json json_of(const analyze::RatioInterval& i) {
+Json to_json(const analyze::RatioInterval& i) {
   Json out{Json::Object{}};
   out.set("mean", number(i.mean));
   out.set("low", number(i.low));
@@ -256,20 +257,20 @@ Json json_of(const analyze::RatioInterval& i) {
   return out;
 }
 
-Json json_of(const Summary& s) {
+Json to_json(const Summary& s) {
   Json out{Json::Object{}};
   out.set("name", s.setting->name);
   out.set("about", s.setting->about);
   out.set("peer", s.setting->is_peer());
   if (!s.setting->missing.empty()) out.set("not_available", s.setting->missing);
   out.set("pairs", static_cast<std::int64_t>(s.pairs));
-  out.set("time", json_of(s.time));
-  out.set("time_bootstrap", json_of(s.bootstrap));
+  out.set("time", to_json(s.time));
+  out.set("time_bootstrap", to_json(s.bootstrap));
   out.set("verdict", s.setting->missing.empty() ? Json(analyze::name_of(s.verdict)) : Json());
   out.set("pairs_wanted",
           s.pairs_wanted ? Json(static_cast<std::int64_t>(*s.pairs_wanted)) : Json());
-  out.set("cpu", json_of(s.cpu));
-  out.set("step_p99", json_of(s.step_p99));
+  out.set("cpu", to_json(s.cpu));
+  out.set("step_p99", to_json(s.step_p99));
   out.set("spread_off", number(s.spread_off));
   out.set("spread_on", number(s.spread_on));
   out.set("collecting_cores", s.collecting_cores);
@@ -279,10 +280,10 @@ Json json_of(const Summary& s) {
 }
 
 // One run under the names that both formats have.
-Json::Object fields_of(const Bench& bench, const Pair& pair, bool on) {
+Json::Object run_fields(const Bench& bench, const Pair& pair, bool on) {
   const OneRun& run = on ? *pair.on : *pair.off;
   const auto step = [&](double p) {
-    const auto value = quantile_of(run.training.steps_s, p);
+    const auto value = quantile(run.training.steps_s, p);
     return value ? Json(*value) : Json();
   };
   return {{"setting", bench.settings[pair.setting].name},
@@ -307,7 +308,7 @@ std::vector<Json::Object> all_runs(const Bench& bench) {
   std::vector<Json::Object> runs;
   for (const Pair& pair : bench.pairs) {
     for (const bool on : {pair.on_first, !pair.on_first}) {
-      if (on ? pair.on : pair.off) runs.push_back(fields_of(bench, pair, on));
+      if (on ? pair.on : pair.off) runs.push_back(run_fields(bench, pair, on));
     }
   }
   return runs;
@@ -331,7 +332,7 @@ std::string bench_json(const Bench& bench) {
   out.set("pairs_wanted", static_cast<std::int64_t>(bench.wanted_pairs));
   Json::Array settings;
   for (std::size_t i = 0; i < bench.settings.size(); ++i)
-    settings.push_back(json_of(summarize(bench, i)));
+    settings.push_back(to_json(summarize(bench, i)));
   out.set("settings", std::move(settings));
   Json::Array runs;
   for (Json::Object& run : all_runs(bench)) runs.emplace_back(std::move(run));

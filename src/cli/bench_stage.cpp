@@ -109,8 +109,8 @@ Result<BuiltIn> choose(const std::string& wanted, const std::string& python) {
   return kBuiltIns.back();
 }
 
-std::vector<std::string> command_of(const BuiltIn& kind, const TrainingOptions& options,
-                                    std::int64_t steps) {
+std::vector<std::string> training_command(const BuiltIn& kind, const TrainingOptions& options,
+                                          std::int64_t steps) {
   if (kind.name == "loop") return {program_path().string(), "bench", "loop", std::to_string(steps)};
   return {python_program(), (options.directory / "training.py").string(), std::string(kind.name),
           std::to_string(steps)};
@@ -125,7 +125,7 @@ Result<Measurement> try_once(const std::vector<std::string>& command,
                                   .output = {},
                                   .error_output = errors}));
   const ChildEnd end = TRY(child.wait(interrupts));
-  if (end.status != 0) return tl::unexpected(ended_badly(end.status, errors));
+  if (end.status != 0) return tl::unexpected(failed_training(end.status, errors));
   return read_measurement(file);
 }
 
@@ -149,12 +149,12 @@ Result<Training> prepare_ours(const TrainingOptions& options, Interrupts& interr
   TRY(sys::replace_file(options.directory / "training.py", kScript, 0600, false));
   const BuiltIn kind = TRY(choose(options.kind, python_program()));
   const Measurement trial =
-      TRY(try_once(command_of(kind, options, kTrialSteps), options, interrupts));
+      TRY(try_once(training_command(kind, options, kTrialSteps), options, interrupts));
   const std::int64_t steps = steps_for(options.length, trial);
   const double start =
       trial.wall_s - std::accumulate(trial.steps_s.begin(), trial.steps_s.end(), 0.0);
   return Training{.about = fmt::format("{}, {} steps", kind.about, steps),
-                  .command = command_of(kind, options, steps),
+                  .command = training_command(kind, options, steps),
                   .expected_s = std::max(seconds(options.length), start)};
 }
 
@@ -162,9 +162,9 @@ Result<Training> prepare_ours(const TrainingOptions& options, Interrupts& interr
 
 Result<> can_import(const std::string& python, const std::string& modules) {
   int status = 0;
-  const auto said = sys::capture_output(
+  const auto output = sys::capture_output(
       {.argv = {python, "-c", "import " + modules}, .directory = {}, .limit = kProbing}, &status);
-  if (said && status == 0) return {};
+  if (output && status == 0) return {};
   return fail(Code::kNotFound, fmt::format("{} cannot import {}", python, modules));
 }
 
@@ -174,7 +174,7 @@ std::vector<std::string> measured(const fs::path& file, const std::vector<std::s
   return words;
 }
 
-Error ended_badly(int wait_status, const fs::path& errors) {
+Error failed_training(int wait_status, const fs::path& errors) {
   const std::string text = sys::read_file(errors).value_or("");
   const std::string_view all = trim(text);
   const std::string_view line = all.substr(all.rfind('\n') + 1);
@@ -345,7 +345,7 @@ std::string why_missing(const Peer& peer, const std::string& python) {
   return there ? "" : there.error().message;
 }
 
-Setting setting_of(const Peer& peer, const std::string& python) {
+Setting peer_setting(const Peer& peer, const std::string& python) {
   Setting out{.kind = peer.around ? Kind::kAround : Kind::kBeside,
               .name = std::string(peer.name),
               .about = std::string(peer.about)};
@@ -362,7 +362,7 @@ Setting setting_of(const Peer& peer, const std::string& python) {
 
 }  // namespace
 
-Result<std::vector<Setting>> settings_of(std::string_view words) {
+Result<std::vector<Setting>> parse_settings(std::string_view words) {
   std::vector<Setting> settings;
   for (const std::string_view part : split(words, ',')) {
     const std::string_view word = trim(part);
@@ -381,7 +381,7 @@ Result<std::vector<Setting>> settings_of(std::string_view words) {
   return settings;
 }
 
-Result<std::vector<Setting>> peers_of(std::string_view words, const std::string& python) {
+Result<std::vector<Setting>> parse_peers(std::string_view words, const std::string& python) {
   std::vector<Setting> settings;
   for (const std::string_view part : split(words, ',')) {
     const std::string_view word = trim(part);
@@ -390,7 +390,7 @@ Result<std::vector<Setting>> peers_of(std::string_view words, const std::string&
     for (const Peer& peer : kPeers) {
       if (word != "all" && word != peer.name) continue;
       found = true;
-      add_once(settings, setting_of(peer, python));
+      add_once(settings, peer_setting(peer, python));
     }
     if (!found)
       return fail(Code::kInvalidArgument, fmt::format("--peers: '{}' is none of all, none, {}",
@@ -421,7 +421,7 @@ constexpr Nanos kEnding{std::chrono::seconds(5)};
 constexpr Nanos kIdleFor{std::chrono::milliseconds(100)};
 constexpr double kIdleShare = 0.02;
 
-bool tells_where_to_record(std::string_view variable) {
+bool names_destination(std::string_view variable) {
   constexpr std::array<std::string_view, 3> kKept = {
       "CORRAL_CONFIG=", "CORRAL_NVML_LIBRARY=", "CORRAL_PYTHON="};
   const auto begins = [&](std::string_view kept) { return variable.starts_with(kept); };
@@ -456,7 +456,7 @@ bool wait_for_output(const fs::path& file, pid_t pid, Interrupts& interrupts) {
 
 Stage::Stage(fs::path directory) : directory_(std::move(directory)) {
   environment_ = sys::own_environment();
-  std::erase_if(environment_, tells_where_to_record);
+  std::erase_if(environment_, names_destination);
   environment_.push_back("CORRAL_BENCH_DIRECTORY=" + directory_.string());
 }
 
@@ -484,14 +484,14 @@ Result<Child> Stage::start(std::vector<std::string> argv, int processor) {
 
 Result<> Stage::serve(Interrupts& interrupts) {
   if (server_) return {};
-  const fs::path said = file("server.out");
+  const fs::path output = file("server.out");
   server_.emplace(
       TRY(Child::start({.argv = {program_path().string(), "serve", "--store", file("store"),
                                  "--spool", file("spool"), "--listen", "127.0.0.1:0"},
                         .environment = environment_,
-                        .output = said,
+                        .output = output,
                         .error_output = file("server.err")})));
-  if (wait_for_output(said, server_->pid(), interrupts)) return {};
+  if (wait_for_output(output, server_->pid(), interrupts)) return {};
   if (interrupts.asked()) return fail(Code::kUnavailable, "interrupted");
   return fail(Code::kUnavailable,
               "the store's server did not start: " +
@@ -532,7 +532,7 @@ Result<OneRun> Stage::run(const Setting& setting, bool on, const std::vector<std
 // Waits for the process that runs the training, and reads its measurements.
 Result<ChildEnd> Stage::finish(Child& child, Interrupts& interrupts, OneRun& run) {
   const ChildEnd end = TRY(child.wait(interrupts));
-  if (end.status != 0) return tl::unexpected(ended_badly(end.status, file("run.err")));
+  if (end.status != 0) return tl::unexpected(failed_training(end.status, file("run.err")));
   run.training = TRY(read_measurement(file("run.json")));
   return end;
 }
@@ -574,13 +574,13 @@ Result<OneRun> Stage::within(const Job& job, std::vector<std::string> argv) {
 }
 
 Result<Child> Stage::start_tool(const Setting& setting, int processor, Interrupts& interrupts) {
-  const fs::path said = file("tool.out");
+  const fs::path output = file("tool.out");
   Child tool = TRY(Child::start({.argv = setting.words,
                                  .environment = environment_,
-                                 .output = said,
+                                 .output = output,
                                  .error_output = file("run.err"),
                                  .processor = processor}));
-  if (setting.planted > 0 || wait_for_output(said, tool.pid(), interrupts)) return tool;
+  if (setting.planted > 0 || wait_for_output(output, tool.pid(), interrupts)) return tool;
   if (interrupts.asked()) return fail(Code::kUnavailable, "interrupted");
   const std::string text = sys::read_file(file("run.err")).value_or("");
   return fail(Code::kNotFound,

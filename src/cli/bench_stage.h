@@ -46,7 +46,7 @@ std::vector<std::string> measured(const std::filesystem::path& file,
                                   const std::vector<std::string>& command);
 
 // The error has the status, and the last line that the command wrote to `errors`.
-Error ended_badly(int wait_status, const std::filesystem::path& errors);
+Error failed_training(int wait_status, const std::filesystem::path& errors);
 
 struct Setting {
   enum class Kind {
@@ -70,11 +70,11 @@ struct Setting {
 // `words`: joined by commas, each `default`, `none`, `capture`, `off`, `each`, or listeners joined
 // by
 // +. kInvalidArgument as of collect::select_listeners.
-Result<std::vector<Setting>> settings_of(std::string_view words);
+Result<std::vector<Setting>> parse_settings(std::string_view words);
 
 // `words`: joined by commas, each a peer's name; `all`; `none`. Those that are not there have a
 // reason in `missing`. Python's are looked for in `python`.
-Result<std::vector<Setting>> peers_of(std::string_view words, const std::string& python);
+Result<std::vector<Setting>> parse_peers(std::string_view words, const std::string& python);
 std::vector<std::string> peer_names();
 
 Setting planted_burner(double share);

@@ -22,7 +22,7 @@ void add_once(std::vector<std::string>& all, std::string text) {
   if (!text.empty() && std::ranges::find(all, text) == all.end()) all.push_back(std::move(text));
 }
 
-std::string or_dash(std::string text) { return text.empty() ? "–" : std::move(text); }
+std::string text_or_dash(std::string text) { return text.empty() ? "–" : std::move(text); }
 
 // Returns the name of a run within its workload.
 std::string short_name(const Json& run) {
@@ -37,7 +37,7 @@ std::string collocations(const Json& workload) {
 }
 
 // "0:3g.20gb", "GPU-…", "cpus 0-3"
-std::vector<std::string> devices_of(const Json& run) {
+std::vector<std::string> device_names(const Json& run) {
   std::vector<std::string> all;
   for (const Json& device : items(run, "devices")) {
     const std::string profile = device.get_string("profile");
@@ -50,7 +50,7 @@ std::vector<std::string> devices_of(const Json& run) {
 std::string devices(const Json& workload) {
   std::vector<std::string> all;
   for (const Json& run : items(workload, "members")) {
-    for (std::string& device : devices_of(run)) add_once(all, std::move(device));
+    for (std::string& device : device_names(run)) add_once(all, std::move(device));
   }
   return join(all, ", ");
 }
@@ -83,7 +83,7 @@ std::string shared(const Json& workload) {
 std::string outcomes(const Json& workload) {
   std::vector<std::pair<std::string, int>> counts;
   for (const Json& run : items(workload, "members")) {
-    const std::string outcome = outcome_of(run);
+    const std::string outcome = outcome_text(run);
     const auto known = std::ranges::find(counts, outcome, &std::pair<std::string, int>::first);
     if (known != counts.end()) {
       ++known->second;
@@ -158,7 +158,7 @@ Table phase_summary(const Json& answer) {
   return table;
 }
 
-std::string outcome_of(const Json& run) {
+std::string outcome_text(const Json& run) {
   std::string status = run.get_string("status");
   std::string outcome = run.get_string("outcome");
   return outcome.empty() || status == "running" ? status : outcome;
@@ -181,10 +181,10 @@ Table workloads_table(const Json& answer) {
                plain(member(w, "experiment")),
                plain(member(w, "name")),
                {member(w, "runs"), std::to_string(runs)},
-               {collocations(w), or_dash(collocations(w))},
-               {devices(w), or_dash(devices(w))},
-               {shared(w), or_dash(shared(w))},
-               {outcomes(w), or_dash(outcomes(w))},
+               {collocations(w), text_or_dash(collocations(w))},
+               {devices(w), text_or_dash(devices(w))},
+               {shared(w), text_or_dash(shared(w))},
+               {outcomes(w), text_or_dash(outcomes(w))},
                plain(member(w, "experiment_id")),
                {member(w, "created_ns"), time_text(member(w, "created_ns"))}});
   }
@@ -214,8 +214,8 @@ Table plans_table(const Json& answer) {
                plain(member(p, "state")),
                plain(member(p, "runs")),
                plain(member(p, "workloads")),
-               {member(p, "counts"), or_dash(join(counts, ", "))},
-               {message, or_dash(p.get_string("message"))},
+               {member(p, "counts"), text_or_dash(join(counts, ", "))},
+               {message, text_or_dash(p.get_string("message"))},
                {member(p, "updated_ns"), time_text(member(p, "updated_ns"))}});
   }
   return table;
@@ -232,7 +232,7 @@ constexpr const char* kExamples =
     "  corral ls phases calm-otter-07        a run by name; a unique prefix of its id does too\n"
     "  corral ls phases @1 --summary         what its time went into\n";
 
-struct Flags {
+struct LsFlags {
   DestinationFlags destination;
   std::string what;
   std::string run;
@@ -242,9 +242,9 @@ struct Flags {
   bool summary = false;
 };
 
-using Query = Result<Table> (*)(const sys::HttpTarget&, const Flags&);
+using Query = Result<Table> (*)(const sys::HttpTarget&, const LsFlags&);
 
-Result<Table> list_experiments(const sys::HttpTarget& server, const Flags&) {
+Result<Table> list_experiments(const sys::HttpTarget& server, const LsFlags&) {
   const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
   Table table({{"id", "ID", true},
                {"name", "NAME"},
@@ -271,18 +271,18 @@ Result<std::string> experiment_id(const sys::HttpTarget& server, const std::stri
               fmt::format("no experiment '{}'; corral ls experiments lists them", text));
 }
 
-Result<std::string> experiment_filter(const sys::HttpTarget& server, const Flags& flags) {
+Result<std::string> experiment_filter(const sys::HttpTarget& server, const LsFlags& flags) {
   if (flags.experiment.empty()) return std::string();
   return "experiment=" + TRY(experiment_id(server, flags.experiment)) + "&";
 }
 
-Result<Table> list_workloads(const sys::HttpTarget& server, const Flags& flags) {
+Result<Table> list_workloads(const sys::HttpTarget& server, const LsFlags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
   return workloads_table(
       TRY(get_json(server, "/api/corral/v1/workloads?" + filter + "members=true")));
 }
 
-Result<Table> list_plans(const sys::HttpTarget& server, const Flags&) {
+Result<Table> list_plans(const sys::HttpTarget& server, const LsFlags&) {
   return plans_table(TRY(get_json(server, "/api/corral/v1/plans")));
 }
 
@@ -293,7 +293,7 @@ Cell health_cell(const Json& problems) {
   return {problems, counted(count, "problem")};
 }
 
-Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
+Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
   const Json answer = TRY(
       get_json(server, "/api/corral/v1/runs?" + filter + "limit=" + sys::url_encode(flags.limit)));
@@ -325,7 +325,7 @@ Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
   return table;
 }
 
-Result<Table> list_metrics(const sys::HttpTarget& server, const Flags& flags) {
+Result<Table> list_metrics(const sys::HttpTarget& server, const LsFlags& flags) {
   const Json answer = TRY(get_json(server, run_path(flags.run, "/metrics")));
   Table table({{"name", "NAME"},
                {"source", "SOURCE"},
@@ -347,7 +347,7 @@ Result<Table> list_metrics(const sys::HttpTarget& server, const Flags& flags) {
   return table;
 }
 
-Result<Json> phase_statistics(const sys::HttpTarget& server, const Flags& flags) {
+Result<Json> phase_statistics(const sys::HttpTarget& server, const LsFlags& flags) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array().value(flags.run).end_array().end_object();
@@ -357,7 +357,7 @@ Result<Json> phase_statistics(const sys::HttpTarget& server, const Flags& flags)
                             .timeout = std::chrono::minutes(1)});
 }
 
-Result<Table> list_phases(const sys::HttpTarget& server, const Flags& flags) {
+Result<Table> list_phases(const sys::HttpTarget& server, const LsFlags& flags) {
   if (flags.summary) return phase_summary(TRY(phase_statistics(server, flags)));
   const Json answer = TRY(get_json(server, run_path(flags.run, "/phases")));
   Table table({{"id", "ID", true},
@@ -399,7 +399,7 @@ constexpr std::array kLists = {List{"experiments", false, list_experiments},
                                List{"metrics", true, list_metrics},
                                List{"phases", true, list_phases}};
 
-Result<const List*> find_list(const Flags& flags) {
+Result<const List*> find_list(const LsFlags& flags) {
   const auto* found = std::ranges::find(kLists, flags.what, &List::name);
   if (found == kLists.end()) {
     std::vector<std::string_view> names(kLists.size());
@@ -423,7 +423,7 @@ Result<const List*> find_list(const Flags& flags) {
 }  // namespace
 
 int ls_command(std::span<char* const> args) {
-  Flags flags;
+  LsFlags flags;
   Arguments arguments(
       "ls",
       "Lists experiments, workloads with who shared what, plans, runs, or the metrics and phases "

@@ -16,6 +16,6 @@ Table plans_table(const Json& answer);
 // parents, the longest total first.
 Table phase_summary(const Json& answer);
 // Returns the run's outcome, or its status if it still runs or has no outcome.
-std::string outcome_of(const Json& run);
+std::string outcome_text(const Json& run);
 
 }  // namespace corral::cli

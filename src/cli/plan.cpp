@@ -174,11 +174,11 @@ constexpr const char* kGenerateExamples =
     "  corral plan generate study.yaml --seed 7            every block in a random order\n";
 constexpr std::size_t kMostBytes = 1u << 20;
 
-struct Flags {
+struct GenerateFlags {
   std::string spec, output, seed;
 };
 
-std::optional<int> parse_generate(std::span<char* const> args, Flags& flags) {
+std::optional<int> parse_generate(std::span<char* const> args, GenerateFlags& flags) {
   Arguments arguments(kGenerate,
                       "Generates an experiment file from a matrix of models, batch sizes, ways of "
                       "sharing and repeats (docs/plan-generate.md).",
@@ -195,7 +195,7 @@ std::optional<int> parse_generate(std::span<char* const> args, Flags& flags) {
   return arguments.parse(words);
 }
 
-Result<> write(const Flags& flags, const plan::Generated& made) {
+Result<> write(const GenerateFlags& flags, const plan::Generated& made) {
   OutputTarget target = TRY(OutputTarget::open(flags.output));
   TRY(target.write(made.csv));
   return target.finish();
@@ -206,7 +206,7 @@ int misuse(const std::string& message) {
 }
 
 int plan_generate(std::span<char* const> args) {
-  Flags flags;
+  GenerateFlags flags;
   if (const auto status = parse_generate(args, flags)) return *status;
   plan::GenerateOptions options{
       .name = std::filesystem::path(flags.spec).filename().string(), .seed = {}, .drawn = 0};

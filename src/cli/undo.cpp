@@ -19,14 +19,14 @@ constexpr const char* kExamples =
     "  corral undo --dry-run   print what would be reverted\n"
     "  corral undo --end-runs  first end the runs of a killed scheduler\n";
 
-struct Flags {
+struct UndoFlags {
   std::string state;
   std::string format = "table";
   bool dry_run = false;
   bool end_runs = false;
 };
 
-std::string words_of(const collocate::UndoLine& line, bool dry_run) {
+std::string state_text(const collocate::UndoLine& line, bool dry_run) {
   switch (line.state) {
     case collocate::UndoState::kPutBack:
       return dry_run ? "would be put back" : "put back";
@@ -42,7 +42,7 @@ std::string words_of(const collocate::UndoLine& line, bool dry_run) {
   return {};
 }
 
-std::string_view name_of(collocate::UndoState state) {
+std::string_view state_name(collocate::UndoState state) {
   switch (state) {
     case collocate::UndoState::kPutBack:
       return "put_back";
@@ -58,20 +58,20 @@ std::string_view name_of(collocate::UndoState state) {
   return {};
 }
 
-void print(const collocate::UndoReport& report, const Flags& flags) {
+void print(const collocate::UndoReport& report, const UndoFlags& flags) {
   Table table({{"change", "CHANGE"}, {"state", "STATE"}, {"reason", "REASON"}});
   for (const collocate::UndoLine& line : report.lines)
-    table.add({plain(line.words), plain(name_of(line.state)), plain(line.reason)});
+    table.add({plain(line.words), plain(state_name(line.state)), plain(line.reason)});
   if (flags.format != "table") {
     fmt::print("{}", table.print(flags.format));
     return;
   }
   for (const collocate::UndoLine& line : report.lines)
-    fmt::print("{}: {}\n", printable(line.words), printable(words_of(line, flags.dry_run)));
+    fmt::print("{}: {}\n", printable(line.words), printable(state_text(line, flags.dry_run)));
   if (report.lines.empty() && report.notes.empty()) fmt::print("nothing to put back\n");
 }
 
-bool waits(const collocate::UndoReport& report) {
+bool is_blocked(const collocate::UndoReport& report) {
   for (const collocate::UndoLine& line : report.lines) {
     if (line.state == collocate::UndoState::kInUse) return true;
   }
@@ -81,7 +81,7 @@ bool waits(const collocate::UndoReport& report) {
 }  // namespace
 
 int undo_command(std::span<char* const> args) {
-  Flags flags;
+  UndoFlags flags;
   Arguments arguments(
       "undo",
       "Reverts what a killed `corral run` left changed on this machine: control groups, MIG, MPS, "
@@ -109,7 +109,7 @@ int undo_command(std::span<char* const> args) {
   for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", printable(note));
   if (report.permissions > 0)
     fmt::print(stderr, "corral undo: {}\n", collocate::permission_advice(state));
-  if (waits(report)) {
+  if (is_blocked(report)) {
     fmt::print(stderr, "corral undo: when those runs have ended it puts the rest back{}\n",
                flags.end_runs ? "" : "; --end-runs ends them");
   }

@@ -3,8 +3,8 @@
 // [pressure], the thresholds of events.
 //
 // CLI11 reads the options, and skips lines that it does not understand, so a misspelt setting would
-// silently not count: config_lines() reports it. The sections have a reader of their own for two
-// reasons: commands and patterns contain text that CLI11 takes for comments and escapes, and an
+// silently not count: read_config_lines() reports it. The sections have a reader of their own for
+// two reasons: commands and patterns contain text that CLI11 takes for comments and escapes, and an
 // error names its line. docs/sources.md describes the sections for users.
 #pragma once
 
@@ -25,7 +25,7 @@ struct ConfigLine {
 };
 
 // The error is "LINE: 'text' and the reason" for the first line that is wrong.
-Result<std::vector<ConfigLine>> config_lines(std::istream& in);
+Result<std::vector<ConfigLine>> read_config_lines(std::istream& in);
 
 struct TomlValue {
   std::vector<std::string> items;  // one unless it is an array
@@ -33,7 +33,7 @@ struct TomlValue {
 };
 
 // True if an array is opened and not closed, so that the next line belongs to it.
-bool goes_on(std::string_view value);
+bool is_open_array(std::string_view value);
 
 // kInvalidArgument names the fault.
 Result<TomlValue> parse_toml_value(std::string_view text);
@@ -43,7 +43,7 @@ Result<TomlValue> parse_toml_value(std::string_view text);
 Result<collect::foreign::Sources> read_sources(std::string_view text, const std::string& file);
 
 // Takes away the sources that count from a trusted file alone; their sections, as "[exec.power]".
-std::vector<std::string> take_untrusted(collect::foreign::Sources& sources);
+std::vector<std::string> remove_untrusted(collect::foreign::Sources& sources);
 // Adds them to those of a weaker file; a section replaces that of the same name.
 void merge_sources(collect::foreign::Sources& into, collect::foreign::Sources stronger);
 

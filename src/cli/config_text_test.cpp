@@ -30,12 +30,12 @@ TEST(TomlValue, RefusesWhatIsNone) {
 }
 
 TEST(TomlValue, KnowsWhenAnArrayGoesOn) {
-  EXPECT_TRUE(goes_on("[\"a\","));
-  EXPECT_TRUE(goes_on("[ # ]"));
-  EXPECT_FALSE(goes_on("[\"a\"]"));
-  EXPECT_FALSE(goes_on("[\"a"));
-  EXPECT_FALSE(goes_on("\"[\""));
-  EXPECT_FALSE(goes_on(""));
+  EXPECT_TRUE(is_open_array("[\"a\","));
+  EXPECT_TRUE(is_open_array("[ # ]"));
+  EXPECT_FALSE(is_open_array("[\"a\"]"));
+  EXPECT_FALSE(is_open_array("[\"a"));
+  EXPECT_FALSE(is_open_array("\"[\""));
+  EXPECT_FALSE(is_open_array(""));
 }
 
 // ---- sections

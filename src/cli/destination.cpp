@@ -29,7 +29,7 @@ fs::path obstacle(const fs::path& directory) {
   return fs::exists(found) && !fs::is_directory(found) ? part : fs::path();
 }
 
-std::string owner_of(const fs::path& path) {
+std::string owner_name(const fs::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return "another user";
   const passwd* user = ::getpwuid(info.st_uid);
@@ -105,14 +105,14 @@ void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.group("Options");
 }
 
-Result<spool::Destination> destination_of(const DestinationFlags& flags) {
+Result<spool::Destination> parse_destination(const DestinationFlags& flags) {
   spool::Destination destination = TRY(named_destination(flags));
   destination.withheld = flags.withheld;
   return destination;
 }
 
-Result<spool::Destination> possible_destination_of(const DestinationFlags& flags) {
-  spool::Destination destination = TRY(destination_of(flags));
+Result<spool::Destination> usable_destination(const DestinationFlags& flags) {
+  spool::Destination destination = TRY(parse_destination(flags));
   const fs::path file = destination.server.empty() && destination.database.empty()
                             ? obstacle(destination.store)
                             : fs::path();
@@ -143,10 +143,10 @@ Result<> find_database(const fs::path& store) {
   return fail(Code::kPermission,
               fmt::format("permission denied: {} belongs to {}; --store DIR names another store, "
                           "--server URL a server of this one",
-                          closed.string(), owner_of(closed)));
+                          closed.string(), owner_name(closed)));
 }
 
-Result<std::string> token_of(const DestinationFlags& flags) {
+Result<std::string> read_token(const DestinationFlags& flags) {
   if (flags.token_file.empty() || !flags.withheld.empty()) return std::string();
   if (flags.token_kept_back) {
     fmt::print(stderr,
@@ -177,8 +177,8 @@ fs::path python_path(const fs::path& program) {
 }
 
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
-  const spool::Destination destination = TRY(possible_destination_of(flags));
-  const std::string token = TRY(token_of(flags));
+  const spool::Destination destination = TRY(usable_destination(flags));
+  const std::string token = TRY(read_token(flags));
   if (destination.server.empty() && destination.database.empty()) {
     auto found = find_database(destination.store);
     if (!found && found.error().code == Code::kNotFound) {
@@ -205,7 +205,7 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   return upload::target_of(destination, token);
 }
 
-Error error_of_reply(int status, std::string_view body) {
+Error reply_error(int status, std::string_view body) {
   const auto json = Json::parse(body);
   const Json* detail = json ? json->find("error") : nullptr;
   const std::string message = detail != nullptr ? detail->get_string("message")
@@ -221,7 +221,7 @@ Error error_of_reply(int status, std::string_view body) {
 Result<Json> send_json(const sys::HttpTarget& server, const sys::HttpRequest& request) {
   sys::HttpClient client(server);
   const sys::HttpReply reply = TRY(client.send(request));
-  if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
+  if (reply.status != 200) return tl::unexpected(reply_error(reply.status, reply.body));
   return Json::parse(reply.body);
 }
 

@@ -26,13 +26,13 @@ constexpr std::array kParts = std::to_array<std::string_view>(
 using Key = std::pair<std::size_t, std::string>;  // part, name
 using SetUp = std::map<Key, std::string>;
 
-std::size_t part_of(std::string_view name) {
+std::size_t part_index(std::string_view name) {
   return static_cast<std::size_t>(std::ranges::find(kParts, name) - kParts.begin());
 }
 
-class Reader {
+class SetUpReader {
  public:
-  explicit Reader(const Json& run) : run_(run) {}
+  explicit SetUpReader(const Json& run) : run_(run) {}
   SetUp read() {
     for (const char* key : {"experiment", "workload", "host"}) put("run", key, run_.find(key));
     put("run", "command", run_.find("command"));
@@ -63,7 +63,7 @@ class Reader {
     if (value == nullptr || value->is_null()) return;
     const auto* words = value->as_array();
     std::string text = words != nullptr ? plain_words(*words) : plain(*value).text;
-    if (!text.empty()) found_[{part_of(part), std::move(key)}] = std::move(text);
+    if (!text.empty()) found_[{part_index(part), std::move(key)}] = std::move(text);
   }
 
   // A list of lines: "numpy==1.26.4" (`sign` "==") or "OMP_NUM_THREADS=4" ("=").
@@ -74,7 +74,7 @@ class Reader {
       const std::size_t at = line.find(sign);
       const bool bare = at == std::string_view::npos;
       if (!line.empty())
-        found_[{part_of(part), std::string(line.substr(0, at))}] =
+        found_[{part_index(part), std::string(line.substr(0, at))}] =
             bare ? "there" : line.substr(at + sign.size());
     }
   }
@@ -114,9 +114,9 @@ class Reader {
 };
 
 // The files of a run, each with the known facts about its content.
-class Code {
+class CodeFiles {
  public:
-  explicit Code(const Json& list) {
+  explicit CodeFiles(const Json& list) {
     for (const Json& file : items(list, "files")) {
       const std::string link = file.get_string("link");
       const std::string mode = file.get_string("mode");
@@ -140,7 +140,8 @@ class Code {
 
   [[nodiscard]] const std::map<std::string, std::string>& files() const { return files_; }
   // Returns nullopt if this run has no such file, as far as is known. `other` has it.
-  [[nodiscard]] std::optional<std::string> find(const std::string& path, const Code& other) const {
+  [[nodiscard]] std::optional<std::string> find(const std::string& path,
+                                                const CodeFiles& other) const {
     const auto found = files_.find(path);
     if (found != files_.end()) return found->second;
     if (whole_ || commit_.empty() || deleted_.contains(path) || other.untracked_.contains(path))
@@ -169,9 +170,9 @@ void compare_code(const Json& a, const Json& b, std::vector<Difference>& differe
   const bool has_a = a.as_object() != nullptr, has_b = b.as_object() != nullptr;
   if (has_a != has_b) differences.push_back({"code", "files", kept_text(a), kept_text(b)});
   if (!has_a || !has_b) return;
-  const Code of_a(a), of_b(b);
+  const CodeFiles of_a(a), of_b(b);
   std::set<std::string> paths;
-  for (const Code* code : {&of_a, &of_b})
+  for (const CodeFiles* code : {&of_a, &of_b})
     for (const auto& [path, hash] : code->files()) paths.insert(path);
   for (const std::string& path : paths) {
     auto hash_a = of_a.find(path, of_b), hash_b = of_b.find(path, of_a);
@@ -189,8 +190,8 @@ std::optional<std::string> value_of(const SetUp& set_up, const Key& key) {
 
 }  // namespace
 
-std::vector<Difference> difference_of(const Json& a, const Json& b) {
-  const SetUp of_a = Reader(a).read(), of_b = Reader(b).read();
+std::vector<Difference> compare_runs(const Json& a, const Json& b) {
+  const SetUp of_a = SetUpReader(a).read(), of_b = SetUpReader(b).read();
   SetUp all = of_a;
   all.insert(of_b.begin(), of_b.end());
   std::vector<Difference> differences;
@@ -201,7 +202,7 @@ std::vector<Difference> difference_of(const Json& a, const Json& b) {
         {std::string(kParts.at(key.first)), key.second, std::move(text_a), std::move(text_b)});
   }
   compare_code(member(a, "code"), member(b, "code"), differences);
-  std::ranges::stable_sort(differences, {}, [](const Difference& d) { return part_of(d.part); });
+  std::ranges::stable_sort(differences, {}, [](const Difference& d) { return part_index(d.part); });
   return differences;
 }
 
@@ -213,7 +214,7 @@ constexpr const char* kExamples =
     "  corral diff 3f2a 91bc --format json\n";
 constexpr std::size_t kWidest = 48;  // bytes of a cell for people
 
-struct Flags {
+struct DiffFlags {
   DestinationFlags destination;
   std::vector<std::string> runs;
   std::string format = "table", part;
@@ -248,7 +249,7 @@ void print(const std::vector<Difference>& differences, const std::vector<Json>& 
 }  // namespace
 
 int diff_command(std::span<char* const> args) {
-  Flags flags;
+  DiffFlags flags;
   Arguments arguments("diff",
                       "Shows how two runs differ in params, tags, code, packages, variables and "
                       "settings of the host.",
@@ -276,12 +277,13 @@ int diff_command(std::span<char* const> args) {
     auto code = get_json(*server, run_path(run->get_string("id"), "/artifacts/corral/code.json"));
     if (code) {
       run->set("code", *std::move(code));
-    } else if (code.error().code != Code::kNotFound && code.error().code != Code::kUnsupported) {
+    } else if (code.error().code != Code::kNotFound &&
+               code.error().code != Code::kUnsupported) {
       return report("diff", code.error());
     }
     runs.push_back(std::move(*run));
   }
-  auto differences = difference_of(runs[0], runs[1]);
+  auto differences = compare_runs(runs[0], runs[1]);
   if (!flags.part.empty())
     std::erase_if(differences, [&](const Difference& d) { return d.part != flags.part; });
   print(differences, runs, flags.format);

@@ -399,7 +399,7 @@ Result<std::string> check_store(const spool::Destination& destination, const std
     sys::HttpClient client({.base_url = destination.server, .unix_socket = {}, .token = token});
     const auto reply = TRY(client.send(
         {.path = "/api/corral/v1/version", .body = {}, .timeout = std::chrono::seconds(3)}));
-    if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
+    if (reply.status != 200) return tl::unexpected(reply_error(reply.status, reply.body));
     return destination.server + " answers";
   }
   if (!destination.database.empty()) {
@@ -487,13 +487,13 @@ int doctor_command(std::span<char* const> args) {
   if (!dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", dcgm_address.c_str(), 1);
   if (listeners) return print_listeners(sources, format);
   Table table({{"part", "PART"}, {"available", "AVAILABLE"}, {"detail", "DETAIL"}});
-  const auto destination = destination_of(flags);
+  const auto destination = parse_destination(flags);
   if (!destination) {
     row(table, "store", false, destination.error().message);
   } else if (!destination->withheld.empty()) {
     row(table, "store", false, destination->withheld);
   } else {
-    check_result(table, "store", check_store(*destination, token_of(flags).value_or("")));
+    check_result(table, "store", check_store(*destination, read_token(flags).value_or("")));
     if (destination->server.empty()) check_result(table, "server", check_server(*destination));
   }
   const auto root = spool::usable_root(spool::spool_roots(flags.spool));

@@ -25,7 +25,7 @@ constexpr const char* kExamples =
     "  corral export @1 --format perfetto --output run.pftrace    phases and metrics, for "
     "ui.perfetto.dev\n";
 
-struct Flags {
+struct ExportFlags {
   DestinationFlags destination;
   std::vector<std::string> runs;
   std::string metric = "*";
@@ -35,9 +35,9 @@ struct Flags {
 
 // Counts the marks of damaged parts by the ends of their lines: two rows without a value in CSV, an
 // object in an object in JSON.
-class Gaps {
+class GapCounter {
  public:
-  explicit Gaps(bool csv) : csv_(csv) {}
+  explicit GapCounter(bool csv) : csv_(csv) {}
   void count_in(std::string_view piece) {
     while (!piece.empty()) {
       const std::string_view line = piece.substr(0, piece.find('\n'));
@@ -60,9 +60,9 @@ class Gaps {
 
 // Several runs' CSV bodies follow one another below one header, with the run in front; JSON is one
 // document per run and line.
-class Sink {
+class ExportSink {
  public:
-  Sink(OutputTarget& out, const Flags& flags)
+  ExportSink(OutputTarget& out, const ExportFlags& flags)
       : out_(out),
         csv_(flags.format == "csv"),
         lines_(flags.format != "perfetto"),
@@ -102,7 +102,7 @@ class Sink {
   OutputTarget& out_;
   bool csv_;
   bool lines_;
-  Gaps gaps_;
+  GapCounter gaps_;
   bool many_;
   std::string run_, text_;
   int runs_ = 0;
@@ -112,8 +112,8 @@ class Sink {
   Result<> written_;
 };
 
-Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::string& run,
-                    Sink& sink) {
+Result<> export_run(sys::HttpClient& client, const ExportFlags& flags, const std::string& run,
+                    ExportSink& sink) {
   const std::string path = run_path(
       run, fmt::format("/export?metric={}&format={}", sys::url_encode(flags.metric), flags.format));
   // An error answer comes as JSON and must not land in the file: its beginning is held back until
@@ -128,15 +128,15 @@ Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::stri
                                     });
   TRY(sink.written());
   if (!status) return tl::unexpected(status.error());
-  if (*status != 200) return tl::unexpected(error_of_reply(*status, body));
+  if (*status != 200) return tl::unexpected(reply_error(*status, body));
   return {};
 }
 
-Result<> export_pieces(const sys::HttpTarget& server, const Flags& flags) {
+Result<> export_pieces(const sys::HttpTarget& server, const ExportFlags& flags) {
   if (flags.format == "perfetto" && flags.runs.size() > 1)
     return fail(Code::kInvalidArgument, "a Perfetto trace is of one run: name one");
   OutputTarget out = TRY(OutputTarget::open(flags.output));
-  Sink sink(out, flags);
+  ExportSink sink(out, flags);
   sys::HttpClient client(server);
   for (const std::string& run : flags.runs) TRY(export_run(client, flags, run, sink));
   TRY(out.finish());
@@ -148,7 +148,7 @@ Result<> export_pieces(const sys::HttpTarget& server, const Flags& flags) {
 }
 
 // There is no small writer of Parquet for C++: the Python package does it, in this process's place.
-Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
+Result<> become_python(const sys::HttpTarget& server, const ExportFlags& flags) {
   const spool::fs::path package = python_path(program_path());
   if (package.empty())
     return fail(Code::kNotFound,
@@ -187,7 +187,7 @@ Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
 }  // namespace
 
 int export_command(std::span<char* const> args) {
-  Flags flags;
+  ExportFlags flags;
   Arguments arguments("export",
                       "Writes the points of runs. CSV columns: metric,source,time_ns,step,value "
                       "(with several runs: run first).",

@@ -41,7 +41,7 @@ bool is_git(std::string_view name) {
   return lower == ".git" || lower == "git~1";
 }
 
-Result<KeptFile> file_of(const Json& one) {
+Result<KeptFile> parse_file(const Json& one) {
   KeptFile file{.path = one.get_string("path"),
                 .sha256 = one.get_string("sha256"),
                 .bytes = one.get_int("bytes", -1),
@@ -72,7 +72,7 @@ Result<> read_files(const Json& list, KeptCode& code) {
   const auto* files = member(list, "files").as_array();
   if (files == nullptr) return fail(Code::kUnprocessable, "the list of kept code has no files");
   for (const Json& one : *files) {
-    KeptFile file = TRY(file_of(one));
+    KeptFile file = TRY(parse_file(one));
     if (file.path.starts_with('/')) {
       code.outside.push_back(std::move(file.path));
       continue;
@@ -178,9 +178,11 @@ namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-std::string name_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+std::string last_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
 
-tl::unexpected<Error> unreachable(std::string_view path, int error) {
+tl::unexpected<Error> fail_behind_link(std::string_view path, int error) {
   if (error == ELOOP || error == ENOTDIR)
     return fail(Code::kPermission,
                 fmt::format("'{}' lies behind a link or a file: nothing is restored there",
@@ -189,7 +191,7 @@ tl::unexpected<Error> unreachable(std::string_view path, int error) {
 }
 
 Result<> make_room(int parent, std::string_view path) {
-  if (::unlinkat(parent, name_of(path).c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (::unlinkat(parent, last_name(path).c_str(), 0) == 0 || errno == ENOENT) return {};
   return fail_errno(printable(path), errno);
 }
 
@@ -208,9 +210,9 @@ Result<sys::Fd> CodeTree::parent_of(std::string_view path, bool make) const {
   for (const std::string_view part : split(path.substr(0, slash), '/')) {
     const std::string name(part);
     if (make && ::mkdirat(here.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
-      return unreachable(path, errno);
+      return fail_behind_link(path, errno);
     sys::Fd next(::openat(here.get(), name.c_str(), kDirectory));
-    if (!next) return unreachable(path, errno);
+    if (!next) return fail_behind_link(path, errno);
     here = std::move(next);
   }
   return here;
@@ -219,7 +221,7 @@ Result<sys::Fd> CodeTree::parent_of(std::string_view path, bool make) const {
 Result<> CodeTree::write(const KeptFile& file, const Send& send) {
   const sys::Fd parent = TRY(parent_of(file.path, true));
   TRY(make_room(parent.get(), file.path));
-  const sys::Fd out(::openat(parent.get(), name_of(file.path).c_str(),
+  const sys::Fd out(::openat(parent.get(), last_name(file.path).c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                              file.executable ? 0755 : 0644));
   if (!out) return fail_errno(printable(file.path), errno);
@@ -246,7 +248,7 @@ Result<> CodeTree::write(const KeptFile& file, const Send& send) {
 Result<> CodeTree::link(const KeptFile& file) {
   const sys::Fd parent = TRY(parent_of(file.path, true));
   TRY(make_room(parent.get(), file.path));
-  if (::symlinkat(file.link.c_str(), parent.get(), name_of(file.path).c_str()) != 0)
+  if (::symlinkat(file.link.c_str(), parent.get(), last_name(file.path).c_str()) != 0)
     return fail_errno(printable(file.path), errno);
   return {};
 }
@@ -260,7 +262,7 @@ Result<> CodeTree::make_directory(std::string_view path) {
 Result<> CodeTree::remove(std::string_view path) {
   const auto parent = parent_of(path, false);
   if (!parent) return {};  // nor is anything below it
-  const bool gone = ::unlinkat(parent->get(), name_of(path).c_str(), 0) == 0 || errno == ENOENT ||
+  const bool gone = ::unlinkat(parent->get(), last_name(path).c_str(), 0) == 0 || errno == ENOENT ||
                     errno == EISDIR;
   if (!gone) return fail_errno(printable(path), errno);
   // Directories go with their last file, as git has it: a file may take their place.
@@ -268,7 +270,7 @@ Result<> CodeTree::remove(std::string_view path) {
        slash = path.rfind('/')) {
     path = path.substr(0, slash);
     const auto above = parent_of(path, false);
-    if (!above || ::unlinkat(above->get(), name_of(path).c_str(), AT_REMOVEDIR) != 0) break;
+    if (!above || ::unlinkat(above->get(), last_name(path).c_str(), AT_REMOVEDIR) != 0) break;
   }
   return {};
 }
@@ -277,11 +279,11 @@ namespace {
 
 class Git {
  public:
-  Git(const GitCheckout& wish, const environment::PrepareOptions& options)
-      : wish_(wish), options_(options) {}
+  Git(const GitCheckout& request, const environment::PrepareOptions& options)
+      : request_(request), options_(options) {}
 
   Result<> run(const std::vector<std::string>& words) const {
-    const std::string tree = wish_.directory.string();
+    const std::string tree = request_.directory.string();
     environment::Tool tool{
         .argv = {"git", "--git-dir=" + tree + "/.git", "--work-tree=" + tree, "-c",
                  "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c",
@@ -289,7 +291,7 @@ class Git {
                  "gc.auto=0", "-c", "maintenance.auto=false", "-c", "advice.detachedHead=false"},
         .environment = {"GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
                         "GIT_INDEX_FILE=" + tree + "/.git/index"},
-        .directory = wish_.directory};
+        .directory = request_.directory};
     tool.argv.insert(tool.argv.end(), words.begin(), words.end());
     TRY(environment::run_checked(tool, options_));
     return {};
@@ -301,7 +303,7 @@ class Git {
     const std::vector<std::string> common{"fetch", "--quiet", "--no-recurse-submodules"};
     std::vector<std::string> one = common, all = common;
     for (const std::string& word : {std::string("--depth=1"), std::string("--no-tags"),
-                                    std::string("--"), source, wish_.commit})
+                                    std::string("--"), source, request_.commit})
       one.push_back(word);
     if (run(one)) return {};
     for (const std::string& word :
@@ -309,22 +311,23 @@ class Git {
           std::string("+refs/tags/*:refs/tags/*")})
       all.push_back(word);
     TRY(run(all));
-    if (run({"cat-file", "-e", wish_.commit + "^{commit}"})) return {};
-    return fail(Code::kNotFound, "does not have commit " + wish_.commit);
+    if (run({"cat-file", "-e", request_.commit + "^{commit}"})) return {};
+    return fail(Code::kNotFound, "does not have commit " + request_.commit);
   }
 
  private:
-  const GitCheckout& wish_;
+  const GitCheckout& request_;
   const environment::PrepareOptions& options_;
 };
 
 }  // namespace
 
-Result<std::string> check_out(const GitCheckout& wish, const environment::PrepareOptions& options) {
-  const Git git(wish, options);
+Result<std::string> check_out(const GitCheckout& request,
+                              const environment::PrepareOptions& options) {
+  const Git git(request, options);
   TRY(git.run({"init", "--quiet", "--template="}));
   std::string reasons;
-  for (const std::string& source : wish.sources) {
+  for (const std::string& source : request.sources) {
     const auto fetched = git.fetch(source);
     if (environment::is_cancelled(options)) return fail(Code::kUnavailable, "interrupted");
     if (!fetched) {
@@ -333,14 +336,14 @@ Result<std::string> check_out(const GitCheckout& wish, const environment::Prepar
                              printable(fetched.error().message));
       continue;
     }
-    TRY(git.run({"checkout", "--quiet", "--detach", wish.commit}));
-    if (check_repository(wish.origin)) TRY(git.run({"remote", "add", "origin", wish.origin}));
+    TRY(git.run({"checkout", "--quiet", "--detach", request.commit}));
+    if (check_repository(request.origin)) TRY(git.run({"remote", "add", "origin", request.origin}));
     return source;
   }
   return fail(Code::kNotFound,
               fmt::format("commit {} is in no repository that is known here ({}); name one with "
                           "--repository",
-                          wish.commit, reasons.empty() ? "none was recorded" : reasons));
+                          request.commit, reasons.empty() ? "none was recorded" : reasons));
 }
 
 }  // namespace corral::cli

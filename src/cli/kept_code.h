@@ -95,6 +95,7 @@ struct GitCheckout {
 };
 
 // The source that had the commit; kNotFound when none had, with the reason of each.
-Result<std::string> check_out(const GitCheckout& wish, const environment::PrepareOptions& options);
+Result<std::string> check_out(const GitCheckout& request,
+                              const environment::PrepareOptions& options);
 
 }  // namespace corral::cli

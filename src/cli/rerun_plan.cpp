@@ -113,7 +113,8 @@ std::vector<Masked> masked_in(const std::vector<std::string>& words) {
   return found;
 }
 
-Result<std::vector<std::string>> filled(std::vector<std::string> words, const Secrets& secrets) {
+Result<std::vector<std::string>> fill_secrets(std::vector<std::string> words,
+                                              const Secrets& secrets) {
   struct Slot {
     std::size_t word, at;
     const std::string* value;
@@ -133,7 +134,7 @@ Result<std::vector<std::string>> filled(std::vector<std::string> words, const Se
   return words;
 }
 
-std::string moved(const std::string& word, const Move& move) {
+std::string moved_path(const std::string& word, const Move& move) {
   const std::size_t equals = word.starts_with('/') ? std::string::npos : word.find('=');
   const std::size_t begin = equals == std::string::npos ? 0 : equals + 1;
   const std::string path = word.substr(begin);
@@ -154,7 +155,7 @@ std::vector<Variable> rerun_variables(std::string_view lines, const Move& move) 
     variable.left_out = why_left_out(variable.name, variable.value);
     std::vector<std::string> parts;
     for (const std::string_view part : split(variable.value, ':'))
-      parts.push_back(moved(std::string(part), move));
+      parts.push_back(moved_path(std::string(part), move));
     variable.value = join(parts, ":");
     variables.push_back(std::move(variable));
   }
@@ -172,7 +173,7 @@ struct Python {
   bool operator==(const Python&) const = default;
 };
 
-std::string spelled(std::string_view name) {
+std::string normalized_name(std::string_view name) {
   std::string out;
   for (const char c : lower_ascii(name)) {
     const bool sign = c == '_' || c == '.' || c == '-';
@@ -182,11 +183,12 @@ std::string spelled(std::string_view name) {
 }
 
 using Versions = std::map<std::string, std::string>;
-Versions versions_of(std::string_view lines) {
+Versions parse_versions(std::string_view lines) {
   Versions versions;
   for (const std::string_view line : split(lines, '\n')) {
     const std::size_t at = line.find("==");
-    if (at != std::string_view::npos) versions[spelled(line.substr(0, at))] = line.substr(at + 2);
+    if (at != std::string_view::npos)
+      versions[normalized_name(line.substr(0, at))] = line.substr(at + 2);
   }
   return versions;
 }
@@ -198,7 +200,7 @@ Result<std::string> python_here() {
 }
 
 // As set_up::facts() records them.
-Result<Python> ask(const std::string& python) {
+Result<Python> ask_python(const std::string& python) {
   const auto known = TRY(run::set_up::ask_interpreter(
       python, {.argv = {}, .directory = "/", .limit = std::chrono::minutes(1), .idle = false}));
   run::set_up::Mask mask(true);
@@ -214,7 +216,7 @@ std::string listed(const std::vector<std::string>& texts) {
 }
 
 // "3.11.2" of "Python 3.11.2".
-std::string_view number_of(std::string_view version) {
+std::string_view version_number(std::string_view version) {
   return version.substr(version.rfind(' ') + 1);
 }
 
@@ -225,9 +227,9 @@ std::string_view without_patch(std::string_view number) {
 }
 
 // Lines of requirements.txt. Packages that a name and a version alone cannot install are skipped.
-std::string requirements_of(std::string_view packages) {
+std::string to_requirements(std::string_view packages) {
   std::string lines;
-  for (const auto& [name, version] : versions_of(packages)) {
+  for (const auto& [name, version] : parse_versions(packages)) {
     const auto plain = [](std::string_view text) {
       return text.find_first_not_of(
                  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -241,7 +243,7 @@ std::string requirements_of(std::string_view packages) {
 }
 
 // A run without an environment of its own, or whose environment is not here.
-Result<RerunEnvironment> by_packages(const Json& info, const EnvironmentWish& wish,
+Result<RerunEnvironment> by_packages(const Json& info, const EnvironmentRequest& request,
                                      const std::string& why) {
   RerunEnvironment chosen{.text = "as in this shell"};
   const std::string version = info.get_string("interpreter_version").empty()
@@ -250,10 +252,10 @@ Result<RerunEnvironment> by_packages(const Json& info, const EnvironmentWish& wi
   const std::string packages = info.get_string("environment.packages");
   if (version.empty() && packages.empty() && why.empty()) return chosen;
   const auto python = python_here();
-  const auto here = python ? ask(*python) : tl::unexpected(python.error());
+  const auto here = python ? ask_python(*python) : tl::unexpected(python.error());
   std::vector<std::string> differences;
   if (!why.empty()) differences.push_back(why);
-  if (here && number_of(here->version) != number_of(version))
+  if (here && version_number(here->version) != version_number(version))
     differences.push_back(fmt::format("{}, here {}", version, here->version));
   if (here) {
     for (std::string& text : package_differences(packages, here->packages))
@@ -268,16 +270,16 @@ Result<RerunEnvironment> by_packages(const Json& info, const EnvironmentWish& wi
     return chosen;
   }
   chosen.notes = differences;
-  if (wish.any) {
+  if (request.any) {
     chosen.text = "as in this shell, which differs";
     return chosen;
   }
   const bool cut = packages.find("… (") != std::string::npos;
   const auto uv = environment::find_tool("uv", "install it");
   if (uv && !packages.empty() && !cut) {
-    chosen.requirements = requirements_of(packages);
-    chosen.spec =
-        fmt::format("uv={};python={}", kRecordedRequirements, without_patch(number_of(version)));
+    chosen.requirements = to_requirements(packages);
+    chosen.spec = fmt::format("uv={};python={}", kRecordedRequirements,
+                              without_patch(version_number(version)));
     chosen.text = fmt::format("{}, built by uv from the recorded packages", chosen.spec);
     return chosen;
   }
@@ -291,7 +293,7 @@ Result<RerunEnvironment> by_packages(const Json& info, const EnvironmentWish& wi
 }  // namespace
 
 std::vector<std::string> package_differences(std::string_view recorded, std::string_view here) {
-  const Versions old = versions_of(recorded), now = versions_of(here);
+  const Versions old = parse_versions(recorded), now = parse_versions(here);
   std::vector<std::string> differences;
   for (const auto& [name, version] : old) {
     const auto found = now.find(name);
@@ -304,27 +306,30 @@ std::vector<std::string> package_differences(std::string_view recorded, std::str
   return differences;
 }
 
-Result<RerunEnvironment> choose_environment(const Json& info, const EnvironmentWish& wish,
+Result<RerunEnvironment> choose_environment(const Json& info, const EnvironmentRequest& request,
                                             const PrepareOptions& options) {
-  if (!wish.spec.empty()) {
-    TRY(environment::parse(wish.spec));
-    return RerunEnvironment{.spec = wish.spec, .text = wish.spec + " (chosen)"};
+  if (!request.spec.empty()) {
+    TRY(environment::parse(request.spec));
+    return RerunEnvironment{.spec = request.spec, .text = request.spec + " (chosen)"};
   }
   const std::string recorded = info.get_string("environment.spec");
-  if (recorded.empty() || recorded == "local") return by_packages(info, wish, "");
+  if (recorded.empty() || recorded == "local") return by_packages(info, request, "");
   const auto spec = environment::parse(recorded);
-  if (!spec) return by_packages(info, wish, "recorded environment " + recorded + " is not known");
+  if (!spec)
+    return by_packages(info, request, "recorded environment " + recorded + " is not known");
   const RerunEnvironment as_recorded{.spec = recorded, .text = recorded};
   // Its files may come with the code; and a tool is not started with a server's words before the
   // user agreed.
   const bool starts_tool = spec->kind == environment::Kind::kContainer;
-  if (!wish.restored && (starts_tool || !fs::path(spec->target).is_absolute())) return as_recorded;
+  if (!request.restored && (starts_tool || !fs::path(spec->target).is_absolute()))
+    return as_recorded;
   PrepareOptions there = options;
-  there.directory = wish.directory;
+  there.directory = request.directory;
   const auto possible = environment::check(*spec, there);
   if (possible || possible.error().code == Code::kUnavailable) return as_recorded;
   return by_packages(
-      info, wish, fmt::format("recorded environment {}: {}", recorded, possible.error().message));
+      info, request,
+      fmt::format("recorded environment {}: {}", recorded, possible.error().message));
 }
 
 namespace {
@@ -349,7 +354,7 @@ bool was_masked(const Json& info, const char* part) {
 }
 
 // The command worked outside of the root: its relative words are paths seen from there.
-void look_from_outside(const KeptCode& code, std::vector<std::string>& words) {
+void resolve_from_outside(const KeptCode& code, std::vector<std::string>& words) {
   for (std::string& word : words) {
     if (word.starts_with('-') || word.starts_with('/')) continue;
     const std::string path = (fs::path(code.directory) / word).lexically_normal().string();
@@ -359,7 +364,7 @@ void look_from_outside(const KeptCode& code, std::vector<std::string>& words) {
 }
 
 // Data below the old root that was not kept and is still there is meant as it is.
-Move move_of(const KeptCode& code, const std::vector<std::string>& words, const fs::path& to) {
+Move path_move(const KeptCode& code, const std::vector<std::string>& words, const fs::path& to) {
   Move move{.from = code.root, .to = to.string()};
   std::error_code error;
   for (const auto& [option, value] : run::set_up::data_options(words)) {
@@ -374,7 +379,7 @@ Move move_of(const KeptCode& code, const std::vector<std::string>& words, const 
 }
 
 // Those that the command line gave; others come from the script again.
-std::vector<std::pair<std::string, std::string>> given(const Json& run, const char* what) {
+std::vector<std::pair<std::string, std::string>> given_pairs(const Json& run, const char* what) {
   std::vector<std::pair<std::string, std::string>> pairs;
   const std::string names = member(run, "info").get_string(std::string("given.") + what);
   for (const std::string_view name : split(names, '\n')) {
@@ -386,7 +391,8 @@ std::vector<std::pair<std::string, std::string>> given(const Json& run, const ch
 }
 
 // Local first: nothing has to travel.
-Result<std::vector<std::string>> sources_of(const KeptCode& code, const std::string& chosen) {
+Result<std::vector<std::string>> repository_sources(const KeptCode& code,
+                                                    const std::string& chosen) {
   if (code.commit.empty()) return std::vector<std::string>();
   std::error_code error;
   if (!chosen.empty()) {
@@ -458,8 +464,8 @@ bool is_expected(const Data& data, const RerunPlan& plan) {
       plan.code.files, [&](const KeptFile& file) { return (root + file.path).starts_with(path); });
 }
 
-std::optional<std::string> difference_of_data(const Json& info, const Data& data,
-                                              const std::function<bool()>& stop) {
+std::optional<std::string> data_difference(const Json& info, const Data& data,
+                                           const std::function<bool()>& stop) {
   const std::string key = "data." + data.name;
   const std::int64_t files = info.get_int(key + ".files", -1);
   const std::int64_t bytes = info.get_int(key + ".bytes", -1);
@@ -484,25 +490,25 @@ std::optional<std::string> difference_of_data(const Json& info, const Data& data
 
 }  // namespace
 
-Result<RerunPlan> plan_rerun(const Json& run, const Json& list, const RerunWish& wish) {
+Result<RerunPlan> plan_rerun(const Json& run, const Json& list, const RerunRequest& request) {
   const Json& info = member(run, "info");
   RerunPlan plan{.id = run.get_string("id"),
-                 .name = wish.name.empty() ? run.get_string("name") : wish.name,
+                 .name = request.name.empty() ? run.get_string("name") : request.name,
                  .experiment = run.get_string("experiment"),
                  .host = run.get_string("host"),
                  .code = TRY(read_kept_code(list)),
-                 .directory = wish.directory,
-                 .params = given(run, "params"),
-                 .tags = given(run, "tags")};
+                 .directory = request.directory,
+                 .params = given_pairs(run, "params"),
+                 .tags = given_pairs(run, "tags")};
   const bool outside = plan.code.directory.starts_with('/');
   plan.work = outside || plan.code.directory.empty() ? plan.directory
                                                      : plan.directory / plan.code.directory;
-  plan.sources = TRY(sources_of(plan.code, wish.repository));
+  plan.sources = TRY(repository_sources(plan.code, request.repository));
   plan.command = TRY(recorded_command(run));
-  if (outside) look_from_outside(plan.code, plan.command);
-  const Move move = move_of(plan.code, plan.command, plan.directory);
+  if (outside) resolve_from_outside(plan.code, plan.command);
+  const Move move = path_move(plan.code, plan.command, plan.directory);
   for (std::string& word : plan.command) {
-    std::string there = moved(word, move);
+    std::string there = moved_path(word, move);
     if (there != word)
       plan.notes.push_back(fmt::format("{} is {} now", printable(word), printable(there)));
     word = std::move(there);
@@ -514,13 +520,13 @@ Result<RerunPlan> plan_rerun(const Json& run, const Json& list, const RerunWish&
 }
 
 std::vector<std::string> data_differences(const Json& info, const RerunPlan& plan,
-                                          const DataLook& look) {
+                                          const DataCheck& check) {
   std::vector<std::string> differences;
   for (const auto& [name, value] : run::set_up::data_options(plan.command)) {
     if (info.get_int("data." + name + ".files", -1) < 0) continue;
     const Data data{.name = name, .value = value, .path = (plan.work / value).lexically_normal()};
-    if (!look.restored && is_expected(data, plan)) continue;
-    if (auto text = difference_of_data(info, data, look.stop)) {
+    if (!check.restored && is_expected(data, plan)) continue;
+    if (auto text = data_difference(info, data, check.stop)) {
       std::error_code error;
       const fs::path old = fs::path(plan.code.root) / plan.code.directory / value;
       if (!value.starts_with('/') && fs::exists(old, error) && !fs::exists(data.path, error))

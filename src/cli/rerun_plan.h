@@ -1,10 +1,10 @@
 // The steps of `corral rerun`, made from the server's answers about a run and from this machine's
 // state. Nothing is changed. The server's answers are not trusted.
 //
-// In the recorded command and its variables, masked values are found and filled in, paths below the
-// old root become paths below the new one, and variables that belong to the old host are left out.
-// The environment is the recorded one, else the interpreter here if it has the same version and
-// packages, else one that is built from the recorded packages.
+// In the recorded command and its variables, masked values are found and filled in, paths
+// below the old root become paths below the new one, and variables that belong to the old host are
+// left out. The environment is the recorded one, else the interpreter here if it has the same
+// version and packages, else one that is built from the recorded packages.
 #pragma once
 
 #include <filesystem>
@@ -40,14 +40,15 @@ std::string variable_of_option(std::string_view option);
 // In the order of the words; the same one twice is there twice.
 std::vector<Masked> masked_in(const std::vector<std::string>& words);
 // kUnprocessable when one is not among the secrets.
-Result<std::vector<std::string>> filled(std::vector<std::string> words, const Secrets& secrets);
+Result<std::vector<std::string>> fill_secrets(std::vector<std::string> words,
+                                              const Secrets& secrets);
 
 struct Move {
   std::string from{}, to{};      // absolute
   std::set<std::string> stay{};  // paths below `from` that are meant as they are
 };
 // A path below `from`, also behind the '=' of "--out=…".
-std::string moved(const std::string& word, const Move& move);
+std::string moved_path(const std::string& word, const Move& move);
 
 struct Variable {
   std::string name{}, value{};
@@ -66,7 +67,7 @@ struct RerunEnvironment {
   std::vector<std::string> notes{};  // differences, for people
 };
 
-struct EnvironmentWish {
+struct EnvironmentRequest {
   std::string spec{};                 // chosen by the user; empty: none
   bool any = false;                   // differences are accepted
   environment::fs::path directory{};  // the command's working directory: relative names start there
@@ -75,14 +76,14 @@ struct EnvironmentWish {
 
 // `info`: the run's facts. kUnprocessable when the recorded environment cannot be had here, with
 // the differences.
-Result<RerunEnvironment> choose_environment(const Json& info, const EnvironmentWish& wish,
+Result<RerunEnvironment> choose_environment(const Json& info, const EnvironmentRequest& request,
                                             const environment::PrepareOptions& options);
 
 // Lines "name==version" of the two that do not agree, for people: "numpy 1.26.4, here 2.0".
 // Spellings of one name (`_`, `.`, `-`, case) are the same.
 std::vector<std::string> package_differences(std::string_view recorded, std::string_view here);
 
-struct RerunWish {
+struct RerunRequest {
   std::filesystem::path directory{};  // the new one, absolute
   std::string name{};                 // empty: the run's
   std::string repository{};           // path or address; empty: the recorded one
@@ -103,15 +104,15 @@ struct RerunPlan {
 
 // `run` as the API describes it, `list` its corral/code.json. kUnprocessable for a run that cannot
 // be run again, with the reason.
-Result<RerunPlan> plan_rerun(const Json& run, const Json& list, const RerunWish& wish);
+Result<RerunPlan> plan_rerun(const Json& run, const Json& list, const RerunRequest& request);
 
-struct DataLook {
+struct DataCheck {
   bool restored = false;  // the code is there; else data that is to come with it is not asked for
   std::function<bool()> stop{};  // polled
 };
 // Compares the data that the command gets by path with the record; returns a line for each
 // difference. Reads all of the data if its hash was recorded.
 std::vector<std::string> data_differences(const Json& info, const RerunPlan& plan,
-                                          const DataLook& look);
+                                          const DataCheck& check);
 
 }  // namespace corral::cli

@@ -19,7 +19,7 @@ constexpr const char* kExamples =
     "  corral rm --experiment digits        an experiment with all its runs\n"
     "  corral rm @1 --dry-run               print what would be removed\n";
 
-struct Flags {
+struct RmFlags {
   DestinationFlags destination;
   std::vector<std::string> runs;
   std::string experiment;
@@ -37,7 +37,7 @@ struct Size {
   std::int64_t points = 0, bytes = 0;
 };
 
-Result<std::vector<Target>> targets_of(const sys::HttpTarget& server, const Flags& flags) {
+Result<std::vector<Target>> find_targets(const sys::HttpTarget& server, const RmFlags& flags) {
   std::vector<Target> targets;
   for (const std::string& run : flags.runs) {
     const Json known = TRY(get_json(server, run_path(run)));
@@ -107,10 +107,10 @@ std::optional<int> confirm() {
   return kFailed;
 }
 
-int rm(const Flags& flags) {
+int rm(const RmFlags& flags) {
   const auto server = connect(flags.destination);
   if (!server) return report("rm", server.error());
-  const auto targets = targets_of(*server, flags);
+  const auto targets = find_targets(*server, flags);
   if (!targets) return report("rm", targets.error());
   // Asked before anything goes: one that is running stops it all.
   const auto planned = remove_all(*server, *targets, flags.force, true);
@@ -132,7 +132,7 @@ int rm(const Flags& flags) {
 }  // namespace
 
 int rm_command(std::span<char* const> args) {
-  Flags flags;
+  RmFlags flags;
   Arguments arguments("rm", "Removes runs, or an experiment with all its runs, permanently.",
                       kExamples);
   arguments.positionals("run", flags.runs, kRunHelp, false);

@@ -62,7 +62,7 @@ std::string absolute_path(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).string();
 }
 
-std::vector<std::string> texts_of(const run::SupervisorOrder::Pairs& pairs) {
+std::vector<std::string> to_texts(const run::SupervisorOrder::Pairs& pairs) {
   std::vector<std::string> texts;
   texts.reserve(pairs.size());
   for (const auto& [key, value] : pairs) texts.push_back(fmt::format("{}={}", key, value));
@@ -113,12 +113,12 @@ void apply(const run::SupervisorOrder& order, RunFlags& f) {
   f.directory = order.directory;
   if (!order.environment.empty()) o.environment = order.environment;
   o.passed = order.passed;
-  f.params = texts_of(order.params);
-  f.tags = texts_of(order.tags);
+  f.params = to_texts(order.params);
+  f.tags = to_texts(order.tags);
   o.placement = order.placement;
 }
 
-Result<run::GateOptions> gate_of(const std::string& text) {
+Result<run::GateOptions> parse_gate(const std::string& text) {
   const std::vector<std::string_view> parts = split(text, ',');
   std::array<int, 2> found{};
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -148,7 +148,7 @@ void declare_scheduled(Arguments& a, RunFlags& f) {
     a.hidden(name);
 }
 
-Result<> take_order(RunFlags& f) {
+Result<> apply_order(RunFlags& f) {
   if (f.order_fd.empty()) return {};
   const auto fd = parse_int(f.order_fd);
   if (!fd || *fd < 0 || *fd > std::numeric_limits<int>::max())
@@ -166,7 +166,7 @@ Result<> take_order(RunFlags& f) {
 Result<> complete_scheduled(RunFlags& f) {
   run::Options& o = f.options;
   if (!f.run_id.empty()) o.run_id = TRY(RunId::parse(f.run_id));
-  if (!f.gate.empty()) o.gate = TRY(gate_of(f.gate));
+  if (!f.gate.empty()) o.gate = TRY(parse_gate(f.gate));
   if (!f.last_word.empty()) o.gate.last_word = f.last_word;
   o.directory = f.directory;
   if (!f.cgroup.empty()) o.placement.groups = TRY(run::parse_groups(f.cgroup));
@@ -174,7 +174,7 @@ Result<> complete_scheduled(RunFlags& f) {
   return {};
 }
 
-run::RunSettings settings_of(const RunFlags& f) {
+run::RunSettings plan_settings(const RunFlags& f) {
   const run::Options& o = f.options;
   // Empty and unset settings stay absent, so that a supervisor finds them as this process did.
   const auto given = [](const std::string& text) {
@@ -278,8 +278,8 @@ void declare(Arguments& a, RunFlags& f) {
 
 using Pairs = run::SupervisorOrder::Pairs;
 
-Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view option,
-                       std::string_view example) {
+Result<Pairs> parse_pairs(const std::vector<std::string>& texts, std::string_view option,
+                          std::string_view example) {
   Pairs pairs;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
@@ -310,7 +310,7 @@ Result<> check_counts(const run::Options& o) {
   return {};
 }
 
-Result<std::int64_t> process_of(const std::string& text) {
+Result<std::int64_t> parse_watched(const std::string& text) {
   const auto pid = parse_int(text);
   if (!pid || *pid < 1 || *pid > std::numeric_limits<pid_t>::max())
     return fail(Code::kInvalidArgument, "--watch " + text + ": expected the id of a process");
@@ -361,7 +361,7 @@ Result<> complete_profile(RunFlags& f) {
   return {};
 }
 
-Result<std::int64_t> size_of_code(const std::string& text) {
+Result<std::int64_t> parse_keep_code(const std::string& text) {
   if (text == "off") return 0;
   const auto size = parse_bytes(text);
   if (!size)
@@ -372,7 +372,7 @@ Result<std::int64_t> size_of_code(const std::string& text) {
 
 Result<> complete(RunFlags& f) {
   run::Options& o = f.options;
-  TRY(take_order(f));
+  TRY(apply_order(f));
   if (!o.adopt.empty() && !o.command.empty())
     return fail(Code::kInvalidArgument, "--adopt takes the run's own command");
   if (o.command.empty() && o.adopt.empty())
@@ -390,15 +390,15 @@ Result<> complete(RunFlags& f) {
   o.mask = !f.no_mask;
   o.pty = !f.no_pty;
   TRY(complete_profile(f));
-  if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
-  o.params = TRY(pairs_of(f.params, "--param", "lr=0.1"));
-  o.tags = TRY(pairs_of(f.tags, "--tag", "team=vision"));
+  if (!f.watch.empty()) o.watched = TRY(parse_watched(f.watch));
+  o.params = TRY(parse_pairs(f.params, "--param", "lr=0.1"));
+  o.tags = TRY(parse_pairs(f.tags, "--tag", "team=vision"));
   // Set by a scheduler for the destination that it names to its supervisors.
   if (const char* place = std::getenv(kWithheldPlace);
       place != nullptr && *place != '\0' &&
       (f.destination.server == place || f.destination.store == place))
     f.destination.withheld = "the corral.toml that names it is not trusted";
-  auto destination = destination_of(f.destination);
+  auto destination = parse_destination(f.destination);
   const bool named = !f.destination.store.empty() || !f.destination.server.empty();
   const bool plan = !o.command.empty() && is_plan_file(o.command[0]);
   if (destination || named || plan || !o.adopt.empty()) {
@@ -406,9 +406,9 @@ Result<> complete(RunFlags& f) {
   } else {
     o.lacking = destination.error().message;
   }
-  o.token = TRY(token_of(f.destination));
+  o.token = TRY(read_token(f.destination));
   o.spool = f.destination.spool;
-  o.keep_code = TRY(size_of_code(f.keep_code));
+  o.keep_code = TRY(parse_keep_code(f.keep_code));
   if (f.max_time == Nanos(0))
     return fail(Code::kInvalidArgument, "--max-time must be greater than 0, e.g. 2h");
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
@@ -426,7 +426,7 @@ Result<> complete(RunFlags& f) {
 
 // Destination variables for the supervisors of an experiment file's runs, which work elsewhere, and
 // for their commands: the Python package and `corral` inside a run use the same store.
-std::vector<std::pair<std::string, std::string>> variables_of(const RunFlags& f) {
+std::vector<std::pair<std::string, std::string>> destination_variables(const RunFlags& f) {
   const spool::Destination& to = f.options.destination;
   const std::string store = !to.server.empty()    ? ""
                             : to.database.empty() ? to.store.string()
@@ -458,11 +458,11 @@ int run_command(std::span<char* const> args) {
   }
   const bool adopts = flags.options.command.empty();
   if (adopts || !is_plan_file(flags.options.command[0])) return run::supervise(flags.options);
-  auto variables = variables_of(flags);
+  auto variables = destination_variables(flags);
   variables.push_back(arguments.config_variable());
   return run_plan({.flags = flags.plan,
                    .options = flags.options,
-                   .settings = settings_of(flags),
+                   .settings = plan_settings(flags),
                    .variables = std::move(variables)});
 }
 

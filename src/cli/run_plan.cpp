@@ -109,14 +109,14 @@ namespace {
 namespace schedule = run::schedule;
 namespace fs = std::filesystem;
 
-Result<schedule::QuietCheck> quiet_check_of(const std::string& text) {
+Result<schedule::QuietCheck> parse_quiet_check(const std::string& text) {
   using schedule::QuietCheck;
   if (text == "wait") return QuietCheck::kWait;
   if (text == "warn") return QuietCheck::kWarn;
   return text == "refuse" ? QuietCheck::kRefuse : QuietCheck::kOff;
 }
 
-Result<schedule::Selection> selection_of(const PlanFlags& flags) {
+Result<schedule::Selection> parse_selection(const PlanFlags& flags) {
   schedule::Selection selection{
       .rerun = flags.rerun, .only = flags.only, .skip = flags.skip, .shuffle = {}};
   if (!flags.shuffle.empty()) {
@@ -130,7 +130,7 @@ Result<schedule::Selection> selection_of(const PlanFlags& flags) {
 }
 
 // Facts and options that all runs of the plan share.
-schedule::PlanFacts facts_of(const PlanCommand& command, const fs::path& file) {
+schedule::PlanFacts plan_facts(const PlanCommand& command, const fs::path& file) {
   const run::Options& o = command.options;
   schedule::PlanFacts facts{.id = plan::plan_id(sys::host_name(), file),
                             .file = file.filename().string(),
@@ -153,7 +153,7 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   const fs::path file = given.lexically_normal();
   schedule::ScheduleOptions options;
   options.file = file;
-  options.plan = facts_of(command, file);
+  options.plan = plan_facts(command, file);
   options.state = collocate::default_state() / "plans" / options.plan.id;
   // Hosts that share a home directory share this lock.
   options.claim = collocate::default_state() / "claims" / plan::plan_id("", file);
@@ -161,13 +161,13 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   options.known = known_here();
   options.places = {.spool_roots = spool::spool_roots(o.spool),
                     .last_words = options.state / "ends"};
-  options.selection = TRY(selection_of(flags));
+  options.selection = TRY(parse_selection(flags));
   options.take_over = flags.take_over;
   options.fail_fast = flags.fail_fast;
   options.dry_run = flags.dry_run;
   options.quiet = o.quiet;
   options.cool_down = flags.cool_down;
-  options.quiet_check = TRY(quiet_check_of(flags.quiet_check));
+  options.quiet_check = TRY(parse_quiet_check(flags.quiet_check));
   options.nvml = o.device_library;
   options.notify = flags.notify;
   if (!flags.until.empty()) {
@@ -180,7 +180,7 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   return options;
 }
 
-void tell_server(schedule::ScheduleOptions& options, const run::Options& o) {
+void set_server(schedule::ScheduleOptions& options, const run::Options& o) {
   upload::LinkOptions link{.destination = o.destination,
                            .token = o.token,
                            .serve_command = {},
@@ -211,14 +211,14 @@ Result<> prepare_environments(const fs::path& directory, const plan::Workload& w
 }
 
 // A container's tool leaves its run's group a moment after the run has ended.
-constexpr Nanos kLeaving{std::chrono::seconds(2)};
-constexpr Nanos kLook{std::chrono::milliseconds(50)};
+constexpr Nanos kLeavePatience{std::chrono::seconds(2)};
+constexpr Nanos kPoll{std::chrono::milliseconds(50)};
 
 void undo_leftovers(const run::Options& o, const std::function<void(const std::string&)>& warn) {
   using collocate::UndoState;
   collocate::UndoReport report;
   bool waits = true;
-  for (const BootTime deadline = sys::boot_now() + kLeaving; waits;) {
+  for (const BootTime deadline = sys::boot_now() + kLeavePatience; waits;) {
     report = collocate::undo_all({.state = collocate::default_state(),
                                   .nvml = o.device_library,
                                   .mps_control = sys::own_variable("CORRAL_MPS_CONTROL"),
@@ -229,7 +229,7 @@ void undo_leftovers(const run::Options& o, const std::function<void(const std::s
                 report.lines,
                 [](const collocate::UndoLine& line) { return line.state == UndoState::kInUse; }) &&
             sys::boot_now() < deadline;
-    if (waits) sys::system_clock().sleep_until(sys::boot_now() + kLook);
+    if (waits) sys::system_clock().sleep_until(sys::boot_now() + kPoll);
   }
   for (const collocate::UndoLine& line : report.lines) {
     if (line.state == UndoState::kInUse || line.state == UndoState::kFailed)
@@ -244,7 +244,7 @@ Result<int> run_plan_checked(const PlanCommand& command) {
     return fail(Code::kInvalidArgument, "--watch samples one process; an experiment file has many");
   schedule::ScheduleOptions options = TRY(schedule_options(command));
   if (!options.dry_run) {
-    tell_server(options, o);
+    set_server(options, o);
     TRY(sys::PrivateDirectory::make(options.places.last_words));
   }
   // First: it blocks the signals for the threads that come after it.

@@ -64,7 +64,7 @@ struct MemoryStore {
 constexpr std::uintmax_t kRoomBytes = 1u << 30;
 constexpr std::string_view kPrefix = "corral-memory-";
 
-fs::path place() {
+fs::path memory_directory() {
   std::error_code error;
   fs::path shared = "/dev/shm";
   const fs::space_info room = fs::space(shared, error);
@@ -92,7 +92,7 @@ void remove_left_over(const fs::path& where) {
 
 // Makes the directory, with mode 0700.
 Result<fs::path> make_memory_store() {
-  const fs::path where = place();
+  const fs::path where = memory_directory();
   remove_left_over(where);
   std::string name = (where / fmt::format("{}{}-XXXXXX", kPrefix, ::getuid())).string();
   if (::mkdtemp(name.data()) == nullptr) {
@@ -125,7 +125,7 @@ void prune(store::Store& store, const store::Retention& retention) {
 }
 
 // Neither age nor bytes: nothing is to be removed.
-Result<store::Retention> retention_of(const RetentionFlags& flags) {
+Result<store::Retention> parse_retention(const RetentionFlags& flags) {
   store::Retention retention;
   if (!flags.days.empty()) {
     const auto days = parse_int(flags.days);
@@ -142,7 +142,7 @@ Result<store::Retention> retention_of(const RetentionFlags& flags) {
 
 // Prunes at once and then every hour, and reports removed runs on stderr. The store must outlive
 // the job.
-server::BackgroundJob keep_within(store::Store& store, const store::Retention& retention) {
+server::BackgroundJob retention_job(store::Store& store, const store::Retention& retention) {
   return [&store, retention](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any wake;
@@ -162,7 +162,7 @@ constexpr const char* kExamples =
     "  corral serve --store :memory:             in memory, gone when it ends\n"
     "  corral serve --stop                       stop the store's running server\n";
 
-struct Flags {
+struct ServeFlags {
   DestinationFlags destination;
   std::string listen;
   std::string read_store;
@@ -217,7 +217,7 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
   };
 }
 
-Result<std::unique_ptr<store::Store>> open_store(const Flags& flags,
+Result<std::unique_ptr<store::Store>> open_store(const ServeFlags& flags,
                                                  const spool::Destination& destination) {
   if (!destination.database.empty()) {
     store::PostgresOptions options;
@@ -238,7 +238,7 @@ Result<std::unique_ptr<store::Store>> open_store(const Flags& flags,
   return store::open_sqlite_store(options);
 }
 
-Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
+Result<std::unique_ptr<server::RunningServer>> start(const ServeFlags& flags,
                                                      const spool::Destination& destination) {
   server::ServeOptions options;
   options.store_dir = destination.store;
@@ -263,9 +263,9 @@ Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
   TRY(server::check_exposure(options));
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
   server::StoreLock lock = TRY(server::lock_store(destination.store));
-  const store::Retention keep = TRY(retention_of(flags.keep));
+  const store::Retention keep = TRY(parse_retention(flags.keep));
   auto store = TRY(open_store(flags, destination));
-  if (keep.age || keep.bytes) options.jobs.push_back(keep_within(*store, keep));
+  if (keep.age || keep.bytes) options.jobs.push_back(retention_job(*store, keep));
   return server::start_server(std::move(options), std::move(lock), std::move(store));
 }
 
@@ -278,7 +278,7 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-int serve(const Flags& flags, const spool::Destination& destination) {
+int serve(const ServeFlags& flags, const spool::Destination& destination) {
   // Blocked before any thread is started, so that only the waiting thread below takes them.
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -325,7 +325,7 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   return reason == server::LeaveReason::kLost ? kFailed : kDone;
 }
 
-void declare(Arguments& arguments, Flags& flags) {
+void declare(Arguments& arguments, ServeFlags& flags) {
   add_destination(arguments, flags.destination);
   arguments.group("Network");
   arguments.text("listen", flags.listen,
@@ -357,7 +357,7 @@ void declare(Arguments& arguments, Flags& flags) {
 }  // namespace
 
 int serve_command(std::span<char* const> args) {
-  Flags flags;
+  ServeFlags flags;
   Arguments arguments(
       "serve", "Serves the page and the API of a store, and sends the data of orphaned runs.",
       kExamples);
@@ -372,7 +372,7 @@ int serve_command(std::span<char* const> args) {
     flags.durability = "relaxed";
     flags.in_memory = true;
   }
-  const auto destination = possible_destination_of(flags.destination);
+  const auto destination = usable_destination(flags.destination);
   if (!destination) return report("serve", destination.error());
   if (!destination->server.empty())
     return report("serve", {Code::kInvalidArgument,

@@ -49,7 +49,7 @@ std::string run_ids(const std::vector<RunId>& runs) {
   return text;
 }
 
-Json json_of(const CheckReport& report, const StorePlace& place) {
+Json to_json(const CheckReport& report, const StoreLocation& place) {
   Json::Array findings;
   for (const auto& finding : report.findings) {
     Json::Array runs;
@@ -70,7 +70,7 @@ Json json_of(const CheckReport& report, const StorePlace& place) {
                                             {"pyramid_rows", report.pyramid_rows}}}};
 }
 
-void print(const CheckReport& report, const StorePlace& place) {
+void print(const CheckReport& report, const StoreLocation& place) {
   for (const auto& finding : report.findings) {
     const std::string runs = run_ids(finding.runs);
     fmt::print("{}: {}{}\n", finding.table, finding.what,
@@ -91,7 +91,7 @@ void print(const CheckReport& report, const StorePlace& place) {
   }
 }
 
-Json json_of(const StoreStats& stats, const StorePlace& place) {
+Json to_json(const StoreStats& stats, const StoreLocation& place) {
   Json::Array tables, levels, biggest;
   for (const auto& t : stats.tables)
     tables.emplace_back(Json::Object{
@@ -118,7 +118,7 @@ Json json_of(const StoreStats& stats, const StorePlace& place) {
                       {"oldest_run", oldest}};
 }
 
-void print(const StoreStats& stats, const StorePlace& place) {
+void print(const StoreStats& stats, const StoreLocation& place) {
   fmt::print("{}, schema {}\n  {} on disk, {} points", place.name, stats.schema,
              size_text(stats.bytes), stats.points);
   if (stats.points > 0)
@@ -145,14 +145,14 @@ void print(const StoreStats& stats, const StorePlace& place) {
 struct StoreVerb {
   std::string_view command;  // "store check"
   const std::string& store;  // as --store takes it
-  Result<HeldStore> (*open)(const StorePlace&);
+  Result<HeldStore> (*open)(const StoreLocation&);
 };
 
 // Opens the store, hands it to `work`, and returns the exit status that `print` gives for the
 // report.
 template <class Work, class Print>
 int run_verb(const StoreVerb& verb, const Work& work, const Print& print) {
-  const auto place = place_of(verb.store);
+  const auto place = find_store(verb.store);
   if (!place) return store_failed(verb.command, place.error());
   Progress progress;
   const auto held = verb.open(*place);
@@ -165,9 +165,9 @@ int run_verb(const StoreVerb& verb, const Work& work, const Print& print) {
 }
 
 template <class Report>
-void print_as(bool json, const Report& report, const StorePlace& place) {
+void print_as(bool json, const Report& report, const StoreLocation& place) {
   if (json) {
-    fmt::print("{}\n", json_of(report, place).dump());
+    fmt::print("{}\n", to_json(report, place).dump());
   } else {
     print(report, place);
   }
@@ -190,7 +190,7 @@ int store_check(std::span<char* const> args) {
       [](const RawStore& raw, const Watch& watch) {
         return store::maintain::check_store(raw, watch);
       },
-      [&](const CheckReport& report, const StorePlace& place) {
+      [&](const CheckReport& report, const StoreLocation& place) {
         print_as(json, report, place);
         return report.problems == 0 ? kDone : kFailed;
       });
@@ -213,7 +213,7 @@ int store_stats(std::span<char* const> args) {
         return store::maintain::store_stats(
             raw, static_cast<std::size_t>(std::max<std::int64_t>(runs, 0)), watch);
       },
-      [&](const StoreStats& stats, const StorePlace& place) {
+      [&](const StoreStats& stats, const StoreLocation& place) {
         print_as(json, stats, place);
         return kDone;
       });
@@ -254,7 +254,7 @@ void remove_partial(const fs::path& partial) {
     fs::remove(partial.string() + suffix, error);
 }
 
-Result<CopyReport> write_backup(const StorePlace& from, const fs::path& path,
+Result<CopyReport> write_backup(const StoreLocation& from, const fs::path& path,
                                 const Progress& progress) {
   std::error_code error;
   if (fs::exists(path, error))
@@ -291,7 +291,7 @@ int store_backup(std::span<char* const> args) {
   arguments.positional("path", path, "new backup file", true);
   arguments.text("store", store, "store to copy (default: the default store)");
   if (const auto status = arguments.parse(args)) return *status;
-  const auto place = place_of(store);
+  const auto place = find_store(store);
   if (!place) return store_failed("store backup", place.error());
   Progress progress;
   const auto report = write_backup(*place, path, progress);
@@ -304,9 +304,9 @@ int store_backup(std::span<char* const> args) {
 }
 
 int fill(std::string_view command, const std::string& from, const std::string& to) {
-  const auto source_place = place_of(from);
+  const auto source_place = find_store(from);
   if (!source_place) return store_failed(command, source_place.error());
-  const auto target_place = place_of(to);
+  const auto target_place = find_store(to);
   if (!target_place) return store_failed(command, target_place.error());
   if (source_place->name == target_place->name)
     return store_failed(command, {.code = Code::kInvalidArgument,
@@ -368,7 +368,7 @@ int store_migrate(std::span<char* const> args) {
   return fill("store migrate", from, to);
 }
 
-Result<std::unique_ptr<store::Store>> open_store(const StorePlace& place) {
+Result<std::unique_ptr<store::Store>> open_store(const StoreLocation& place) {
   if (place.file.empty()) return store::open_postgres_store({.url = place.database});
   std::error_code error;
   if (!fs::exists(place.file, error))
@@ -376,12 +376,12 @@ Result<std::unique_ptr<store::Store>> open_store(const StorePlace& place) {
   return store::open_sqlite_store({.directory = place.directory});
 }
 
-Result<store::Removal> prune(const StorePlace& place, const store::Retention& retention,
+Result<store::Removal> prune(const StoreLocation& place, const store::Retention& retention,
                              bool dry_run) {
   std::optional<server::StoreLock> lock;
   std::error_code error;
   // A database server's store may be served meanwhile.
-  if (!place.file.empty() && fs::exists(place.file, error)) lock = TRY(lock_place(place));
+  if (!place.file.empty() && fs::exists(place.file, error)) lock = TRY(lock_location(place));
   const auto store = TRY(open_store(place));
   auto removal = TRY(store->prune(retention, sys::utc_now(), dry_run));
   // Waits until the rows are gone, too.
@@ -406,7 +406,7 @@ int store_rebuild(std::span<char* const> args) {
       [&](const RawStore& raw, const Watch& watch) {
         return store::maintain::rebuild_store(raw, anew, watch);
       },
-      [](const RebuildReport& report, const StorePlace& place) {
+      [](const RebuildReport& report, const StoreLocation& place) {
         for (const auto& gap : report.gaps) {
           const std::string runs = run_ids(gap.runs);
           fmt::print("{}: {}; a gap now\n{}", gap.table, gap.what,
@@ -432,7 +432,7 @@ int store_gc(std::span<char* const> args) {
       [](const RawStore& raw, const Watch& watch) {
         return store::maintain::collect_garbage(raw, watch);
       },
-      [](const GarbageReport& report, const StorePlace& place) {
+      [](const GarbageReport& report, const StoreLocation& place) {
         for (const auto& [table, rows] : report.removed)
           fmt::print("{} rows of {} removed\n", rows, table);
         fmt::print("{}: {} before, {} now\n", place.name, size_text(report.bytes_before),
@@ -464,7 +464,7 @@ int store_prune(std::span<char* const> args) {
   if (age == kNoDuration && keep < 0)
     return store_failed("store prune", {.code = Code::kInvalidArgument,
                                         .message = "give --older-than AGE or --keep-bytes SIZE"});
-  const auto place = place_of(store);
+  const auto place = find_store(store);
   if (!place) return store_failed("store prune", place.error());
   store::Retention retention;
   if (age != kNoDuration) retention.age = age;

@@ -28,7 +28,7 @@ constexpr const char* kExamples =
 
 constexpr int kRounds = 10;
 
-struct Flags {
+struct TrustFlags {
   std::string file = "corral.toml";
   bool list = false;
   bool revoke = false;
@@ -70,12 +70,12 @@ std::size_t waiting_for(const spool::Destination& destination,
 // Starts the destination's delivery; a store's server takes waiting data out of the spool by
 // itself.
 Result<> deliver(const DestinationFlags& flags) {
-  const spool::Destination destination = TRY(possible_destination_of(flags));
+  const spool::Destination destination = TRY(usable_destination(flags));
   const auto roots = spool::spool_roots(flags.spool);
   const std::size_t waiting = waiting_for(destination, roots);
   if (waiting == 0) return {};
   upload::LinkOptions options{.destination = destination,
-                              .token = TRY(token_of(flags)),
+                              .token = TRY(read_token(flags)),
                               .serve_command = {},
                               .environment = {},
                               .server_log = TRY(spool::usable_root(roots)) / "server.log"};
@@ -108,7 +108,7 @@ Result<> deliver_waiting(const fs::path& trusted) {
 Result<std::vector<std::string>> held_in(const ConfigFile& file) {
   std::istringstream options(without_sources(file.text));
   std::vector<std::string> held;
-  const auto lines = config_lines(options).map_error(
+  const auto lines = read_config_lines(options).map_error(
       [&](const Error& error) { return error.with_context(file.path.string()); });
   for (const ConfigLine& line : TRY(lines)) {
     if (option_counts(line.option) == Counts::kWhenTrusted &&
@@ -116,7 +116,7 @@ Result<std::vector<std::string>> held_in(const ConfigFile& file) {
       held.push_back(line.option);
   }
   auto sources = TRY(read_sources(file.text, file.path.string()));
-  for (std::string& section : take_untrusted(sources)) held.push_back(std::move(section));
+  for (std::string& section : remove_untrusted(sources)) held.push_back(std::move(section));
   return held;
 }
 
@@ -136,7 +136,7 @@ Result<> trust_file(const std::string& path) {
 }  // namespace
 
 int trust_command(std::span<char* const> args) {
-  Flags flags;
+  TrustFlags flags;
   Arguments arguments("trust",
                       "Shows a corral.toml and trusts it until it changes. Data that waits for its "
                       "server or store is sent.",

@@ -121,7 +121,7 @@ TEST_F(ArgumentsTest, OfTwoThatExcludeEachOtherTheStrongerStays) {
   EXPECT_EQ(store_, "of-flag");
   EXPECT_EQ(server_, "");
   EXPECT_EQ(parse({"--store", "a", "--server", "b"}), std::nullopt);
-  EXPECT_EQ(store_ + server_, "ab") << "equally strong: whoever reads them decides";
+  EXPECT_EQ(store_ + server_, "ab") << "equally strong: the reader of both decides";
 }
 
 TEST_F(ArgumentsTest, AFilesSectionsAreTheSubcommands) {

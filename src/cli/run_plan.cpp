@@ -123,7 +123,7 @@ Result<schedule::Selection> parse_selection(const PlanFlags& flags) {
     const auto seed = parse_int(flags.shuffle);
     if (!seed || *seed < 0)
       return fail(Code::kInvalidArgument,
-                  "--shuffle " + flags.shuffle + ": a seed is wanted, as 7");
+                  "--shuffle " + flags.shuffle + ": expected a seed, e.g. 7");
     selection.shuffle = static_cast<std::uint64_t>(*seed);
   }
   return selection;
@@ -175,7 +175,7 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
     if (!options.until)
       return fail(
           Code::kInvalidArgument,
-          "--until " + flags.until + ": a time is wanted, as 18:30, '2026-11-23 08:00' or 3h");
+          "--until " + flags.until + ": expected a time, e.g. 18:30, '2026-11-23 08:00' or 3h");
   }
   return options;
 }

@@ -96,7 +96,7 @@ Result<fs::path> make_memory_store() {
   remove_left_over(where);
   std::string name = (where / fmt::format("{}{}-XXXXXX", kPrefix, ::getuid())).string();
   if (::mkdtemp(name.data()) == nullptr) {
-    return fail(Code::kIo, fmt::format("--store :memory: wants room for files in {}: {}",
+    return fail(Code::kIo, fmt::format("--store :memory: needs room for files in {}: {}",
                                        where.string(), std::generic_category().message(errno)));
   }
   return name;
@@ -131,7 +131,7 @@ Result<store::Retention> parse_retention(const RetentionFlags& flags) {
     const auto days = parse_int(flags.days);
     if (!days || *days < 1 || *days > kMostDays) {
       return fail(Code::kInvalidArgument,
-                  fmt::format("--keep-days wants a number of days from 1 to {}, not '{}'",
+                  fmt::format("--keep-days: expected a number of days from 1 to {}, not '{}'",
                               kMostDays, flags.days));
     }
     retention.age = std::chrono::hours(24) * *days;
@@ -375,8 +375,8 @@ int serve_command(std::span<char* const> args) {
   const auto destination = usable_destination(flags.destination);
   if (!destination) return report("serve", destination.error());
   if (!destination->server.empty())
-    return report("serve", {Code::kInvalidArgument,
-                            "--server names a server that runs; serve wants --store"});
+    return report("serve",
+                  {Code::kInvalidArgument, "--server names a running server; serve needs --store"});
   if (!flags.stop) return serve(flags, *destination);
   const auto stopped = server::stop_server(destination->store);
   if (!stopped) return report("serve", stopped.error());

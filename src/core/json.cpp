@@ -15,7 +15,7 @@ namespace {
 
 using Element = simdjson::dom::element;
 
-constexpr int kJsonDepth = 64;  // of arrays and objects that are not empty
+constexpr int kJsonDepth = 64;  // levels of arrays and objects that are not empty
 
 Json from_element(const Element& e);
 

@@ -5,26 +5,11 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/test_call.h"
 #include "core/text.h"
 
 namespace corral::cli {
 namespace {
-
-struct Output {
-  int status = 0;
-  std::string output, error;
-};
-
-Output call(int (*command)(std::span<char* const>), std::vector<std::string> words) {
-  std::vector<char*> args;
-  for (std::string& word : words) args.push_back(word.data());
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Output output{.status = command(args), .output = {}, .error = {}};
-  output.output = ::testing::internal::GetCapturedStdout();
-  output.error = ::testing::internal::GetCapturedStderr();
-  return output;
-}
 
 struct Command {
   int (*call)(std::span<char* const>);

@@ -1,10 +1,10 @@
-// Stage: runs the training of `corral bench listeners` once, with or without a setting (the listeners
-// and tools of the run with recording), and measures the cost of both.
+// Stage: runs the training of `corral bench listeners` once, with or without a setting (the
+// listeners and tools of the run with recording), and measures the cost of both.
 //
 // The training is the user's command, else a small one of its own with the best of PyTorch, NumPy
-// and neither that is there. A stage has a directory below $TMPDIR, removed at the end, with a store
-// and a server of its own, so that the server's CPU time is known. Before and after a run it waits
-// until the server is idle. One thread.
+// and neither that is there. A stage has a directory below $TMPDIR, removed at the end, with a
+// store and a server of its own, so that the server's CPU time is known. Before and after a run it
+// waits until the server is idle. One thread.
 #pragma once
 
 #include <filesystem>

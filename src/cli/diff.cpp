@@ -246,6 +246,26 @@ void print(const std::vector<Difference>& differences, const std::vector<Json>& 
     fmt::print("{}", table.print(format));
 }
 
+Result<Json> read_run(const sys::HttpTarget& server, const std::string& name) {
+  Json run = TRY(get_json(server, run_path(name)));
+  auto code = get_json(server, run_path(run.get_string("id"), "/artifacts/corral/code.json"));
+  if (!code && code.error().code != Code::kNotFound && code.error().code != Code::kUnsupported)
+    return code;
+  if (code) run.set("code", *std::move(code));
+  return run;
+}
+
+Result<int> diff(const DiffFlags& flags) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const std::vector<Json> runs = {TRY(read_run(server, flags.runs[0])),
+                                  TRY(read_run(server, flags.runs[1]))};
+  auto differences = compare_runs(runs[0], runs[1]);
+  if (!flags.part.empty())
+    std::erase_if(differences, [&](const Difference& d) { return d.part != flags.part; });
+  print(differences, runs, flags.format);
+  return kDone;
+}
+
 }  // namespace
 
 int diff_command(std::span<char* const> args) {
@@ -268,26 +288,7 @@ int diff_command(std::span<char* const> args) {
                   {.code = Code::kInvalidArgument,
                    .message = fmt::format("expected two runs, got {}", flags.runs.size())});
   }
-  const auto server = connect(flags.destination);
-  if (!server) return report("diff", server.error());
-  std::vector<Json> runs;
-  for (const std::string& name : flags.runs) {
-    auto run = get_json(*server, run_path(name));
-    if (!run) return report("diff", run.error());
-    auto code = get_json(*server, run_path(run->get_string("id"), "/artifacts/corral/code.json"));
-    if (code) {
-      run->set("code", *std::move(code));
-    } else if (code.error().code != Code::kNotFound &&
-               code.error().code != Code::kUnsupported) {
-      return report("diff", code.error());
-    }
-    runs.push_back(std::move(*run));
-  }
-  auto differences = compare_runs(runs[0], runs[1]);
-  if (!flags.part.empty())
-    std::erase_if(differences, [&](const Difference& d) { return d.part != flags.part; });
-  print(differences, runs, flags.format);
-  return kDone;
+  return finish("diff", diff(flags));
 }
 
 }  // namespace corral::cli

@@ -132,7 +132,7 @@ Result<> export_run(sys::HttpClient& client, const ExportFlags& flags, const std
   return {};
 }
 
-Result<> export_pieces(const sys::HttpTarget& server, const ExportFlags& flags) {
+Result<int> export_pieces(const sys::HttpTarget& server, const ExportFlags& flags) {
   if (flags.format == "perfetto" && flags.runs.size() > 1)
     return fail(Code::kInvalidArgument, "a Perfetto trace is of one run: name one");
   OutputTarget out = TRY(OutputTarget::open(flags.output));
@@ -144,11 +144,11 @@ Result<> export_pieces(const sys::HttpTarget& server, const ExportFlags& flags) 
     fmt::print(stderr, "corral export: {}: points are missing that were damaged\n",
                counted(sink.gaps(), "gap"));
   }
-  return {};
+  return kDone;
 }
 
 // There is no small writer of Parquet for C++: the Python package does it, in this process's place.
-Result<> become_python(const sys::HttpTarget& server, const ExportFlags& flags) {
+Result<int> become_python(const sys::HttpTarget& server, const ExportFlags& flags) {
   const spool::fs::path package = python_path(program_path());
   if (package.empty())
     return fail(Code::kNotFound,
@@ -184,6 +184,11 @@ Result<> become_python(const sys::HttpTarget& server, const ExportFlags& flags) 
   return fail_errno(words[0], errno);
 }
 
+Result<int> export_runs(const ExportFlags& flags) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  return flags.format == "parquet" ? become_python(server, flags) : export_pieces(server, flags);
+}
+
 }  // namespace
 
 int export_command(std::span<char* const> args) {
@@ -199,11 +204,7 @@ int export_command(std::span<char* const> args) {
   arguments.text("output", flags.output, "file to write (default: standard output)");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto server = connect(flags.destination);
-  if (!server) return report("export", server.error());
-  const auto done =
-      flags.format == "parquet" ? become_python(*server, flags) : export_pieces(*server, flags);
-  return done ? kDone : report("export", done.error());
+  return finish("export", export_runs(flags));
 }
 
 }  // namespace corral::cli

@@ -79,6 +79,13 @@ std::string shared(const Json& workload) {
   return join(all, "; ");
 }
 
+// The run's outcome, or its status if it still runs or has no outcome.
+std::string outcome_text(const Json& run) {
+  std::string status = run.get_string("status");
+  std::string outcome = run.get_string("outcome");
+  return outcome.empty() || status == "running" ? status : outcome;
+}
+
 // "2 finished, 1 out-of-memory"
 std::string outcomes(const Json& workload) {
   std::vector<std::pair<std::string, int>> counts;
@@ -136,6 +143,30 @@ std::vector<PhaseSum> phase_sums(const Json& answer) {
   return sums;
 }
 
+template <std::string (*Text)(const Json&)>
+Cell text_cell(const Json& object, const char*) {
+  const std::string text = Text(object);
+  return {text, text_or_dash(text)};
+}
+
+Cell count_cell(const Json& object, const char* name) {
+  return {member(object, name), std::to_string(items(object, name).size())};
+}
+
+// "3 finished, 1 running"
+Cell state_counts(const Json& plan, const char* name) {
+  std::vector<std::string> counts;
+  if (const auto* states = member(plan, name).as_object()) {
+    for (const auto& [state, count] : *states)
+      counts.push_back(fmt::format("{} {}", plain(count).text, state));
+  }
+  return {member(plan, name), text_or_dash(join(counts, ", "))};
+}
+
+Cell message_cell(const Json& plan, const char* name) {
+  return {member(plan, name), text_or_dash(plan.get_string(name))};
+}
+
 }  // namespace
 
 Table phase_summary(const Json& answer) {
@@ -158,67 +189,30 @@ Table phase_summary(const Json& answer) {
   return table;
 }
 
-std::string outcome_text(const Json& run) {
-  std::string status = run.get_string("status");
-  std::string outcome = run.get_string("outcome");
-  return outcome.empty() || status == "running" ? status : outcome;
-}
-
 Table workloads_table(const Json& answer) {
-  Table table({{"id", "ID"},
-               {"experiment", "EXPERIMENT"},
-               {"name", "NAME"},
-               {"runs", "RUNS", true},
-               {"collocation", "COLLOCATION"},
-               {"devices", "DEVICES"},
-               {"shared", "SHARED"},
-               {"outcomes", "OUTCOME"},
-               {"experiment_id", "EXPERIMENT ID", true},
-               {"created_ns", "CREATED"}});
-  for (const Json& w : items(answer, "workloads")) {
-    const auto runs = static_cast<std::int64_t>(items(w, "runs").size());
-    table.add({{member(w, "id"), w.get_string("id").substr(0, 8)},
-               plain(member(w, "experiment")),
-               plain(member(w, "name")),
-               {member(w, "runs"), std::to_string(runs)},
-               {collocations(w), text_or_dash(collocations(w))},
-               {devices(w), text_or_dash(devices(w))},
-               {shared(w), text_or_dash(shared(w))},
-               {outcomes(w), text_or_dash(outcomes(w))},
-               plain(member(w, "experiment_id")),
-               {member(w, "created_ns"), time_text(member(w, "created_ns"))}});
-  }
-  return table;
+  return list_of(items(answer, "workloads"),
+                 {{"id", "ID", false, short_id},
+                  {"experiment", "EXPERIMENT"},
+                  {"name", "NAME"},
+                  {"runs", "RUNS", true, count_cell},
+                  {"collocation", "COLLOCATION", false, text_cell<collocations>},
+                  {"devices", "DEVICES", false, text_cell<devices>},
+                  {"shared", "SHARED", false, text_cell<shared>},
+                  {"outcomes", "OUTCOME", false, text_cell<outcomes>},
+                  {"experiment_id", "EXPERIMENT ID", true},
+                  {"created_ns", "CREATED", false, time_cell}});
 }
 
 Table plans_table(const Json& answer) {
-  Table table({{"id", "ID"},
-               {"file", "FILE"},
-               {"host", "HOST"},
-               {"state", "STATE"},
-               {"runs", "RUNS", true},
-               {"workloads", "WORKLOADS", true},
-               {"counts", "BY STATE"},
-               {"message", "MESSAGE"},
-               {"updated_ns", "UPDATED"}});
-  for (const Json& p : items(answer, "plans")) {
-    std::vector<std::string> counts;
-    if (const auto* states = member(p, "counts").as_object()) {
-      for (const auto& [state, count] : *states)
-        counts.push_back(fmt::format("{} {}", plain(count).text, state));
-    }
-    const Json& message = member(p, "message");
-    table.add({{member(p, "id"), p.get_string("id").substr(0, 8)},
-               plain(member(p, "file")),
-               plain(member(p, "host")),
-               plain(member(p, "state")),
-               plain(member(p, "runs")),
-               plain(member(p, "workloads")),
-               {member(p, "counts"), text_or_dash(join(counts, ", "))},
-               {message, text_or_dash(p.get_string("message"))},
-               {member(p, "updated_ns"), time_text(member(p, "updated_ns"))}});
-  }
-  return table;
+  return list_of(items(answer, "plans"), {{"id", "ID", false, short_id},
+                                          {"file", "FILE"},
+                                          {"host", "HOST"},
+                                          {"state", "STATE"},
+                                          {"runs", "RUNS", true},
+                                          {"workloads", "WORKLOADS", true},
+                                          {"counts", "BY STATE", false, state_counts},
+                                          {"message", "MESSAGE", false, message_cell},
+                                          {"updated_ns", "UPDATED", false, time_cell}});
 }
 
 namespace {
@@ -246,19 +240,11 @@ using Query = Result<Table> (*)(const sys::HttpTarget&, const LsFlags&);
 
 Result<Table> list_experiments(const sys::HttpTarget& server, const LsFlags&) {
   const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
-  Table table({{"id", "ID", true},
-               {"name", "NAME"},
-               {"runs", "RUNS", true},
-               {"running", "RUNNING", true},
-               {"created_ns", "CREATED"}});
-  for (const Json& e : items(answer, "experiments")) {
-    table.add({plain(member(e, "id")),
-               plain(member(e, "name")),
-               plain(member(e, "runs")),
-               plain(member(e, "running")),
-               {member(e, "created_ns"), time_text(member(e, "created_ns"))}});
-  }
-  return table;
+  return list_of(items(answer, "experiments"), {{"id", "ID", true},
+                                                {"name", "NAME"},
+                                                {"runs", "RUNS", true},
+                                                {"running", "RUNNING", true},
+                                                {"created_ns", "CREATED", false, time_cell}});
 }
 
 // The id of an experiment given by name or id.
@@ -287,64 +273,54 @@ Result<Table> list_plans(const sys::HttpTarget& server, const LsFlags&) {
 }
 
 // An old run has no record of its health; it shows no problems.
-Cell health_cell(const Json& problems) {
-  const auto count = static_cast<std::int64_t>(problems.as_double(0));
-  if (count == 0) return {problems, "ok"};
-  return {problems, counted(count, "problem")};
+Cell health_cell(const Json& run, const char* name) {
+  const auto count = static_cast<std::int64_t>(member(run, name).as_double(0));
+  return {member(run, name), count == 0 ? "ok" : counted(count, "problem")};
+}
+
+Cell loss_cell(const Json& run, const char* name) {
+  const Json& loss = member(member(run, name), "value");
+  return {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")};
+}
+
+Cell phase_duration(const Json& phase, const char*) {
+  const std::int64_t start = phase.get_int("start_ns", -1);
+  const std::int64_t end = phase.get_int("end_ns", -1);
+  const Json duration =
+      start >= 0 && end >= 0 ? Json(static_cast<double>(end - start) * 1e-9) : Json();
+  return {duration, precise_duration_text(duration)};
 }
 
 Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
   const Json answer = TRY(
       get_json(server, "/api/corral/v1/runs?" + filter + "limit=" + sys::url_encode(flags.limit)));
-  Table table({{"id", "ID"},
-               {"name", "NAME"},
-               {"experiment", "EXPERIMENT"},
-               {"workload", "WORKLOAD"},
-               {"status", "STATUS"},
-               {"outcome", "OUTCOME"},
-               {"health_problems", "HEALTH"},
-               {"start_ns", "STARTED"},
-               {"duration_s", "DURATION", true},
-               {"loss", "LOSS", true},
-               {"host", "HOST"}});
-  for (const Json& r : items(answer, "runs")) {
-    const Json& loss = member(member(r, "loss"), "value");
-    table.add({{member(r, "id"), r.get_string("id").substr(0, 8)},
-               plain(member(r, "name")),
-               plain(member(r, "experiment")),
-               plain(member(r, "workload")),
-               plain(member(r, "status")),
-               plain(member(r, "outcome")),
-               health_cell(member(r, "health_problems")),
-               {member(r, "start_ns"), time_text(member(r, "start_ns"))},
-               {member(r, "duration_s"), duration_text(member(r, "duration_s"))},
-               {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")},
-               plain(member(r, "host"))});
-  }
-  return table;
+  return list_of(items(answer, "runs"), {{"id", "ID", false, short_id},
+                                         {"name", "NAME"},
+                                         {"experiment", "EXPERIMENT"},
+                                         {"workload", "WORKLOAD"},
+                                         {"status", "STATUS"},
+                                         {"outcome", "OUTCOME"},
+                                         {"health_problems", "HEALTH", false, health_cell},
+                                         {"start_ns", "STARTED", false, time_cell},
+                                         {"duration_s", "DURATION", true, duration_cell},
+                                         {"loss", "LOSS", true, loss_cell},
+                                         {"host", "HOST"}});
 }
 
 Result<Table> list_metrics(const sys::HttpTarget& server, const LsFlags& flags) {
   const Json answer = TRY(get_json(server, run_path(flags.run, "/metrics")));
-  Table table({{"name", "NAME"},
-               {"source", "SOURCE"},
-               {"unit", "UNIT"},
-               {"kind", "KIND"},
-               {"owner", "OWNER"},
-               {"group", "GROUP"},
-               {"points", "POINTS", true},
-               {"last", "LAST", true},
-               {"min", "MIN", true},
-               {"max", "MAX", true},
-               {"mean", "MEAN", true}});
-  for (const Json& m : items(answer, "metrics")) {
-    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "unit")),
-               plain(member(m, "kind")), plain(member(m, "owner")), plain(member(m, "group")),
-               plain(member(m, "points")), statistic(m, "last"), statistic(m, "min"),
-               statistic(m, "max"), statistic(m, "mean")});
-  }
-  return table;
+  return list_of(items(answer, "metrics"), {{"name", "NAME"},
+                                            {"source", "SOURCE"},
+                                            {"unit", "UNIT"},
+                                            {"kind", "KIND"},
+                                            {"owner", "OWNER"},
+                                            {"group", "GROUP"},
+                                            {"points", "POINTS", true},
+                                            {"last", "LAST", true, statistic},
+                                            {"min", "MIN", true, statistic},
+                                            {"max", "MAX", true, statistic},
+                                            {"mean", "MEAN", true, statistic}});
 }
 
 Result<Json> phase_statistics(const sys::HttpTarget& server, const LsFlags& flags) {
@@ -360,31 +336,15 @@ Result<Json> phase_statistics(const sys::HttpTarget& server, const LsFlags& flag
 Result<Table> list_phases(const sys::HttpTarget& server, const LsFlags& flags) {
   if (flags.summary) return phase_summary(TRY(phase_statistics(server, flags)));
   const Json answer = TRY(get_json(server, run_path(flags.run, "/phases")));
-  Table table({{"id", "ID", true},
-               {"parent", "PARENT", true},
-               {"name", "NAME"},
-               {"type", "TYPE"},
-               {"kind", "KIND"},
-               {"lane", "LANE"},
-               {"start_ns", "START"},
-               {"end_ns", "END"},
-               {"duration_s", "DURATION", true}});
-  for (const Json& p : items(answer, "phases")) {
-    const std::int64_t start = p.get_int("start_ns", -1);
-    const std::int64_t end = p.get_int("end_ns", -1);
-    const Json duration =
-        start >= 0 && end >= 0 ? Json(static_cast<double>(end - start) * 1e-9) : Json();
-    table.add({plain(member(p, "id")),
-               plain(member(p, "parent")),
-               plain(member(p, "name")),
-               plain(member(p, "type")),
-               plain(member(p, "kind")),
-               plain(member(p, "lane")),
-               {member(p, "start_ns"), precise_time_text(member(p, "start_ns"))},
-               {member(p, "end_ns"), precise_time_text(member(p, "end_ns"))},
-               {duration, precise_duration_text(duration)}});
-  }
-  return table;
+  return list_of(items(answer, "phases"), {{"id", "ID", true},
+                                           {"parent", "PARENT", true},
+                                           {"name", "NAME"},
+                                           {"type", "TYPE"},
+                                           {"kind", "KIND"},
+                                           {"lane", "LANE"},
+                                           {"start_ns", "START", false, precise_time_cell},
+                                           {"end_ns", "END", false, precise_time_cell},
+                                           {"duration_s", "DURATION", true, phase_duration}});
 }
 
 struct List {
@@ -420,6 +380,18 @@ Result<const List*> find_list(const LsFlags& flags) {
   return found;
 }
 
+Result<int> list(const LsFlags& flags) {
+  const List* chosen = TRY(find_list(flags));
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const Table table = TRY(chosen->query(server, flags));
+  if (table.empty() && flags.format == "table") {
+    fmt::print(stderr, "no {} yet\n", flags.what);
+  } else {
+    fmt::print("{}", table.print(flags.format));
+  }
+  return kDone;
+}
+
 }  // namespace
 
 int ls_command(std::span<char* const> args) {
@@ -447,18 +419,7 @@ int ls_command(std::span<char* const> args) {
                "RUN\n");
     return kMisuse;
   }
-  const auto list = find_list(flags);
-  if (!list) return report("ls", list.error());
-  const auto server = connect(flags.destination);
-  if (!server) return report("ls", server.error());
-  const auto table = (*list)->query(*server, flags);
-  if (!table) return report("ls", table.error());
-  if (table->empty() && flags.format == "table") {
-    fmt::print(stderr, "no {} yet\n", flags.what);
-    return kDone;
-  }
-  fmt::print("{}", table->print(flags.format));
-  return kDone;
+  return finish("ls", list(flags));
 }
 
 }  // namespace corral::cli

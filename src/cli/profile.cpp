@@ -109,46 +109,41 @@ Error untaken_error(const ProfileFlags& flags, bool lives) {
               seconds(flags.wait))};
 }
 
-int follow(ProfiledRun& asked, const Json& run, const sys::HttpTarget& server,
-           const ProfileFlags& flags) {
+Result<int> follow(ProfiledRun& asked, const Json& run, const sys::HttpTarget& server,
+                   const ProfileFlags& flags) {
   const BootTime deadline = sys::boot_now() + flags.wait;
   bool taken = false;
   for (;;) {
     // Checked before the answer is read, so that the last answer of a run that ends is seen.
     const bool lives = sys::is_alive(asked.supervisor);
-    const auto line = asked.request.next();
-    if (!line) return report("profile", line.error());
-    if (*line) {
+    if (const auto line = TRY(asked.request.next())) {
       taken = true;
-      if (const auto status = print_state(**line, run, server)) return *status;
+      if (const auto status = print_state(*line, run, server)) return *status;
       continue;
     }
     const bool enough = interrupted != 0 || !lives;
     if (enough || (!taken && sys::boot_now() >= deadline)) {
       const bool back = asked.request.take_back();
-      if (back || enough) return report("profile", untaken_error(flags, lives));
+      if (back || enough) return tl::unexpected(untaken_error(flags, lives));
       taken = true;  // just now
     }
     sys::system_clock().sleep_until(sys::boot_now() + kPoll);
   }
 }
 
-int profile(const ProfileFlags& flags, std::int64_t steps) {
-  const auto server = connect(flags.destination);
-  if (!server) return report("profile", server.error());
-  const auto run = get_json(*server, run_path(flags.run));
-  if (!run) return report("profile", run.error());
-  auto asked = find_running(*run, flags);
-  if (!asked) return report("profile", asked.error());
+Result<int> profile(const ProfileFlags& flags, std::int64_t steps) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const Json run = TRY(get_json(server, run_path(flags.run)));
+  ProfiledRun asked = TRY(find_running(run, flags));
   struct sigaction action {};
   action.sa_handler = note_interrupt;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  if (const auto put = asked->request.ask(steps); !put)
-    return report("profile", put.error().with_context(run_text(*run)));
-  fmt::print("asked {}: it begins at the end of a step\n", run_text(*run));
+  if (const auto put = asked.request.ask(steps); !put)
+    return tl::unexpected(put.error().with_context(run_text(run)));
+  fmt::print("asked {}: it begins at the end of a step\n", run_text(run));
   std::fflush(stdout);
-  return follow(*asked, *run, *server, flags);
+  return follow(asked, run, server, flags);
 }
 
 }  // namespace
@@ -172,7 +167,7 @@ int profile_command(std::span<char* const> args) {
     fmt::print(stderr, "corral profile: --steps {}: 1 to {}\n", flags.steps, kMostProfileSteps);
     return kMisuse;
   }
-  return profile(flags, *steps);
+  return finish("profile", profile(flags, *steps));
 }
 
 }  // namespace corral::cli

@@ -408,19 +408,14 @@ void declare(Arguments& a, RerunFlags& f) {
     a.as_flag_only(name);
 }
 
-int rerun(const RerunFlags& flags, const std::pair<std::string, std::string>& config) {
-  const auto server = connect(flags.destination);
-  if (!server) return report("rerun", server.error());
-  auto run = get_json(*server, run_path(flags.run));
-  if (!run) return report("rerun", run.error());
-  Rerun rerun(flags, *server, *std::move(run));
-  if (const auto planned = rerun.plan(); !planned) return report("rerun", planned.error());
+Result<int> rerun(const RerunFlags& flags, const std::pair<std::string, std::string>& config) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  Rerun rerun(flags, server, TRY(get_json(server, run_path(flags.run))));
+  TRY(rerun.plan());
   rerun.show(flags.dry_run ? stdout : stderr);
   if (flags.dry_run) return kDone;
   const bool asks = at_terminal();
-  if (!asks) {
-    if (const auto found = rerun.find_secrets(false); !found) return report("rerun", found.error());
-  }
+  if (!asks) TRY(rerun.find_secrets(false));
   if (const auto status = rerun.confirm()) return *status;
   on_interrupt(note_interrupt);
   auto done = rerun.find_secrets(asks);
@@ -434,7 +429,7 @@ int rerun(const RerunFlags& flags, const std::pair<std::string, std::string>& co
     complain("rerun", "interrupted; " + rerun.directory().string() + " is restored, nothing ran");
     return kInterrupted;
   }
-  return report("rerun", rerun.execute(config));
+  return tl::unexpected(rerun.execute(config));
 }
 
 }  // namespace
@@ -448,7 +443,7 @@ int rerun_command(std::span<char* const> args) {
       kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  return rerun(flags, arguments.config_variable());
+  return finish("rerun", rerun(flags, arguments.config_variable()));
 }
 
 }  // namespace corral::cli

@@ -107,25 +107,20 @@ std::optional<int> confirm() {
   return kFailed;
 }
 
-int rm(const RmFlags& flags) {
-  const auto server = connect(flags.destination);
-  if (!server) return report("rm", server.error());
-  const auto targets = find_targets(*server, flags);
-  if (!targets) return report("rm", targets.error());
+Result<int> rm(const RmFlags& flags) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const std::vector<Target> targets = TRY(find_targets(server, flags));
   // Asked before anything goes: one that is running stops it all.
-  const auto planned = remove_all(*server, *targets, flags.force, true);
-  if (!planned) return report("rm", planned.error());
+  const Size planned = TRY(remove_all(server, targets, flags.force, true));
   if (flags.dry_run || !flags.yes) {
-    for (const Target& target : *targets) fmt::print("{}\n", target.what);
-    fmt::print("{}{}\n", size_text(*planned), flags.dry_run ? " would go" : "");
+    for (const Target& target : targets) fmt::print("{}\n", target.what);
+    fmt::print("{}{}\n", size_text(planned), flags.dry_run ? " would go" : "");
   }
   if (flags.dry_run) return kDone;
   if (!flags.yes) {
     if (const auto status = confirm()) return *status;
   }
-  const auto removed = remove_all(*server, *targets, flags.force, false);
-  if (!removed) return report("rm", removed.error());
-  fmt::print("removed {}\n", size_text(*removed));
+  fmt::print("removed {}\n", size_text(TRY(remove_all(server, targets, flags.force, false))));
   return kDone;
 }
 
@@ -150,7 +145,7 @@ int rm_command(std::span<char* const> args) {
         flags.runs.empty() ? "missing run or --experiment" : "give runs or --experiment, not both");
     return kMisuse;
   }
-  return rm(flags);
+  return finish("rm", rm(flags));
 }
 
 }  // namespace corral::cli

@@ -278,7 +278,7 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-int serve(const ServeFlags& flags, const spool::Destination& destination) {
+Result<int> serve(const ServeFlags& flags, const spool::Destination& destination) {
   // Blocked before any thread is started, so that only the waiting thread below takes them.
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -292,12 +292,9 @@ int serve(const ServeFlags& flags, const spool::Destination& destination) {
     complain("serve", running.error().message);
     return kDone;
   }
-  if (!running && running.error().code == Code::kAlreadyExists) {
-    return report("serve", {Code::kAlreadyExists,
-                            running.error().message +
-                                ": open that address, or end it with corral serve --stop first"});
-  }
-  if (!running) return report("serve", running.error());
+  if (!running && running.error().code == Code::kAlreadyExists)
+    running.error().message += ": open that address, or end it with corral serve --stop first";
+  if (!running) return tl::unexpected(running.error());
   if (!flags.idle_exit) {
     fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", store_name(destination),
                (*running)->url());
@@ -308,7 +305,7 @@ int serve(const ServeFlags& flags, const spool::Destination& destination) {
     std::fflush(stdout);
   }
   std::stop_source leave;
-  auto waiter = sys::start_thread("signals", [&](const std::stop_token& stop) {
+  std::jthread waiter = TRY(sys::start_thread("signals", [&](const std::stop_token& stop) {
     constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = 200'000'000};
     while (!stop.stop_requested()) {
       const int signal = ::sigtimedwait(&signals, nullptr, &kSlice);
@@ -317,10 +314,9 @@ int serve(const ServeFlags& flags, const spool::Destination& destination) {
         return;
       }
     }
-  });
-  if (!waiter) return report("serve", waiter.error());
+  }));
   const auto reason = (*running)->wait(leave.get_token());
-  waiter->request_stop();
+  waiter.request_stop();
   (*running)->stop();
   return reason == server::LeaveReason::kLost ? kFailed : kDone;
 }
@@ -354,6 +350,23 @@ void declare(Arguments& arguments, ServeFlags& flags) {
   arguments.flag("stop", flags.stop, "stop the store's running server");
 }
 
+Result<int> serve_or_stop(ServeFlags& flags) {
+  MemoryStore memory;
+  if (flags.destination.store == kMemoryStore && !flags.stop) {
+    memory.path = TRY(make_memory_store());
+    flags.destination.store = memory.path;
+    flags.durability = "relaxed";
+    flags.in_memory = true;
+  }
+  const spool::Destination destination = TRY(usable_destination(flags.destination));
+  if (!destination.server.empty())
+    return fail(Code::kInvalidArgument, "--server names a running server; serve needs --store");
+  if (!flags.stop) return serve(flags, destination);
+  TRY(server::stop_server(destination.store));
+  fmt::print("stopped\n");
+  return kDone;
+}
+
 }  // namespace
 
 int serve_command(std::span<char* const> args) {
@@ -363,25 +376,7 @@ int serve_command(std::span<char* const> args) {
       kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  MemoryStore memory;
-  if (flags.destination.store == kMemoryStore && !flags.stop) {
-    const auto made = make_memory_store();
-    if (!made) return report("serve", made.error());
-    memory.path = *made;
-    flags.destination.store = memory.path;
-    flags.durability = "relaxed";
-    flags.in_memory = true;
-  }
-  const auto destination = usable_destination(flags.destination);
-  if (!destination) return report("serve", destination.error());
-  if (!destination->server.empty())
-    return report("serve",
-                  {Code::kInvalidArgument, "--server names a running server; serve needs --store"});
-  if (!flags.stop) return serve(flags, *destination);
-  const auto stopped = server::stop_server(destination->store);
-  if (!stopped) return report("serve", stopped.error());
-  fmt::print("stopped\n");
-  return kDone;
+  return finish("serve", serve_or_stop(flags));
 }
 
 }  // namespace corral::cli

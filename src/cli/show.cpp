@@ -31,18 +31,13 @@ void print_pairs(const char* title, const Json& object) {
 void print_metrics(const Json& metrics) {
   const Json::Array& all = items(metrics, "metrics");
   if (all.empty()) return;
-  Table table({{"name", "METRIC"},
-               {"source", "SOURCE"},
-               {"points", "POINTS", true},
-               {"last", "LAST", true},
-               {"min", "MIN", true},
-               {"max", "MAX", true},
-               {"mean", "MEAN", true}});
-  for (const Json& m : all) {
-    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "points")),
-               statistic(m, "last"), statistic(m, "min"), statistic(m, "max"),
-               statistic(m, "mean")});
-  }
+  const Table table = list_of(all, {{"name", "METRIC"},
+                                    {"source", "SOURCE"},
+                                    {"points", "POINTS", true},
+                                    {"last", "LAST", true, statistic},
+                                    {"min", "MIN", true, statistic},
+                                    {"max", "MAX", true, statistic},
+                                    {"mean", "MEAN", true, statistic}});
   fmt::print("\n{}", table.print("table"));
 }
 
@@ -108,58 +103,63 @@ void print_run(const Json& run) {
 }
 
 // Prints the server's findings; the exit status is kFailed if there are any.
-int check_trace(const sys::HttpTarget& server, const std::string& path, const std::string& format) {
-  const auto report = send_json(
-      server, {.path = path + "/check-trace", .body = {}, .timeout = std::chrono::hours(1)});
-  if (!report) return cli::report("show", report.error());
-  const bool good = plain(member(*report, "ok")).text == "true";
+Result<int> check_trace(const sys::HttpTarget& server, const std::string& path,
+                        const std::string& format) {
+  const Json report = TRY(send_json(
+      server, {.path = path + "/check-trace", .body = {}, .timeout = std::chrono::hours(1)}));
+  const bool good = plain(member(report, "ok")).text == "true";
   if (format == "json") {
-    fmt::print("{}\n", report->dump());
+    fmt::print("{}\n", report.dump());
     return good ? kDone : kFailed;
   }
-  fmt::print("{} phases\n", plain(member(*report, "phases")).text);
-  for (const Json& problem : items(*report, "problems"))
+  fmt::print("{} phases\n", plain(member(report, "phases")).text);
+  for (const Json& problem : items(report, "problems"))
     fmt::print("  {}\n", printable(plain(problem).text));
   fmt::print("{}\n", good ? "nothing is wrong" : "something is wrong");
   return good ? kDone : kFailed;
 }
 
-}  // namespace
-
-int show_command(std::span<char* const> args) {
+struct ShowFlags {
   DestinationFlags destination;
   std::string run;
   std::string format = "table";
   bool check = false;
+};
+
+Result<int> show(const ShowFlags& flags) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const std::string path = run_path(flags.run);
+  if (flags.check) return check_trace(server, path, flags.format);
+  Json run = TRY(get_json(server, path));
+  const Json metrics = TRY(get_json(server, path + "/metrics"));
+  const Json health = TRY(get_json(server, path + "/health"));
+  if (flags.format == "json") {
+    run.set("metrics", member(metrics, "metrics"));
+    run.set("health", Json::Object{{"parts", member(health, "parts")},
+                                   {"coverage", member(health, "coverage")}});
+    fmt::print("{}\n", run.dump());
+    return kDone;
+  }
+  print_run(run);
+  print_health(health);
+  print_metrics(metrics);
+  return kDone;
+}
+
+}  // namespace
+
+int show_command(std::span<char* const> args) {
+  ShowFlags flags;
   Arguments arguments("show",
                       "Shows one run: command, host, times, outcome and a summary of each metric.",
                       kExamples);
-  arguments.positional("run", run, kRunHelp, true);
-  arguments.choice("format", format, {"table", "json"}, "output format (default: table)");
-  arguments.flag("check-trace", check, "check that phases are complete; exit status 1 if not");
-  add_destination(arguments, destination);
+  arguments.positional("run", flags.run, kRunHelp, true);
+  arguments.choice("format", flags.format, {"table", "json"}, "output format (default: table)");
+  arguments.flag("check-trace", flags.check,
+                 "check that phases are complete; exit status 1 if not");
+  add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto server = connect(destination);
-  if (!server) return report("show", server.error());
-  const std::string path = run_path(run);
-  if (check) return check_trace(*server, path, format);
-  auto facts = get_json(*server, path);
-  if (!facts) return report("show", facts.error());
-  const auto metrics = get_json(*server, path + "/metrics");
-  if (!metrics) return report("show", metrics.error());
-  const auto health = get_json(*server, path + "/health");
-  if (!health) return report("show", health.error());
-  if (format == "json") {
-    facts->set("metrics", member(*metrics, "metrics"));
-    facts->set("health", Json(Json::Object{{"parts", member(*health, "parts")},
-                                           {"coverage", member(*health, "coverage")}}));
-    fmt::print("{}\n", facts->dump());
-    return kDone;
-  }
-  print_run(*facts);
-  print_health(*health);
-  print_metrics(*metrics);
-  return kDone;
+  return finish("show", show(flags));
 }
 
 }  // namespace corral::cli

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -26,34 +28,23 @@ struct UndoFlags {
   bool end_runs = false;
 };
 
-std::string state_text(const collocate::UndoLine& line, bool dry_run) {
+struct StateWords {
+  std::string_view name;  // for programs
+  std::string text;
+};
+
+StateWords describe(const collocate::UndoLine& line, bool dry_run) {
   switch (line.state) {
     case collocate::UndoState::kPutBack:
-      return dry_run ? "would be put back" : "put back";
+      return {"put_back", dry_run ? "would be put back" : "put back"};
     case collocate::UndoState::kNothingLeft:
-      return "was gone";
+      return {"gone", "was gone"};
     case collocate::UndoState::kVoid:
-      return "undone by a restart of the machine";
+      return {"void", "undone by a restart of the machine"};
     case collocate::UndoState::kInUse:
-      return "waits: " + line.reason;
+      return {"in_use", "waits: " + line.reason};
     case collocate::UndoState::kFailed:
-      return "failed: " + line.reason;
-  }
-  return {};
-}
-
-std::string_view state_name(collocate::UndoState state) {
-  switch (state) {
-    case collocate::UndoState::kPutBack:
-      return "put_back";
-    case collocate::UndoState::kNothingLeft:
-      return "gone";
-    case collocate::UndoState::kVoid:
-      return "void";
-    case collocate::UndoState::kInUse:
-      return "in_use";
-    case collocate::UndoState::kFailed:
-      return "failed";
+      return {"failed", "failed: " + line.reason};
   }
   return {};
 }
@@ -61,21 +52,20 @@ std::string_view state_name(collocate::UndoState state) {
 void print(const collocate::UndoReport& report, const UndoFlags& flags) {
   Table table({{"change", "CHANGE"}, {"state", "STATE"}, {"reason", "REASON"}});
   for (const collocate::UndoLine& line : report.lines)
-    table.add({plain(line.words), plain(state_name(line.state)), plain(line.reason)});
+    table.add({plain(line.words), plain(describe(line, flags.dry_run).name), plain(line.reason)});
   if (flags.format != "table") {
     fmt::print("{}", table.print(flags.format));
     return;
   }
   for (const collocate::UndoLine& line : report.lines)
-    fmt::print("{}: {}\n", printable(line.words), printable(state_text(line, flags.dry_run)));
+    fmt::print("{}: {}\n", printable(line.words), printable(describe(line, flags.dry_run).text));
   if (report.lines.empty() && report.notes.empty()) fmt::print("nothing to put back\n");
 }
 
 bool is_blocked(const collocate::UndoReport& report) {
-  for (const collocate::UndoLine& line : report.lines) {
-    if (line.state == collocate::UndoState::kInUse) return true;
-  }
-  return false;
+  return std::ranges::any_of(report.lines, [](const collocate::UndoLine& line) {
+    return line.state == collocate::UndoState::kInUse;
+  });
 }
 
 }  // namespace

@@ -29,6 +29,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_library(corral_fmt_clang STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt_clang.cpp)
   target_compile_features(corral_fmt_clang PRIVATE cxx_std_20)
   target_link_libraries(corral_flags INTERFACE corral_fmt_clang)
-  # Checks the GUARDED_BY of core/thread_annotations.h; gcc has no such check.
+  # Checks the GUARDED_BY of core/mutex.h; gcc has no such check.
   target_compile_options(corral_flags INTERFACE -Wthread-safety -Werror=thread-safety)
 endif()

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "core/json.h"
-#include "core/json_position.h"
 #include "core/text.h"
 #include "spool/run_directory.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "analyze/sharing.h"
-#include "core/json_position.h"
+#include "core/json.h"
 #include "http/request.h"
 #include "server/api/change_request.h"
 #include "server/api/chart_request.h"

@@ -1,11 +1,13 @@
 #include "cli/answers.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <iostream>
 
 #include "cli/command.h"
 #include "core/text.h"
@@ -17,6 +19,48 @@ const Json& member(const Json& object, const char* name) {
   static const Json nothing;
   const Json* found = object.find(name);
   return found != nullptr ? *found : nothing;
+}
+
+const Json::Array& items(const Json& object, const char* name) {
+  static const Json::Array none;
+  const auto* array = member(object, name).as_array();
+  return array != nullptr ? *array : none;
+}
+
+Cell plain_member(const Json& object, const char* name) { return plain(member(object, name)); }
+
+Cell short_id(const Json& object, const char* name) {
+  return {member(object, name), object.get_string(name).substr(0, 8)};
+}
+
+Cell time_cell(const Json& object, const char* name) {
+  return {member(object, name), time_text(member(object, name))};
+}
+
+Cell precise_time_cell(const Json& object, const char* name) {
+  return {member(object, name), precise_time_text(member(object, name))};
+}
+
+Cell duration_cell(const Json& object, const char* name) {
+  return {member(object, name), duration_text(member(object, name))};
+}
+
+Table list_of(const Json::Array& objects, const std::vector<Field>& fields) {
+  std::vector<TableColumn> columns;
+  for (const Field& field : fields) columns.push_back({field.name, field.title, field.right});
+  Table table(std::move(columns));
+  for (const Json& object : objects) {
+    std::vector<Cell> row;
+    for (const Field& field : fields) row.push_back(field.cell(object, field.name.c_str()));
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string plain_words(const Json::Array& words) {
+  std::string text;
+  for (const Json& word : words) text += (text.empty() ? "" : " ") + plain(word).text;
+  return text;
 }
 
 std::string time_text(const Json& ns) {
@@ -91,6 +135,14 @@ Cell statistic(const Json& metric, const char* name) {
   return {.value = value, .text = with_unit(value.as_double(0), metric.get_string("unit"))};
 }
 
+bool at_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }
+
+bool read_yes() {
+  std::string line;
+  std::getline(std::cin, line);
+  return line == "y" || line == "Y" || line == "yes";
+}
+
 void complain(std::string_view verb, std::string_view message) {
   fmt::print(stderr, "corral {}: {}\n", verb, printable_lines(message));
 }
@@ -98,6 +150,10 @@ void complain(std::string_view verb, std::string_view message) {
 int report(std::string_view verb, const Error& error) {
   complain(verb, error.message);
   return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
+}
+
+int finish(std::string_view verb, const Result<int>& done) {
+  return done ? *done : report(verb, done.error());
 }
 
 }  // namespace corral::cli

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/table.h"
 #include "core/json.h"
@@ -11,6 +13,13 @@ namespace corral::cli {
 
 // Member of an object; null when absent.
 const Json& member(const Json& object, const char* name);
+// Elements of such a member; none when it is absent or no array.
+const Json::Array& items(const Json& object, const char* name);
+// The cell of such a member as it is, and of an id, of which people see the beginning.
+Cell plain_member(const Json& object, const char* name);
+Cell short_id(const Json& object, const char* name);
+// The texts of these values, separated by blanks.
+std::string plain_words(const Json::Array& words);
 // Local time of a `…_ns` member; "–" for null.
 std::string time_text(const Json& ns);
 // The same with milliseconds.
@@ -19,6 +28,10 @@ std::string precise_time_text(const Json& ns);
 std::string duration_text(const Json& seconds);
 // The same with three significant digits, as the page has it: "63 ms", "1.2 s", "2:05".
 std::string precise_duration_text(const Json& seconds);
+// The cells of such members.
+Cell time_cell(const Json& object, const char* name);
+Cell precise_time_cell(const Json& object, const char* name);
+Cell duration_cell(const Json& object, const char* name);
 std::string ending_text(const Json& run);
 // Recorded conditions that may have disturbed a run's measurements: "load 20.1 at the start on 2
 // CPUs, governor powersave". Empty: none is known.
@@ -26,9 +39,25 @@ std::string noise_text(const Json& run);
 // A statistic of a metric with its unit; a dash when nothing was measured.
 Cell statistic(const Json& metric, const char* name);
 
+// A column of a list of objects, with the cell that it makes of one.
+struct Field {
+  std::string name;   // as of TableColumn
+  std::string title;  // likewise
+  bool right = false;
+  Cell (*cell)(const Json& object, const char* name) = plain_member;
+};
+Table list_of(const Json::Array& objects, const std::vector<Field>& fields);
+
+// Somebody can be asked: standard input and standard error are terminals.
+bool at_terminal();
+// Reads a line of standard input; true for "y", "Y" and "yes".
+bool read_yes();
+
 // Prints "corral VERB: message" on standard error, whatever the message repeats.
 void complain(std::string_view verb, std::string_view message);
 // The same for an error, and gives the exit status.
 int report(std::string_view verb, const Error& error);
+// The exit status of a command's work, or that of its error, which is reported.
+int finish(std::string_view verb, const Result<int>& done);
 
 }  // namespace corral::cli

@@ -15,11 +15,9 @@
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/config_keys.h"
-#include "cli/config_syntax.h"
+#include "cli/config_text.h"
 #include "cli/help.h"
-#include "cli/source_sections.h"
 #include "cli/table.h"
-#include "cli/trust.h"
 #include "core/result.h"
 #include "core/text.h"
 #include "sys/store_paths.h"
@@ -37,7 +35,7 @@ std::string upper(std::string_view text) {
   return name;
 }
 
-std::string variable_of(std::string_view option) {
+std::string variable_name(std::string_view option) {
   std::string name = "CORRAL_" + upper(option);
   std::ranges::replace(name, '-', '_');
   return name;
@@ -46,7 +44,7 @@ std::string variable_of(std::string_view option) {
 constexpr const char* kGeneral = "General";
 constexpr std::size_t kShortChoices = 21;  // with the option's name
 
-std::string_view view_of(const char* word) { return word; }
+std::string_view to_view(const char* word) { return word; }
 std::vector<std::string_view> views(const std::vector<std::string>& texts) {
   return {texts.begin(), texts.end()};
 }
@@ -57,8 +55,8 @@ bool asks_for_help(std::span<char* const> flags) {
 }
 
 // Returns the item's place in the file: "corral.toml:3: ".
-std::string place_of(const ConfigFile& file, const std::vector<ConfigLine>& lines,
-                     const CLI::ConfigItem& item) {
+std::string item_location(const ConfigFile& file, const std::vector<ConfigLine>& lines,
+                          const CLI::ConfigItem& item) {
   for (const ConfigLine& line : lines) {
     const std::string whole = line.section.empty() ? line.option : line.section + "." + line.option;
     if (whole == item.fullname()) return fmt::format("{}:{}: ", file.path.string(), line.number);
@@ -108,7 +106,7 @@ struct Arguments::Impl {
   CLI::Option* named(const std::string& option, const std::string& value, CLI::Option* added) {
     names.push_back(option);
     help.add(heading, "--" + option + (value.empty() ? "" : " " + value), added->get_description());
-    return added->envname(variable_of(option));
+    return added->envname(variable_name(option));
   }
 
   void add_positional(const std::string& word, const std::string& text, bool required) {
@@ -142,7 +140,7 @@ struct Arguments::Impl {
     return "\n" +
            wrapped(fmt::format("Options can also be set in the environment ({} for --{}) and in "
                                "corral.toml{}{}.",
-                               variable_of(example), example, only.empty() ? "" : ", except ",
+                               variable_name(example), example, only.empty() ? "" : ", except ",
                                join(only, ", "))) +
            "\n";
   }
@@ -155,9 +153,9 @@ struct Arguments::Impl {
   }
 
   // The error is the problem of the file.
-  Result<std::vector<CLI::ConfigItem>> items_of(const ConfigFile& file) {
+  Result<std::vector<CLI::ConfigItem>> read_items(const ConfigFile& file) {
     std::istringstream in(without_sources(file.text));
-    const auto read = config_lines(in);
+    const auto read = read_config_lines(in);
     if (!read)
       return fail(Code::kInvalidArgument,
                   fmt::format("{}:{}", file.path.string(), read.error().message));
@@ -175,7 +173,7 @@ struct Arguments::Impl {
     });
     for (const CLI::ConfigItem& item : items)
       TRY(check_item(item).map_error([&](const Error& error) {
-        return Error{error.code, place_of(file, *read, item) + error.message};
+        return Error{error.code, item_location(file, *read, item) + error.message};
       }));
     std::erase_if(items, [this](const CLI::ConfigItem& item) {
       return !is_mine(item) || !is_known(item.name);
@@ -207,8 +205,7 @@ struct Arguments::Impl {
   }
 
   // Lines of the file become defaults, which environment and flags override.
-  std::optional<std::string> apply(const ConfigFile& file,
-                                   const std::vector<CLI::ConfigItem>& items) {
+  Result<> apply(const ConfigFile& file, const std::vector<CLI::ConfigItem>& items) {
     for (const CLI::ConfigItem& item : items) {
       in_file[item.name] = file.origin;
       if (const auto list = lists.find(item.name); list != lists.end()) {
@@ -219,17 +216,17 @@ struct Arguments::Impl {
         CLI::Option* option = app.get_option("--" + item.name);
         option->run_callback_for_default()->default_val(CLI::detail::join(item.inputs, ","));
       } catch (const CLI::Error& error) {
-        return fmt::format("{}: {} = {}: {}", file.path.string(), item.name, item.inputs[0],
-                           error.what());
+        return fail(Code::kInvalidArgument, fmt::format("{}: {} = {}: {}", file.path.string(),
+                                                        item.name, item.inputs[0], error.what()));
       }
     }
-    return std::nullopt;
+    return {};
   }
 
   // Takes away the items that this file may not give, unless the user has given them in a stronger
   // way. Their names, and those of its untrusted sources, go to `held`.
-  void hold_back(std::vector<CLI::ConfigItem>& items, foreign::Sources& recorded,
-                 std::vector<std::string>& held, std::span<char* const> flags) {
+  void remove_held(std::vector<CLI::ConfigItem>& items, foreign::Sources& recorded,
+                   std::vector<std::string>& held, std::span<char* const> flags) {
     const auto chosen = [&](const std::string& option) { return strength(option, flags) >= 3; };
     const bool place_chosen = chosen("server") || chosen("store");
     std::erase_if(items, [&](const CLI::ConfigItem& item) {
@@ -239,19 +236,19 @@ struct Arguments::Impl {
       if (std::ranges::find(held, item.name) == held.end()) held.push_back(item.name);
       return !place || withheld == nullptr;
     });
-    for (std::string& section : take_untrusted(recorded)) held.push_back(std::move(section));
+    for (std::string& section : remove_untrusted(recorded)) held.push_back(std::move(section));
   }
 
   // Applies the lines of the file that count. The error is the problem of the file.
   Result<> apply_file(ConfigFile& file, std::span<char* const> flags) {
-    std::vector<CLI::ConfigItem> items = TRY(items_of(file));
+    std::vector<CLI::ConfigItem> items = TRY(read_items(file));
     foreign::Sources recorded;
     if (sources != nullptr) recorded = TRY(read_sources(file.text, file.path.string()));
     if (!file.trusted) {
       std::vector<CLI::ConfigItem> harmless = items;
       foreign::Sources harmless_sources = recorded;
       std::vector<std::string> held;
-      hold_back(harmless, harmless_sources, held, flags);
+      remove_held(harmless, harmless_sources, held, flags);
       const bool ask = asks && !held.empty() && file.origin == ConfigOrigin::kDirectory &&
                        !asks_for_help(flags) && at_terminal();
       if (!ask || !ask_to_trust(file, held)) {
@@ -260,7 +257,7 @@ struct Arguments::Impl {
         recorded = std::move(harmless_sources);
       }
     }
-    if (const auto wrong = apply(file, items)) return fail(Code::kInvalidArgument, *wrong);
+    TRY(apply(file, items));
     if (sources != nullptr) merge_sources(*sources, std::move(recorded));
     return {};
   }
@@ -293,7 +290,7 @@ struct Arguments::Impl {
       return word == flag || word.starts_with(flag + "=");
     };
     if (std::ranges::any_of(flags, is_it)) return 4;
-    const char* variable = std::getenv(variable_of(option).c_str());
+    const char* variable = std::getenv(variable_name(option).c_str());
     if (variable != nullptr && *variable != '\0') return 3;
     const auto found = in_file.find(option);
     if (found == in_file.end()) return 0;
@@ -333,13 +330,13 @@ struct Arguments::Impl {
     if (rest == nullptr) return args.size();
     std::size_t length = prefix_length(args);
     if (alone != nullptr && length < args.size() && alone(args[length]) &&
-        std::ranges::find(args, std::string_view("--"), view_of) == args.end()) {
+        std::ranges::find(args, std::string_view("--"), to_view) == args.end()) {
       const auto word = args.begin() + static_cast<std::ptrdiff_t>(length);
       std::rotate(word, word + 1, args.end());
       length = prefix_length(args);
     }
     for (std::size_t i = length; i < args.size(); ++i) {
-      if (i > length || view_of(args[i]) != "--") rest->emplace_back(args[i]);
+      if (i > length || to_view(args[i]) != "--") rest->emplace_back(args[i]);
     }
     return length;
   }
@@ -503,7 +500,7 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
     for (const std::string_view word : flags) {
       const std::string option(word.substr(0, word.find('=')));
       if (!word.starts_with("--") || impl_->app.get_option_no_throw(option) != nullptr) continue;
-      const std::string near = nearest(option.substr(2), views(impl_->names));
+      const std::string near = nearest_name(option.substr(2), views(impl_->names));
       return misuse(fmt::format("unknown option {}{}", option,
                                 near.empty() ? "" : "; did you mean --" + near + "?"));
     }

@@ -1,4 +1,4 @@
-// Results of `corral bench listeners`: the raw pairs, their statistics, and both as text.
+// Pairs of runs of `corral bench listeners`: their order, their statistics, and all of it as text.
 //
 // Ratios are on by off, paired, as geometric means with the 90 % interval of query/equivalence.h.
 // Pure functions of the data; nothing is left out, whatever its value.
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analyze/equivalence.h"
-#include "cli/bench_settings.h"
 #include "cli/bench_stage.h"
 
 namespace corral::cli {
@@ -21,9 +20,16 @@ struct Pair {
   std::size_t setting = 0;  // index into Bench::settings
   std::size_t number = 0;   // counts the setting's pairs from 0
   bool on_first = false;
-  std::optional<OneRun> off, on;
+  std::optional<OneRun> off = {}, on = {};
   [[nodiscard]] bool complete() const { return off && on; }
 };
+
+// The order in which the pairs of all settings are made, in rounds of two pairs of each setting:
+// all settings in a random order and then back, a setting's second pair the other way round than
+// its first (off on, on off: ABBA, or BAAB), so that a drift of the machine falls on both sides
+// alike. The same seed gives the same order.
+std::vector<Pair> plan_pairs(const std::vector<std::size_t>& settings, std::size_t pairs,
+                             std::uint64_t seed);
 
 struct Bench {
   std::string training;  // in words

@@ -1,22 +1,83 @@
-// Stage: runs the training once, with or without a setting, and measures the cost of both.
+// Stage: runs the training of `corral bench listeners` once, with or without a setting (the
+// listeners and tools of the run with recording), and measures the cost of both.
 //
-// It has a directory below $TMPDIR, removed at the end, with a store and a server of its own, so
-// that the server's CPU time is known. Before and after a run it waits until the server is idle.
-// One thread.
+// The training is the user's command, else a small one of its own with the best of PyTorch, NumPy
+// and neither that is there. A stage has a directory below $TMPDIR, removed at the end, with a
+// store and a server of its own, so that the server's CPU time is known. Before and after a run it
+// waits until the server is idle. One thread.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "cli/bench_child.h"
-#include "cli/bench_measure.h"
-#include "cli/bench_settings.h"
+#include "cli/bench_process.h"
 #include "core/result.h"
 #include "core/time.h"
 
 namespace corral::cli {
+
+struct Training {
+  std::string about;                 // one line, for the report
+  std::vector<std::string> command;  // the same in each run
+  double expected_s = 0;             // measured length of one run
+};
+
+struct TrainingOptions {
+  std::vector<std::string> command;  // the user's; empty: one of ours
+  std::string kind = "auto";         // our training's kind: auto, torch, numpy, loop
+  Nanos length{};                    // target length of a run of our training
+  std::vector<std::string> environment;
+  std::filesystem::path directory;  // for its files
+};
+
+// Fails with the reason unless that Python can import all the modules (comma-separated).
+Result<> can_import(const std::string& python, const std::string& modules);
+
+// Chooses the training and runs it once, which warms the machine's caches and measures its length;
+// our own training is then scaled to the requested length. kInvalidArgument if the command cannot
+// be run.
+Result<Training> prepare_training(const TrainingOptions& options, Interrupts& interrupts);
+
+// Returns the command with the words before it that measure it.
+std::vector<std::string> measured(const std::filesystem::path& file,
+                                  const std::vector<std::string>& command);
+
+// The error has the status, and the last line that the command wrote to `errors`.
+Error failed_training(int wait_status, const std::filesystem::path& errors);
+
+struct Setting {
+  enum class Kind {
+    kOff,      // nothing: shows the machine's own variation between two runs
+    kCorral,   // `corral run` with `words`
+    kBeside,   // the tool `words` runs beside the training
+    kAround,   // `words` start the training
+    kPlanted,  // a burner that takes `planted` of the training's processor
+  };
+  Kind kind = Kind::kOff;
+  std::string name;
+  std::string about;  // its task and its rate
+  std::vector<std::string> words = {};
+  double planted = 0;
+  std::string missing = {};  // why it cannot be measured here; empty: it can
+
+  // True if the verdict is about another tool, not about Corral.
+  [[nodiscard]] bool is_peer() const { return kind == Kind::kBeside || kind == Kind::kAround; }
+};
+
+// `words`: joined by commas, each `default`, `none`, `capture`, `off`, `each`, or listeners joined
+// by
+// +. kInvalidArgument as of collect::select_listeners.
+Result<std::vector<Setting>> parse_settings(std::string_view words);
+
+// `words`: joined by commas, each a peer's name; `all`; `none`. Those that are not there have a
+// reason in `missing`. Python's are looked for in `python`.
+Result<std::vector<Setting>> parse_peers(std::string_view words, const std::string& python);
+std::vector<std::string> peer_names();
+
+Setting planted_burner(double share);
 
 // One run of the training. The `collecting_…` values are the cost of the setting, 0 without it.
 struct OneRun {

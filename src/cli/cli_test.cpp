@@ -13,8 +13,8 @@
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/destination.h"
-#include "cli/ls_plans.h"
-#include "cli/run_order.h"
+#include "cli/ls.h"
+#include "cli/run_plan.h"
 #include "cli/table.h"
 #include "sys/file.h"
 
@@ -122,7 +122,7 @@ TEST_F(ArgumentsTest, OfTwoThatExcludeEachOtherTheStrongerStays) {
   EXPECT_EQ(store_, "of-flag");
   EXPECT_EQ(server_, "");
   EXPECT_EQ(parse({"--store", "a", "--server", "b"}), std::nullopt);
-  EXPECT_EQ(store_ + server_, "ab") << "equally strong: whoever reads them decides";
+  EXPECT_EQ(store_ + server_, "ab") << "equally strong: the reader of both decides";
 }
 
 TEST_F(ArgumentsTest, AFilesSectionsAreTheSubcommands) {
@@ -289,7 +289,7 @@ TEST_F(ArgumentsTest, TheCommandsOwnConfigOptionIsNotOurs) {
 // ---- destination
 TEST(Destination, IsAStoreOrAServerNeverBoth) {
   const auto of = [](const std::string& store, const std::string& server) {
-    return destination_of({.store = store, .server = server, .token_file = {}, .spool = {}});
+    return parse_destination({.store = store, .server = server, .token_file = {}, .spool = {}});
   };
   EXPECT_EQ(of("/a/../b", "")->store, "/b");
   EXPECT_TRUE(of("relative", "")->store.is_absolute());
@@ -302,7 +302,7 @@ TEST(Destination, IsAStoreOrAServerNeverBoth) {
 
 TEST(Destination, OfADatabaseIsADirectoryThatItsPasswordDoesNotChange) {
   const auto of = [](const std::string& store) {
-    return *destination_of({.store = store, .server = {}, .token_file = {}, .spool = {}});
+    return *parse_destination({.store = store, .server = {}, .token_file = {}, .spool = {}});
   };
   const auto one = of("postgresql://u:secret@h/db");
   EXPECT_EQ(one.database, "postgresql://u:secret@h/db");
@@ -350,8 +350,8 @@ TEST(Destination, AFileIsNoStore) {
   ASSERT_TRUE(sys::replace_file(file, "x"));
   const auto refusal = [](const std::string& store) {
     const DestinationFlags flags{.store = store, .server = {}, .token_file = {}, .spool = {}};
-    EXPECT_TRUE(destination_of(flags));  // a run starts all the same
-    const auto place = possible_destination_of(flags);
+    EXPECT_TRUE(parse_destination(flags));  // a run starts all the same
+    const auto place = usable_destination(flags);
     return place ? std::string() : place.error().message;
   };
   EXPECT_EQ(refusal(file), "--store " + file + ": is a file, expected a directory");

@@ -1,8 +1,9 @@
-// The subcommands of `corral`: one function each, one table (main.cpp).
+// The subcommands of `corral`: one function each, one table (main.cpp), and the dispatch to verbs.
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace corral::cli {
 
@@ -10,6 +11,7 @@ namespace corral::cli {
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kMisuse = 2;
+inline constexpr int kInterrupted = 130;  // by Ctrl-C
 
 // `args` without the program's and the subcommand's names.
 int run_command(std::span<char* const> args);
@@ -28,5 +30,21 @@ int store_command(std::span<char* const> args);
 int doctor_command(std::span<char* const> args);
 int trust_command(std::span<char* const> args);
 int bench_command(std::span<char* const> args);
+
+struct Verb {
+  std::string_view name, summary;  // a verb without a summary is not listed
+  int (*call)(std::span<char* const> args);
+};
+
+struct VerbCommand {
+  std::string_view name;  // "corral store"
+  std::string_view head;  // the help up to the list of verbs
+  std::string_view foot;
+  std::span<const Verb> verbs;
+};
+
+// Calls the verb that `args` begins with, and returns its exit status. Prints the help for --help,
+// -h, help (status 0) and for no arguments (status 2); an unknown verb is kMisuse.
+int call_verb(const VerbCommand& command, std::span<char* const> args);
 
 }  // namespace corral::cli

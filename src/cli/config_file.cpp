@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
+#include "cli/answers.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "sys/private_directory.h"
+#include "sys/process.h"
+#include "sys/store_paths.h"
 
 namespace corral::cli {
 namespace {
@@ -24,19 +26,6 @@ constexpr const char* kRecord = "trusted";
 constexpr const char* kRecordLock = "trusted.lock";
 constexpr std::size_t kConfigBytes = 1u << 20;
 constexpr std::size_t kHashDigits = 64;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-// `of_xdg` where that is an absolute path, else `below` in the home directory; empty without both.
-fs::path base_directory(const char* of_xdg, const char* below) {
-  const std::string chosen = variable(of_xdg);
-  if (chosen.starts_with('/')) return chosen;
-  const std::string home = variable("HOME");
-  return home.starts_with('/') ? fs::path(home) / below : fs::path();
-}
 
 Result<ConfigFile> read_config(const fs::path& path, ConfigOrigin origin) {
   const sys::Fd file = TRY(sys::open_file(path, O_RDONLY | O_NONBLOCK));
@@ -65,13 +54,13 @@ std::optional<std::string> named_file(std::span<char* const> args) {
     if (word == "--config" && i + 1 < args.size()) return args[i + 1];
     if (word.starts_with("--config=")) return std::string(word.substr(9));
   }
-  const std::string chosen = variable("CORRAL_CONFIG");
+  const std::string chosen = sys::own_variable("CORRAL_CONFIG");
   return chosen.empty() ? std::nullopt : std::optional(chosen);
 }
 
 // Returns the directory of the record of trusted files.
 Result<fs::path> record_directory() {
-  const fs::path state = base_directory("XDG_STATE_HOME", ".local/state");
+  const fs::path state = sys::base_directory("XDG_STATE_HOME", ".local/state");
   if (state.empty())
     return fail(Code::kUnavailable,
                 "neither $XDG_STATE_HOME nor $HOME is set: trusted files cannot be remembered");
@@ -87,11 +76,11 @@ Result<std::vector<ConfigFile>> find_config_files(std::span<char* const> args) {
     return files;
   }
   std::error_code error;
-  const fs::path base = base_directory("XDG_CONFIG_HOME", ".config");
+  const fs::path base = sys::base_directory("XDG_CONFIG_HOME", ".config");
   const fs::path own = base / "corral" / kName;
   if (!base.empty() && fs::exists(own, error))
     files.push_back(TRY(read_config(own, ConfigOrigin::kUser)));
-  const fs::path here = fs::path(variable(kConfigFolder)) / kName;
+  const fs::path here = fs::path(sys::own_variable(kConfigFolder)) / kName;
   if (fs::exists(here, error) && (files.empty() || !fs::equivalent(here, own, error)))
     files.push_back(TRY(read_directory_config(here)));
   return files;
@@ -157,6 +146,22 @@ Result<> trust(ConfigFile& file) {
   TRY(change_trusted([&](TrustedFiles& files) { files[name] = content_hash(file.text); }));
   file.trusted = true;
   return {};
+}
+
+void print_config(const ConfigFile& file, std::FILE* to) {
+  fmt::print(to, "{}:\n", printable(file.path.string()));
+  std::string_view text = file.text;
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  for (const std::string_view line : split(text, '\n')) fmt::print(to, "  {}\n", printable(line));
+}
+
+bool ask_to_trust(ConfigFile& file, const std::vector<std::string>& held) {
+  print_config(file, stderr);
+  fmt::print(stderr, "Until you trust this file, these do not count: {}\nTrust it? [y/N] ",
+             printable(join(held, ", ")));
+  if (!read_yes()) return false;
+  if (const auto trusted = trust(file); !trusted) complain("trust", trusted.error().message);
+  return true;
 }
 
 }  // namespace corral::cli

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -50,5 +51,10 @@ Result<std::string> trusted_name(const std::filesystem::path& path);
 std::string content_hash(std::string_view text);
 // Writes down that the file is trusted as it was read.
 Result<> trust(ConfigFile& file);
+
+void print_config(const ConfigFile& file, std::FILE* to);
+// Shows the file and asks if it is trusted; `held` names the keys that count only after a yes,
+// which is remembered. An end of the input is a no; Ctrl-C ends the process.
+bool ask_to_trust(ConfigFile& file, const std::vector<std::string>& held);
 
 }  // namespace corral::cli

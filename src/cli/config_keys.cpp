@@ -1,158 +1,69 @@
 #include "cli/config_keys.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
-
-#include "core/text.h"
 
 namespace corral::cli {
 namespace {
 
-struct Name {
-  std::string_view name;
-  Counts counts;
-};
+constexpr auto kTrustedOptions = std::to_array<std::string_view>(
+    {// Destination of data, and its token.
+     "store", "server", "token-file", "spool", "spool-limit", "capture-mlflow", "dcgm-address",
+     // Programs that are executed, and processes that are looked into. Listeners have radT's names
+     // of profilers among them.
+     "environment", "profile", "listeners", "notify", "watch", "peers", "peer-python",
+     // The end of a training.
+     "max-time", "max-epochs", "max-steps", "grace", "leftovers",
+     // Files and addresses of a server, and the runs that it removes.
+     "listen", "insecure", "allow-host", "access-log", "artifacts", "artifacts-from",
+     "copy-artifacts", "read-store", "durability", "idle-exit", "idle-after", "keep-days",
+     "keep-bytes", "max-memory", "older-than", "stop",
+     // Questions answered beforehand, and files that are written.
+     "yes", "force", "dry-run", "anew",
+     // Secrets that are recorded.
+     "no-mask", "output", "out"});
+constexpr auto kHarmlessOptions = std::to_array<std::string_view>(
+    {// Names of a run, and how closely it is watched.
+     "experiment", "workload", "name", "param", "tag", "no-listeners", "interval", "no-mlflow",
+     "no-capture", "hash-data", "keep-code", "no-pty", "quiet", "cool-down", "quiet-check",
+     "no-devices",
+     // Measuring by a benchmark.
+     "planted", "pairs", "margin", "seed", "training", "seconds",
+     // Output.
+     "format", "json", "limit", "metric", "part", "runs", "check-trace", "steps", "tool", "wait"});
 
-constexpr Counts kAlways = Counts::kAlways;
-constexpr Counts kTrusted = Counts::kWhenTrusted;
-
-constexpr auto kOptions = std::to_array<Name>({
-    // Destination of data, and its token.
-    {"store", kTrusted},
-    {"server", kTrusted},
-    {"token-file", kTrusted},
-    {"spool", kTrusted},
-    {"spool-limit", kTrusted},
-    {"capture-mlflow", kTrusted},
-    {"dcgm-address", kTrusted},
-    // Programs that are executed, and processes that are looked into.
-    {"environment", kTrusted},
-    {"profile", kTrusted},
-    {"listeners", kTrusted},  // radT's names of profilers are among them
-    {"notify", kTrusted},
-    {"watch", kTrusted},
-    {"peers", kTrusted},
-    {"peer-python", kTrusted},
-    // The end of a training.
-    {"max-time", kTrusted},
-    {"max-epochs", kTrusted},
-    {"max-steps", kTrusted},
-    {"grace", kTrusted},
-    {"leftovers", kTrusted},
-    // Files and addresses of a server, and the runs that it removes.
-    {"listen", kTrusted},
-    {"insecure", kTrusted},
-    {"allow-host", kTrusted},
-    {"access-log", kTrusted},
-    {"artifacts", kTrusted},
-    {"artifacts-from", kTrusted},
-    {"copy-artifacts", kTrusted},
-    {"read-store", kTrusted},
-    {"durability", kTrusted},
-    {"idle-exit", kTrusted},
-    {"idle-after", kTrusted},
-    {"keep-days", kTrusted},
-    {"keep-bytes", kTrusted},
-    {"max-memory", kTrusted},
-    {"older-than", kTrusted},
-    {"stop", kTrusted},
-    // Questions answered beforehand, and files that are written.
-    {"yes", kTrusted},
-    {"force", kTrusted},
-    {"dry-run", kTrusted},
-    {"anew", kTrusted},
-    // Secrets that are recorded.
-    {"no-mask", kTrusted},
-    {"output", kTrusted},
-    {"out", kTrusted},
-    // Names of a run, and how closely it is watched.
-    {"experiment", kAlways},
-    {"workload", kAlways},
-    {"name", kAlways},
-    {"param", kAlways},
-    {"tag", kAlways},
-    {"no-listeners", kAlways},
-    {"interval", kAlways},
-    {"no-mlflow", kAlways},
-    {"no-capture", kAlways},
-    {"hash-data", kAlways},
-    {"keep-code", kAlways},
-    {"no-pty", kAlways},
-    {"quiet", kAlways},
-    {"cool-down", kAlways},
-    {"quiet-check", kAlways},
-    {"no-devices", kAlways},
-    // Measuring by a benchmark.
-    {"planted", kAlways},
-    {"pairs", kAlways},
-    {"margin", kAlways},
-    {"seed", kAlways},
-    {"training", kAlways},
-    {"seconds", kAlways},
-    // Output.
-    {"format", kAlways},
-    {"json", kAlways},
-    {"limit", kAlways},
-    {"metric", kAlways},
-    {"part", kAlways},
-    {"runs", kAlways},
-    {"check-trace", kAlways},
-    {"steps", kAlways},
-    {"tool", kAlways},
-    {"wait", kAlways},
-});
-
-constexpr auto kSources = std::to_array<Name>({{"exec", kTrusted},
-                                               {"prometheus", kTrusted},
-                                               {"statsd", kTrusted},
-                                               {"otlp", kTrusted},
-                                               {"regex", kAlways},
-                                               {"pressure", kAlways}});
+constexpr auto kTrustedSources =
+    std::to_array<std::string_view>({"exec", "prometheus", "statsd", "otlp"});
+constexpr auto kHarmlessSources = std::to_array<std::string_view>({"regex", "pressure"});
 
 constexpr auto kCommands = std::to_array<std::string_view>(
     {"run", "serve", "ls", "show", "export", "import", "plan", "diff", "undo", "profile", "rm",
      "store", "doctor", "bench", "trust"});
 
-template <class Table>
-std::optional<Counts> counts_in(const Table& table, std::string_view name) {
-  const auto found = std::ranges::find(table, name, &Name::name);
-  return found == table.end() ? std::nullopt : std::optional(found->counts);
+bool contains(const auto& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
-template <class Table>
-std::vector<std::string_view> names_in(const Table& table) {
-  std::vector<std::string_view> names(table.size());
-  std::ranges::transform(table, names.begin(), &Name::name);
+std::vector<std::string_view> both(const auto& first, const auto& second) {
+  std::vector<std::string_view> names(first.begin(), first.end());
+  names.insert(names.end(), second.begin(), second.end());
   return names;
 }
 
 }  // namespace
 
-std::optional<Counts> option_counts(std::string_view option) { return counts_in(kOptions, option); }
-std::optional<Counts> source_counts(std::string_view kind) { return counts_in(kSources, kind); }
-bool is_command_section(std::string_view section) {
-  return std::ranges::find(kCommands, section) != kCommands.end();
+std::optional<Counts> option_counts(std::string_view option) {
+  if (contains(kTrustedOptions, option)) return Counts::kWhenTrusted;
+  return contains(kHarmlessOptions, option) ? std::optional(Counts::kAlways) : std::nullopt;
 }
+std::optional<Counts> source_counts(std::string_view kind) {
+  if (contains(kTrustedSources, kind)) return Counts::kWhenTrusted;
+  return contains(kHarmlessSources, kind) ? std::optional(Counts::kAlways) : std::nullopt;
+}
+bool is_command_section(std::string_view section) { return contains(kCommands, section); }
 
-std::vector<std::string_view> option_names() { return names_in(kOptions); }
-std::vector<std::string_view> source_kinds() { return names_in(kSources); }
-std::vector<std::string_view> section_names() {
-  std::vector<std::string_view> names = source_kinds();
-  names.insert(names.begin(), kCommands.begin(), kCommands.end());
-  return names;
-}
-
-std::string nearest(std::string_view word, const std::vector<std::string_view>& known) {
-  const auto distance = [&](std::string_view name) { return edit_distance(word, name); };
-  const auto best = std::ranges::min_element(known, {}, distance);
-  return best != known.end() && distance(*best) < 3 ? std::string(*best) : std::string();
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
-  const std::string near = nearest(word, known);
-  return near.empty() ? near : fmt::format("; did you mean '{}'?", near);
-}
+std::vector<std::string_view> option_names() { return both(kTrustedOptions, kHarmlessOptions); }
+std::vector<std::string_view> source_kinds() { return both(kTrustedSources, kHarmlessSources); }
+std::vector<std::string_view> section_names() { return both(kCommands, source_kinds()); }
 
 }  // namespace corral::cli

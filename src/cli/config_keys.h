@@ -28,9 +28,4 @@ std::vector<std::string_view> source_kinds();
 // Commands and kinds of sources.
 std::vector<std::string_view> section_names();
 
-// The nearest of `known`; empty when none is near.
-std::string nearest(std::string_view word, const std::vector<std::string_view>& known);
-// "; did you mean 'NAME'?" for that one.
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
-
 }  // namespace corral::cli

@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/config_keys.h"
+#include "cli/config_text.h"
 #include "cli/destination.h"
-#include "cli/source_sections.h"
 #include "sys/file.h"
 
 namespace corral::cli {
@@ -148,7 +148,7 @@ TEST_F(ConfigTrustTest, EachKindOfSourceIsTakenAwayAsTheTableSays) {
   std::size_t trusted = 0;
   for (const std::string_view kind : source_kinds())
     trusted += source_counts(kind) == Counts::kWhenTrusted ? 1 : 0;
-  EXPECT_EQ(take_untrusted(rest).size(), trusted);
+  EXPECT_EQ(remove_untrusted(rest).size(), trusted);
 }
 
 TEST_F(ConfigTrustTest, TrustIsOfThePathAndTheContent) {
@@ -223,7 +223,7 @@ TEST_F(ConfigTrustTest, APlaceThatOnlyAnUntrustedFileNamesIsWithheld) {
   const Parsed run = parse();
   EXPECT_EQ(run.destination.server, "http://evil");
   EXPECT_EQ(run.destination.store, "");
-  EXPECT_EQ(destination_of(run.destination)->withheld, "corral.toml is not trusted");
+  EXPECT_EQ(parse_destination(run.destination)->withheld, "corral.toml is not trusted");
   const Parsed reads = parse({}, false);
   EXPECT_EQ(reads.status, kFailed);
   EXPECT_NE(reads.error.find("corral trust"), std::string::npos) << reads.error;
@@ -240,18 +240,18 @@ TEST_F(ConfigTrustTest, AUsersTokenIsKeptFromAServerThatTheDirectoryNames) {
   ::setenv("CORRAL_TOKEN_FILE", "token", 1);
   Parsed parsed = parse();
   EXPECT_EQ(parsed.destination.server, "http://here");
-  EXPECT_EQ(token_of(parsed.destination), "");
-  EXPECT_EQ(token_of(parse({"--server", "http://here"}).destination), "secret");
+  EXPECT_EQ(read_token(parsed.destination), "");
+  EXPECT_EQ(read_token(parse({"--server", "http://here"}).destination), "secret");
   own("token-file = \"token\"\n");
   ::unsetenv("CORRAL_TOKEN_FILE");
-  EXPECT_EQ(token_of(parse().destination), "");
+  EXPECT_EQ(read_token(parse().destination), "");
   own("token-file = \"token\"\nserver = \"http://own\"\n");
   write("experiment = \"x\"\n");
-  EXPECT_EQ(token_of(parse().destination), "secret");
+  EXPECT_EQ(read_token(parse().destination), "secret");
   own("");
   write("server = \"http://here\"\ntoken-file = \"token\"\n");
   trust_here();
-  EXPECT_EQ(token_of(parse().destination), "secret");
+  EXPECT_EQ(read_token(parse().destination), "secret");
 }
 
 }  // namespace

@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 #include "cli/help.h"
-#include "cli/memory_store.h"
 #include "core/text.h"
+#include "sys/process.h"
 #include "sys/store_paths.h"
 #include "upload/server_link.h"
 
@@ -30,7 +29,7 @@ fs::path obstacle(const fs::path& directory) {
   return fs::exists(found) && !fs::is_directory(found) ? part : fs::path();
 }
 
-std::string owner_of(const fs::path& path) {
+std::string owner_name(const fs::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return "another user";
   const passwd* user = ::getpwuid(info.st_uid);
@@ -69,13 +68,8 @@ Result<spool::Destination> named_destination(const DestinationFlags& flags) {
   }
   if (!flags.store.empty())
     return spool::Destination{.store = fs::absolute(flags.store).lexically_normal(), .server = {}};
-  const char* data = std::getenv("XDG_DATA_HOME");
-  const char* home = std::getenv("HOME");
-  if (data != nullptr && *data == '/')
-    return spool::Destination{.store = fs::path(data) / "corral", .server = {}};
-  if (home != nullptr && *home == '/')
-    return spool::Destination{.store = fs::path(home) / ".local" / "share" / "corral",
-                              .server = {}};
+  const fs::path data = sys::base_directory("XDG_DATA_HOME", ".local/share");
+  if (!data.empty()) return spool::Destination{.store = data / "corral", .server = {}};
   return fail(Code::kInvalidArgument,
               "neither $XDG_DATA_HOME nor $HOME is set: say where the store is with --store DIR");
 }
@@ -92,9 +86,8 @@ std::string waiting_for(const spool::Destination& destination, const std::string
   }
   if (runs == 0) return {};
   return fmt::format(
-      "there is no store at {} yet, but data of {} run{} waits in {}: start "
-      "`corral serve` to store it",
-      destination.store.string(), runs, runs == 1 ? "" : "s", root.string());
+      "there is no store at {} yet, but data of {} waits in {}: start `corral serve` to store it",
+      destination.store.string(), counted(runs, "run"), root.string());
 }
 
 }  // namespace
@@ -112,14 +105,14 @@ void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.group("Options");
 }
 
-Result<spool::Destination> destination_of(const DestinationFlags& flags) {
+Result<spool::Destination> parse_destination(const DestinationFlags& flags) {
   spool::Destination destination = TRY(named_destination(flags));
   destination.withheld = flags.withheld;
   return destination;
 }
 
-Result<spool::Destination> possible_destination_of(const DestinationFlags& flags) {
-  spool::Destination destination = TRY(destination_of(flags));
+Result<spool::Destination> usable_destination(const DestinationFlags& flags) {
+  spool::Destination destination = TRY(parse_destination(flags));
   const fs::path file = destination.server.empty() && destination.database.empty()
                             ? obstacle(destination.store)
                             : fs::path();
@@ -150,10 +143,10 @@ Result<> find_database(const fs::path& store) {
   return fail(Code::kPermission,
               fmt::format("permission denied: {} belongs to {}; --store DIR names another store, "
                           "--server URL a server of this one",
-                          closed.string(), owner_of(closed)));
+                          closed.string(), owner_name(closed)));
 }
 
-Result<std::string> token_of(const DestinationFlags& flags) {
+Result<std::string> read_token(const DestinationFlags& flags) {
   if (flags.token_file.empty() || !flags.withheld.empty()) return std::string();
   if (flags.token_kept_back) {
     fmt::print(stderr,
@@ -171,6 +164,8 @@ fs::path program_path() {
   return fs::read_symlink("/proc/self/exe", error);
 }
 
+std::string python_program() { return sys::own_variable("CORRAL_PYTHON", "python3"); }
+
 fs::path python_path(const fs::path& program) {
   std::error_code error;
   for (const fs::path& candidate :
@@ -182,8 +177,8 @@ fs::path python_path(const fs::path& program) {
 }
 
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
-  const spool::Destination destination = TRY(possible_destination_of(flags));
-  const std::string token = TRY(token_of(flags));
+  const spool::Destination destination = TRY(usable_destination(flags));
+  const std::string token = TRY(read_token(flags));
   if (destination.server.empty() && destination.database.empty()) {
     auto found = find_database(destination.store);
     if (!found && found.error().code == Code::kNotFound) {
@@ -210,23 +205,32 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   return upload::target_of(destination, token);
 }
 
-Error error_of_reply(int status, std::string_view body) {
+Error reply_error(int status, std::string_view body) {
   const auto json = Json::parse(body);
   const Json* detail = json ? json->find("error") : nullptr;
   const std::string message = detail != nullptr ? detail->get_string("message")
                                                 : fmt::format("the server answered {}", status);
   return {.code = status == 404   ? Code::kNotFound
                   : status == 400 ? Code::kInvalidArgument
+                  : status == 409 ? Code::kConflict
                   : status == 501 ? Code::kUnsupported
                                   : Code::kUnavailable,
           .message = message};
 }
 
-Result<Json> get_json(const sys::HttpTarget& server, const std::string& path, Nanos timeout) {
+Result<Json> send_json(const sys::HttpTarget& server, const sys::HttpRequest& request) {
   sys::HttpClient client(server);
-  const sys::HttpReply reply = TRY(client.send({.path = path, .body = {}, .timeout = timeout}));
-  if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
+  const sys::HttpReply reply = TRY(client.send(request));
+  if (reply.status != 200) return tl::unexpected(reply_error(reply.status, reply.body));
   return Json::parse(reply.body);
+}
+
+Result<Json> get_json(const sys::HttpTarget& server, const std::string& path) {
+  return send_json(server, {.path = path, .body = {}});
+}
+
+std::string run_path(std::string_view run, std::string_view below) {
+  return fmt::format("/api/corral/v1/runs/{}{}", sys::url_encode(run), below);
 }
 
 }  // namespace corral::cli

@@ -11,6 +11,9 @@
 
 namespace corral::cli {
 
+// A store that goes with its server (`corral serve --store :memory:`).
+inline constexpr std::string_view kMemoryStore = ":memory:";
+
 struct DestinationFlags {
   std::string store;
   std::string server;
@@ -26,29 +29,33 @@ void add_destination(Arguments& arguments, DestinationFlags& flags);
 
 // kInvalidArgument when the flags contradict each other; kUnsupported for a store that this version
 // cannot keep.
-Result<spool::Destination> destination_of(const DestinationFlags& flags);
+Result<spool::Destination> parse_destination(const DestinationFlags& flags);
 // The same, and kInvalidArgument where no store can be, because a file stands there. `corral run`
 // does not ask: a training starts whatever is wrong with the store.
-Result<spool::Destination> possible_destination_of(const DestinationFlags& flags);
+Result<spool::Destination> usable_destination(const DestinationFlags& flags);
 // kNotFound: no database is in the store's directory; kPermission: this user may not open it, and
 // whose it is.
 Result<> find_database(const spool::fs::path& store);
 // The first line of --token-file; empty without one, and where that is kept back, which is said on
 // standard error.
-Result<std::string> token_of(const DestinationFlags& flags);
+Result<std::string> read_token(const DestinationFlags& flags);
 
 // Path of the running binary.
 spool::fs::path program_path();
+// $CORRAL_PYTHON, else python3.
+std::string python_program();
 // The folder of the Python package: beside the binary in a build, below lib/ when installed; empty
 // when there is none.
 spool::fs::path python_path(const spool::fs::path& program);
 
 // Returns a server that answers; starts one if the store has none. The error says what to do.
 Result<sys::HttpTarget> connect(const DestinationFlags& flags);
-// GET of a path; an HTTP error becomes an Error with the server's message.
-Result<Json> get_json(const sys::HttpTarget& server, const std::string& path,
-                      Nanos timeout = std::chrono::seconds(30));
+// The JSON of an answer; a status other than 200 becomes an Error with the server's message.
+Result<Json> send_json(const sys::HttpTarget& server, const sys::HttpRequest& request);
+Result<Json> get_json(const sys::HttpTarget& server, const std::string& path);
+// The path of a run in the API, or of what is `below` it.
+std::string run_path(std::string_view run, std::string_view below = "");
 // The message of an error answer.
-Error error_of_reply(int status, std::string_view body);
+Error reply_error(int status, std::string_view body);
 
 }  // namespace corral::cli

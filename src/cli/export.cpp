@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/output_target.h"
+#include "core/text.h"
 #include "sys/process.h"
 
 namespace corral::cli {
@@ -24,7 +25,7 @@ constexpr const char* kExamples =
     "  corral export @1 --format perfetto --output run.pftrace    phases and metrics, for "
     "ui.perfetto.dev\n";
 
-struct Flags {
+struct ExportFlags {
   DestinationFlags destination;
   std::vector<std::string> runs;
   std::string metric = "*";
@@ -34,9 +35,9 @@ struct Flags {
 
 // Counts the marks of damaged parts by the ends of their lines: two rows without a value in CSV, an
 // object in an object in JSON.
-class Gaps {
+class GapCounter {
  public:
-  explicit Gaps(bool csv) : csv_(csv) {}
+  explicit GapCounter(bool csv) : csv_(csv) {}
   void count_in(std::string_view piece) {
     while (!piece.empty()) {
       const std::string_view line = piece.substr(0, piece.find('\n'));
@@ -59,9 +60,9 @@ class Gaps {
 
 // Several runs' CSV bodies follow one another below one header, with the run in front; JSON is one
 // document per run and line.
-class Sink {
+class ExportSink {
  public:
-  Sink(OutputTarget& out, const Flags& flags)
+  ExportSink(OutputTarget& out, const ExportFlags& flags)
       : out_(out),
         csv_(flags.format == "csv"),
         lines_(flags.format != "perfetto"),
@@ -101,7 +102,7 @@ class Sink {
   OutputTarget& out_;
   bool csv_;
   bool lines_;
-  Gaps gaps_;
+  GapCounter gaps_;
   bool many_;
   std::string run_, text_;
   int runs_ = 0;
@@ -111,14 +112,13 @@ class Sink {
   Result<> written_;
 };
 
-Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::string& run,
-                    Sink& sink) {
-  const std::string path =
-      fmt::format("/api/corral/v1/runs/{}/export?metric={}&format={}", sys::url_encode(run),
-                  sys::url_encode(flags.metric), flags.format);
+Result<> export_run(sys::HttpClient& client, const ExportFlags& flags, const std::string& run,
+                    ExportSink& sink) {
+  const std::string path = run_path(
+      run, fmt::format("/export?metric={}&format={}", sys::url_encode(flags.metric), flags.format));
   // An error answer comes as JSON and must not land in the file: its beginning is held back until
   // the status is known.
-  const Json found = TRY(get_json(client.target(), "/api/corral/v1/runs/" + sys::url_encode(run)));
+  const Json found = TRY(get_json(client.target(), run_path(run)));
   sink.begin(found.get_string("id"));
   std::string body;
   const auto status = client.stream({.path = path, .body = {}, .timeout = std::chrono::hours(24)},
@@ -128,35 +128,32 @@ Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::stri
                                     });
   TRY(sink.written());
   if (!status) return tl::unexpected(status.error());
-  if (*status != 200) return tl::unexpected(error_of_reply(*status, body));
+  if (*status != 200) return tl::unexpected(reply_error(*status, body));
   return {};
 }
 
-Result<> export_pieces(const sys::HttpTarget& server, const Flags& flags) {
+Result<int> export_pieces(const sys::HttpTarget& server, const ExportFlags& flags) {
   if (flags.format == "perfetto" && flags.runs.size() > 1)
     return fail(Code::kInvalidArgument, "a Perfetto trace is of one run: name one");
   OutputTarget out = TRY(OutputTarget::open(flags.output));
-  Sink sink(out, flags);
+  ExportSink sink(out, flags);
   sys::HttpClient client(server);
   for (const std::string& run : flags.runs) TRY(export_run(client, flags, run, sink));
   TRY(out.finish());
   if (sink.gaps() > 0) {
-    fmt::print(stderr, "corral export: {} gap{}: points are missing that were damaged\n",
-               sink.gaps(), sink.gaps() == 1 ? "" : "s");
+    fmt::print(stderr, "corral export: {}: points are missing that were damaged\n",
+               counted(sink.gaps(), "gap"));
   }
-  return {};
+  return kDone;
 }
 
 // There is no small writer of Parquet for C++: the Python package does it, in this process's place.
-Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
+Result<int> become_python(const sys::HttpTarget& server, const ExportFlags& flags) {
   const spool::fs::path package = python_path(program_path());
   if (package.empty())
     return fail(Code::kNotFound,
                 "the Python package, which writes Parquet, is not where it was installed");
-  const char* chosen = std::getenv("CORRAL_PYTHON");
-  const char* search = std::getenv("PATH");
-  const auto python = sys::find_in_path(chosen != nullptr && *chosen != '\0' ? chosen : "python3",
-                                        search != nullptr ? search : "/usr/bin:/bin");
+  const auto python = sys::find_in_path(python_program());
   if (!python) {
     return fail(python.error().code,
                 python.error().message +
@@ -171,9 +168,9 @@ Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
     words.insert(words.end(), {"--token-file", flags.destination.token_file});
   words.emplace_back("--");
   words.insert(words.end(), flags.runs.begin(), flags.runs.end());
-  const char* path = std::getenv("PYTHONPATH");
-  const std::string more = path != nullptr && *path != '\0' ? ":" + std::string(path) : "";
-  ::setenv("PYTHONPATH", (package.string() + more).c_str(), 1);
+  const std::string others = sys::own_variable("PYTHONPATH");
+  const std::string path = package.string() + (others.empty() ? "" : ":" + others);
+  ::setenv("PYTHONPATH", path.c_str(), 1);
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
@@ -187,10 +184,15 @@ Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
   return fail_errno(words[0], errno);
 }
 
+Result<int> export_runs(const ExportFlags& flags) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  return flags.format == "parquet" ? become_python(server, flags) : export_pieces(server, flags);
+}
+
 }  // namespace
 
 int export_command(std::span<char* const> args) {
-  Flags flags;
+  ExportFlags flags;
   Arguments arguments("export",
                       "Writes the points of runs. CSV columns: metric,source,time_ns,step,value "
                       "(with several runs: run first).",
@@ -202,11 +204,7 @@ int export_command(std::span<char* const> args) {
   arguments.text("output", flags.output, "file to write (default: standard output)");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto server = connect(flags.destination);
-  if (!server) return report("export", server.error());
-  const auto done =
-      flags.format == "parquet" ? become_python(*server, flags) : export_pieces(*server, flags);
-  return done ? kDone : report("export", done.error());
+  return finish("export", export_runs(flags));
 }
 
 }  // namespace corral::cli

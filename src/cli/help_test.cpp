@@ -5,27 +5,11 @@
 #include <algorithm>
 
 #include "cli/command.h"
-#include "cli/verbs.h"
+#include "cli/test_call.h"
 #include "core/text.h"
 
 namespace corral::cli {
 namespace {
-
-struct Said {
-  int status = 0;
-  std::string output, error;
-};
-
-Said call(int (*command)(std::span<char* const>), std::vector<std::string> words) {
-  std::vector<char*> args;
-  for (std::string& word : words) args.push_back(word.data());
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Said said{.status = command(args), .output = {}, .error = {}};
-  said.output = ::testing::internal::GetCapturedStdout();
-  said.error = ::testing::internal::GetCapturedStderr();
-  return said;
-}
 
 struct Command {
   int (*call)(std::span<char* const>);
@@ -61,10 +45,10 @@ TEST(Help, FitsInto100ColumnsForEveryCommand) {
       std::vector<std::string> words;
       if (!verb.empty()) words.push_back(verb);
       words.emplace_back("--help");
-      const Said said = call(command.call, words);
-      EXPECT_EQ(said.status, kDone) << said.error;
-      EXPECT_TRUE(said.output.find("Usage: corral ") != std::string::npos) << said.output;
-      for (const std::string_view line : split(said.output, '\n'))
+      const Output output = call(command.call, words);
+      EXPECT_EQ(output.status, kDone) << output.error;
+      EXPECT_TRUE(output.output.find("Usage: corral ") != std::string::npos) << output.output;
+      for (const std::string_view line : split(output.output, '\n'))
         EXPECT_LE(columns(line), kHelpColumns) << line;
     }
   }
@@ -114,10 +98,10 @@ TEST(Help, WrapsBetweenWords) {
 }
 
 TEST(Verbs, AnUnknownOneNamesTheNearest) {
-  const Said near = call(store_command, {"chek"});
+  const Output near = call(store_command, {"chek"});
   EXPECT_EQ(near.status, kMisuse);
   EXPECT_EQ(near.error, "corral store: unknown verb 'chek'; did you mean 'check'?\n");
-  const Said far = call(plan_command, {"something"});
+  const Output far = call(plan_command, {"something"});
   EXPECT_EQ(far.status, kMisuse);
   EXPECT_EQ(far.error, "corral plan: unknown verb 'something'; corral plan --help lists them\n");
 }
@@ -128,10 +112,10 @@ TEST(Verbs, ThoseForProcessesAreNeitherListedNorProposed) {
 }
 
 TEST(Verbs, WithoutOneTheHelpGoesToStandardError) {
-  const Said said = call(store_command, {});
-  EXPECT_EQ(said.status, kMisuse);
-  EXPECT_EQ(said.output, "");
-  EXPECT_EQ(said.error, call(store_command, {"-h"}).output);
+  const Output output = call(store_command, {});
+  EXPECT_EQ(output.status, kMisuse);
+  EXPECT_EQ(output.output, "");
+  EXPECT_EQ(output.error, call(store_command, {"-h"}).output);
 }
 
 // ---- errors of commands before they look for a store

@@ -23,7 +23,7 @@ struct ImportFlags {
 };
 
 Result<std::unique_ptr<ArtifactStore>> open_artifacts(const ImportFlags& flags,
-                                                      const StorePlace& place) {
+                                                      const StoreLocation& place) {
   if (!flags.copy_artifacts) return nullptr;
   if (!flags.artifacts.empty()) return store::artifacts::open_artifact_store(flags.artifacts);
   if (place.file.empty()) {
@@ -34,7 +34,7 @@ Result<std::unique_ptr<ArtifactStore>> open_artifacts(const ImportFlags& flags,
   return store::artifacts::open_artifact_store((place.directory / "artifacts").string());
 }
 
-Result<ImportReport> run_import(const ImportFlags& flags, const StorePlace& place,
+Result<ImportReport> run_import(const ImportFlags& flags, const StoreLocation& place,
                                 const Progress& progress) {
   if (place.directory.empty() && !place.file.empty())
     return fail(Code::kInvalidArgument, place.name + " is a file: --store names a directory");
@@ -42,7 +42,7 @@ Result<ImportReport> run_import(const ImportFlags& flags, const StorePlace& plac
   source.stop_when(progress.watch().stop);
   // A database server's store may be served meanwhile.
   std::optional<server::StoreLock> lock;
-  if (!place.file.empty()) lock = TRY(lock_place(place));
+  if (!place.file.empty()) lock = TRY(lock_location(place));
   const auto store = place.file.empty()
                          ? TRY(store::open_postgres_store({.url = place.database}))
                          : TRY(store::open_sqlite_store({.directory = place.directory}));
@@ -74,12 +74,7 @@ void print(const ImportReport& report, const std::string& store) {
 }
 
 int import_failed(const Error& error) {
-  constexpr int kInterrupted = 130;
-  if (Progress::interrupted()) {
-    fmt::print(stderr, "corral import: interrupted; the same command goes on\n");
-    return kInterrupted;
-  }
-  return report("import", error);
+  return store_failed("import", error, "; the same command goes on");
 }
 
 }  // namespace
@@ -104,7 +99,7 @@ int import_command(std::span<char* const> args) {
   arguments.text("artifacts-from", flags.artifacts_from,
                  "DIR or s3://BUCKET/PREFIX of the old server's artifacts");
   if (const auto status = arguments.parse(args)) return *status;
-  const auto place = place_of(flags.store);
+  const auto place = find_store(flags.store);
   if (!place) return import_failed(place.error());
   Progress progress;
   const auto report = run_import(flags, *place, progress);

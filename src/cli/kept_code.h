@@ -1,15 +1,19 @@
-// Kept code: reads and checks a run's `corral/code.json`, and the paths that may be written. The
-// list comes from a server and is not trusted: paths that could lead out of the new directory are
-// rejected here. Pure.
+// The kept code of a run: reads its `corral/code.json`, and restores its files and its commit in a
+// new directory. The list comes from a server and is not trusted: paths that could lead out of the
+// new directory are rejected here. One thread.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json.h"
 #include "core/result.h"
+#include "environment/environment.h"
+#include "sys/fd.h"
 
 namespace corral::cli {
 
@@ -54,5 +58,44 @@ bool stays_inside(std::string_view path, std::string_view target);
 // kUnprocessable unless git may be asked to fetch from there: an absolute path, https://,
 // http://, ssh://, git:// or host:path. Nothing that is an option or that runs a program.
 Result<> check_repository(std::string_view address);
+
+// Files of a run put into a new directory, whatever lies there already.
+//
+// Every access walks from the root, one name at a time, and never through a symbolic link: a
+// repository that was checked out before may hold some. Paths are those that
+// check_restored_path() takes.
+class CodeTree {
+ public:
+  static Result<CodeTree> open(const std::filesystem::path& root);
+
+  // Hands the file's bytes to the function that it is given, which takes no more when it is false.
+  using Send = std::function<Result<>(const std::function<bool(std::string_view)>& take)>;
+  // Writes the file in place of another one. kCorruption unless the bytes are those of its SHA-256.
+  Result<> write(const KeptFile& file, const Send& send);
+  // Makes a symbolic link in place of a file.
+  Result<> link(const KeptFile& file);
+  // With those that it lies in; "" is the root.
+  Result<> make_directory(std::string_view path);
+  // An absent file is fine; directories stay.
+  Result<> remove(std::string_view path);
+
+ private:
+  explicit CodeTree(sys::Fd root) : root_(std::move(root)) {}
+  [[nodiscard]] Result<sys::Fd> parent_of(std::string_view path, bool make) const;
+  sys::Fd root_;
+};
+
+// A commit of a repository, checked out into a new directory. Git runs without hooks, templates,
+// submodules and questions, and reads only repositories that check_repository() accepts. Blocks.
+struct GitCheckout {
+  std::string commit{};                // hex digits
+  std::vector<std::string> sources{};  // addresses or paths, the first that has the commit is taken
+  std::filesystem::path directory{};   // empty; becomes the working tree
+  std::string origin{};                // address to be noted in the new repository; empty: none
+};
+
+// The source that had the commit; kNotFound when none had, with the reason of each.
+Result<std::string> check_out(const GitCheckout& request,
+                              const environment::PrepareOptions& options);
 
 }  // namespace corral::cli

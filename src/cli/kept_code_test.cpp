@@ -7,8 +7,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/code_tree.h"
-#include "cli/git_checkout.h"
 #include "cli/kept_code.h"
 #include "core/sha256.h"
 #include "sys/file.h"

@@ -1,17 +1,220 @@
+#include "cli/ls.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "cli/ls_plans.h"
 #include "core/text.h"
 
 namespace corral::cli {
+namespace {
+
+// Each once, in the order of their first.
+void add_once(std::vector<std::string>& all, std::string text) {
+  if (!text.empty() && std::ranges::find(all, text) == all.end()) all.push_back(std::move(text));
+}
+
+std::string text_or_dash(std::string text) { return text.empty() ? "–" : std::move(text); }
+
+// Returns the name of a run within its workload.
+std::string short_name(const Json& run) {
+  const std::string letter = run.get_string("letter");
+  return letter.empty() ? run.get_string("name") : letter;
+}
+
+std::string collocations(const Json& workload) {
+  std::vector<std::string> all;
+  for (const Json& run : items(workload, "members")) add_once(all, run.get_string("collocation"));
+  return join(all, ", ");
+}
+
+// "0:3g.20gb", "GPU-…", "cpus 0-3"
+std::vector<std::string> device_names(const Json& run) {
+  std::vector<std::string> all;
+  for (const Json& device : items(run, "devices")) {
+    const std::string profile = device.get_string("profile");
+    add_once(all, device.get_string("device") + (profile.empty() ? "" : ":" + profile));
+  }
+  if (const std::string cpus = run.get_string("cpus"); !cpus.empty()) all.push_back("cpus " + cpus);
+  return all;
+}
+
+std::string devices(const Json& workload) {
+  std::vector<std::string> all;
+  for (const Json& run : items(workload, "members")) {
+    for (std::string& device : device_names(run)) add_once(all, std::move(device));
+  }
+  return join(all, ", ");
+}
+
+// Returns the name of a run of another workload: "8/0_A".
+std::string other_name(const Json& run) {
+  const std::string workload = run.get_string("workload");
+  return workload.empty() ? run.get_string("name") : workload + "/" + short_name(run);
+}
+
+// "gpu0: 0_A + 0_B + 8/0_A; cpus 2-3: …"; instances are named by their device already.
+std::string shared(const Json& workload) {
+  std::vector<std::string> all;
+  for (const Json& place : items(workload, "shared")) {
+    std::vector<std::string> names;
+    for (const Json& run : items(workload, "members")) {
+      const Json id(run.get_string("id"));
+      const auto& runs = items(place, "runs");
+      if (std::ranges::any_of(runs, [&](const Json& one) { return one.dump() == id.dump(); }))
+        names.push_back(short_name(run));
+    }
+    for (const Json& run : items(place, "others")) names.push_back(other_name(run));
+    const std::string kind = place.get_string("kind") == "cpus" ? "cpus " : "";
+    all.push_back(kind + place.get_string("name") + ": " + join(names, " + "));
+  }
+  return join(all, "; ");
+}
+
+// The run's outcome, or its status if it still runs or has no outcome.
+std::string outcome_text(const Json& run) {
+  std::string status = run.get_string("status");
+  std::string outcome = run.get_string("outcome");
+  return outcome.empty() || status == "running" ? status : outcome;
+}
+
+// "2 finished, 1 out-of-memory"
+std::string outcomes(const Json& workload) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const Json& run : items(workload, "members")) {
+    const std::string outcome = outcome_text(run);
+    const auto known = std::ranges::find(counts, outcome, &std::pair<std::string, int>::first);
+    if (known != counts.end()) {
+      ++known->second;
+    } else {
+      counts.emplace_back(outcome, 1);
+    }
+  }
+  std::vector<std::string> words;
+  words.reserve(counts.size());
+  for (const auto& [outcome, count] : counts) words.push_back(fmt::format("{} {}", count, outcome));
+  return join(words, ", ");
+}
+
+// Phases of one name within phases of one name: a data wait of a step is none of an evaluation.
+struct PhaseSum {
+  std::string name;
+  std::string within;  // "": no phase is around
+  std::int64_t count = 0;
+  std::int64_t ended = 0;
+  double total_s = 0;    // within the run
+  double lengths_s = 0;  // sum over those that ended
+  double share = 0;
+};
+
+// The name of the phase that is `outward` steps around the innermost of a path.
+std::string path_name(const Json::Array& path, std::size_t outward) {
+  if (path.size() <= outward) return {};
+  const std::string* name = path[path.size() - 1 - outward].as_string();
+  return name != nullptr ? *name : std::string();
+}
+
+std::vector<PhaseSum> phase_sums(const Json& answer) {
+  std::vector<PhaseSum> sums;
+  for (const Json& run : items(answer, "runs")) {
+    for (const Json& phase : items(run, "phases")) {
+      const Json::Array& path = items(phase, "path");
+      const std::string name = path_name(path, 0), within = path_name(path, 1);
+      auto sum = std::ranges::find_if(
+          sums, [&](const PhaseSum& s) { return s.name == name && s.within == within; });
+      if (sum == sums.end()) sum = sums.insert(sum, PhaseSum{.name = name, .within = within});
+      const std::int64_t ended = phase.get_int("count", 0) - phase.get_int("open", 0);
+      sum->count += phase.get_int("count", 0);
+      sum->ended += ended;
+      sum->total_s += member(phase, "total_s").as_double(0);
+      sum->lengths_s += member(phase, "mean_s").as_double(0) * static_cast<double>(ended);
+      sum->share += member(phase, "share").as_double(0);
+    }
+  }
+  std::ranges::stable_sort(sums, std::ranges::greater(), &PhaseSum::total_s);
+  return sums;
+}
+
+template <std::string (*Text)(const Json&)>
+Cell text_cell(const Json& object, const char*) {
+  const std::string text = Text(object);
+  return {text, text_or_dash(text)};
+}
+
+Cell count_cell(const Json& object, const char* name) {
+  return {member(object, name), std::to_string(items(object, name).size())};
+}
+
+// "3 finished, 1 running"
+Cell state_counts(const Json& plan, const char* name) {
+  std::vector<std::string> counts;
+  if (const auto* states = member(plan, name).as_object()) {
+    for (const auto& [state, count] : *states)
+      counts.push_back(fmt::format("{} {}", plain(count).text, state));
+  }
+  return {member(plan, name), text_or_dash(join(counts, ", "))};
+}
+
+Cell message_cell(const Json& plan, const char* name) {
+  return {member(plan, name), text_or_dash(plan.get_string(name))};
+}
+
+}  // namespace
+
+Table phase_summary(const Json& answer) {
+  Table table({{"name", "NAME"},
+               {"within", "WITHIN"},
+               {"count", "COUNT", true},
+               {"total_s", "TOTAL", true},
+               {"mean_s", "MEAN", true},
+               {"share", "OF THE RUN", true}});
+  for (const PhaseSum& sum : phase_sums(answer)) {
+    const Json total(sum.total_s);
+    const Json mean = sum.ended > 0 ? Json(sum.lengths_s / static_cast<double>(sum.ended)) : Json();
+    table.add({plain(sum.name),
+               plain(sum.within),
+               plain(Json(sum.count)),
+               {total, precise_duration_text(total)},
+               {mean, precise_duration_text(mean)},
+               {Json(sum.share), fmt::format("{:.1f} %", sum.share * 100)}});
+  }
+  return table;
+}
+
+Table workloads_table(const Json& answer) {
+  return list_of(items(answer, "workloads"),
+                 {{"id", "ID", false, short_id},
+                  {"experiment", "EXPERIMENT"},
+                  {"name", "NAME"},
+                  {"runs", "RUNS", true, count_cell},
+                  {"collocation", "COLLOCATION", false, text_cell<collocations>},
+                  {"devices", "DEVICES", false, text_cell<devices>},
+                  {"shared", "SHARED", false, text_cell<shared>},
+                  {"outcomes", "OUTCOME", false, text_cell<outcomes>},
+                  {"experiment_id", "EXPERIMENT ID", true},
+                  {"created_ns", "CREATED", false, time_cell}});
+}
+
+Table plans_table(const Json& answer) {
+  return list_of(items(answer, "plans"), {{"id", "ID", false, short_id},
+                                          {"file", "FILE"},
+                                          {"host", "HOST"},
+                                          {"state", "STATE"},
+                                          {"runs", "RUNS", true},
+                                          {"workloads", "WORKLOADS", true},
+                                          {"counts", "BY STATE", false, state_counts},
+                                          {"message", "MESSAGE", false, message_cell},
+                                          {"updated_ns", "UPDATED", false, time_cell}});
+}
+
 namespace {
 
 constexpr const char* kExamples =
@@ -23,7 +226,7 @@ constexpr const char* kExamples =
     "  corral ls phases calm-otter-07        a run by name; a unique prefix of its id does too\n"
     "  corral ls phases @1 --summary         what its time went into\n";
 
-struct Flags {
+struct LsFlags {
   DestinationFlags destination;
   std::string what;
   std::string run;
@@ -33,33 +236,15 @@ struct Flags {
   bool summary = false;
 };
 
-using Query = Result<Table> (*)(const sys::HttpTarget&, const Flags&);
+using Query = Result<Table> (*)(const sys::HttpTarget&, const LsFlags&);
 
-const Json::Array& items(const Json& answer, const char* name) {
-  static const Json::Array none;
-  const auto* array = member(answer, name).as_array();
-  return array != nullptr ? *array : none;
-}
-
-std::string run_path(const Flags& flags, std::string_view below) {
-  return "/api/corral/v1/runs/" + sys::url_encode(flags.run) + std::string(below);
-}
-
-Result<Table> list_experiments(const sys::HttpTarget& server, const Flags&) {
+Result<Table> list_experiments(const sys::HttpTarget& server, const LsFlags&) {
   const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
-  Table table({{"id", "ID", true},
-               {"name", "NAME"},
-               {"runs", "RUNS", true},
-               {"running", "RUNNING", true},
-               {"created_ns", "CREATED"}});
-  for (const Json& e : items(answer, "experiments")) {
-    table.add({plain(member(e, "id")),
-               plain(member(e, "name")),
-               plain(member(e, "runs")),
-               plain(member(e, "running")),
-               {member(e, "created_ns"), time_text(member(e, "created_ns"))}});
-  }
-  return table;
+  return list_of(items(answer, "experiments"), {{"id", "ID", true},
+                                                {"name", "NAME"},
+                                                {"runs", "RUNS", true},
+                                                {"running", "RUNNING", true},
+                                                {"created_ns", "CREATED", false, time_cell}});
 }
 
 // The id of an experiment given by name or id.
@@ -72,123 +257,94 @@ Result<std::string> experiment_id(const sys::HttpTarget& server, const std::stri
               fmt::format("no experiment '{}'; corral ls experiments lists them", text));
 }
 
-Result<std::string> experiment_filter(const sys::HttpTarget& server, const Flags& flags) {
+Result<std::string> experiment_filter(const sys::HttpTarget& server, const LsFlags& flags) {
   if (flags.experiment.empty()) return std::string();
   return "experiment=" + TRY(experiment_id(server, flags.experiment)) + "&";
 }
 
-Result<Table> list_workloads(const sys::HttpTarget& server, const Flags& flags) {
+Result<Table> list_workloads(const sys::HttpTarget& server, const LsFlags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
   return workloads_table(
       TRY(get_json(server, "/api/corral/v1/workloads?" + filter + "members=true")));
 }
 
-Result<Table> list_plans(const sys::HttpTarget& server, const Flags&) {
+Result<Table> list_plans(const sys::HttpTarget& server, const LsFlags&) {
   return plans_table(TRY(get_json(server, "/api/corral/v1/plans")));
 }
 
 // An old run has no record of its health; it shows no problems.
-Cell health_cell(const Json& problems) {
-  const auto count = static_cast<std::int64_t>(problems.as_double(0));
-  if (count == 0) return {problems, "ok"};
-  return {problems, fmt::format("{} problem{}", count, count == 1 ? "" : "s")};
+Cell health_cell(const Json& run, const char* name) {
+  const auto count = static_cast<std::int64_t>(member(run, name).as_double(0));
+  return {member(run, name), count == 0 ? "ok" : counted(count, "problem")};
 }
 
-Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
+Cell loss_cell(const Json& run, const char* name) {
+  const Json& loss = member(member(run, name), "value");
+  return {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")};
+}
+
+Cell phase_duration(const Json& phase, const char*) {
+  const std::int64_t start = phase.get_int("start_ns", -1);
+  const std::int64_t end = phase.get_int("end_ns", -1);
+  const Json duration =
+      start >= 0 && end >= 0 ? Json(static_cast<double>(end - start) * 1e-9) : Json();
+  return {duration, precise_duration_text(duration)};
+}
+
+Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
   const Json answer = TRY(
       get_json(server, "/api/corral/v1/runs?" + filter + "limit=" + sys::url_encode(flags.limit)));
-  Table table({{"id", "ID"},
-               {"name", "NAME"},
-               {"experiment", "EXPERIMENT"},
-               {"workload", "WORKLOAD"},
-               {"status", "STATUS"},
-               {"outcome", "OUTCOME"},
-               {"health_problems", "HEALTH"},
-               {"start_ns", "STARTED"},
-               {"duration_s", "DURATION", true},
-               {"loss", "LOSS", true},
-               {"host", "HOST"}});
-  for (const Json& r : items(answer, "runs")) {
-    const Json& loss = member(member(r, "loss"), "value");
-    table.add({{member(r, "id"), r.get_string("id").substr(0, 8)},
-               plain(member(r, "name")),
-               plain(member(r, "experiment")),
-               plain(member(r, "workload")),
-               plain(member(r, "status")),
-               plain(member(r, "outcome")),
-               health_cell(member(r, "health_problems")),
-               {member(r, "start_ns"), time_text(member(r, "start_ns"))},
-               {member(r, "duration_s"), duration_text(member(r, "duration_s"))},
-               {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")},
-               plain(member(r, "host"))});
-  }
-  return table;
+  return list_of(items(answer, "runs"), {{"id", "ID", false, short_id},
+                                         {"name", "NAME"},
+                                         {"experiment", "EXPERIMENT"},
+                                         {"workload", "WORKLOAD"},
+                                         {"status", "STATUS"},
+                                         {"outcome", "OUTCOME"},
+                                         {"health_problems", "HEALTH", false, health_cell},
+                                         {"start_ns", "STARTED", false, time_cell},
+                                         {"duration_s", "DURATION", true, duration_cell},
+                                         {"loss", "LOSS", true, loss_cell},
+                                         {"host", "HOST"}});
 }
 
-Result<Table> list_metrics(const sys::HttpTarget& server, const Flags& flags) {
-  const Json answer = TRY(get_json(server, run_path(flags, "/metrics")));
-  Table table({{"name", "NAME"},
-               {"source", "SOURCE"},
-               {"unit", "UNIT"},
-               {"kind", "KIND"},
-               {"owner", "OWNER"},
-               {"group", "GROUP"},
-               {"points", "POINTS", true},
-               {"last", "LAST", true},
-               {"min", "MIN", true},
-               {"max", "MAX", true},
-               {"mean", "MEAN", true}});
-  for (const Json& m : items(answer, "metrics")) {
-    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "unit")),
-               plain(member(m, "kind")), plain(member(m, "owner")), plain(member(m, "group")),
-               plain(member(m, "points")), statistic(m, "last"), statistic(m, "min"),
-               statistic(m, "max"), statistic(m, "mean")});
-  }
-  return table;
+Result<Table> list_metrics(const sys::HttpTarget& server, const LsFlags& flags) {
+  const Json answer = TRY(get_json(server, run_path(flags.run, "/metrics")));
+  return list_of(items(answer, "metrics"), {{"name", "NAME"},
+                                            {"source", "SOURCE"},
+                                            {"unit", "UNIT"},
+                                            {"kind", "KIND"},
+                                            {"owner", "OWNER"},
+                                            {"group", "GROUP"},
+                                            {"points", "POINTS", true},
+                                            {"last", "LAST", true, statistic},
+                                            {"min", "MIN", true, statistic},
+                                            {"max", "MAX", true, statistic},
+                                            {"mean", "MEAN", true, statistic}});
 }
 
-Result<Json> phase_statistics(const sys::HttpTarget& server, const Flags& flags) {
+Result<Json> phase_statistics(const sys::HttpTarget& server, const LsFlags& flags) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array().value(flags.run).end_array().end_object();
-  sys::HttpClient client(server);
-  const sys::HttpReply reply = TRY(client.send({.method = "POST",
-                                                .path = "/api/corral/v1/phases/statistics",
-                                                .body = body,
-                                                .timeout = std::chrono::minutes(1)}));
-  if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
-  return Json::parse(reply.body);
+  return send_json(server, {.method = "POST",
+                            .path = "/api/corral/v1/phases/statistics",
+                            .body = body,
+                            .timeout = std::chrono::minutes(1)});
 }
 
-Result<Table> list_phases(const sys::HttpTarget& server, const Flags& flags) {
+Result<Table> list_phases(const sys::HttpTarget& server, const LsFlags& flags) {
   if (flags.summary) return phase_summary(TRY(phase_statistics(server, flags)));
-  const Json answer = TRY(get_json(server, run_path(flags, "/phases")));
-  Table table({{"id", "ID", true},
-               {"parent", "PARENT", true},
-               {"name", "NAME"},
-               {"type", "TYPE"},
-               {"kind", "KIND"},
-               {"lane", "LANE"},
-               {"start_ns", "START"},
-               {"end_ns", "END"},
-               {"duration_s", "DURATION", true}});
-  for (const Json& p : items(answer, "phases")) {
-    const std::int64_t start = p.get_int("start_ns", -1);
-    const std::int64_t end = p.get_int("end_ns", -1);
-    const Json duration =
-        start >= 0 && end >= 0 ? Json(static_cast<double>(end - start) * 1e-9) : Json();
-    table.add({plain(member(p, "id")),
-               plain(member(p, "parent")),
-               plain(member(p, "name")),
-               plain(member(p, "type")),
-               plain(member(p, "kind")),
-               plain(member(p, "lane")),
-               {member(p, "start_ns"), precise_time_text(member(p, "start_ns"))},
-               {member(p, "end_ns"), precise_time_text(member(p, "end_ns"))},
-               {duration, precise_duration_text(duration)}});
-  }
-  return table;
+  const Json answer = TRY(get_json(server, run_path(flags.run, "/phases")));
+  return list_of(items(answer, "phases"), {{"id", "ID", true},
+                                           {"parent", "PARENT", true},
+                                           {"name", "NAME"},
+                                           {"type", "TYPE"},
+                                           {"kind", "KIND"},
+                                           {"lane", "LANE"},
+                                           {"start_ns", "START", false, precise_time_cell},
+                                           {"end_ns", "END", false, precise_time_cell},
+                                           {"duration_s", "DURATION", true, phase_duration}});
 }
 
 struct List {
@@ -203,15 +359,15 @@ constexpr std::array kLists = {List{"experiments", false, list_experiments},
                                List{"metrics", true, list_metrics},
                                List{"phases", true, list_phases}};
 
-Result<const List*> find_list(const Flags& flags) {
+Result<const List*> find_list(const LsFlags& flags) {
   const auto* found = std::ranges::find(kLists, flags.what, &List::name);
   if (found == kLists.end()) {
-    const auto* near = std::ranges::min_element(
-        kLists, {}, [&](const List& l) { return edit_distance(l.name, flags.what); });
+    std::vector<std::string_view> names(kLists.size());
+    std::ranges::transform(kLists, names.begin(), &List::name);
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}' cannot be listed, did you mean '{}'? There are: experiments, "
                             "workloads, plans, runs, metrics RUN, phases RUN",
-                            flags.what, near->name));
+                            flags.what, nearest_name(flags.what, names, std::string::npos)));
   }
   if (found->of_a_run && flags.run.empty())
     return fail(Code::kInvalidArgument,
@@ -224,10 +380,22 @@ Result<const List*> find_list(const Flags& flags) {
   return found;
 }
 
+Result<int> list(const LsFlags& flags) {
+  const List* chosen = TRY(find_list(flags));
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const Table table = TRY(chosen->query(server, flags));
+  if (table.empty() && flags.format == "table") {
+    fmt::print(stderr, "no {} yet\n", flags.what);
+  } else {
+    fmt::print("{}", table.print(flags.format));
+  }
+  return kDone;
+}
+
 }  // namespace
 
 int ls_command(std::span<char* const> args) {
-  Flags flags;
+  LsFlags flags;
   Arguments arguments(
       "ls",
       "Lists experiments, workloads with who shared what, plans, runs, or the metrics and phases "
@@ -251,18 +419,7 @@ int ls_command(std::span<char* const> args) {
                "RUN\n");
     return kMisuse;
   }
-  const auto list = find_list(flags);
-  if (!list) return report("ls", list.error());
-  const auto server = connect(flags.destination);
-  if (!server) return report("ls", server.error());
-  const auto table = (*list)->query(*server, flags);
-  if (!table) return report("ls", table.error());
-  if (table->empty() && flags.format == "table") {
-    fmt::print(stderr, "no {} yet\n", flags.what);
-    return kDone;
-  }
-  fmt::print("{}", table->print(flags.format));
-  return kDone;
+  return finish("ls", list(flags));
 }
 
 }  // namespace corral::cli

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "cli/command.h"
-#include "cli/verbs.h"
 #include "cli/version.h"
 #include "core/text.h"
 #include "sys/inherited.h"

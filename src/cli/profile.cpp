@@ -8,7 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "core/profile_id.h"
+#include "core/ids.h"
 #include "core/text.h"
 #include "spool/profile_request.h"
 #include "sys/clock.h"
@@ -25,7 +25,7 @@ constexpr const char* kExamples =
     "  corral profile 3f2a --steps 10   ten\n";
 constexpr Nanos kPoll{std::chrono::milliseconds(50)};
 
-struct Flags {
+struct ProfileFlags {
   DestinationFlags destination;
   std::string run;
   std::string steps = "3";
@@ -37,18 +37,18 @@ volatile sig_atomic_t interrupted = 0;
 void note_interrupt(int /*signal*/) { interrupted = 1; }
 
 // The request, and the supervisor of the run.
-struct Asked {
+struct ProfiledRun {
   spool::ProfileRequest request;
   sys::ProcessIdentity supervisor;
 };
 
-std::string words(const Json& run) {
+std::string run_text(const Json& run) {
   return fmt::format("run {} ({})", printable(run.get_string("name")), run.get_string("id"));
 }
 
 // The run's directory in a spool of this host, with its manifest.
 Result<std::pair<sys::PrivateDirectory, spool::Manifest>> find_spool(const Json& run,
-                                                                     const Flags& flags) {
+                                                                     const ProfileFlags& flags) {
   for (const fs::path& root : spool::spool_roots(flags.destination.spool)) {
     const auto spool = sys::PrivateDirectory::open(root);
     auto files = spool ? spool->directory(run.get_string("id")) : spool;
@@ -58,26 +58,26 @@ Result<std::pair<sys::PrivateDirectory, spool::Manifest>> find_spool(const Json&
   }
   return fail(
       Code::kNotFound,
-      words(run) +
+      run_text(run) +
           " has no spool here: another user runs it, or it was started with another --spool "
           "or in another container");
 }
 
-Result<Asked> find_run(const Json& run, const Flags& flags) {
+Result<ProfiledRun> find_running(const Json& run, const ProfileFlags& flags) {
   if (run.get_string("status") != "running")
-    return fail(Code::kConflict, fmt::format("{} has ended: {}", words(run), ending_text(run)));
+    return fail(Code::kConflict, fmt::format("{} has ended: {}", run_text(run), ending_text(run)));
   if (const std::string host = run.get_string("host"); host != sys::host_name())
     return fail(Code::kUnavailable,
-                fmt::format("{} runs on {}: profile it there", words(run), printable(host)));
+                fmt::format("{} runs on {}: profile it there", run_text(run), printable(host)));
   const auto [folder, manifest] = TRY(find_spool(run, flags));
   if (!sys::is_alive(manifest.supervisor))
-    return fail(Code::kConflict, words(run) + " has lost its `corral run`");
-  return Asked{.request = {folder, make_profile_id("torch", sys::utc_now())},
-               .supervisor = manifest.supervisor};
+    return fail(Code::kConflict, run_text(run) + " has lost its `corral run`");
+  return ProfiledRun{.request = {folder, make_profile_id("torch", sys::utc_now())},
+                     .supervisor = manifest.supervisor};
 }
 
 // One line of the answer, said; the exit status once it was the last.
-std::optional<int> tell(const Json& line, const Json& run, const sys::HttpTarget& server) {
+std::optional<int> print_state(const Json& line, const Json& run, const sys::HttpTarget& server) {
   const std::string state = line.get_string("state");
   const std::string steps =
       fmt::format("steps {} to {}", line.get_int("first"), line.get_int("last"));
@@ -89,7 +89,7 @@ std::optional<int> tell(const Json& line, const Json& run, const sys::HttpTarget
     fmt::print(stderr, "corral profile: {}: {}\n", steps, printable(line.get_string("reason")));
     return kFailed;
   } else if (state == "done") {
-    fmt::print("{} of {}: {}\n", steps, words(run), line.get_string("artifact"));
+    fmt::print("{} of {}: {}\n", steps, run_text(run), line.get_string("artifact"));
     if (server.unix_socket.empty())
       fmt::print("{}/runs/{}\n", server.base_url, run.get_string("id"));
     return kDone;
@@ -99,7 +99,7 @@ std::optional<int> tell(const Json& line, const Json& run, const sys::HttpTarget
 }
 
 // Until somebody has taken the request.
-Error untaken(const Flags& flags, bool lives) {
+Error untaken_error(const ProfileFlags& flags, bool lives) {
   if (interrupted != 0) return {.code = Code::kUnavailable, .message = "interrupted"};
   if (!lives) return {.code = Code::kConflict, .message = "the run has ended meanwhile"};
   return {.code = Code::kUnavailable,
@@ -109,51 +109,47 @@ Error untaken(const Flags& flags, bool lives) {
               seconds(flags.wait))};
 }
 
-int follow(Asked& asked, const Json& run, const sys::HttpTarget& server, const Flags& flags) {
+Result<int> follow(ProfiledRun& asked, const Json& run, const sys::HttpTarget& server,
+                   const ProfileFlags& flags) {
   const BootTime deadline = sys::boot_now() + flags.wait;
   bool taken = false;
   for (;;) {
     // Checked before the answer is read, so that the last answer of a run that ends is seen.
     const bool lives = sys::is_alive(asked.supervisor);
-    const auto line = asked.request.next();
-    if (!line) return report("profile", line.error());
-    if (*line) {
+    if (const auto line = TRY(asked.request.next())) {
       taken = true;
-      if (const auto status = tell(**line, run, server)) return *status;
+      if (const auto status = print_state(*line, run, server)) return *status;
       continue;
     }
     const bool enough = interrupted != 0 || !lives;
     if (enough || (!taken && sys::boot_now() >= deadline)) {
       const bool back = asked.request.withdraw();
-      if (back || enough) return report("profile", untaken(flags, lives));
+      if (back || enough) return tl::unexpected(untaken_error(flags, lives));
       taken = true;  // just now
     }
     sys::system_clock().sleep_until(sys::boot_now() + kPoll);
   }
 }
 
-int profile(const Flags& flags, std::int64_t steps) {
-  const auto server = connect(flags.destination);
-  if (!server) return report("profile", server.error());
-  const auto run = get_json(*server, "/api/corral/v1/runs/" + sys::url_encode(flags.run));
-  if (!run) return report("profile", run.error());
-  auto asked = find_run(*run, flags);
-  if (!asked) return report("profile", asked.error());
+Result<int> profile(const ProfileFlags& flags, std::int64_t steps) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const Json run = TRY(get_json(server, run_path(flags.run)));
+  ProfiledRun asked = TRY(find_running(run, flags));
   struct sigaction action {};
   action.sa_handler = note_interrupt;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  if (const auto put = asked->request.ask(steps); !put)
-    return report("profile", put.error().with_context(words(*run)));
-  fmt::print("asked {}: it begins at the end of a step\n", words(*run));
+  if (const auto put = asked.request.ask(steps); !put)
+    return tl::unexpected(put.error().with_context(run_text(run)));
+  fmt::print("asked {}: it begins at the end of a step\n", run_text(run));
   std::fflush(stdout);
-  return follow(*asked, *run, *server, flags);
+  return follow(asked, run, server, flags);
 }
 
 }  // namespace
 
 int profile_command(std::span<char* const> args) {
-  Flags flags;
+  ProfileFlags flags;
   Arguments arguments(
       "profile",
       "Profiles the next steps of a run on this host with the PyTorch profiler. The "
@@ -171,7 +167,7 @@ int profile_command(std::span<char* const> args) {
     fmt::print(stderr, "corral profile: --steps {}: 1 to {}\n", flags.steps, kMostProfileSteps);
     return kMisuse;
   }
-  return profile(flags, *steps);
+  return finish("profile", profile(flags, *steps));
 }
 
 }  // namespace corral::cli

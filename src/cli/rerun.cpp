@@ -9,17 +9,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
-#include "cli/code_tree.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "cli/git_checkout.h"
-#include "cli/rerun_environment.h"
 #include "cli/rerun_plan.h"
-#include "cli/trust.h"
 #include "core/text.h"
 #include "environment/tool.h"
 #include "run/set_up/secrets.h"
@@ -36,9 +31,8 @@ constexpr const char* kExamples =
     "  corral rerun @1 --environment uv=requirements.txt\n"
     "\nThe exit status is the command's own, as of `corral run`; 1 when the run could not be "
     "restored.\n";
-constexpr int kInterrupted = 130;
 
-struct Flags {
+struct RerunFlags {
   DestinationFlags destination;
   std::string run, into, environment, repository, name;
   bool any_environment = false, dry_run = false, yes = false;
@@ -54,12 +48,12 @@ void on_interrupt(void (*handler)(int)) {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
-tl::unexpected<Error> stopped() { return fail(Code::kUnavailable, "interrupted"); }
+tl::unexpected<Error> interrupted_error() { return fail(Code::kUnavailable, "interrupted"); }
 
 // One run that is run again.
 class Rerun {
  public:
-  Rerun(const Flags& flags, const sys::HttpTarget& server, Json run)
+  Rerun(const RerunFlags& flags, const sys::HttpTarget& server, Json run)
       : flags_(flags), server_(server), run_(std::move(run)) {}
 
   Result<> plan();
@@ -70,7 +64,7 @@ class Rerun {
   Result<> restore();
   // Comes back only when it could not.
   Error execute(const std::pair<std::string, std::string>& config);
-  void warn_of_data() const {
+  void warn_about_data() const {
     for (const std::string& text :
          data_differences(info(), plan_, {.restored = true, .stop = stops}))
       warn(text);
@@ -80,7 +74,7 @@ class Rerun {
  private:
   [[nodiscard]] const Json& info() const { return member(run_, "info"); }
   [[nodiscard]] std::string artifacts() const {
-    return "/api/corral/v1/runs/" + run_.get_string("id") + "/artifacts/corral/";
+    return run_path(run_.get_string("id"), "/artifacts/corral/");
   }
   static void warn(const std::string& text) { complain("rerun", text); }
   static bool stops() { return interrupted != 0; }
@@ -94,7 +88,7 @@ class Rerun {
   Result<std::vector<std::string>> run_words() const;
   Result<std::vector<std::string>> destination_words() const;
 
-  const Flags& flags_;
+  const RerunFlags& flags_;
   const sys::HttpTarget& server_;
   sys::HttpClient client_{server_};
   const Json run_;
@@ -105,7 +99,7 @@ class Rerun {
 };
 
 // A name that is one plain entry of a directory.
-std::string file_name_of(std::string name) {
+std::string to_file_name(std::string name) {
   std::ranges::replace_if(
       name, [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f; },
       '_');
@@ -115,7 +109,7 @@ std::string file_name_of(std::string name) {
 
 Result<fs::path> Rerun::new_directory() const {
   const std::string name =
-      flags_.into.empty() ? file_name_of(run_.get_string("name")) + "-rerun" : flags_.into;
+      flags_.into.empty() ? to_file_name(run_.get_string("name")) + "-rerun" : flags_.into;
   std::error_code error;
   fs::path directory = fs::absolute(name, error).lexically_normal();
   if (!directory.has_filename()) directory = directory.parent_path();
@@ -134,7 +128,7 @@ Result<> Rerun::plan() {
     return fail(Code::kNotFound,
                 fmt::format("the code of run {} was not kept", printable(run_.get_string("name"))));
   if (!list) return tl::unexpected(list.error());
-  const RerunWish wish{
+  const RerunRequest wish{
       .directory = TRY(new_directory()), .name = flags_.name, .repository = flags_.repository};
   plan_ = TRY(plan_rerun(run_, *list, wish));
   TRY(choose_environment_here(false));
@@ -157,8 +151,7 @@ Result<> Rerun::choose_environment_here(bool restored) {
 
 std::string Rerun::code_text() const {
   const KeptCode& code = plan_.code;
-  std::string kept = fmt::format("{} file{} kept with the run", code.files.size(),
-                                 code.files.size() == 1 ? "" : "s");
+  std::string kept = counted(code.files.size(), "file") + " kept with the run";
   if (code.whole || code.commit.empty()) return kept;
   std::string from;
   for (const std::string& source : plan_.sources)
@@ -197,7 +190,7 @@ void Rerun::show(std::FILE* out) const {
 }
 
 bool Rerun::is_own_store() const {
-  const auto destination = destination_of(flags_.destination);
+  const auto destination = parse_destination(flags_.destination);
   struct stat info {};
   return destination && destination->server.empty() && destination->database.empty() &&
          ::stat(destination->store.c_str(), &info) == 0 && info.st_uid == ::geteuid();
@@ -213,9 +206,7 @@ std::optional<int> Rerun::confirm() const {
     return kMisuse;
   }
   fmt::print(stderr, "Run it? [y/N] ");
-  std::string line;
-  std::getline(std::cin, line);
-  if (line == "y" || line == "Y" || line == "yes") return std::nullopt;
+  if (read_yes()) return std::nullopt;
   fmt::print(stderr, "nothing was done\n");
   return kFailed;
 }
@@ -234,7 +225,7 @@ Result<std::string> ask_secret(const std::string& where) {
   while ((n = ::read(STDIN_FILENO, &c, 1)) == 1 && c != '\n') line += c;
   ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
   fmt::print(stderr, "\n");
-  if (n != 1 || interrupted != 0) return stopped();
+  if (n != 1 || interrupted != 0) return interrupted_error();
   return line;
 }
 
@@ -258,7 +249,7 @@ Result<> Rerun::find_secrets(bool may_ask) {
 }
 
 Result<> Rerun::fetch(const KeptFile& file, CodeTree& tree) {
-  if (interrupted != 0) return stopped();
+  if (interrupted != 0) return interrupted_error();
   sys::HttpRequest request{
       .path = artifacts() + "code", .body = {}, .timeout = std::chrono::minutes(10)};
   const bool together = file.at >= 0;
@@ -330,17 +321,17 @@ Result<> Rerun::restore() {
   std::error_code error;
   const bool made = fs::create_directories(plan_.directory, error);
   if (error) return fail(Code::kIo, plan_.directory.string() + ": " + error.message());
-  auto filled = fill_directory();
-  if (filled) return {};
+  auto fill_secrets = fill_directory();
+  if (fill_secrets) return {};
   // It was empty or not there.
   for (const auto& entry : fs::directory_iterator(plan_.directory, error))
     fs::remove_all(entry.path(), error);
   if (made) fs::remove(plan_.directory, error);
-  return interrupted != 0 ? Result<>(stopped()) : filled;
+  return interrupted != 0 ? Result<>(interrupted_error()) : fill_secrets;
 }
 
 Result<std::vector<std::string>> Rerun::destination_words() const {
-  const spool::Destination to = TRY(destination_of(flags_.destination));
+  const spool::Destination to = TRY(parse_destination(flags_.destination));
   std::vector<std::string> words;
   if (!to.server.empty()) {
     words = {"--server", to.server};
@@ -370,7 +361,8 @@ Result<std::vector<std::string>> Rerun::run_words() const {
   add("--tag", "corral.rerun_of=" + plan_.id);
   if (!environment_.spec.empty()) add("--environment", environment_.spec);
   words.emplace_back("--");
-  for (std::string& word : TRY(filled(plan_.command, secrets_))) words.push_back(std::move(word));
+  for (std::string& word : TRY(fill_secrets(plan_.command, secrets_)))
+    words.push_back(std::move(word));
   return words;
 }
 
@@ -399,7 +391,7 @@ Error Rerun::execute(const std::pair<std::string, std::string>& config) {
   return fail_errno(argv[0], errno).value();
 }
 
-void declare(Arguments& a, Flags& f) {
+void declare(Arguments& a, RerunFlags& f) {
   a.positional("run", f.run, kRunHelp, true);
   a.text("into", f.into, "new directory for the code (default: ./NAME-rerun)");
   a.text("environment", f.environment, "environment of the command (default: as recorded)");
@@ -416,19 +408,14 @@ void declare(Arguments& a, Flags& f) {
     a.as_flag_only(name);
 }
 
-int rerun(const Flags& flags, const std::pair<std::string, std::string>& config) {
-  const auto server = connect(flags.destination);
-  if (!server) return report("rerun", server.error());
-  auto run = get_json(*server, "/api/corral/v1/runs/" + sys::url_encode(flags.run));
-  if (!run) return report("rerun", run.error());
-  Rerun rerun(flags, *server, *std::move(run));
-  if (const auto planned = rerun.plan(); !planned) return report("rerun", planned.error());
+Result<int> rerun(const RerunFlags& flags, const std::pair<std::string, std::string>& config) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  Rerun rerun(flags, server, TRY(get_json(server, run_path(flags.run))));
+  TRY(rerun.plan());
   rerun.show(flags.dry_run ? stdout : stderr);
   if (flags.dry_run) return kDone;
   const bool asks = at_terminal();
-  if (!asks) {
-    if (const auto found = rerun.find_secrets(false); !found) return report("rerun", found.error());
-  }
+  if (!asks) TRY(rerun.find_secrets(false));
   if (const auto status = rerun.confirm()) return *status;
   on_interrupt(note_interrupt);
   auto done = rerun.find_secrets(asks);
@@ -437,18 +424,18 @@ int rerun(const Flags& flags, const std::pair<std::string, std::string>& config)
     const int status = report("rerun", done.error());
     return interrupted != 0 ? kInterrupted : status;
   }
-  rerun.warn_of_data();
+  rerun.warn_about_data();
   if (interrupted != 0) {
     complain("rerun", "interrupted; " + rerun.directory().string() + " is restored, nothing ran");
     return kInterrupted;
   }
-  return report("rerun", rerun.execute(config));
+  return tl::unexpected(rerun.execute(config));
 }
 
 }  // namespace
 
 int rerun_command(std::span<char* const> args) {
-  Flags flags;
+  RerunFlags flags;
   Arguments arguments(
       "rerun",
       "Restores a run's code, environment and variables in a new directory and runs "
@@ -456,7 +443,7 @@ int rerun_command(std::span<char* const> args) {
       kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  return rerun(flags, arguments.config_variable());
+  return finish("rerun", rerun(flags, arguments.config_variable()));
 }
 
 }  // namespace corral::cli

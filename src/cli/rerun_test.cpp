@@ -3,8 +3,6 @@
 
 #include <map>
 
-#include "cli/recorded_command.h"
-#include "cli/rerun_environment.h"
 #include "cli/rerun_plan.h"
 
 namespace corral::cli {
@@ -27,10 +25,10 @@ TEST(RerunWords, MaskedValuesAreFoundByTheNameInFront) {
   EXPECT_EQ(found[3], (Masked{.variable = "", .where = "https://u:***@h"}));
   EXPECT_EQ(found[4].variable, "PASSWORD");
   Secrets secrets;
-  EXPECT_FALSE(filled(words, secrets));
+  EXPECT_FALSE(fill_secrets(words, secrets));
   for (const Masked& masked : found) secrets[masked] = "<" + masked.variable + ">";
   EXPECT_EQ(
-      filled(words, secrets),
+      fill_secrets(words, secrets),
       (Words{"train.py", "--api-key", "<API_KEY>", "--hfToken=<HF_TOKEN>", "wandb_key=<WANDB_KEY>",
              "https://u:<>@h", "--lr", "0.1", "export PASSWORD=<PASSWORD>; go"}));
 }
@@ -39,19 +37,19 @@ TEST(RerunWords, AMaskIsNoMaskAgain) {
   const Words words{"--password", "***", "--password", "***"};
   Secrets secrets;
   for (const Masked& masked : masked_in(words)) secrets[masked] = "a***b";
-  EXPECT_EQ(filled(words, secrets), (Words{"--password", "a***b", "--password", "a***b"}));
+  EXPECT_EQ(fill_secrets(words, secrets), (Words{"--password", "a***b", "--password", "a***b"}));
 }
 
 TEST(RerunWords, PathsBelowTheOldRootMove) {
   const Move move{.from = "/home/ann/proj", .to = "/new", .stay = {"/home/ann/proj/data"}};
-  EXPECT_EQ(moved("/home/ann/proj/out", move), "/new/out");
-  EXPECT_EQ(moved("/home/ann/proj", move), "/new");
-  EXPECT_EQ(moved("--out=/home/ann/proj/out", move), "--out=/new/out");
-  EXPECT_EQ(moved("/home/ann/proj/data", move), "/home/ann/proj/data");
-  EXPECT_EQ(moved("/home/ann/project/x", move), "/home/ann/project/x");
-  EXPECT_EQ(moved("/home/ann/proj/../other", move), "/home/ann/proj/../other");
-  EXPECT_EQ(moved("relative", move), "relative");
-  EXPECT_EQ(moved("/etc", {.from = "/", .to = "/new", .stay = {}}), "/etc");
+  EXPECT_EQ(moved_path("/home/ann/proj/out", move), "/new/out");
+  EXPECT_EQ(moved_path("/home/ann/proj", move), "/new");
+  EXPECT_EQ(moved_path("--out=/home/ann/proj/out", move), "--out=/new/out");
+  EXPECT_EQ(moved_path("/home/ann/proj/data", move), "/home/ann/proj/data");
+  EXPECT_EQ(moved_path("/home/ann/project/x", move), "/home/ann/project/x");
+  EXPECT_EQ(moved_path("/home/ann/proj/../other", move), "/home/ann/proj/../other");
+  EXPECT_EQ(moved_path("relative", move), "relative");
+  EXPECT_EQ(moved_path("/etc", {.from = "/", .to = "/new", .stay = {}}), "/etc");
 }
 
 TEST(RerunWords, VariablesOfAHostOrAJobAreLeftOut) {

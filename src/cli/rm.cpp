@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
@@ -20,7 +19,7 @@ constexpr const char* kExamples =
     "  corral rm --experiment digits        an experiment with all its runs\n"
     "  corral rm @1 --dry-run               print what would be removed\n";
 
-struct Flags {
+struct RmFlags {
   DestinationFlags destination;
   std::vector<std::string> runs;
   std::string experiment;
@@ -38,26 +37,23 @@ struct Size {
   std::int64_t points = 0, bytes = 0;
 };
 
-Result<std::vector<Target>> targets_of(const sys::HttpTarget& server, const Flags& flags) {
+Result<std::vector<Target>> find_targets(const sys::HttpTarget& server, const RmFlags& flags) {
   std::vector<Target> targets;
   for (const std::string& run : flags.runs) {
-    const Json known = TRY(get_json(server, "/api/corral/v1/runs/" + sys::url_encode(run)));
+    const Json known = TRY(get_json(server, run_path(run)));
     const std::string id = known.get_string("id");
     const auto same = [&](const Target& target) { return target.path.ends_with("/" + id); };
     if (std::ranges::any_of(targets, same)) continue;  // named twice
-    targets.push_back({.path = "/api/corral/v1/runs/" + id,
+    targets.push_back({.path = run_path(id),
                        .what = fmt::format("run {} ({}), {}", printable(known.get_string("name")),
                                            id, ending_text(known))});
   }
   if (flags.experiment.empty()) return targets;
   const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
-  if (const auto* all = member(answer, "experiments").as_array()) {
-    for (const Json& one : *all) {
-      if (one.get_string("name") != flags.experiment) continue;
-      targets.push_back(
-          {.path = "/api/corral/v1/experiments/" + one.get_string("id"),
-           .what = "experiment " + printable(flags.experiment) + " with all its runs"});
-    }
+  for (const Json& one : items(answer, "experiments")) {
+    if (one.get_string("name") != flags.experiment) continue;
+    targets.push_back({.path = "/api/corral/v1/experiments/" + one.get_string("id"),
+                       .what = "experiment " + printable(flags.experiment) + " with all its runs"});
   }
   if (targets.empty()) {
     return fail(Code::kNotFound, fmt::format("no experiment '{}': corral ls experiments lists them",
@@ -68,20 +64,15 @@ Result<std::vector<Target>> targets_of(const sys::HttpTarget& server, const Flag
 
 // Returns the size that the server removed or, in a dry run, would remove.
 Result<Size> remove(const sys::HttpTarget& server, const Target& target, bool force, bool dry_run) {
-  sys::HttpClient client(server);
-  const sys::HttpReply reply =
-      TRY(client.send({.method = "DELETE",
-                       .path = fmt::format("{}?force={}&dry_run={}", target.path, force, dry_run),
-                       .body = {},
-                       .timeout = std::chrono::minutes(10)}));
-  if (reply.status == 409) {
-    Error error = error_of_reply(reply.status, reply.body);
-    return fail(Code::kConflict, error.message + " (--force)");
-  }
-  if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
-  const Json answer = TRY(Json::parse(reply.body));
-  const auto* runs = member(answer, "runs").as_array();
-  return Size{.runs = runs != nullptr ? runs->size() : 0,
+  auto answered =
+      send_json(server, {.method = "DELETE",
+                         .path = fmt::format("{}?force={}&dry_run={}", target.path, force, dry_run),
+                         .body = {},
+                         .timeout = std::chrono::minutes(10)});
+  if (!answered && answered.error().code == Code::kConflict)
+    answered.error().message += " (--force)";
+  const Json answer = TRY(std::move(answered));
+  return Size{.runs = items(answer, "runs").size(),
               .points = answer.get_int("points"),
               .bytes = answer.get_int("bytes")};
 }
@@ -99,7 +90,7 @@ Result<Size> remove_all(const sys::HttpTarget& server, const std::vector<Target>
 }
 
 std::string size_text(const Size& size) {
-  return fmt::format("{} run{}, {} points, {}", size.runs, size.runs == 1 ? "" : "s", size.points,
+  return fmt::format("{}, {} points, {}", counted(size.runs, "run"), size.points,
                      with_unit(static_cast<double>(size.bytes), "B"));
 }
 
@@ -111,39 +102,32 @@ std::optional<int> confirm() {
   }
   fmt::print("This cannot be undone. Remove? [y/N] ");
   std::fflush(stdout);
-  std::string line;
-  std::getline(std::cin, line);
-  if (line == "y" || line == "Y" || line == "yes") return std::nullopt;
+  if (read_yes()) return std::nullopt;
   fmt::print("nothing was removed\n");
   return kFailed;
 }
 
-int rm(const Flags& flags) {
-  const auto server = connect(flags.destination);
-  if (!server) return report("rm", server.error());
-  const auto targets = targets_of(*server, flags);
-  if (!targets) return report("rm", targets.error());
+Result<int> rm(const RmFlags& flags) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const std::vector<Target> targets = TRY(find_targets(server, flags));
   // Asked before anything goes: one that is running stops it all.
-  const auto planned = remove_all(*server, *targets, flags.force, true);
-  if (!planned) return report("rm", planned.error());
+  const Size planned = TRY(remove_all(server, targets, flags.force, true));
   if (flags.dry_run || !flags.yes) {
-    for (const Target& target : *targets) fmt::print("{}\n", target.what);
-    fmt::print("{}{}\n", size_text(*planned), flags.dry_run ? " would go" : "");
+    for (const Target& target : targets) fmt::print("{}\n", target.what);
+    fmt::print("{}{}\n", size_text(planned), flags.dry_run ? " would go" : "");
   }
   if (flags.dry_run) return kDone;
   if (!flags.yes) {
     if (const auto status = confirm()) return *status;
   }
-  const auto removed = remove_all(*server, *targets, flags.force, false);
-  if (!removed) return report("rm", removed.error());
-  fmt::print("removed {}\n", size_text(*removed));
+  fmt::print("removed {}\n", size_text(TRY(remove_all(server, targets, flags.force, false))));
   return kDone;
 }
 
 }  // namespace
 
 int rm_command(std::span<char* const> args) {
-  Flags flags;
+  RmFlags flags;
   Arguments arguments("rm", "Removes runs, or an experiment with all its runs, permanently.",
                       kExamples);
   arguments.positionals("run", flags.runs, kRunHelp, false);
@@ -161,7 +145,7 @@ int rm_command(std::span<char* const> args) {
         flags.runs.empty() ? "missing run or --experiment" : "give runs or --experiment, not both");
     return kMisuse;
   }
-  return rm(flags);
+  return finish("rm", rm(flags));
 }
 
 }  // namespace corral::cli

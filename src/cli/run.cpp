@@ -1,3 +1,6 @@
+// `corral run`: the flags of a run, and those that a scheduler gives to the supervisor of a plan's
+// run. Options that an order does not give are taken from the environment and the configuration
+// file.
 #include <fcntl.h>
 #include <fmt/core.h>
 
@@ -6,19 +9,198 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "cli/run_order.h"
 #include "cli/run_plan.h"
 #include "collect/sampler/listeners.h"
+#include "collocate/cpu_sets.h"
 #include "core/text.h"
+#include "run/options.h"
 #include "run/supervise/supervisor.h"
+#include "run/supervisor_order.h"
 
 namespace corral::cli {
 namespace {
+
+// Flags of `corral run`. complete() in run.cpp checks them and turns them into `options`.
+struct RunFlags {
+  run::Options options;
+  DestinationFlags destination;
+  std::vector<std::string> params;
+  std::vector<std::string> tags;
+  std::string experiment;
+  std::string listeners;
+  std::string dcgm_address;
+  std::string profile;
+  std::string leftovers = "leave";
+  bool no_listeners = false;
+  bool capture_mlflow = false;
+  bool no_mlflow = false;
+  bool no_capture = false;
+  bool no_mask = false;
+  bool no_pty = false;
+  std::string watch;
+  Nanos max_time = kNoDuration;
+  std::string keep_code = "10MiB";
+  PlanFlags plan;
+  // Hidden flags of a scheduler.
+  std::string order_fd;
+  std::string run_id;
+  std::string gate;
+  std::string last_word;
+  std::string cgroup;
+  std::string affinity;
+  std::string directory;
+};
+
+// Empty stays empty.
+std::string absolute_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).string();
+}
+
+std::vector<std::string> to_texts(const run::SupervisorOrder::Pairs& pairs) {
+  std::vector<std::string> texts;
+  texts.reserve(pairs.size());
+  for (const auto& [key, value] : pairs) texts.push_back(fmt::format("{}={}", key, value));
+  return texts;
+}
+
+template <class T>
+void override_with(const std::optional<T>& setting, T& flag) {
+  if (setting) flag = *setting;
+}
+
+void apply(const run::RunSettings& settings, RunFlags& f) {
+  run::Options& o = f.options;
+  override_with(settings.interval, o.interval);
+  override_with(settings.grace, o.grace);
+  override_with(settings.max_time, f.max_time);
+  override_with(settings.leftovers, f.leftovers);
+  override_with(settings.spool, f.destination.spool);
+  override_with(settings.spool_limit, o.spool_limit);
+  override_with(settings.listeners, f.listeners);
+  override_with(settings.profile, f.profile);
+  override_with(settings.dcgm_address, f.dcgm_address);
+  if (settings.keep_code) f.keep_code = std::to_string(*settings.keep_code);
+  override_with(settings.max_epochs, o.max_epochs);
+  override_with(settings.max_steps, o.max_steps);
+  override_with(settings.no_listeners, f.no_listeners);
+  override_with(settings.capture_mlflow, f.capture_mlflow);
+  override_with(settings.no_mlflow, f.no_mlflow);
+  override_with(settings.hash_data, o.hash_data);
+  override_with(settings.no_capture, f.no_capture);
+  override_with(settings.no_mask, f.no_mask);
+}
+
+void apply(const run::SupervisorOrder& order, RunFlags& f) {
+  run::Options& o = f.options;
+  o.quiet = true;
+  o.gate = order.gate;
+  apply(order.settings, f);
+  o.command = order.command;
+  if (order.adopt) {
+    o.adopt = order.run;
+    return;
+  }
+  f.run_id = order.run;
+  f.experiment = order.experiment;
+  o.workload = order.workload;
+  o.name = order.name;
+  f.directory = order.directory;
+  if (!order.environment.empty()) o.environment = order.environment;
+  o.passed = order.passed;
+  f.params = to_texts(order.params);
+  f.tags = to_texts(order.tags);
+  o.placement = order.placement;
+}
+
+Result<run::GateOptions> parse_gate(const std::string& text) {
+  const std::vector<std::string_view> parts = split(text, ',');
+  std::array<int, 2> found{};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto fd = parts.size() == found.size() ? parse_int(parts[i]) : std::nullopt;
+    if (!fd || *fd < -1 || *fd > std::numeric_limits<int>::max() ||
+        (*fd >= 0 && ::fcntl(static_cast<int>(*fd), F_GETFD) < 0))
+      return fail(Code::kInvalidArgument, "--gate " + text + ": expected two open descriptors");
+    found[i] = static_cast<int>(*fd);
+  }
+  return run::GateOptions{.release = found[0], .reports = found[1], .last_word = {}};
+}
+
+// Schedulers used to give orders by all the other flags here and by CORRAL_ variables. A plan runs
+// for weeks, and its program file may be replaced meanwhile: an old scheduler then starts this
+// program with its own flags.
+void declare_scheduled(Arguments& a, RunFlags& f) {
+  a.text("order-fd", f.order_fd, "descriptor of the order: see run/supervisor_order.h");
+  a.text("run-id", f.run_id, "id of the run");
+  a.text("gate", f.gate, "descriptors R,S: see run/gate.h");
+  a.text("last-word", f.last_word, "file that the outcome is written to");
+  a.text("cgroup", f.cgroup, "groups that the command is put into, separated by colons");
+  a.text("affinity", f.affinity, "CPUs of the command, as 0-3,8");
+  a.texts("pass", f.options.passed, "NAME, a variable that passes into a container");
+  a.text("directory", f.directory, "folder in which the command starts");
+  for (const char* name :
+       {"order-fd", "run-id", "gate", "last-word", "cgroup", "affinity", "pass", "directory"})
+    a.hidden(name);
+}
+
+Result<> apply_order(RunFlags& f) {
+  if (f.order_fd.empty()) return {};
+  const auto fd = parse_int(f.order_fd);
+  if (!fd || *fd < 0 || *fd > std::numeric_limits<int>::max())
+    return fail(Code::kInvalidArgument, "--order-fd " + f.order_fd + ": expected a descriptor");
+  const auto order = run::read_order(static_cast<int>(*fd));
+  if (!order) return tl::unexpected(order.error().with_context("--order-fd " + f.order_fd));
+  apply(*order, f);
+  // A plan inside a run would be scheduled beside this one, without the run's gate and record.
+  if (!f.options.command.empty() && is_plan_file(f.options.command[0]))
+    return fail(Code::kInvalidArgument, "a row cannot run an experiment file: " +
+                                            f.options.command[0] + "; run it by itself");
+  return {};
+}
+
+Result<> complete_scheduled(RunFlags& f) {
+  run::Options& o = f.options;
+  if (!f.run_id.empty()) o.run_id = TRY(RunId::parse(f.run_id));
+  if (!f.gate.empty()) o.gate = TRY(parse_gate(f.gate));
+  if (!f.last_word.empty()) o.gate.last_word = f.last_word;
+  o.directory = f.directory;
+  if (!f.cgroup.empty()) o.placement.groups = TRY(run::parse_groups(f.cgroup));
+  if (!f.affinity.empty()) o.placement.cpus = TRY(collocate::parse_cpus(f.affinity));
+  return {};
+}
+
+run::RunSettings plan_settings(const RunFlags& f) {
+  const run::Options& o = f.options;
+  // Empty and unset settings stay absent, so that a supervisor finds them as this process did.
+  const auto given = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional(text);
+  };
+  const auto set = [](bool flag) { return flag ? std::optional(true) : std::nullopt; };
+  return {.interval = o.interval,
+          .grace = o.grace,
+          .max_time = o.max_time,
+          .leftovers = f.leftovers,
+          .spool = given(absolute_path(f.destination.spool)),
+          .spool_limit = o.spool_limit,
+          .listeners = given(f.listeners),
+          .profile = given(f.profile),
+          .dcgm_address = given(f.dcgm_address),
+          .keep_code = o.keep_code,
+          .max_epochs = given(o.max_epochs),
+          .max_steps = given(o.max_steps),
+          .no_listeners = set(f.no_listeners),
+          .capture_mlflow = set(f.capture_mlflow),
+          .no_mlflow = set(f.no_mlflow),
+          .hash_data = set(o.hash_data),
+          .no_capture = set(f.no_capture),
+          .no_mask = set(f.no_mask)};
+}
 
 namespace fs = spool::fs;
 // A server or store that only an untrusted file names.
@@ -97,8 +279,8 @@ void declare(Arguments& a, RunFlags& f) {
 
 using Pairs = run::SupervisorOrder::Pairs;
 
-Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view option,
-                       std::string_view example) {
+Result<Pairs> parse_pairs(const std::vector<std::string>& texts, std::string_view option,
+                          std::string_view example) {
   Pairs pairs;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
@@ -129,7 +311,7 @@ Result<> check_counts(const run::Options& o) {
   return {};
 }
 
-Result<std::int64_t> process_of(const std::string& text) {
+Result<std::int64_t> parse_watched(const std::string& text) {
   const auto pid = parse_int(text);
   if (!pid || *pid < 1 || *pid > std::numeric_limits<pid_t>::max())
     return fail(Code::kInvalidArgument, "--watch " + text + ": expected the id of a process");
@@ -188,7 +370,7 @@ Result<> complete_profile(RunFlags& f) {
   return {};
 }
 
-Result<std::int64_t> size_of_code(const std::string& text) {
+Result<std::int64_t> parse_keep_code(const std::string& text) {
   if (text == "off") return 0;
   const auto size = parse_bytes(text);
   if (!size)
@@ -199,7 +381,7 @@ Result<std::int64_t> size_of_code(const std::string& text) {
 
 Result<> complete(RunFlags& f) {
   run::Options& o = f.options;
-  TRY(take_order(f));
+  TRY(apply_order(f));
   if (!o.adopt.empty() && !o.command.empty())
     return fail(Code::kInvalidArgument, "--adopt takes the run's own command");
   if (o.command.empty() && o.adopt.empty())
@@ -213,15 +395,15 @@ Result<> complete(RunFlags& f) {
   o.mask = !f.no_mask;
   o.pty = !f.no_pty;
   TRY(complete_profile(f));
-  if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
-  o.params = TRY(pairs_of(f.params, "--param", "lr=0.1"));
-  o.tags = TRY(pairs_of(f.tags, "--tag", "team=vision"));
+  if (!f.watch.empty()) o.watched = TRY(parse_watched(f.watch));
+  o.params = TRY(parse_pairs(f.params, "--param", "lr=0.1"));
+  o.tags = TRY(parse_pairs(f.tags, "--tag", "team=vision"));
   // Set by a scheduler for the destination that it names to its supervisors.
   if (const char* place = std::getenv(kWithheldPlace);
       place != nullptr && *place != '\0' &&
       (f.destination.server == place || f.destination.store == place))
     f.destination.withheld = "the corral.toml that names it is not trusted";
-  auto destination = destination_of(f.destination);
+  auto destination = parse_destination(f.destination);
   const bool named = !f.destination.store.empty() || !f.destination.server.empty();
   const bool plan = !o.command.empty() && is_plan_file(o.command[0]);
   if (destination || named || plan || !o.adopt.empty()) {
@@ -229,9 +411,9 @@ Result<> complete(RunFlags& f) {
   } else {
     o.lacking = destination.error().message;
   }
-  o.token = TRY(token_of(f.destination));
+  o.token = TRY(read_token(f.destination));
   o.spool = f.destination.spool;
-  o.keep_code = TRY(size_of_code(f.keep_code));
+  o.keep_code = TRY(parse_keep_code(f.keep_code));
   if (f.max_time == Nanos(0))
     return fail(Code::kInvalidArgument, "--max-time must be greater than 0, e.g. 2h");
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
@@ -248,7 +430,7 @@ Result<> complete(RunFlags& f) {
 
 // Destination variables for the supervisors of an experiment file's runs, which work elsewhere, and
 // for their commands: the Python package and `corral` inside a run use the same store.
-std::vector<std::pair<std::string, std::string>> variables_of(const RunFlags& f) {
+std::vector<std::pair<std::string, std::string>> destination_variables(const RunFlags& f) {
   const spool::Destination& to = f.options.destination;
   const std::string store = !to.server.empty()    ? ""
                             : to.database.empty() ? to.store.string()
@@ -301,11 +483,11 @@ int run_command(std::span<char* const> args) {
   }
   const bool adopts = flags.options.command.empty();
   if (adopts || !is_plan_file(flags.options.command[0])) return run::supervise(flags.options);
-  auto variables = variables_of(flags);
+  auto variables = destination_variables(flags);
   variables.push_back(arguments.config_variable());
   return run_plan({.flags = flags.plan,
                    .options = flags.options,
-                   .settings = settings_of(flags),
+                   .settings = plan_settings(flags),
                    .variables = std::move(variables)});
 }
 

@@ -1,60 +1,135 @@
 #include "cli/run_plan.h"
 
 #include <fmt/core.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <set>
 
 #include "cli/answers.h"
 #include "cli/command.h"
-#include "cli/plan_known.h"
+#include "collect/sampler/listeners.h"
+#include "collocate/nvidia/control.h"
+#include "collocate/nvidia/gpu.h"
+#include "collocate/nvidia/mig.h"
 #include "collocate/undo.h"
 #include "core/text.h"
 #include "environment/environment.h"
 #include "environment/tool.h"
 #include "plan/plan_file.h"
+#include "run/profiler.h"
 #include "run/schedule/launcher.h"
 #include "run/schedule/recovery.h"
 #include "run/schedule/scheduler.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 #include "sys/private_directory.h"
+#include "sys/process.h"
 #include "sys/socket.h"
 
 namespace corral::cli {
 namespace {
 
+namespace nvidia = collocate::nvidia;
+
+std::vector<plan::MigProfile> known_profiles(const nvidia::Control& control,
+                                             const nvidia::Gpu& gpu) {
+  std::vector<plan::MigProfile> all;
+  const auto profiles = nvidia::read_profiles(control, gpu);
+  if (!profiles) return all;  // the published ones, then
+  for (const nvidia::Profile& profile : *profiles) {
+    if (profile.placements.empty()) return {};  // the driver answers root alone
+    plan::MigProfile known;
+    known.name = profile.name;
+    known.slices = static_cast<int>(profile.slices);
+    known.most = static_cast<int>(profile.most);
+    for (const nvidia::Placement& place : profile.placements) {
+      known.placements.push_back(static_cast<int>(place.start));
+      known.memory_slices = static_cast<int>(place.size);
+    }
+    all.push_back(std::move(known));
+  }
+  return all;
+}
+
+std::vector<plan::KnownDevice> devices_here() {
+  std::vector<plan::KnownDevice> devices;
+  const auto control = nvidia::Control::open(sys::own_variable("CORRAL_NVML_LIBRARY"));
+  if (!control) return devices;
+  const auto gpus = nvidia::find_gpus(**control);
+  if (!gpus) return devices;
+  for (const nvidia::Gpu& gpu : *gpus)
+    devices.push_back({std::to_string(gpu.index), gpu.uuid, gpu.address, gpu.name,
+                       known_profiles(**control, gpu)});
+  return devices;
+}
+
+// That this process may use.
+int cpus_here() {
+  const long online = ::sysconf(_SC_NPROCESSORS_CONF);
+  return online > 0 ? static_cast<int>(online) : 1;
+}
+
+}  // namespace
+
+plan::Known known_here(bool devices) {
+  plan::Known known;
+  known.listener_problem = [](std::string_view word) {
+    // radT has profilers among its listeners, and so has `corral run`.
+    const auto split = run::split_profilers(word);
+    if (split.first.empty() && !split.second.empty()) return std::string();
+    const auto selected = collect::select_listeners(word);
+    return selected ? std::string() : selected.error().message;
+  };
+  known.environment_problem = [](std::string_view text) {
+    const auto spec = environment::parse(text);
+    return spec ? std::string() : spec.error().message;
+  };
+  known.variable_problem = run_variable_problem;
+  known.exists = [](const plan::fs::path& path) {
+    std::error_code error;
+    return plan::fs::exists(path, error);
+  };
+  known.executable = [](const plan::fs::path& path) {
+    std::error_code error;
+    return plan::fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+  };
+  known.names_in = [](const plan::fs::path& path) { return sys::list_directory(path); };
+  known.path = sys::own_variable("PATH");
+  known.cpus = cpus_here();
+  if (devices) known.devices = devices_here();
+  return known;
+}
+
+namespace {
+
 namespace schedule = run::schedule;
 namespace fs = std::filesystem;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-Result<schedule::QuietCheck> quiet_check_of(const std::string& text) {
+Result<schedule::QuietCheck> parse_quiet_check(const std::string& text) {
   using schedule::QuietCheck;
   if (text == "wait") return QuietCheck::kWait;
   if (text == "warn") return QuietCheck::kWarn;
   return text == "refuse" ? QuietCheck::kRefuse : QuietCheck::kOff;
 }
 
-Result<schedule::Selection> selection_of(const PlanFlags& flags) {
+Result<schedule::Selection> parse_selection(const PlanFlags& flags) {
   schedule::Selection selection{
       .rerun = flags.rerun, .only = flags.only, .skip = flags.skip, .shuffle = {}};
   if (!flags.shuffle.empty()) {
     const auto seed = parse_int(flags.shuffle);
     if (!seed || *seed < 0)
       return fail(Code::kInvalidArgument,
-                  "--shuffle " + flags.shuffle + ": a seed is wanted, as 7");
+                  "--shuffle " + flags.shuffle + ": expected a seed, e.g. 7");
     selection.shuffle = static_cast<std::uint64_t>(*seed);
   }
   return selection;
 }
 
 // Facts and options that all runs of the plan share.
-schedule::PlanFacts facts_of(const PlanCommand& command, const fs::path& file) {
+schedule::PlanFacts plan_facts(const PlanCommand& command, const fs::path& file) {
   const run::Options& o = command.options;
   schedule::PlanFacts facts{.id = plan::plan_id(sys::host_name(), file),
                             .file = file.filename().string(),
@@ -77,7 +152,7 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   const fs::path file = given.lexically_normal();
   schedule::ScheduleOptions options;
   options.file = file;
-  options.plan = facts_of(command, file);
+  options.plan = plan_facts(command, file);
   options.state = collocate::default_state() / "plans" / options.plan.id;
   // Hosts that share a home directory share this lock.
   options.claim = collocate::default_state() / "claims" / plan::plan_id("", file);
@@ -85,13 +160,13 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   options.known = known_here();
   options.places = {.spool_roots = spool::spool_roots(o.spool),
                     .last_words = options.state / "ends"};
-  options.selection = TRY(selection_of(flags));
+  options.selection = TRY(parse_selection(flags));
   options.take_over = flags.take_over;
   options.fail_fast = flags.fail_fast;
   options.dry_run = flags.dry_run;
   options.quiet = o.quiet;
   options.cool_down = flags.cool_down;
-  options.quiet_check = TRY(quiet_check_of(flags.quiet_check));
+  options.quiet_check = TRY(parse_quiet_check(flags.quiet_check));
   options.nvml = o.device_library;
   options.notify = flags.notify;
   if (!flags.until.empty()) {
@@ -99,12 +174,12 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
     if (!options.until)
       return fail(
           Code::kInvalidArgument,
-          "--until " + flags.until + ": a time is wanted, as 18:30, '2026-11-23 08:00' or 3h");
+          "--until " + flags.until + ": expected a time, e.g. 18:30, '2026-11-23 08:00' or 3h");
   }
   return options;
 }
 
-void tell_server(schedule::ScheduleOptions& options, const run::Options& o) {
+void set_server(schedule::ScheduleOptions& options, const run::Options& o) {
   upload::LinkOptions link{.destination = o.destination,
                            .token = o.token,
                            .serve_command = {},
@@ -135,17 +210,17 @@ Result<> prepare_environments(const fs::path& directory, const plan::Workload& w
 }
 
 // A container's tool leaves its run's group a moment after the run has ended.
-constexpr Nanos kLeaving{std::chrono::seconds(2)};
-constexpr Nanos kLook{std::chrono::milliseconds(50)};
+constexpr Nanos kLeavePatience{std::chrono::seconds(2)};
+constexpr Nanos kPoll{std::chrono::milliseconds(50)};
 
 void undo_leftovers(const run::Options& o, const std::function<void(const std::string&)>& warn) {
   using collocate::UndoState;
   collocate::UndoReport report;
   bool waits = true;
-  for (const BootTime deadline = sys::boot_now() + kLeaving; waits;) {
+  for (const BootTime deadline = sys::boot_now() + kLeavePatience; waits;) {
     report = collocate::undo_all({.state = collocate::default_state(),
                                   .nvml = o.device_library,
-                                  .mps_control = variable("CORRAL_MPS_CONTROL"),
+                                  .mps_control = sys::own_variable("CORRAL_MPS_CONTROL"),
                                   .commands_of = schedule::commands_of});
     for (const collocate::UndoLine& line : report.lines)
       if (line.state == UndoState::kPutBack) warn("put back: " + line.words);
@@ -153,7 +228,7 @@ void undo_leftovers(const run::Options& o, const std::function<void(const std::s
                 report.lines,
                 [](const collocate::UndoLine& line) { return line.state == UndoState::kInUse; }) &&
             sys::boot_now() < deadline;
-    if (waits) sys::system_clock().sleep_until(sys::boot_now() + kLook);
+    if (waits) sys::system_clock().sleep_until(sys::boot_now() + kPoll);
   }
   for (const collocate::UndoLine& line : report.lines) {
     if (line.state == UndoState::kInUse || line.state == UndoState::kFailed)
@@ -168,20 +243,21 @@ Result<int> run_plan_checked(const PlanCommand& command) {
     return fail(Code::kInvalidArgument, "--watch samples one process; an experiment file has many");
   schedule::ScheduleOptions options = TRY(schedule_options(command));
   if (!options.dry_run) {
-    tell_server(options, o);
+    set_server(options, o);
     TRY(sys::PrivateDirectory::make(options.places.last_words));
   }
   // First: it blocks the signals for the threads that come after it.
   const auto launcher = schedule::supervisor_launcher(
       {.program = o.program, .last_words = options.places.last_words});
-  const auto machine = schedule::this_machine({.state = collocate::default_state(),
-                                               .directory = options.plan.directory,
-                                               .plan = options.state,
-                                               .spool = options.places.spool_roots,
-                                               .nvml = o.device_library,
-                                               .mps_control = variable("CORRAL_MPS_CONTROL"),
-                                               .holder = options.plan.file,
-                                               .cancelled = {}});
+  const auto machine =
+      schedule::this_machine({.state = collocate::default_state(),
+                              .directory = options.plan.directory,
+                              .plan = options.state,
+                              .spool = options.places.spool_roots,
+                              .nvml = o.device_library,
+                              .mps_control = sys::own_variable("CORRAL_MPS_CONTROL"),
+                              .holder = options.plan.file,
+                              .cancelled = {}});
   std::optional<schedule::RecordedEnds> recorded;
   if (options.server) recorded.emplace(*options.server);
   const schedule::ScheduleParts parts{

@@ -1,4 +1,5 @@
-// `corral run plan.csv`: the options of an experiment file's scheduler, and its parts wired.
+// `corral run plan.csv`: the options of an experiment file's scheduler, its parts wired, and the
+// facts about this machine and program that plans are checked against.
 #pragma once
 
 #include <string>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "plan/known.h"
 #include "run/options.h"
 #include "run/supervisor_order.h"
 
@@ -36,5 +38,13 @@ struct PlanCommand {
 };
 // The exit status.
 int run_plan(const PlanCommand& command);
+
+// Listeners, environments, files, PATH, CPUs and, when `devices` are to be looked for, the GPUs
+// that the driver's library (CORRAL_NVML_LIBRARY in place of the system's) tells of. Without a
+// driver there are none. Asking a driver may take a second.
+plan::Known known_here(bool devices = true);
+
+// Returns the reason why `corral run` would refuse this variable; empty if it would not.
+std::string run_variable_problem(const std::string& name, const std::string& value);
 
 }  // namespace corral::cli

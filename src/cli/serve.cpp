@@ -1,30 +1,158 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "cli/memory_store.h"
-#include "cli/retention.h"
+#include "cli/table.h"
 #include "core/limits.h"
+#include "core/result.h"
+#include "core/text.h"
 #include "run/command.h"
 #include "run/tracking.h"
 #include "server/life.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
+#include "store/store.h"
 #include "sys/clock.h"
+#include "sys/private_directory.h"
+#include "sys/store_paths.h"
 #include "sys/thread_guard.h"
 #include "upload/finisher.h"
 #include "upload/server_link.h"
 
 namespace corral::cli {
 namespace {
+
+namespace fs = std::filesystem;
+
+// The directory of `corral serve --store :memory:`, which goes with its server.
+//
+// An embedded store needs files, because SQLite's databases in memory have neither snapshots per
+// connection nor a shared log. Its files lie in /dev/shm, which is memory, or among the temporary
+// files if /dev/shm is missing or has little room (containers give it 64 MiB). A server that is
+// killed leaves its files behind; the next such server removes them.
+struct MemoryStore {
+  fs::path path{};  // empty: none
+
+  MemoryStore() = default;
+  MemoryStore(const MemoryStore&) = delete;
+  MemoryStore& operator=(const MemoryStore&) = delete;
+  ~MemoryStore() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
+};
+
+// Enough for a test suite or an afternoon; less would be full too soon to be useful.
+constexpr std::uintmax_t kRoomBytes = 1u << 30;
+constexpr std::string_view kPrefix = "corral-memory-";
+
+fs::path memory_directory() {
+  std::error_code error;
+  fs::path shared = "/dev/shm";
+  const fs::space_info room = fs::space(shared, error);
+  if (!error && room.available >= kRoomBytes && ::access(shared.c_str(), W_OK) == 0) return shared;
+  return fs::temp_directory_path(error);
+}
+
+// Removes directories of this user's dead servers: nobody holds their lock.
+void remove_left_over(const fs::path& where) {
+  const std::string mine = fmt::format("{}{}-", kPrefix, ::getuid());
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator entry(where, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(mine)) found.push_back(entry->path());
+  }
+  for (const fs::path& directory : found) {
+    // Others can make directories of that name, too.
+    const auto own = sys::PrivateDirectory::open(directory);
+    const std::string lock = sys::server_lock_path(directory).filename();
+    // One without a lock is about to be a server's.
+    if (own && own->exists(lock) && own->try_lock_file(lock)) fs::remove_all(directory, error);
+  }
+}
+
+// Makes the directory, with mode 0700.
+Result<fs::path> make_memory_store() {
+  const fs::path where = memory_directory();
+  remove_left_over(where);
+  std::string name = (where / fmt::format("{}{}-XXXXXX", kPrefix, ::getuid())).string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    return fail(Code::kIo, fmt::format("--store :memory: needs room for files in {}: {}",
+                                       where.string(), std::generic_category().message(errno)));
+  }
+  return name;
+}
+
+// `corral serve --keep-days N --keep-bytes SIZE`.
+struct RetentionFlags {
+  std::string days;
+  std::int64_t bytes = 0;  // 0: no limit
+};
+
+constexpr std::chrono::hours kEvery{1};
+constexpr std::int64_t kMostDays = 36'500;
+
+void prune(store::Store& store, const store::Retention& retention) {
+  const auto removal = store.prune(retention, sys::utc_now(), false);
+  if (!removal) {
+    complain("serve", "removing old runs: " + removal.error().message);
+    return;
+  }
+  if (removal->runs.empty()) return;
+  fmt::print(stderr, "corral serve: removed {}: {} points, {}\n",
+             counted(removal->runs.size(), "old run"), removal->points,
+             with_unit(static_cast<double>(removal->bytes), "B"));
+  for (const RunId& run : removal->runs) fmt::print(stderr, "  {}\n", run.hex());
+}
+
+// Neither age nor bytes: nothing is to be removed.
+Result<store::Retention> parse_retention(const RetentionFlags& flags) {
+  store::Retention retention;
+  if (!flags.days.empty()) {
+    const auto days = parse_int(flags.days);
+    if (!days || *days < 1 || *days > kMostDays) {
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--keep-days: expected a number of days from 1 to {}, not '{}'",
+                              kMostDays, flags.days));
+    }
+    retention.age = std::chrono::hours(24) * *days;
+  }
+  if (flags.bytes > 0) retention.bytes = flags.bytes;
+  return retention;
+}
+
+// Prunes at once and then every hour, and reports removed runs on stderr. The store must outlive
+// the job.
+server::BackgroundJob retention_job(store::Store& store, const store::Retention& retention) {
+  return [&store, retention](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) {
+      prune(store, retention);
+      wake.wait_for(lock, stop, kEvery, [] { return false; });
+    }
+  };
+}
 
 constexpr const char* kExamples =
     "  corral serve                              the default store, at http://127.0.0.1:5000\n"
@@ -34,7 +162,7 @@ constexpr const char* kExamples =
     "  corral serve --store :memory:             in memory, gone when it ends\n"
     "  corral serve --stop                       stop the store's running server\n";
 
-struct Flags {
+struct ServeFlags {
   DestinationFlags destination;
   std::string listen;
   std::string read_store;
@@ -89,7 +217,7 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
   };
 }
 
-Result<std::unique_ptr<store::Store>> open_store(const Flags& flags,
+Result<std::unique_ptr<store::Store>> open_store(const ServeFlags& flags,
                                                  const spool::Destination& destination) {
   if (!destination.database.empty()) {
     store::PostgresOptions options;
@@ -110,7 +238,7 @@ Result<std::unique_ptr<store::Store>> open_store(const Flags& flags,
   return store::open_sqlite_store(options);
 }
 
-Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
+Result<std::unique_ptr<server::RunningServer>> start(const ServeFlags& flags,
                                                      const spool::Destination& destination) {
   server::ServeOptions options;
   options.store_dir = destination.store;
@@ -135,9 +263,9 @@ Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
   TRY(server::check_exposure(options));
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
   server::StoreLock lock = TRY(server::lock_store(destination.store));
-  const store::Retention keep = TRY(retention_of(flags.keep));
+  const store::Retention keep = TRY(parse_retention(flags.keep));
   auto store = TRY(open_store(flags, destination));
-  if (keep.age || keep.bytes) options.jobs.push_back(keep_within(*store, keep));
+  if (keep.age || keep.bytes) options.jobs.push_back(retention_job(*store, keep));
   return server::start_server(std::move(options), std::move(lock), std::move(store));
 }
 
@@ -150,7 +278,7 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-int serve(const Flags& flags, const spool::Destination& destination) {
+Result<int> serve(const ServeFlags& flags, const spool::Destination& destination) {
   // Blocked before any thread is started, so that only the waiting thread below takes them.
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -164,12 +292,9 @@ int serve(const Flags& flags, const spool::Destination& destination) {
     complain("serve", running.error().message);
     return kDone;
   }
-  if (!running && running.error().code == Code::kAlreadyExists) {
-    return report("serve", {Code::kAlreadyExists,
-                            running.error().message +
-                                ": open that address, or end it with corral serve --stop first"});
-  }
-  if (!running) return report("serve", running.error());
+  if (!running && running.error().code == Code::kAlreadyExists)
+    running.error().message += ": open that address, or end it with corral serve --stop first";
+  if (!running) return tl::unexpected(running.error());
   if (!flags.idle_exit) {
     fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", store_name(destination),
                (*running)->url());
@@ -180,7 +305,7 @@ int serve(const Flags& flags, const spool::Destination& destination) {
     std::fflush(stdout);
   }
   std::stop_source leave;
-  auto waiter = sys::start_thread("signals", [&](const std::stop_token& stop) {
+  std::jthread waiter = TRY(sys::start_thread("signals", [&](const std::stop_token& stop) {
     constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = 200'000'000};
     while (!stop.stop_requested()) {
       const int signal = ::sigtimedwait(&signals, nullptr, &kSlice);
@@ -189,15 +314,14 @@ int serve(const Flags& flags, const spool::Destination& destination) {
         return;
       }
     }
-  });
-  if (!waiter) return report("serve", waiter.error());
+  }));
   const auto reason = (*running)->wait(leave.get_token());
-  waiter->request_stop();
+  waiter.request_stop();
   (*running)->stop();
   return reason == server::LeaveReason::kLost ? kFailed : kDone;
 }
 
-void declare(Arguments& arguments, Flags& flags) {
+void declare(Arguments& arguments, ServeFlags& flags) {
   add_destination(arguments, flags.destination);
   arguments.group("Network");
   arguments.text("listen", flags.listen,
@@ -226,34 +350,33 @@ void declare(Arguments& arguments, Flags& flags) {
   arguments.flag("stop", flags.stop, "stop the store's running server");
 }
 
+Result<int> serve_or_stop(ServeFlags& flags) {
+  MemoryStore memory;
+  if (flags.destination.store == kMemoryStore && !flags.stop) {
+    memory.path = TRY(make_memory_store());
+    flags.destination.store = memory.path;
+    flags.durability = "relaxed";
+    flags.in_memory = true;
+  }
+  const spool::Destination destination = TRY(usable_destination(flags.destination));
+  if (!destination.server.empty())
+    return fail(Code::kInvalidArgument, "--server names a running server; serve needs --store");
+  if (!flags.stop) return serve(flags, destination);
+  TRY(server::stop_server(destination.store));
+  fmt::print("stopped\n");
+  return kDone;
+}
+
 }  // namespace
 
 int serve_command(std::span<char* const> args) {
-  Flags flags;
+  ServeFlags flags;
   Arguments arguments(
       "serve", "Serves the page and the API of a store, and sends the data of orphaned runs.",
       kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  std::optional<MemoryStore> memory;
-  if (flags.destination.store == kMemoryStore && !flags.stop) {
-    auto made = MemoryStore::make();
-    if (!made) return report("serve", made.error());
-    memory.emplace(*std::move(made));
-    flags.destination.store = memory->path();
-    flags.durability = "relaxed";
-    flags.in_memory = true;
-  }
-  const auto destination = possible_destination_of(flags.destination);
-  if (!destination) return report("serve", destination.error());
-  if (!destination->server.empty())
-    return report("serve", {Code::kInvalidArgument,
-                            "--server names a server that runs; serve wants --store"});
-  if (!flags.stop) return serve(flags, *destination);
-  const auto stopped = server::stop_server(destination->store);
-  if (!stopped) return report("serve", stopped.error());
-  fmt::print("stopped\n");
-  return kDone;
+  return finish("serve", serve_or_stop(flags));
 }
 
 }  // namespace corral::cli

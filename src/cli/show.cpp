@@ -29,20 +29,15 @@ void print_pairs(const char* title, const Json& object) {
 }
 
 void print_metrics(const Json& metrics) {
-  const auto* all = member(metrics, "metrics").as_array();
-  if (all == nullptr || all->empty()) return;
-  Table table({{"name", "METRIC"},
-               {"source", "SOURCE"},
-               {"points", "POINTS", true},
-               {"last", "LAST", true},
-               {"min", "MIN", true},
-               {"max", "MAX", true},
-               {"mean", "MEAN", true}});
-  for (const Json& m : *all) {
-    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "points")),
-               statistic(m, "last"), statistic(m, "min"), statistic(m, "max"),
-               statistic(m, "mean")});
-  }
+  const Json::Array& all = items(metrics, "metrics");
+  if (all.empty()) return;
+  const Table table = list_of(all, {{"name", "METRIC"},
+                                    {"source", "SOURCE"},
+                                    {"points", "POINTS", true},
+                                    {"last", "LAST", true, statistic},
+                                    {"min", "MIN", true, statistic},
+                                    {"max", "MAX", true, statistic},
+                                    {"mean", "MEAN", true, statistic}});
   fmt::print("\n{}", table.print("table"));
 }
 
@@ -63,15 +58,15 @@ void print_coverage(const Json& health) {
 
 // Prints the active parts on one line, and each other part on its own line with its reason.
 void print_health(const Json& health) {
-  const auto* parts = member(health, "parts").as_array();
-  if (parts == nullptr || parts->empty()) return;
+  const Json::Array& parts = items(health, "parts");
+  if (parts.empty()) return;
   fmt::print("\nHealth\n");
   std::vector<std::string> active;
-  for (const Json& part : *parts) {
+  for (const Json& part : parts) {
     if (part.get_string("state") == "active") active.push_back(part_text(part));
   }
   if (!active.empty()) fmt::print("  {:<20} {}\n", "active", join(active, ", "));
-  for (const Json& part : *parts) {
+  for (const Json& part : parts) {
     const std::string state = part.get_string("state");
     if (state != "active")
       fmt::print("  {:<20} {}: {}\n", state, part_text(part), printable(part.get_string("reason")));
@@ -80,10 +75,7 @@ void print_health(const Json& health) {
 }
 
 void print_run(const Json& run) {
-  std::string command;
-  if (const auto* words = member(run, "command").as_array()) {
-    for (const Json& word : *words) command += (command.empty() ? "" : " ") + plain(word).text;
-  }
+  const std::string command = plain_words(items(run, "command"));
   fmt::print("{}  {}\n", printable(run.get_string("name")), run.get_string("id"));
   fmt::print("  {:<20} {}\n", "status", ending_text(run));
   fmt::print("  {:<20} {}\n", "experiment", printable(run.get_string("experiment")));
@@ -98,13 +90,11 @@ void print_run(const Json& run) {
   print_pairs("Params", member(run, "params"));
   print_pairs("Tags", member(run, "tags"));
   print_pairs("Environment", member(run, "info"));
-  if (const auto* missing = member(run, "unavailable").as_array();
-      missing != nullptr && !missing->empty()) {
-    fmt::print("\nNot available\n");
-    for (const Json& m : *missing)
-      fmt::print("  {:<20} {}\n", printable(m.get_string("source")),
-                 printable(m.get_string("reason")));
-  }
+  const Json::Array& missing = items(run, "unavailable");
+  if (!missing.empty()) fmt::print("\nNot available\n");
+  for (const Json& m : missing)
+    fmt::print("  {:<20} {}\n", printable(m.get_string("source")),
+               printable(m.get_string("reason")));
   if (const auto* drops = member(run, "drops").as_object()) {
     for (const auto& [what, count] : *drops) {
       if (count.as_double(0) > 0) fmt::print("\nLost: {} {}\n", plain(count).text, what);
@@ -113,58 +103,63 @@ void print_run(const Json& run) {
 }
 
 // Prints the server's findings; the exit status is kFailed if there are any.
-int check_trace(const sys::HttpTarget& server, const std::string& path, const std::string& format) {
-  const auto report = get_json(server, path + "/check-trace", std::chrono::hours(1));
-  if (!report) return cli::report("show", report.error());
-  const bool good = plain(member(*report, "ok")).text == "true";
+Result<int> check_trace(const sys::HttpTarget& server, const std::string& path,
+                        const std::string& format) {
+  const Json report = TRY(send_json(
+      server, {.path = path + "/check-trace", .body = {}, .timeout = std::chrono::hours(1)}));
+  const bool good = plain(member(report, "ok")).text == "true";
   if (format == "json") {
-    fmt::print("{}\n", report->dump());
+    fmt::print("{}\n", report.dump());
     return good ? kDone : kFailed;
   }
-  fmt::print("{} phases\n", plain(member(*report, "phases")).text);
-  if (const auto* problems = member(*report, "problems").as_array()) {
-    for (const Json& problem : *problems) fmt::print("  {}\n", printable(plain(problem).text));
-  }
+  fmt::print("{} phases\n", plain(member(report, "phases")).text);
+  for (const Json& problem : items(report, "problems"))
+    fmt::print("  {}\n", printable(plain(problem).text));
   fmt::print("{}\n", good ? "nothing is wrong" : "something is wrong");
   return good ? kDone : kFailed;
+}
+
+struct ShowFlags {
+  DestinationFlags destination;
+  std::string run;
+  std::string format = "table";
+  bool check = false;
+};
+
+Result<int> show(const ShowFlags& flags) {
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const std::string path = run_path(flags.run);
+  if (flags.check) return check_trace(server, path, flags.format);
+  Json run = TRY(get_json(server, path));
+  const Json metrics = TRY(get_json(server, path + "/metrics"));
+  const Json health = TRY(get_json(server, path + "/health"));
+  if (flags.format == "json") {
+    run.set("metrics", member(metrics, "metrics"));
+    run.set("health", Json::Object{{"parts", member(health, "parts")},
+                                   {"coverage", member(health, "coverage")}});
+    fmt::print("{}\n", run.dump());
+    return kDone;
+  }
+  print_run(run);
+  print_health(health);
+  print_metrics(metrics);
+  return kDone;
 }
 
 }  // namespace
 
 int show_command(std::span<char* const> args) {
-  DestinationFlags destination;
-  std::string run;
-  std::string format = "table";
-  bool check = false;
+  ShowFlags flags;
   Arguments arguments("show",
                       "Shows one run: command, host, times, outcome and a summary of each metric.",
                       kExamples);
-  arguments.positional("run", run, kRunHelp, true);
-  arguments.choice("format", format, {"table", "json"}, "output format (default: table)");
-  arguments.flag("check-trace", check, "check that phases are complete; exit status 1 if not");
-  add_destination(arguments, destination);
+  arguments.positional("run", flags.run, kRunHelp, true);
+  arguments.choice("format", flags.format, {"table", "json"}, "output format (default: table)");
+  arguments.flag("check-trace", flags.check,
+                 "check that phases are complete; exit status 1 if not");
+  add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto server = connect(destination);
-  if (!server) return report("show", server.error());
-  const std::string path = "/api/corral/v1/runs/" + sys::url_encode(run);
-  if (check) return check_trace(*server, path, format);
-  auto facts = get_json(*server, path);
-  if (!facts) return report("show", facts.error());
-  const auto metrics = get_json(*server, path + "/metrics");
-  if (!metrics) return report("show", metrics.error());
-  const auto health = get_json(*server, path + "/health");
-  if (!health) return report("show", health.error());
-  if (format == "json") {
-    facts->set("metrics", member(*metrics, "metrics"));
-    facts->set("health", Json(Json::Object{{"parts", member(*health, "parts")},
-                                           {"coverage", member(*health, "coverage")}}));
-    fmt::print("{}\n", facts->dump());
-    return kDone;
-  }
-  print_run(*facts);
-  print_health(*health);
-  print_metrics(*metrics);
-  return kDone;
+  return finish("show", show(flags));
 }
 
 }  // namespace corral::cli

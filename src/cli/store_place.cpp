@@ -27,7 +27,7 @@ using store::RawStore;
 std::atomic<bool> interrupt = false;
 
 // Returns the process that holds the flock of this file, as the kernel names it.
-std::optional<std::int64_t> holder_of(const fs::path& lock) {
+std::optional<std::int64_t> lock_holder(const fs::path& lock) {
   struct stat info {};
   if (::stat(lock.c_str(), &info) != 0) return std::nullopt;
   const auto locks = sys::read_file("/proc/locks");
@@ -44,7 +44,7 @@ std::optional<std::int64_t> holder_of(const fs::path& lock) {
   return std::nullopt;
 }
 
-Result<RawStore> open_file(const StorePlace& place, RawMode mode) {
+Result<RawStore> open_file(const StoreLocation& place, RawMode mode) {
   if (const auto found = find_database(place.file.parent_path());
       !found && found.error().code == Code::kPermission)
     return tl::unexpected(found.error());
@@ -56,7 +56,7 @@ Result<RawStore> open_file(const StorePlace& place, RawMode mode) {
   return store::open_raw_sqlite(place.file, mode);
 }
 
-Result<RawStore> open_place(const StorePlace& place, RawMode mode) {
+Result<RawStore> open_location(const StoreLocation& place, RawMode mode) {
   auto db = place.file.empty() ? TRY(store::open_raw_postgres(place.database, mode))
                                : TRY(open_file(place, mode));
   const auto version = db.schema();
@@ -76,51 +76,53 @@ Result<RawStore> open_place(const StorePlace& place, RawMode mode) {
 
 }  // namespace
 
-Result<StorePlace> place_of(const std::string& store) {
+Result<StoreLocation> find_store(const std::string& store) {
   std::error_code error;
   if (!store.empty() && fs::is_regular_file(store, error))
-    return StorePlace{.name = store, .directory = {}, .file = store, .database = {}};
+    return StoreLocation{.name = store, .directory = {}, .file = store, .database = {}};
   DestinationFlags flags;
   flags.store = store;
-  const spool::Destination destination = TRY(possible_destination_of(flags));
-  StorePlace place{.name = store_name(destination),
-                   .directory = destination.store,
-                   .file = {},
-                   .database = destination.database};
+  const spool::Destination destination = TRY(usable_destination(flags));
+  StoreLocation place{.name = store_name(destination),
+                      .directory = destination.store,
+                      .file = {},
+                      .database = destination.database};
   if (place.database.empty()) place.file = place.directory / "corral.db";
   return place;
 }
 
-Result<RawStore> open_to_read(const StorePlace& place) { return open_place(place, RawMode::kRead); }
+Result<HeldStore> open_to_read(const StoreLocation& place) {
+  return HeldStore{.lock = {}, .db = TRY(open_location(place, RawMode::kRead))};
+}
 
-Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place) {
+Result<std::optional<server::StoreLock>> lock_location(const StoreLocation& place) {
   if (place.directory.empty()) return std::nullopt;
   auto lock = server::lock_store(place.directory);
   if (lock) return std::optional(*std::move(lock));
   if (lock.error().code != Code::kAlreadyExists) return tl::unexpected(lock.error());
   std::string message = lock.error().message;
-  const auto pid = holder_of(sys::server_lock_path(place.directory));
+  const auto pid = lock_holder(sys::server_lock_path(place.directory));
   if (pid && message.find("pid") == std::string::npos) message += fmt::format(" (pid {})", *pid);
   return fail(Code::kAlreadyExists,
               fmt::format("{}: end it first, a server with corral serve --stop --store {}", message,
                           place.name));
 }
 
-Result<HeldStore> open_to_change(const StorePlace& place) {
+Result<HeldStore> open_to_change(const StoreLocation& place) {
   std::error_code error;
   if (!place.file.empty() && !fs::exists(place.file, error))
     TRY(open_file(place, RawMode::kWrite));  // before the lock makes a directory
   HeldStore held;
-  held.lock = TRY(lock_place(place));
-  held.db = TRY(open_place(place, RawMode::kWrite));
+  held.lock = TRY(lock_location(place));
+  held.db = TRY(open_location(place, RawMode::kWrite));
   // The lock stops only those that name the database by the same URL on this machine.
   if (place.file.empty()) TRY(store::refuse_when_in_use(*held.db));
   return held;
 }
 
-Result<HeldStore> open_to_fill(const StorePlace& place) {
+Result<HeldStore> open_to_fill(const StoreLocation& place) {
   HeldStore held;
-  held.lock = TRY(lock_place(place));
+  held.lock = TRY(lock_location(place));
   if (place.file.empty()) {
     held.db = TRY(store::open_raw_postgres(place.database, RawMode::kWrite));
     TRY(store::refuse_when_in_use(*held.db));
@@ -168,13 +170,10 @@ void Progress::tell(std::string_view what, std::int64_t done, std::int64_t total
   std::fflush(stderr);
 }
 
-int store_failed(const char* verb, const Error& error) {
-  constexpr int kInterrupted = 130;
-  if (Progress::interrupted()) {
-    fmt::print(stderr, "corral store {}: interrupted\n", verb);
-    return kInterrupted;
-  }
-  return report(fmt::format("store {}", verb), error);
+int store_failed(std::string_view command, const Error& error, std::string_view advice) {
+  if (!Progress::interrupted()) return report(command, error);
+  fmt::print(stderr, "corral {}: interrupted{}\n", command, advice);
+  return kInterrupted;
 }
 
 }  // namespace corral::cli

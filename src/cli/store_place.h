@@ -16,7 +16,7 @@
 
 namespace corral::cli {
 
-struct StorePlace {
+struct StoreLocation {
   std::string name;         // for messages, without passwords
   sys::fs::path directory;  // holds the lock; empty: a single file
   sys::fs::path file;       // SQLite; empty: a database server's
@@ -24,22 +24,20 @@ struct StorePlace {
 };
 
 // `store` as --store takes it, or a file (a backup); empty: the default store.
-Result<StorePlace> place_of(const std::string& store);
+Result<StoreLocation> find_store(const std::string& store);
 
-// Opens the store to read while another process may write. kNotFound: no store there; kUnsupported:
-// not a store, or a newer schema.
-Result<store::RawStore> open_to_read(const StorePlace& place);
-
-// The store for this process alone.
 struct HeldStore {
-  std::optional<server::StoreLock> lock;
+  std::optional<server::StoreLock> lock;  // this process has the store for itself
   std::optional<store::RawStore> db;
 };
-// kAlreadyExists names the process that has it, and the remedy.
-Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place);
-Result<HeldStore> open_to_change(const StorePlace& place);
+// Opens the store to read while another process may write. kNotFound: no store there; kUnsupported:
+// not a store, or a newer schema.
+Result<HeldStore> open_to_read(const StoreLocation& place);
+// Opens it for this process alone. kAlreadyExists names the process that has it, and the remedy.
+Result<std::optional<server::StoreLock>> lock_location(const StoreLocation& place);
+Result<HeldStore> open_to_change(const StoreLocation& place);
 // A store that a copy goes into; made when it is missing.
-Result<HeldStore> open_to_fill(const StorePlace& place);
+Result<HeldStore> open_to_fill(const StoreLocation& place);
 
 // A line on standard error that rewrites itself, from the second second on; nothing when that is no
 // terminal. Ctrl-C and SIGTERM make its watch stop; a second one ends the process.
@@ -67,7 +65,7 @@ class Progress {
   store::maintain::Watch watch_;
 };
 
-// Prints "corral store VERB: message" and gives the exit status; 130 when it was interrupted.
-int store_failed(const char* verb, const Error& error);
+// As report(); prints "interrupted" with the advice and gives kInterrupted when Progress was.
+int store_failed(std::string_view command, const Error& error, std::string_view advice = "");
 
 }  // namespace corral::cli

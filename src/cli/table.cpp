@@ -12,7 +12,7 @@ namespace corral::cli {
 namespace {
 
 // Characters, not bytes, so that columns align.
-std::size_t width_of(std::string_view text) {
+std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
@@ -44,13 +44,13 @@ std::string Table::print(const std::string& format) const {
 std::string Table::as_text() const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = width_of(columns_[c].title);
-    for (const auto& row : rows_) width = std::max(width, width_of(printable(row[c].text)));
+    std::size_t width = display_width(columns_[c].title);
+    for (const auto& row : rows_) width = std::max(width, display_width(printable(row[c].text)));
     widths.push_back(width);
   }
   std::string out;
   const auto put = [&](std::size_t c, const std::string& text) {
-    const std::string padding(widths[c] - width_of(text), ' ');
+    const std::string padding(widths[c] - display_width(text), ' ');
     out += columns_[c].right ? padding + text : text + (c + 1 < columns_.size() ? padding : "");
     out += c + 1 < columns_.size() ? "  " : "\n";
   };

@@ -1,22 +1,17 @@
-#include "cli/trust.h"
-
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <sstream>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
 #include "cli/config_keys.h"
-#include "cli/config_syntax.h"
+#include "cli/config_text.h"
 #include "cli/destination.h"
-#include "cli/source_sections.h"
-#include "cli/table.h"
 #include "core/text.h"
 #include "upload/finisher.h"
 #include "upload/server_link.h"
@@ -33,18 +28,11 @@ constexpr const char* kExamples =
 
 constexpr int kRounds = 10;
 
-struct Flags {
+struct TrustFlags {
   std::string file = "corral.toml";
   bool list = false;
   bool revoke = false;
 };
-
-void show(const ConfigFile& file, std::FILE* to) {
-  fmt::print(to, "{}:\n", printable(file.path.string()));
-  std::string_view text = file.text;
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  for (const std::string_view line : split(text, '\n')) fmt::print(to, "  {}\n", printable(line));
-}
 
 int list() {
   for (const auto& [name, hash] : read_trusted()) {
@@ -82,12 +70,12 @@ std::size_t waiting_for(const spool::Destination& destination,
 // Starts the destination's delivery; a store's server takes waiting data out of the spool by
 // itself.
 Result<> deliver(const DestinationFlags& flags) {
-  const spool::Destination destination = TRY(possible_destination_of(flags));
+  const spool::Destination destination = TRY(usable_destination(flags));
   const auto roots = spool::spool_roots(flags.spool);
   const std::size_t waiting = waiting_for(destination, roots);
   if (waiting == 0) return {};
   upload::LinkOptions options{.destination = destination,
-                              .token = TRY(token_of(flags)),
+                              .token = TRY(read_token(flags)),
                               .serve_command = {},
                               .environment = {},
                               .server_log = TRY(spool::usable_root(roots)) / "server.log"};
@@ -101,7 +89,7 @@ Result<> deliver(const DestinationFlags& flags) {
     do TRY(finisher.step(*server));
     while (finisher.unfinished() > 0 && ++rounds < kRounds);
   }
-  fmt::print("the data of {} waiting run{} goes to {}\n", waiting, waiting == 1 ? "" : "s",
+  fmt::print("the data of {} goes to {}\n", counted(waiting, "waiting run"),
              destination.server.empty() ? store_name(destination) : destination.server);
   return {};
 }
@@ -120,7 +108,7 @@ Result<> deliver_waiting(const fs::path& trusted) {
 Result<std::vector<std::string>> held_in(const ConfigFile& file) {
   std::istringstream options(without_sources(file.text));
   std::vector<std::string> held;
-  const auto lines = config_lines(options).map_error(
+  const auto lines = read_config_lines(options).map_error(
       [&](const Error& error) { return error.with_context(file.path.string()); });
   for (const ConfigLine& line : TRY(lines)) {
     if (option_counts(line.option) == Counts::kWhenTrusted &&
@@ -128,14 +116,14 @@ Result<std::vector<std::string>> held_in(const ConfigFile& file) {
       held.push_back(line.option);
   }
   auto sources = TRY(read_sources(file.text, file.path.string()));
-  for (std::string& section : take_untrusted(sources)) held.push_back(std::move(section));
+  for (std::string& section : remove_untrusted(sources)) held.push_back(std::move(section));
   return held;
 }
 
 Result<> trust_file(const std::string& path) {
   ConfigFile file = TRY(read_directory_config(path));
   const std::vector<std::string> held = TRY(held_in(file));
-  show(file, stdout);
+  print_config(file, stdout);
   TRY(trust(file));
   fmt::print("{} is trusted until it changes{}\n", printable(path),
              held.empty() ? "; all of it counted before"
@@ -147,21 +135,8 @@ Result<> trust_file(const std::string& path) {
 
 }  // namespace
 
-bool at_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }
-
-bool ask_to_trust(ConfigFile& file, const std::vector<std::string>& held) {
-  show(file, stderr);
-  fmt::print(stderr, "Until you trust this file, these do not count: {}\nTrust it? [y/N] ",
-             printable(join(held, ", ")));
-  std::string answer;
-  std::getline(std::cin, answer);
-  if (answer != "y" && answer != "Y" && answer != "yes") return false;
-  if (const auto trusted = trust(file); !trusted) complain("trust", trusted.error().message);
-  return true;
-}
-
 int trust_command(std::span<char* const> args) {
-  Flags flags;
+  TrustFlags flags;
   Arguments arguments("trust",
                       "Shows a corral.toml and trusts it until it changes. Data that waits for its "
                       "server or store is sent.",

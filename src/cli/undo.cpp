@@ -2,14 +2,16 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
+#include <string_view>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/table.h"
 #include "core/text.h"
 #include "run/schedule/recovery.h"
+#include "sys/process.h"
 
 namespace corral::cli {
 namespace {
@@ -19,75 +21,57 @@ constexpr const char* kExamples =
     "  corral undo --dry-run   print what would be reverted\n"
     "  corral undo --end-runs  first end the runs of a killed scheduler\n";
 
-struct Flags {
+struct UndoFlags {
   std::string state;
   std::string format = "table";
   bool dry_run = false;
   bool end_runs = false;
 };
 
-std::string words_of(const collocate::UndoLine& line, bool dry_run) {
+struct StateWords {
+  std::string_view name;  // for programs
+  std::string text;
+};
+
+StateWords describe(const collocate::UndoLine& line, bool dry_run) {
   switch (line.state) {
     case collocate::UndoState::kPutBack:
-      return dry_run ? "would be put back" : "put back";
+      return {"put_back", dry_run ? "would be put back" : "put back"};
     case collocate::UndoState::kNothingLeft:
-      return "was gone";
+      return {"gone", "was gone"};
     case collocate::UndoState::kVoid:
-      return "undone by a restart of the machine";
+      return {"void", "undone by a restart of the machine"};
     case collocate::UndoState::kInUse:
-      return "waits: " + line.reason;
+      return {"in_use", "waits: " + line.reason};
     case collocate::UndoState::kFailed:
-      return "failed: " + line.reason;
+      return {"failed", "failed: " + line.reason};
   }
   return {};
 }
 
-std::string_view name_of(collocate::UndoState state) {
-  switch (state) {
-    case collocate::UndoState::kPutBack:
-      return "put_back";
-    case collocate::UndoState::kNothingLeft:
-      return "gone";
-    case collocate::UndoState::kVoid:
-      return "void";
-    case collocate::UndoState::kInUse:
-      return "in_use";
-    case collocate::UndoState::kFailed:
-      return "failed";
-  }
-  return {};
-}
-
-void print(const collocate::UndoReport& report, const Flags& flags) {
+void print(const collocate::UndoReport& report, const UndoFlags& flags) {
   Table table({{"change", "CHANGE"}, {"state", "STATE"}, {"reason", "REASON"}});
   for (const collocate::UndoLine& line : report.lines)
-    table.add({plain(line.words), plain(name_of(line.state)), plain(line.reason)});
+    table.add({plain(line.words), plain(describe(line, flags.dry_run).name), plain(line.reason)});
   if (flags.format != "table") {
     fmt::print("{}", table.print(flags.format));
     return;
   }
   for (const collocate::UndoLine& line : report.lines)
-    fmt::print("{}: {}\n", printable(line.words), printable(words_of(line, flags.dry_run)));
+    fmt::print("{}: {}\n", printable(line.words), printable(describe(line, flags.dry_run).text));
   if (report.lines.empty() && report.notes.empty()) fmt::print("nothing to put back\n");
 }
 
-// Returns the stand-in for a part of the driver, for tests; empty: none.
-std::string of_test(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr ? "" : value;
-}
-
-bool waits(const collocate::UndoReport& report) {
-  for (const collocate::UndoLine& line : report.lines) {
-    if (line.state == collocate::UndoState::kInUse) return true;
-  }
-  return false;
+bool is_blocked(const collocate::UndoReport& report) {
+  return std::ranges::any_of(report.lines, [](const collocate::UndoLine& line) {
+    return line.state == collocate::UndoState::kInUse;
+  });
 }
 
 }  // namespace
 
 int undo_command(std::span<char* const> args) {
-  Flags flags;
+  UndoFlags flags;
   Arguments arguments(
       "undo",
       "Reverts what a killed `corral run` left changed on this machine: control groups, MIG, MPS, "
@@ -105,8 +89,8 @@ int undo_command(std::span<char* const> args) {
   const collocate::UndoReport report =
       collocate::undo_all({.state = state,
                            .root = "/",
-                           .nvml = of_test("CORRAL_NVML_LIBRARY"),
-                           .mps_control = of_test("CORRAL_MPS_CONTROL"),
+                           .nvml = sys::own_variable("CORRAL_NVML_LIBRARY"),
+                           .mps_control = sys::own_variable("CORRAL_MPS_CONTROL"),
                            .dry_run = flags.dry_run,
                            .end_runs = flags.end_runs,
                            .commands_of = run::schedule::commands_of,
@@ -115,7 +99,7 @@ int undo_command(std::span<char* const> args) {
   for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", printable(note));
   if (report.permissions > 0)
     fmt::print(stderr, "corral undo: {}\n", collocate::permission_advice(state));
-  if (waits(report)) {
+  if (is_blocked(report)) {
     fmt::print(stderr, "corral undo: when those runs have ended it puts the rest back{}\n",
                flags.end_runs ? "" : "; --end-runs ends them");
   }

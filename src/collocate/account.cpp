@@ -15,7 +15,6 @@
 #include "collocate/group_files.h"
 #include "collocate/run_group.h"
 #include "sys/clock.h"
-#include "sys/pidfd.h"
 #include "sys/process.h"
 
 namespace corral::collocate {

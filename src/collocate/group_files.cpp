@@ -14,7 +14,6 @@
 
 #include "core/text.h"
 #include "sys/clock.h"
-#include "sys/pidfd.h"
 #include "sys/process.h"
 
 namespace corral::collocate {

@@ -2,9 +2,7 @@
 
 #include <sys/random.h>
 
-#include <span>
-
-#include "core/sha256.h"
+#include <algorithm>
 
 namespace corral {
 namespace {
@@ -16,18 +14,11 @@ int hex_digit(char c) {
   return -1;
 }
 
-}  // namespace
+constexpr std::size_t kProfileIdBytes = 64;
 
-std::string detail::id_hex(const std::array<std::uint8_t, 16>& bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(32);
-  for (const std::uint8_t b : bytes) {
-    hex.push_back(kDigits[b >> 4]);
-    hex.push_back(kDigits[b & 15]);
-  }
-  return hex;
-}
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+}  // namespace
 
 Result<std::array<std::uint8_t, 16>> detail::parse_id_hex(std::string_view hex) {
   if (hex.size() != 32) {
@@ -64,5 +55,18 @@ WorkloadId workload_id_of(std::string_view experiment, std::string_view name) {
 }
 
 WorkloadId own_workload_of(RunId run) { return WorkloadId{run.bytes}; }
+
+std::string make_profile_id(std::string_view tool, UtcTime asked) {
+  std::string id = std::string(tool) + "-" + iso_utc(asked);
+  std::ranges::replace(id, ':', '.');
+  return id;
+}
+
+bool is_profile_id(std::string_view id) {
+  return !id.empty() && id.size() <= kProfileIdBytes && is_letter(id.front()) &&
+         std::ranges::all_of(id, [](char c) {
+           return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+         });
+}
 
 }  // namespace corral

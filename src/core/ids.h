@@ -1,7 +1,8 @@
 // Strong ids: no implicit conversion between them, ordered, hashable.
 //
 // Id128 is random (runs, sessions, workloads): 32 lower-case hex digits outside, 16 bytes inside,
-// so that it can be made on a host without a server. Number ids are given by the store.
+// so that it can be made on a host without a server. Number ids are given by the store. The id of a
+// profile is text, because it names files.
 #pragma once
 
 #include <array>
@@ -13,6 +14,8 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "core/sha256.h"
+#include "core/time.h"
 
 namespace corral {
 
@@ -49,15 +52,23 @@ WorkloadId workload_id_of(std::string_view experiment, std::string_view name);
 // The workload of a run that was started without a workload's name: its own.
 WorkloadId own_workload_of(RunId run);
 
+// Most steps of a profile that is asked for while a run is running; python/corral/_profile.py has
+// the same.
+inline constexpr std::int64_t kMostProfileSteps = 1000;
+// The id of such a profile: "torch-2026-11-22T14.44.01.123Z".
+std::string make_profile_id(std::string_view tool, UtcTime asked);
+// Returns true if it may name files and a folder of a run's artifacts: 1 to 64 letters, digits, -
+// and ., the first a letter.
+bool is_profile_id(std::string_view id);
+
 namespace detail {
-std::string id_hex(const std::array<std::uint8_t, 16>& bytes);
 Result<std::array<std::uint8_t, 16>> parse_id_hex(std::string_view hex);
 std::array<std::uint8_t, 16> random_id_bytes();
 }  // namespace detail
 
 template <class Tag>
 std::string Id128<Tag>::hex() const {
-  return detail::id_hex(bytes);
+  return corral::hex(bytes);
 }
 template <class Tag>
 Result<Id128<Tag>> Id128<Tag>::parse(std::string_view hex) {

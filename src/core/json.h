@@ -60,6 +60,11 @@ class Json {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value_;
 };
 
+// Offset of the first byte that cannot continue a JSON text that Json::parse takes (for a number
+// out of range: of its first), the text's length when it ends too early. Only for texts that were
+// refused.
+std::size_t json_error_position(std::string_view text);
+
 // An upper bound, in bytes, of the memory that it takes to read `text` as JSON and to make as many
 // values of one's own of it. Cheap: it counts what separates values, also inside of strings, which
 // may hold JSON themselves, and does not check the text.

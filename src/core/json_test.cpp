@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/json_position.h"
 #include "core/text.h"
 
 namespace corral {

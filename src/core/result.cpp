@@ -52,7 +52,7 @@ tl::unexpected<Error> fail(Code code, std::string message) {
 
 namespace {
 
-Code code_of_errno(int error_number) {
+Code code_from_errno(int error_number) {
   switch (error_number) {
     case ENOENT:
     case ENOTDIR:
@@ -82,7 +82,7 @@ Code code_of_errno(int error_number) {
 }  // namespace
 
 tl::unexpected<Error> fail_errno(std::string_view what, int error_number) {
-  return fail(code_of_errno(error_number),
+  return fail(code_from_errno(error_number),
               std::string(what) + ": " + std::generic_category().message(error_number));
 }
 

@@ -53,10 +53,10 @@ using Result = tl::expected<T, Error>;
 
 namespace detail {
 template <class T>
-T take(tl::expected<T, Error>&& r) {
+T unwrap(tl::expected<T, Error>&& r) {
   return *std::move(r);
 }
-inline void take(tl::expected<void, Error>&&) {}
+inline void unwrap(tl::expected<void, Error>&&) {}
 [[noreturn]] void assertion_failed(const char* expression, const char* file, int line);
 }  // namespace detail
 
@@ -68,7 +68,7 @@ inline void take(tl::expected<void, Error>&&) {}
     auto corral_try_result = (__VA_ARGS__);                                           \
     if (!corral_try_result)                                                           \
       return ::tl::unexpected<::corral::Error>(std::move(corral_try_result).error()); \
-    ::corral::detail::take(std::move(corral_try_result));                             \
+    ::corral::detail::unwrap(std::move(corral_try_result));                           \
   })
 
 #define CORRAL_ASSERT(condition)      \

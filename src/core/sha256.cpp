@@ -20,14 +20,19 @@ Sha256 hmac_sha256(std::string_view key, std::string_view text) {
   return digest;
 }
 
-std::string hex(const Sha256& digest, std::size_t bytes) {
+std::string hex(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    text += kDigits[digest.at(i) >> 4U];
-    text += kDigits[digest.at(i) & 15U];
+  text.reserve(2 * bytes.size());
+  for (const std::uint8_t b : bytes) {
+    text += kDigits[b >> 4U];
+    text += kDigits[b & 15U];
   }
   return text;
+}
+
+std::string hex(const Sha256& digest, std::size_t bytes) {
+  return hex(std::span(digest).first(bytes));
 }
 
 Sha256Stream::Sha256Stream() : context_(EVP_MD_CTX_new()) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,9 @@ Sha256 sha256(std::string_view text);
 // HMAC (RFC 2104).
 Sha256 hmac_sha256(std::string_view key, std::string_view text);
 
-// The first `bytes` of it in lower case.
+// In lower case.
+std::string hex(std::span<const std::uint8_t> bytes);
+// The first `bytes` of it.
 std::string hex(const Sha256& digest, std::size_t bytes = 32);
 
 class Sha256Stream {

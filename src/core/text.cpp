@@ -306,4 +306,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string nearest_name(std::string_view word, const std::vector<std::string_view>& known,
+                         std::size_t most) {
+  const auto distance = [&](std::string_view name) { return edit_distance(word, name); };
+  const auto best = std::ranges::min_element(known, {}, distance);
+  return best != known.end() && distance(*best) <= most ? std::string(*best) : std::string();
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+  const std::string near = nearest_name(word, known);
+  return near.empty() ? near : fmt::format("; did you mean '{}'?", near);
+}
+
 }  // namespace corral

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,7 +46,17 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
-// Smallest number of single-character edits from a to b; for "did you mean".
+// "1 run", "3 runs".
+std::string counted(std::integral auto count, std::string_view thing) {
+  return std::to_string(count) + ' ' + std::string(thing) + (count == 1 ? "" : "s");
+}
+
+// Smallest number of single-character edits from a to b.
 std::size_t edit_distance(std::string_view a, std::string_view b);
+// The name that takes the fewest edits; empty when it takes more than `most`.
+std::string nearest_name(std::string_view word, const std::vector<std::string_view>& known,
+                         std::size_t most = 2);
+// "; did you mean 'NAME'?" for that one; empty when none is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
 
 }  // namespace corral

@@ -222,11 +222,6 @@ std::string without_credentials(std::string_view text) {
   }
 }
 
-std::string own_variable(const char* variable, std::string_view fallback) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0' ? value : std::string(fallback);
-}
-
 void report_progress(const PrepareOptions& options, std::string_view line) {
   if (options.progress) options.progress(line);
 }

@@ -8,6 +8,7 @@
 
 #include "core/time.h"
 #include "environment/environment.h"
+#include "sys/process.h"
 
 namespace corral::environment {
 
@@ -42,8 +43,7 @@ std::string last_lines(std::string_view text, std::size_t lines);
 // shown may hold a password.
 std::string without_credentials(std::string_view text);
 
-// Returns an environment variable of this process, else the fallback.
-std::string own_variable(const char* variable, std::string_view fallback = "");
+using sys::own_variable;
 void report_progress(const PrepareOptions& options, std::string_view line);
 bool is_cancelled(const PrepareOptions& options);
 

@@ -15,7 +15,7 @@ constexpr std::array kSignals = {SIGHUP,  SIGINT,  SIGPIPE, SIGQUIT, SIGTERM,
 std::array<bool, kSignals.size()> ignored{};
 sigset_t blocked{};
 
-void take(const std::array<bool, kSignals.size()>& ignore, const sigset_t& mask) noexcept {
+void set_signals(const std::array<bool, kSignals.size()>& ignore, const sigset_t& mask) noexcept {
   for (std::size_t i = 0; i < kSignals.size(); ++i)
     ::signal(kSignals[i], ignore[i] ? SIG_IGN : SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
@@ -43,8 +43,8 @@ bool ignored_at_start(int signal) noexcept {
   return false;
 }
 
-void restore_signals() noexcept { take(ignored, blocked); }
+void restore_signals() noexcept { set_signals(ignored, blocked); }
 
-void reset_signals() noexcept { take({}, {}); }
+void reset_signals() noexcept { set_signals({}, {}); }
 
 }  // namespace corral::sys

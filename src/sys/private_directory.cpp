@@ -113,7 +113,7 @@ Result<> check_file(const fs::path& path, const struct stat& facts, bool closed)
   return check_private(path, facts, closed);
 }
 
-Result<struct stat> facts_of(int fd, const fs::path& path) {
+Result<struct stat> read_facts(int fd, const fs::path& path) {
   struct stat facts {};
   if (::fstat(fd, &facts) != 0) return fail_errno(path.string(), errno);
   return facts;
@@ -159,7 +159,7 @@ class Walk {
 
   [[nodiscard]] bool closed() const { return closed_; }
   [[nodiscard]] const fs::path& path() const { return path_; }
-  Fd take() { return std::move(at_); }
+  Fd release() { return std::move(at_); }
 
  private:
   // These components come next, before the others.
@@ -180,7 +180,7 @@ class Walk {
 
   // `at_` is open: remembers its facts.
   Result<> enter() {
-    facts_ = TRY(facts_of(at_.get(), path_));
+    facts_ = TRY(read_facts(at_.get(), path_));
     closed_above_ = closed_;
     closed_ = closed_ || (facts_.st_mode & kEnterByOthers) == 0;
     return {};
@@ -202,7 +202,7 @@ class Walk {
       next = Fd(::openat(at_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     }
     if (!next) return fail_errno(path.string(), errno);
-    const struct stat facts = TRY(facts_of(next.get(), path));
+    const struct stat facts = TRY(read_facts(next.get(), path));
     if (S_ISLNK(facts.st_mode)) return follow(next.get(), facts, path);
     if (S_ISREG(facts.st_mode) && !make_) return open_here(name, path);
     if (!S_ISDIR(facts.st_mode)) return fail_errno(path.string(), ENOTDIR);
@@ -214,7 +214,7 @@ class Walk {
   Result<> open_here(const std::string& name, const fs::path& path) {
     file_ = Fd(::openat(at_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file_) return fail_errno(path.string(), errno);
-    const struct stat facts = TRY(facts_of(file_.get(), path));
+    const struct stat facts = TRY(read_facts(file_.get(), path));
     path_ = path;
     if (!S_ISREG(facts.st_mode)) return untrusted(path, "it is not a regular file");
     if (facts.st_uid != ::geteuid() && !is_roots(facts.st_uid)) return not_ours(path, facts.st_uid);
@@ -254,7 +254,7 @@ Result<fs::path> absolute_path(const fs::path& path) {
   return whole;
 }
 
-Result<std::string> last_of(const fs::path& name, const fs::path& directory) {
+Result<std::string> last_component(const fs::path& name, const fs::path& directory) {
   const std::string last = name.filename().string();
   if (last.empty() || last == "." || last == ".." || name.is_absolute())
     return fail(Code::kInvalidArgument,
@@ -299,28 +299,30 @@ bool clear(int directory) {
 
 }  // namespace
 
-struct PrivateDirectory::Place {
+struct PrivateDirectory::Entry {
   PrivateDirectory directory;
   std::string name;
 };
 
-Result<PrivateDirectory> PrivateDirectory::open(const fs::path& path) {
-  Walk walk(TRY(absolute_path(path)), false);
+Result<PrivateDirectory> PrivateDirectory::walk_to(const fs::path& path, bool make) {
+  Walk walk(TRY(absolute_path(path)), make);
   TRY(walk.run());
-  return PrivateDirectory({.fd = walk.take(), .path = walk.path(), .closed = walk.closed()});
+  return PrivateDirectory({.fd = walk.release(), .path = walk.path(), .closed = walk.closed()});
+}
+
+Result<PrivateDirectory> PrivateDirectory::open(const fs::path& path) {
+  return walk_to(path, false);
 }
 
 Result<PrivateDirectory> PrivateDirectory::make(const fs::path& path) {
-  Walk walk(TRY(absolute_path(path)), true);
-  TRY(walk.run());
-  return PrivateDirectory({.fd = walk.take(), .path = walk.path(), .closed = walk.closed()});
+  return walk_to(path, true);
 }
 
 Result<PrivateDirectory> PrivateDirectory::step(const std::string& name) const {
   const fs::path path = state_->path / name;
   Fd next(::openat(descriptor(), name.c_str(), kDirectory));
   if (!next) return open_failed(descriptor(), name, path, errno);
-  const struct stat facts = TRY(facts_of(next.get(), path));
+  const struct stat facts = TRY(read_facts(next.get(), path));
   TRY(check_private(path, facts, state_->closed));
   const bool closed = state_->closed || (facts.st_mode & kEnterByOthers) == 0;
   return PrivateDirectory({.fd = std::move(next), .path = path, .closed = closed});
@@ -329,7 +331,7 @@ Result<PrivateDirectory> PrivateDirectory::step(const std::string& name) const {
 Result<PrivateDirectory> PrivateDirectory::directory(const fs::path& name) const {
   PrivateDirectory at = *this;
   for (const fs::path& part : name) {
-    const std::string last = TRY(last_of(part, at.path()));
+    const std::string last = TRY(last_component(part, at.path()));
     at = TRY(at.step(last));
   }
   return at;
@@ -338,7 +340,7 @@ Result<PrivateDirectory> PrivateDirectory::directory(const fs::path& name) const
 Result<PrivateDirectory> PrivateDirectory::make_directory(const fs::path& name) const {
   PrivateDirectory at = *this;
   for (const fs::path& part : name) {
-    const std::string last = TRY(last_of(part, at.path()));
+    const std::string last = TRY(last_component(part, at.path()));
     if (::mkdirat(at.descriptor(), last.c_str(), kPrivate) != 0 && errno != EEXIST)
       return fail_errno((at.path() / last).string(), errno);
     at = TRY(at.step(last));
@@ -346,23 +348,23 @@ Result<PrivateDirectory> PrivateDirectory::make_directory(const fs::path& name) 
   return at;
 }
 
-Result<PrivateDirectory::Place> PrivateDirectory::place_of(const fs::path& name) const {
-  std::string last = TRY(last_of(name, path()));
+Result<PrivateDirectory::Entry> PrivateDirectory::locate(const fs::path& name) const {
+  std::string last = TRY(last_component(name, path()));
   PrivateDirectory parent = name.has_parent_path() ? TRY(directory(name.parent_path())) : *this;
-  return Place{.directory = std::move(parent), .name = std::move(last)};
+  return Entry{.directory = std::move(parent), .name = std::move(last)};
 }
 
 Result<Fd> PrivateDirectory::open_file(const fs::path& name, int flags, mode_t mode) const {
-  const Place place = TRY(place_of(name));
-  const fs::path path = place.directory.path() / place.name;
+  const Entry entry = TRY(locate(name));
+  const fs::path path = entry.directory.path() / entry.name;
   // A pipe must not block before it is seen to be one, nor a file be cut before it is seen to be
   // ours.
   constexpr int kWait = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   Fd file(
-      ::openat(place.directory.descriptor(), place.name.c_str(), (flags & ~O_TRUNC) | kWait, mode));
-  if (!file) return open_failed(place.directory.descriptor(), place.name, path, errno);
-  const struct stat facts = TRY(facts_of(file.get(), path));
-  TRY(check_file(path, facts, place.directory.state_->closed));
+      ::openat(entry.directory.descriptor(), entry.name.c_str(), (flags & ~O_TRUNC) | kWait, mode));
+  if (!file) return open_failed(entry.directory.descriptor(), entry.name, path, errno);
+  const struct stat facts = TRY(read_facts(file.get(), path));
+  TRY(check_file(path, facts, entry.directory.state_->closed));
   if (::fcntl(file.get(), F_SETFL, flags & (O_APPEND | O_NONBLOCK)) != 0 ||
       ((flags & O_TRUNC) != 0 && ::ftruncate(file.get(), 0) != 0))
     return fail_errno(path.string(), errno);
@@ -376,16 +378,16 @@ Result<std::string> PrivateDirectory::read_file(const fs::path& name, std::size_
 
 Result<> PrivateDirectory::replace_file(const fs::path& name, std::string_view content,
                                         bool sync) const {
-  const Place place = TRY(place_of(name));
-  const std::string draft = place.name + "." + SessionId::random().hex().substr(0, 8) + ".tmp";
+  const Entry entry = TRY(locate(name));
+  const std::string draft = entry.name + "." + SessionId::random().hex().substr(0, 8) + ".tmp";
   const auto write = [&]() -> Result<> {
-    const Fd fd = TRY(place.directory.open_file(draft, O_WRONLY | O_CREAT | O_EXCL));
+    const Fd fd = TRY(entry.directory.open_file(draft, O_WRONLY | O_CREAT | O_EXCL));
     TRY(write_all(fd.get(), content));
     if (sync && ::fsync(fd.get()) != 0) return fail_errno((path() / name).string(), errno);
-    return place.directory.rename(draft, place.name);
+    return entry.directory.rename(draft, entry.name);
   };
   Result<> done = write();
-  if (!done) place.directory.remove(draft);
+  if (!done) entry.directory.remove(draft);
   return done;
 }
 
@@ -405,16 +407,16 @@ std::vector<std::string> PrivateDirectory::list(const fs::path& name) const {
 bool PrivateDirectory::exists(const fs::path& name) const { return facts(name).has_value(); }
 
 Result<struct stat> PrivateDirectory::facts(const fs::path& name) const {
-  const Place place = TRY(place_of(name));
+  const Entry entry = TRY(locate(name));
   struct stat facts {};
-  if (::fstatat(place.directory.descriptor(), place.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
+  if (::fstatat(entry.directory.descriptor(), entry.name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
     return fail_errno((path() / name).string(), errno);
   return facts;
 }
 
 Result<> PrivateDirectory::rename(const fs::path& from, const fs::path& to) const {
-  const Place old_place = TRY(place_of(from));
-  const Place new_place = TRY(place_of(to));
+  const Entry old_place = TRY(locate(from));
+  const Entry new_place = TRY(locate(to));
   if (::renameat(old_place.directory.descriptor(), old_place.name.c_str(),
                  new_place.directory.descriptor(), new_place.name.c_str()) != 0)
     return fail_errno((path() / from).string(), errno);
@@ -422,18 +424,18 @@ Result<> PrivateDirectory::rename(const fs::path& from, const fs::path& to) cons
 }
 
 bool PrivateDirectory::remove(const fs::path& name) const {
-  const auto place = place_of(name);
-  if (!place) return false;
-  const int at = place->directory.descriptor();
-  if (::unlinkat(at, place->name.c_str(), 0) == 0) return true;
-  return errno == EISDIR && ::unlinkat(at, place->name.c_str(), AT_REMOVEDIR) == 0;
+  const auto entry = locate(name);
+  if (!entry) return false;
+  const int at = entry->directory.descriptor();
+  if (::unlinkat(at, entry->name.c_str(), 0) == 0) return true;
+  return errno == EISDIR && ::unlinkat(at, entry->name.c_str(), AT_REMOVEDIR) == 0;
 }
 
 bool PrivateDirectory::remove_all(const fs::path& name) const {
-  const auto place = place_of(name);
-  if (!place) return false;
+  const auto entry = locate(name);
+  if (!entry) return false;
   if (remove(name)) return true;
-  const auto below = place->directory.step(place->name);
+  const auto below = entry->directory.step(entry->name);
   if (!below) return below.error().code == Code::kNotFound;
   return clear(below->descriptor()) && remove(name);
 }

@@ -74,11 +74,12 @@ class PrivateDirectory {
     fs::path path;
     bool closed = false;  // no other user can enter it
   };
-  struct Place;  // a name in a directory
+  struct Entry;  // a name in a directory
   explicit PrivateDirectory(State state)
       : state_(std::make_shared<const State>(std::move(state))) {}
+  static Result<PrivateDirectory> walk_to(const fs::path& path, bool make);
   [[nodiscard]] Result<PrivateDirectory> step(const std::string& name) const;
-  [[nodiscard]] Result<Place> place_of(const fs::path& name) const;
+  [[nodiscard]] Result<Entry> locate(const fs::path& name) const;
 
   std::shared_ptr<const State> state_;
 };

@@ -143,6 +143,10 @@ Result<Fd> open_process(pid_t pid) {
   return process;
 }
 
+void signal_process(const Fd& process, int signal) {
+  ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+}
+
 Result<GatedChild> GatedChild::spawn(const SpawnOptions& options) {
   Pipe gate = TRY(make_pipe());
   Pipe report = TRY(make_pipe());
@@ -193,11 +197,8 @@ Result<pid_t> spawn_detached(const std::vector<std::string>& argv,
 Result<std::string> capture_output(const CaptureOptions& options, int* exit_code) {
   Pipe out = TRY(make_pipe());
   const Fd null = TRY(open_file("/dev/null", O_RDWR));
-  const char* path = std::getenv("PATH");
-  const fs::path program =
-      TRY(find_in_path(options.argv.at(0), path != nullptr ? path : "/usr/bin:/bin"));
   std::vector<std::string> argv = options.argv;
-  argv[0] = program.string();
+  argv.at(0) = TRY(find_in_path(argv.at(0))).string();
   GatedChild child = TRY(GatedChild::spawn({.argv = argv,
                                             .environment = own_environment(),
                                             .directory = options.directory,
@@ -245,6 +246,11 @@ std::vector<std::string> own_environment() {
   return all;
 }
 
+std::string own_variable(const char* variable, std::string_view fallback) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' ? value : std::string(fallback);
+}
+
 Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable) {
   const auto check = [](const fs::path& file) -> Result<fs::path> {
     std::error_code error;
@@ -263,6 +269,11 @@ Result<fs::path> find_in_path(const std::string& command, std::string_view path_
     if (found.error().code == Code::kPermission) best = std::move(found);
   }
   return best;
+}
+
+Result<fs::path> find_in_path(const std::string& command) {
+  const char* path = std::getenv("PATH");
+  return find_in_path(command, path != nullptr ? path : "/usr/bin:/bin");
 }
 
 Result<pid_t> fork_here(const std::function<void()>& body) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -33,6 +34,9 @@ BootTime start_of(const ProcessIdentity& identity);
 std::string boot_id();
 // A pidfd: readable once the process has ended. This libc's own function cannot be linked from C++.
 Result<Fd> open_process(pid_t pid);
+// Sends a signal to a process of open_process(): a number that has become another process's is
+// never hit. Nothing happens when the process is gone.
+void signal_process(const Fd& process, int signal);
 
 struct SpawnOptions {
   std::vector<std::string> argv;         // argv[0] is executed as a path; no PATH search
@@ -90,10 +94,14 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
 
 // This process's own, an entry "NAME=value" each. Not while another thread changes it.
 std::vector<std::string> own_environment();
+// A variable of it; the fallback when it is not set or empty.
+std::string own_variable(const char* variable, std::string_view fallback = "");
 
 // Returns the path of a command that is not a path, found in $PATH as execvp would; kNotFound, or
 // kPermission if it is there but not executable.
 Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable);
+// The same in this process's $PATH; /usr/bin:/bin when it is not set.
+Result<fs::path> find_in_path(const std::string& command);
 
 // Forks a process that runs `body`, which never comes back and makes async-signal-safe calls only.
 // A child of this process that started_here() knows.

@@ -58,6 +58,12 @@ Result<> remove_left_over_socket(const fs::path& path) {
   return {};
 }
 
+tl::unexpected<Error> foreign_server(const fs::path& path, uid_t owner) {
+  return fail(Code::kPermission, fmt::format("{}: the server there belongs to user {}, not to user "
+                                             "{}; nothing is sent",
+                                             path.string(), owner, ::geteuid()));
+}
+
 // {}: without a limit.
 void limit_sending(const Fd& socket, timeval limit) {
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -142,13 +148,8 @@ Result<> check_socket_file(const fs::path& path) {
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return fail_errno(path.string(), errno);
   if (S_ISSOCK(facts.st_mode) && (facts.st_uid == ::geteuid() || facts.st_uid == 0)) return {};
-  return fail(
-      Code::kPermission,
-      S_ISSOCK(facts.st_mode)
-          ? fmt::format("{}: the server there belongs to user {}, not to user {}; nothing is "
-                        "sent",
-                        path.string(), facts.st_uid, ::geteuid())
-          : fmt::format("{} is not a socket; nothing is sent", path.string()));
+  if (S_ISSOCK(facts.st_mode)) return foreign_server(path, facts.st_uid);
+  return fail(Code::kPermission, fmt::format("{} is not a socket; nothing is sent", path.string()));
 }
 
 Result<> check_peer(int socket, const fs::path& path) {
@@ -157,10 +158,7 @@ Result<> check_peer(int socket, const fs::path& path) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
     return fail_errno(path.string(), errno);
   if (peer.uid == ::geteuid() || peer.uid == 0) return {};
-  return fail(
-      Code::kPermission,
-      fmt::format("{}: the server there belongs to user {}, not to user {}; nothing is sent",
-                  path.string(), peer.uid, ::geteuid()));
+  return foreign_server(path, peer.uid);
 }
 
 Result<Fd> connect_unix(const fs::path& path) {

@@ -4,20 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "core/json.h"
 #include "core/sha256.h"
 #include "sys/private_directory.h"
+#include "sys/process.h"
 #include "sys/socket.h"
 
 namespace corral::sys {
 namespace {
 
 fs::path fallback_directory() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/' && std::string_view(runtime).size() < 64)
-    return runtime;
+  const std::string runtime = own_variable("XDG_RUNTIME_DIR");
+  if (runtime.starts_with('/') && runtime.size() < 64) return runtime;
   return fmt::format("/tmp/corral-{}", ::getuid());
 }
 
@@ -80,15 +79,16 @@ std::string without_passwords(std::string_view url) {
   return text;
 }
 
+fs::path base_directory(const char* variable, const char* below_home) {
+  const std::string chosen = own_variable(variable);
+  if (chosen.starts_with('/')) return chosen;
+  const std::string home = own_variable("HOME");
+  return home.starts_with('/') ? fs::path(home) / below_home : fs::path();
+}
+
 fs::path database_directory(std::string_view url) {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  const char* home = std::getenv("HOME");
-  fs::path root = fmt::format("/var/tmp/corral-{}", ::geteuid());
-  if (state != nullptr && *state == '/') {
-    root = state;
-  } else if (home != nullptr && *home == '/') {
-    root = fs::path(home) / ".local" / "state";
-  }
+  fs::path root = base_directory("XDG_STATE_HOME", ".local/state");
+  if (root.empty()) root = fmt::format("/var/tmp/corral-{}", ::geteuid());
   return root / "corral" / "databases" / short_digest(without_passwords(url));
 }
 

@@ -45,6 +45,10 @@ bool is_database_url(std::string_view store);
 // Returns the passwords in such a URL: offset and length.
 std::vector<std::pair<std::size_t, std::size_t>> passwords_in(std::string_view url);
 std::string without_passwords(std::string_view url);
+// $`variable` where that is an absolute path, else `below_home` in the home directory; empty
+// without both (the XDG Base Directory Specification).
+fs::path base_directory(const char* variable, const char* below_home);
+
 // $XDG_STATE_HOME (else ~/.local/state, else /var/tmp/corral-UID) /corral/databases/<16 hex digits
 // of the URL's SHA-256, passwords left out>. Not made.
 fs::path database_directory(std::string_view url);

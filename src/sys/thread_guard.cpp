@@ -13,20 +13,20 @@
 namespace corral::sys {
 namespace {
 
-constexpr std::int64_t kTellEverySeconds = 1;
+constexpr std::int64_t kReportEverySeconds = 1;
 constexpr auto kPause = std::chrono::milliseconds(500);
 constexpr auto kSlice = std::chrono::milliseconds(10);
 constexpr int kShownBytes = 200;  // length of an exception's message
 
 std::atomic<std::uint64_t> failures{0};
-std::atomic<std::int64_t> last_told{-kTellEverySeconds};  // steady clock, seconds
+std::atomic<std::int64_t> last_reported{-kReportEverySeconds};  // steady clock, seconds
 
-bool may_tell() noexcept {
+bool may_report() noexcept {
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(
                        std::chrono::steady_clock::now().time_since_epoch())
                        .count();
-  std::int64_t last = last_told.load();
-  return now - last >= kTellEverySeconds && last_told.compare_exchange_strong(last, now);
+  std::int64_t last = last_reported.load();
+  return now - last >= kReportEverySeconds && last_reported.compare_exchange_strong(last, now);
 }
 
 int shown(std::string_view text) noexcept {
@@ -40,7 +40,7 @@ std::uint64_t thread_failures() noexcept { return failures.load(); }
 // Memory may have run out: nothing is allocated.
 void note_thread_failure(std::string_view who, std::string_view what) noexcept {
   const std::uint64_t count = failures.fetch_add(1) + 1;
-  if (!may_tell()) return;
+  if (!may_report()) return;
   std::array<char, 512> line;
   const int n = std::snprintf(line.data(), line.size(),
                               "corral: %.*s failed: %.*s (failure %llu)\n", shown(who), who.data(),

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "core/profile_id.h"
+#include "core/ids.h"
 
 namespace corral::upload {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <fstream>
 
+#include "core/ids.h"
 #include "core/json.h"
-#include "core/profile_id.h"
 #include "run/profiler.h"
 #include "run/record/profile_summary.h"
 #include "spool/profile_request.h"

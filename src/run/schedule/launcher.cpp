@@ -23,7 +23,6 @@
 #include "environment/environment.h"
 #include "sys/clock.h"
 #include "sys/inherited.h"
-#include "sys/pidfd.h"
 #include "sys/private_directory.h"
 
 namespace corral::run::schedule {

@@ -4,7 +4,7 @@
 #include <semaphore>
 #include <set>
 
-#include "core/json_position.h"
+#include "core/json.h"
 #include "server/api/chart_request.h"
 #include "server/api/frames_split.h"
 #include "server/api/line_request.h"

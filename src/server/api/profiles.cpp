@@ -1,8 +1,8 @@
 // Profiles on demand: a page asks, the run's supervisor hears of it and says how far it is.
 #include <fmt/core.h>
 
+#include "core/ids.h"
 #include "core/json.h"
-#include "core/profile_id.h"
 #include "core/text.h"
 #include "query/select.h"
 #include "server/api/handlers.h"

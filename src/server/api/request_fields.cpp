@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/json_position.h"
+#include "core/json.h"
 #include "core/text.h"
 
 namespace corral::server::api {

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "core/profile_id.h"
+#include "core/ids.h"
 #include "sys/clock.h"
 
 namespace corral::server {

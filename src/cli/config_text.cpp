@@ -1,34 +1,263 @@
-#include "cli/source_sections.h"
+#include "cli/config_text.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/config_keys.h"
-#include "cli/toml_value.h"
 #include "core/text.h"
 #include "core/time.h"
 
 namespace corral::cli {
 namespace {
 
-namespace foreign = collect::foreign;
-
-tl::unexpected<Error> wrong(std::string what) {
+tl::unexpected<Error> invalid(std::string what) {
   return fail(Code::kInvalidArgument, std::move(what));
 }
 
+constexpr std::string_view kBlanks = " \t\r\n";
+
+class ValueReader {
+ public:
+  explicit ValueReader(std::string_view text) : rest_(text) {}
+
+  Result<TomlValue> value() {
+    TomlValue value;
+    skip();
+    if (rest_.empty()) return invalid("has no value");
+    if (rest_.front() == '[') {
+      value.array = true;
+      TRY(array(value.items));
+    } else {
+      value.items.push_back(TRY(item()));
+    }
+    skip();
+    if (!rest_.empty()) return invalid("has something after its value");
+    return value;
+  }
+
+  bool array_is_open() {
+    skip();
+    if (rest_.empty() || rest_.front() != '[') return false;
+    std::vector<std::string> items;
+    [[maybe_unused]] const auto read = array(items);
+    return open_;
+  }
+
+ private:
+  // Blanks, line ends and comments.
+  void skip() {
+    for (;;) {
+      rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
+      if (rest_.empty() || rest_.front() != '#') return;
+      rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size()));
+    }
+  }
+
+  Result<> array(std::vector<std::string>& items) {
+    rest_.remove_prefix(1);
+    for (;;) {
+      skip();
+      if (rest_.empty()) {
+        open_ = true;
+        return invalid("has a bracket that is not closed");
+      }
+      if (rest_.front() == ']') break;
+      items.push_back(TRY(item()));
+      skip();
+      if (!rest_.empty() && rest_.front() == ',') {
+        rest_.remove_prefix(1);
+      } else if (!rest_.empty() && rest_.front() != ']') {
+        return invalid("needs a comma between the items of its array");
+      }
+    }
+    rest_.remove_prefix(1);
+    return {};
+  }
+
+  Result<std::string> item() {
+    const char first = rest_.front();
+    if (first == '"') return basic();
+    if (first == '\'') return literal();
+    const std::size_t end = std::min(rest_.find_first_of(" \t\r\n,]#"), rest_.size());
+    if (end == 0 || rest_.substr(0, end).find_first_of("[{\"'=") != std::string_view::npos)
+      return invalid("has a value that is not a text, a number or an array of texts");
+    return std::string(take(end));
+  }
+
+  Result<std::string> literal() {
+    const std::size_t end = rest_.find_first_of("'\n", 1);
+    if (end == std::string_view::npos || rest_[end] != '\'')
+      return invalid("has a quote that is not closed");
+    const std::string_view quoted = take(end + 1);
+    return std::string(quoted.substr(1, quoted.size() - 2));
+  }
+
+  Result<std::string> basic() {
+    std::string text;
+    for (std::size_t i = 1; i < rest_.size() && rest_[i] != '\n'; ++i) {
+      if (rest_[i] == '"') {
+        take(i + 1);
+        return text;
+      }
+      if (rest_[i] != '\\') {
+        text += rest_[i];
+        continue;
+      }
+      constexpr std::string_view kLetters = "\"\\ntr";
+      constexpr std::string_view kMeant = "\"\\\n\t\r";
+      const std::size_t which = ++i < rest_.size() ? kLetters.find(rest_[i]) : kLetters.npos;
+      if (which == kLetters.npos)
+        return invalid(
+            "has an unknown escape in its \"text\": a 'text' takes backslashes as they are");
+      text += kMeant[which];
+    }
+    return invalid("has a quote that is not closed");
+  }
+
+  std::string_view take(std::size_t n) {
+    const std::string_view taken = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    return taken;
+  }
+
+  std::string_view rest_;
+  bool open_ = false;
+};
+
+}  // namespace
+
+bool is_open_array(std::string_view value) { return ValueReader(value).array_is_open(); }
+
+Result<TomlValue> parse_toml_value(std::string_view text) { return ValueReader(text).value(); }
+
+namespace {
+
+// A value without its comment, and how it is written.
+struct ScannedValue {
+  std::string text;
+  bool open = false;       // a quote or bracket is not closed
+  bool hash = false;       // a # within quotes, which the reader takes for a comment
+  std::size_t quotes = 0;  // quoted texts outside arrays
+};
+
+// Looks at one character outside quotes; false: the comment begins.
+bool scan_plain(char c, ScannedValue& value, char& quote, int& depth) {
+  if (c == '#') return false;
+  if (c == '"' || c == '\'') {
+    quote = c;
+    if (depth == 0) ++value.quotes;
+  }
+  if (c == '[') ++depth;
+  if (c == ']') --depth;
+  return true;
+}
+
+ScannedValue scan_value(std::string_view text) {
+  ScannedValue value;
+  char quote = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote == 0) {
+      if (!scan_plain(c, value, quote, depth)) {
+        text = text.substr(0, i);
+        break;
+      }
+    } else if (c == '\\' && quote == '"') {
+      ++i;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '#') {
+      value.hash = true;
+    }
+  }
+  value.text = trim(text);
+  value.open = quote != 0 || depth != 0;
+  return value;
+}
+
+bool is_key(std::string_view key) {
+  return !key.empty() && std::ranges::all_of(key, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_.\"'").find(c) != std::string_view::npos;
+  });
+}
+
+// Returns the problem of the value; empty: none.
+std::string_view value_fault(const ScannedValue& value) {
+  if (value.open) return "has a quote or bracket that is not closed";
+  if (value.text.empty()) return "has no value";
+  if (value.hash) return "has a # in its value, which begins a comment";
+  const char first = value.text.front();
+  const char last = value.text.back();
+  if (first == '[') return last == ']' ? "" : "has something after its value";
+  if (first == '"' || first == '\'')
+    return value.quotes == 1 && last == first ? "" : "has something after its value";
+  if (value.quotes > 0 || value.text.find_first_of(" \t") != std::string::npos)
+    return "has several words: put the value in quotes";
+  return "";
+}
+
+// `line` begins it; takes more lines of `in` while an array is open, counting them.
+std::string_view line_fault(std::string_view line, std::istream& in, int& number) {
+  if (line.front() == '[') {
+    const std::string section = scan_value(line).text;
+    // The reader needs it alone on its line.
+    const bool good =
+        section == line && line.back() == ']' && is_key(line.substr(1, line.size() - 2));
+    return good ? "" : "is not a section: expected [name], alone on its line";
+  }
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos || !is_key(trim(line.substr(0, equals))))
+    return "is neither [section] nor option = value";
+  std::string text(trim(line.substr(equals + 1)));
+  std::string more;
+  while (text.starts_with('[') && scan_value(text).open && std::getline(in, more)) {
+    text = scan_value(text).text + scan_value(more).text;
+    ++number;
+  }
+  return value_fault(scan_value(text));
+}
+
+}  // namespace
+
+Result<std::vector<ConfigLine>> read_config_lines(std::istream& in) {
+  std::vector<ConfigLine> lines;
+  std::string section;
+  std::string text;
+  for (int number = 1; std::getline(in, text); ++number) {
+    const std::string_view line = trim(text);
+    if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+    const int first = number;
+    const std::string_view fault = line_fault(line, in, number);
+    if (!fault.empty()) return invalid(fmt::format("{}: '{}' {}", first, line, fault));
+    const bool opens = line.front() == '[';
+    if (opens) section = line.substr(1, line.size() - 2);
+    std::string option(opens ? "" : trim(line.substr(0, line.find('='))));
+    std::erase_if(option, [](char c) { return c == '"' || c == '\''; });
+    lines.push_back({.number = first, .section = section, .option = std::move(option)});
+  }
+  return lines;
+}
+
+namespace {
+
+namespace foreign = collect::foreign;
+
 // Sets an option of a source; the overloads parse its type.
 Result<> set(std::string& to, const TomlValue& value) {
-  if (value.array) return wrong("expected one text");
+  if (value.array) return invalid("expected one text");
   to = value.items[0];
   return {};
 }
@@ -38,13 +267,13 @@ Result<> set(std::vector<std::string>& to, const TomlValue& value) {
 }
 Result<> set(Nanos& to, const TomlValue& value) {
   to = value.array ? kNoDuration : parse_duration(value.items[0]);
-  if (to == kNoDuration) return wrong("expected a duration, e.g. 100ms, 2s, 1.5m");
+  if (to == kNoDuration) return invalid("expected a duration, e.g. 100ms, 2s, 1.5m");
   return {};
 }
 Result<> set(std::uint32_t& to, const TomlValue& value) {
   const auto number = value.array ? std::nullopt : parse_int(value.items[0]);
   if (!number || *number < 0 || *number > std::numeric_limits<std::uint32_t>::max())
-    return wrong("expected a whole number");
+    return invalid("expected a whole number");
   to = static_cast<std::uint32_t>(*number);
   return {};
 }
@@ -70,7 +299,8 @@ Result<> set(metric::Owner& to, const TomlValue& value) {
 Result<> set(std::vector<std::pair<std::string, std::string>>& to, const TomlValue& value) {
   for (const std::string& item : value.items) {
     const std::size_t equals = item.find('=');
-    if (equals == std::string::npos) return wrong("expected texts such as \"old_name = new.name\"");
+    if (equals == std::string::npos)
+      return invalid("expected texts such as \"old_name = new.name\"");
     to.emplace_back(trim(std::string_view(item).substr(0, equals)),
                     trim(std::string_view(item).substr(equals + 1)));
   }
@@ -147,36 +377,40 @@ constexpr auto kPressureKeys =
                                   {"stall", apply<&Pressure::stall>},
                                   {"window", apply<&Pressure::window>}});
 
-struct Line {
+struct OptionLine {
   std::string_view option;
   TomlValue value;
 };
 
 template <class Source>
-Result<> apply_line(std::span<const Key<Source>> keys, Source& source, const Line& line) {
+Result<> apply_line(std::span<const Key<Source>> keys, Source& source, const OptionLine& line) {
   const auto key = std::ranges::find(keys, line.option, &Key<Source>::name);
   if (key == keys.end()) {
     std::vector<std::string_view> known;
     for (const Key<Source>& k : keys) known.push_back(k.name);
-    return wrong(
+    return invalid(
         fmt::format("has no option '{}'{}", line.option, did_you_mean(line.option, known)));
   }
   if (const auto applied = key->apply(source, line.value); !applied)
-    return wrong(fmt::format("{}: {}", line.option, applied.error().message));
+    return invalid(fmt::format("{}: {}", line.option, applied.error().message));
   return {};
 }
 
 // The name within "[name]"; nothing for a line that opens no section.
-std::optional<std::string_view> section_of(std::string_view line) {
+std::optional<std::string_view> section_title(std::string_view line) {
   if (!line.starts_with('[')) return std::nullopt;
   const std::size_t end = line.find(']');
   if (end == std::string_view::npos) return std::nullopt;
   return trim(line.substr(1, end - 1));
 }
 
-std::string_view kind_of(std::string_view section) { return section.substr(0, section.find('.')); }
+std::string_view section_kind(std::string_view section) {
+  return section.substr(0, section.find('.'));
+}
 
-bool is_source(std::string_view section) { return source_counts(kind_of(section)).has_value(); }
+bool is_source(std::string_view section) {
+  return source_counts(section_kind(section)).has_value();
+}
 
 // Calls `visit` with the name of each kind and its member of Sources.
 template <class Visit>
@@ -191,29 +425,29 @@ void for_each_kind(const Visit& visit) {
 
 // Its name; of a kind that is there once at most: empty.
 template <class Source>
-std::string name_of(const Source& source) {
+std::string source_name(const Source& source) {
   if constexpr (requires(Source s) { s.name; }) return source.name;
   return {};
 }
 
 // One source as its section is read.
-class Section {
+class SourceSection {
  public:
-  static Result<Section> begin(std::string_view title, foreign::Sources& sources) {
-    const std::string_view kind = kind_of(title);
+  static Result<SourceSection> begin(std::string_view title, foreign::Sources& sources) {
+    const std::string_view kind = section_kind(title);
     const std::string name(title.size() > kind.size() ? title.substr(kind.size() + 1) : "");
-    Section section;
+    SourceSection section;
     if (kind == "statsd") {
-      if (!name.empty() || !sources.statsd.empty()) return wrong("is [statsd], once");
+      if (!name.empty() || !sources.statsd.empty()) return invalid("is [statsd], once");
       section.open<Statsd>(sources.statsd, name, kStatsdKeys);
       return section;
     }
     if (kind == "pressure") {
-      if (!name.empty() || !sources.pressure.empty()) return wrong("is [pressure], once");
+      if (!name.empty() || !sources.pressure.empty()) return invalid("is [pressure], once");
       section.open<Pressure>(sources.pressure, name, kPressureKeys);
       return section;
     }
-    if (name.empty()) return wrong(fmt::format("needs a name: [{}.NAME]", kind));
+    if (name.empty()) return invalid(fmt::format("needs a name: [{}.NAME]", kind));
     if (kind == "exec") section.open<Exec>(sources.exec, name, kExecKeys);
     if (kind == "prometheus") section.open<Prometheus>(sources.prometheus, name, kPrometheusKeys);
     if (kind == "regex") section.open<Regex>(sources.regex, name, kRegexKeys);
@@ -221,7 +455,7 @@ class Section {
     return section;
   }
 
-  [[nodiscard]] Result<> apply(const Line& line) const { return apply_(line); }
+  [[nodiscard]] Result<> apply(const OptionLine& line) const { return apply_(line); }
   [[nodiscard]] Result<> check() const { return check_(); }
 
  private:
@@ -229,20 +463,20 @@ class Section {
   void open(std::vector<Source>& list, const std::string& name, std::span<const Key<Source>> keys) {
     list.emplace_back();
     if constexpr (requires(Source s) { s.name; }) list.back().name = name;
-    apply_ = [&list, keys](const Line& line) { return apply_line(keys, list.back(), line); };
+    apply_ = [&list, keys](const OptionLine& line) { return apply_line(keys, list.back(), line); };
     check_ = [&list] {
       using foreign::check;
       return check(list.back());
     };
   }
 
-  std::function<Result<>(const Line&)> apply_;
+  std::function<Result<>(const OptionLine&)> apply_;
   std::function<Result<>()> check_;
 };
 
-class SectionReader {
+class SourceReader {
  public:
-  SectionReader(std::string_view text, const std::string& file)
+  SourceReader(std::string_view text, const std::string& file)
       : lines_(split(text, '\n')), file_(file) {}
 
   Result<foreign::Sources> read() {
@@ -250,7 +484,7 @@ class SectionReader {
       const std::string_view line = trim(lines_[at_]);
       if (line.empty() || line.front() == '#' || line.front() == ';') continue;
       const std::size_t number = at_ + 1;
-      if (const auto title = section_of(line)) {
+      if (const auto title = section_title(line)) {
         TRY(end());
         TRY(named(number, begin(*title, line)));
       } else if (section_) {
@@ -265,37 +499,37 @@ class SectionReader {
   Result<> begin(std::string_view title, std::string_view line) {
     section_.reset();
     if (!is_source(title)) {
-      const std::string near = did_you_mean(kind_of(title), source_kinds());
+      const std::string near = did_you_mean(section_kind(title), source_kinds());
       if (title.find('.') != std::string_view::npos && !near.empty())
-        return wrong(fmt::format("unknown source [{}]{}", title, near));
+        return invalid(fmt::format("unknown source [{}]{}", title, near));
       return {};
     }
     title_ = title;
     begun_ = at_ + 1;
     const std::string_view after = trim(line.substr(line.find(']') + 1));
     if (!after.empty() && after.front() != '#')
-      return wrong(fmt::format("[{}] must be alone on its line", title));
+      return invalid(fmt::format("[{}] must be alone on its line", title));
     if (!seen_.insert(std::string(title)).second)
-      return wrong(fmt::format("[{}] is there twice", title));
+      return invalid(fmt::format("[{}] is there twice", title));
     options_.clear();
-    section_ = TRY(titled(Section::begin(title, sources_)));
+    section_ = TRY(titled(SourceSection::begin(title, sources_)));
     return {};
   }
 
   Result<> option(std::string_view line) {
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos)
-      return wrong(fmt::format("'{}' is neither [section] nor option = value", line));
+      return invalid(fmt::format("'{}' is neither [section] nor option = value", line));
     const std::string_view key = trim(line.substr(0, equals));
     std::string text(line.substr(equals + 1));
-    while (goes_on(text) && at_ + 1 < lines_.size()) {
+    while (is_open_array(text) && at_ + 1 < lines_.size()) {
       text += '\n';
       text += lines_[++at_];
     }
     auto value = parse_toml_value(text);
-    if (!value) return wrong(fmt::format("[{}] {} {}", title_, key, value.error().message));
+    if (!value) return invalid(fmt::format("[{}] {} {}", title_, key, value.error().message));
     if (!options_.insert(std::string(key)).second)
-      return wrong(fmt::format("[{}] {} is there twice", title_, key));
+      return invalid(fmt::format("[{}] {} is there twice", title_, key));
     return titled(section_->apply({.option = key, .value = std::move(*value)}));
   }
 
@@ -307,12 +541,12 @@ class SectionReader {
 
   template <class T>
   Result<T> titled(Result<T> result) const {
-    if (!result) return wrong(fmt::format("[{}] {}", title_, result.error().message));
+    if (!result) return invalid(fmt::format("[{}] {}", title_, result.error().message));
     return result;
   }
   template <class T>
   Result<T> named(std::size_t line, Result<T> result) const {
-    if (!result) return wrong(fmt::format("{}:{}: {}", file_, line, result.error().message));
+    if (!result) return invalid(fmt::format("{}:{}: {}", file_, line, result.error().message));
     return result;
   }
 
@@ -321,7 +555,7 @@ class SectionReader {
   std::size_t at_ = 0;
   std::string_view title_;
   std::size_t begun_ = 0;
-  std::optional<Section> section_;
+  std::optional<SourceSection> section_;
   std::set<std::string> seen_;
   std::set<std::string> options_;
   foreign::Sources sources_;
@@ -330,18 +564,18 @@ class SectionReader {
 }  // namespace
 
 Result<foreign::Sources> read_sources(std::string_view text, const std::string& file) {
-  foreign::Sources sources = TRY(SectionReader(text, file).read());
+  foreign::Sources sources = TRY(SourceReader(text, file).read());
   if (const auto good = foreign::check(sources); !good)
-    return wrong(fmt::format("{}: {}", file, good.error().message));
+    return invalid(fmt::format("{}: {}", file, good.error().message));
   return sources;
 }
 
-std::vector<std::string> take_untrusted(foreign::Sources& sources) {
+std::vector<std::string> remove_untrusted(foreign::Sources& sources) {
   std::vector<std::string> taken;
   for_each_kind([&](std::string_view kind, auto member) {
     if (source_counts(kind) == Counts::kAlways) return;
     for (const auto& source : sources.*member) {
-      const std::string name = name_of(source);
+      const std::string name = source_name(source);
       taken.push_back(fmt::format("[{}{}{}]", kind, name.empty() ? "" : ".", name));
     }
     (sources.*member).clear();
@@ -353,7 +587,8 @@ void merge_sources(foreign::Sources& into, foreign::Sources stronger) {
   for_each_kind([&](std::string_view, auto member) {
     auto& list = into.*member;
     for (auto& source : stronger.*member) {
-      std::erase_if(list, [&](const auto& weaker) { return name_of(weaker) == name_of(source); });
+      std::erase_if(list,
+                    [&](const auto& weaker) { return source_name(weaker) == source_name(source); });
       list.push_back(std::move(source));
     }
   });
@@ -363,7 +598,7 @@ std::string without_sources(std::string_view text) {
   std::string rest;
   bool inside = false;
   for (const std::string_view line : split(text, '\n')) {
-    if (const auto title = section_of(trim(line))) inside = is_source(*title);
+    if (const auto title = section_title(trim(line))) inside = is_source(*title);
     if (!inside) rest += line;
     rest += '\n';
   }

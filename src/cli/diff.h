@@ -19,6 +19,6 @@ struct Difference {
 
 // By part, then by key. A run's results (its end, its cost, its outcome) are no part of its set-up.
 // The list of kept code (`corral/code.json`) is the member "code" of a run, which may be missing.
-std::vector<Difference> difference_of(const Json& a, const Json& b);
+std::vector<Difference> compare_runs(const Json& a, const Json& b);
 
 }  // namespace corral::cli

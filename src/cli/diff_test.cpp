@@ -1,4 +1,4 @@
-#include "cli/run_difference.h"
+#include "cli/diff.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ TEST(RunDifference, EqualSetUpsDifferInNothing) {
   const Json b = run(R"({"id": "2", "name": "b", "start_ns": "2", "host": "h", "command": ["x"],
       "exit_code": 1, "params": {"lr": "1"}, "tags": {"corral.outcome": "failed"},
       "info": {"collecting_ticks": 9}})");
-  EXPECT_EQ(difference_of(a, b), std::vector<Difference>{});
+  EXPECT_EQ(compare_runs(a, b), std::vector<Difference>{});
 }
 
 TEST(RunDifference, EachPartByKeyWhatIsMissingOnOneSideToo) {
@@ -48,7 +48,7 @@ TEST(RunDifference, EachPartByKeyWhatIsMissingOnOneSideToo) {
       {"set-up", "governor", std::nullopt, "not available: no cpufreq"},
       {"at start", "load", "0.5", "2"},
   };
-  const auto found = difference_of(a, b);
+  const auto found = compare_runs(a, b);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_EQ(found[i], expected[i]) << found[i].key;
@@ -79,7 +79,7 @@ TEST(RunDifference, CodeFileByFileWithBothHashes) {
       {"code", "run.sh", "33", "33 755"},
       {"code", "train.py", "11", "12"},
   };
-  const auto found = difference_of(a, b);
+  const auto found = compare_runs(a, b);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_EQ(found[i], expected[i]) << found[i].key;
@@ -92,11 +92,11 @@ TEST(RunDifference, CodeThatWasNotKeptIsSaidOnce) {
   const std::vector<Difference> expected{{"tag", "x", "1", std::nullopt},
                                          {"code", "files", "2 files kept", "not kept"},
                                          {"set-up", "aslr", "full", std::nullopt}};
-  EXPECT_EQ(difference_of(kept, run("{}")), expected);
+  EXPECT_EQ(compare_runs(kept, run("{}")), expected);
 }
 
 TEST(RunDifference, AnswersWithoutPartsAreNoDifference) {
-  EXPECT_EQ(difference_of(run("{}"), run(R"({"params": null, "info": []})")),
+  EXPECT_EQ(compare_runs(run("{}"), run(R"({"params": null, "info": []})")),
             std::vector<Difference>{});
 }
 

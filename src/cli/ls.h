@@ -15,7 +15,5 @@ Table plans_table(const Json& answer);
 // From the answer to POST /phases/statistics for one run: a line for each name, over all lanes and
 // parents, the longest total first.
 Table phase_summary(const Json& answer);
-// Returns the run's outcome, or its status if it still runs or has no outcome.
-std::string outcome_of(const Json& run);
 
 }  // namespace corral::cli

@@ -1,4 +1,4 @@
-#include "cli/verbs.h"
+#include "cli/command.h"
 
 #include <fmt/core.h>
 
@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <vector>
 
-#include "cli/command.h"
-#include "cli/config_keys.h"
 #include "core/text.h"
 
 namespace corral::cli {

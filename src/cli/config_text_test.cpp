@@ -1,8 +1,6 @@
-#include "cli/source_sections.h"
+#include "cli/config_text.h"
 
 #include <gtest/gtest.h>
-
-#include "cli/toml_value.h"
 
 namespace corral::cli {
 namespace {
@@ -32,12 +30,12 @@ TEST(TomlValue, RefusesWhatIsNone) {
 }
 
 TEST(TomlValue, KnowsWhenAnArrayGoesOn) {
-  EXPECT_TRUE(goes_on("[\"a\","));
-  EXPECT_TRUE(goes_on("[ # ]"));
-  EXPECT_FALSE(goes_on("[\"a\"]"));
-  EXPECT_FALSE(goes_on("[\"a"));
-  EXPECT_FALSE(goes_on("\"[\""));
-  EXPECT_FALSE(goes_on(""));
+  EXPECT_TRUE(is_open_array("[\"a\","));
+  EXPECT_TRUE(is_open_array("[ # ]"));
+  EXPECT_FALSE(is_open_array("[\"a\"]"));
+  EXPECT_FALSE(is_open_array("[\"a"));
+  EXPECT_FALSE(is_open_array("\"[\""));
+  EXPECT_FALSE(is_open_array(""));
 }
 
 // ---- sections

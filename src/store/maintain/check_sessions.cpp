@@ -6,7 +6,7 @@
 
 #include "codec/block/row_group.h"
 #include "codec/frame.h"
-#include "store/engine/batch_rows.h"
+#include "store/engine/stored.h"
 #include "store/maintain/check_parts.h"
 #include "store/seal/plan.h"
 

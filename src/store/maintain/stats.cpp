@@ -6,7 +6,7 @@
 #include <map>
 
 #include "codec/block/column.h"
-#include "store/engine/batch_rows.h"
+#include "store/engine/stored.h"
 #include "store/engine/schema.h"
 #include "store/maintain/snapshot.h"
 #include "store/maintain/tables.h"

@@ -5,8 +5,7 @@
 #include <numeric>
 
 #include "codec/block/row_group.h"
-#include "store/engine/batch_rows.h"
-#include "store/engine/damage.h"
+#include "store/engine/stored.h"
 #include "store/read/host_cut.h"
 #include "store/read/host_series.h"
 

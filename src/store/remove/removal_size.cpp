@@ -1,7 +1,7 @@
 #include <map>
 #include <set>
 
-#include "store/engine/batch_rows.h"
+#include "store/engine/stored.h"
 #include "store/model/slice_statistics.h"
 #include "store/remove/remove.h"
 

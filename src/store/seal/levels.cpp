@@ -1,7 +1,7 @@
 #include "store/seal/levels.h"
 
 #include "core/failpoint.h"
-#include "store/engine/damage.h"
+#include "store/engine/stored.h"
 
 namespace corral::store::sql {
 namespace {

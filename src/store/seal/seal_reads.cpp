@@ -5,8 +5,7 @@
 #include <span>
 
 #include "metric/catalogue.h"
-#include "store/engine/batch_rows.h"
-#include "store/engine/damage.h"
+#include "store/engine/stored.h"
 #include "store/seal/gather.h"
 #include "store/seal/levels.h"
 

@@ -27,8 +27,8 @@
 #include "core/time.h"
 #include "store/engine/readers.h"
 #include "store/ingest/writer.h"
+#include "store/seal/levels.h"
 #include "store/seal/plan.h"
-#include "store/seal/seal_reads.h"
 
 namespace corral::store::sql {
 

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "store/maintain/rebuild_slices.h"
+#include "store/maintain/rebuild.h"
 #include "store/maintain/repair.h"
 #include "store/maintain/test_places.h"
 #include "store/model/slice_statistics.h"

@@ -6,9 +6,8 @@
 #include <map>
 
 #include "codec/block/column.h"
-#include "store/engine/stored.h"
 #include "store/engine/schema.h"
-#include "store/maintain/snapshot.h"
+#include "store/engine/stored.h"
 #include "store/maintain/tables.h"
 #include "store/model/slice_statistics.h"
 
@@ -57,29 +56,14 @@ Result<std::int64_t> points_in_slices(Connection& db, const Watch& watch) {
   return points;
 }
 
-std::int64_t points_of(const std::vector<codec::SamplesBody>& bodies) {
-  std::int64_t points = 0;
-  for (const auto& body : bodies) {
-    for (const auto& group : body.groups) {
-      for (const auto& column : group.columns)
-        points += static_cast<std::int64_t>(column.values.size());
-    }
-  }
-  return points;
-}
-
 Result<std::int64_t> points_in_batches(Connection& db, const Watch& watch) {
-  std::vector<std::int64_t> rows;
-  {
-    Statement row = TRY(db.query("SELECT id FROM batches ORDER BY id"));
-    while (TRY(row.step())) rows.push_back(row.integer(0));
-  }
+  const auto rows = TRY(db.numbers("SELECT id FROM batches ORDER BY id"));
   std::int64_t points = 0, done = 0;
   for (const std::int64_t id : rows) {
     TRY(watch.at("batch rows", done++, static_cast<std::int64_t>(rows.size())));
     Statement row = TRY(db.query("SELECT frame FROM batches WHERE id = ?1", id));
     if (!TRY(row.step())) continue;
-    if (const auto samples = sql::samples_of(row.blob(0))) points += points_of(*samples);
+    if (const auto samples = sql::samples_of(row.blob(0))) points += sql::count_points(*samples);
   }
   return points;
 }

@@ -103,6 +103,9 @@ class Statement {
   [[nodiscard]] std::optional<std::int64_t> maybe_integer(int column) const {
     return is_null(column) ? std::nullopt : std::optional(integer(column));
   }
+  [[nodiscard]] std::optional<UtcTime> maybe_utc(int column) const {
+    return is_null(column) ? std::nullopt : std::optional(utc(column));
+  }
   [[nodiscard]] std::optional<double> maybe_real(int column) const {
     return is_null(column) ? std::nullopt : std::optional(real(column));
   }

@@ -19,7 +19,7 @@
 #include "store/maintain/stats.h"
 #include "store/maintain/tables.h"
 #include "store/maintain/test_places.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 #include "store/remove/remove.h"
 
 namespace corral::store::maintain {

@@ -13,7 +13,7 @@
 #include "metric/catalogue.h"
 #include "store/engine/schema.h"
 #include "store/model/content.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 
 namespace corral::store::maintain {
 namespace {

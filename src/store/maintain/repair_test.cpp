@@ -7,7 +7,7 @@
 #include "store/maintain/rebuild.h"
 #include "store/maintain/repair.h"
 #include "store/maintain/test_places.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 #include "store/remove/remove.h"
 #include "sys/clock.h"
 

@@ -9,7 +9,7 @@
 #include "store/engine/schema.h"
 #include "store/engine/stored.h"
 #include "store/maintain/tables.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 
 namespace corral::store::maintain {
 namespace {

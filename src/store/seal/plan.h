@@ -21,7 +21,7 @@
 #include "codec/block/pyramid.h"
 #include "codec/block/row_group.h"
 #include "store/model/point_view.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 
 namespace corral::store {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "store/read/series_row.h"
+#include "store/read/reads.h"
 #include "store/read/series_statistics.h"
 
 namespace corral::store::sql {
@@ -78,12 +78,7 @@ Result<Feeds> feeds_within(Connection& db, std::span<const Series> series, const
                      "m.series = ?1" +
                          std::string(kFeedsWithin),
                      one.id, range.from, range.to));
-    while (TRY(row.step())) {
-      Feed& feed = feeds[row.integer(0)];
-      feed.anchor.utc_minus_boot = Nanos(row.integer(3));
-      feed.series[static_cast<std::uint32_t>(row.integer(1))] = one.id;
-      if (!row.is_null(2)) feed.slices.insert(row.integer(2));
-    }
+    while (TRY(row.step())) add_feed(feeds, one.id, row, 0);
   }
   return feeds;
 }
@@ -129,7 +124,7 @@ constexpr std::string_view kOfHost =
     "series.owner) AND ";
 
 Series series_of_host(const Statement& row, std::string workload) {
-  Series series = series_of_row(row, std::move(workload));
+  Series series = series_from_row(row, std::move(workload));
   series.host = row.text(8);
   return series;
 }

@@ -22,7 +22,7 @@ Result<std::int64_t> key_of(Connection& db, RunId run) {
 
 Result<std::vector<LogChunk>> chunks_after(Connection& db, std::int64_t run,
                                            const LogPageQuery& query) {
-  return sql::chunks_of(
+  return sql::read_chunks(
       db.query(std::string(sql::kLogColumns) +
                    "?1 AND id > ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id LIMIT "
                    "?4",
@@ -31,7 +31,7 @@ Result<std::vector<LogChunk>> chunks_after(Connection& db, std::int64_t run,
 
 Result<std::vector<LogChunk>> chunks_before(Connection& db, std::int64_t run,
                                             const LogPageQuery& query) {
-  auto chunks = TRY(sql::chunks_of(
+  auto chunks = TRY(sql::read_chunks(
       db.query(std::string(sql::kLogColumns) +
                    "?1 AND id <= ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id DESC LIMIT ?4",
                run, query.row, query.stream, query.limit)));
@@ -108,7 +108,7 @@ Result<std::vector<LogChunk>> log_bytes(Reading& reading, const LogBytesQuery& q
   sql::Connection& db = reading;
   const std::int64_t run = TRY(key_of(db, query.run));
   constexpr auto kLongest = static_cast<std::int64_t>(limits::kLogChunkBytes);
-  return sql::chunks_of(
+  return sql::read_chunks(
       db.query(std::string(sql::kLogColumns) +
                    "?1 AND stream = ?2 AND start > ?3 AND start + length > ?4 AND id "
                    "<= ?5 ORDER BY start",

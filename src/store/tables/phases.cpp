@@ -42,11 +42,11 @@ std::int64_t least_length(const PhaseChoice& choice) {
 Result<std::vector<Phase>> read_chosen(Connection& db, RunId run, const PhaseChoice& choice) {
   const PhaseWindow& window = choice.window;
   if (!choice.limit) {
-    return sql::phases_of(db.query(select(sql::kPhaseColumns, {kInWindow, kNotShorter, kByStart}),
+    return sql::read_phase_rows(db.query(select(sql::kPhaseColumns, {kInWindow, kNotShorter, kByStart}),
                                    run, window.from, window.to, least_length(choice)));
   }
   auto phases = TRY(
-      sql::phases_of(db.query(select(sql::kPhaseColumns, {kInWindow, kNotShorter, kLongest}), run,
+      sql::read_phase_rows(db.query(select(sql::kPhaseColumns, {kInWindow, kNotShorter, kLongest}), run,
                               window.from, window.to, least_length(choice), *choice.limit)));
   std::ranges::sort(phases, {}, [](const Phase& phase) {
     return std::tuple(phase.start, phase.session, phase.id);

@@ -89,9 +89,9 @@ bool HealthPart::troubled() const {
 }
 
 Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run) {
-  sql::Connection& db = reading;
-  const auto key = TRY(db.number("SELECT key FROM runs WHERE id = ?1", run));
-  Statement row = TRY(db.query(std::string(kChanges), key.value_or(0), kMostHealthChanges / 2));
+  const auto key = TRY(reading->number("SELECT key FROM runs WHERE id = ?1", run));
+  Statement row =
+      TRY(reading->query(std::string(kChanges), key.value_or(0), kMostHealthChanges / 2));
   static_assert(codec::kHealthEvent == "health");  // as the index has it
   std::vector<HealthPart> parts;
   ProcessNames names;
@@ -111,9 +111,8 @@ Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run) {
 }
 
 Result<RunHealth> run_health(Reading& reading, const Run& run) {
-  sql::Connection& db = reading;
   return RunHealth{.parts = TRY(health_parts(reading, run.id)),
-                   .coverage = TRY(read_coverage(db, run))};
+                   .coverage = TRY(read_coverage(reading, run))};
 }
 
 }  // namespace corral::store::page

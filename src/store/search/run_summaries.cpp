@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "metric/catalogue.h"
 #include "store/read/host_series.h"
@@ -73,10 +74,10 @@ Result<Owned> read_owned(sql::Reading& reading, metric::Owner owner,
 }
 
 // Series of hosts that runs of a workload were on, by keys of workload and host, and by metric.
-using Place = std::pair<std::int64_t, std::int64_t>;
+using WorkloadHost = std::pair<std::int64_t, std::int64_t>;
 struct OfHosts {
-  std::map<std::int64_t, Place> places;  // by run's key
-  std::map<std::pair<Place, std::string>, std::vector<Series>> series;
+  std::map<std::int64_t, WorkloadHost> places;  // by run's key
+  std::map<std::pair<WorkloadHost, std::string>, std::vector<Series>> series;
 };
 
 Result<bool> any_of_hosts(sql::Connection& db, std::span<const std::string> names) {
@@ -97,9 +98,9 @@ Result<OfHosts> read_of_hosts(sql::Reading& reading, const RunTable& table,
     const auto host = TRY(reading.db.number("SELECT machine FROM runs WHERE key = ?1", run.key));
     if (host.value_or(0) != 0) all.places[run.key] = {run.workload, *host};
   }
-  std::set<Place> places;
+  std::set<WorkloadHost> places;
   for (const auto& [run, place] : all.places) places.insert(place);
-  for (const Place& place : places) {
+  for (const WorkloadHost& place : places) {
     auto found = TRY(sql::read_host_series(
         reading.db, reading.latest.caches(),
         {.workload = place.first, .host = place.second, .names = question.metrics}));
@@ -187,6 +188,59 @@ Result<RunSummaries> summarize(Reading& reading, const RunTable& table,
       of_run.push_back(std::move(one));
     }
   }
+  return all;
+}
+
+// ---- overview
+namespace {
+
+using Kind = RunField::Kind;
+
+Result<std::unordered_map<std::int64_t, WorkloadId>> workload_ids(sql::Connection& db,
+                                                                  ExperimentId experiment) {
+  std::unordered_map<std::int64_t, WorkloadId> ids;
+  sql::Statement row = TRY(db.query(
+      "SELECT DISTINCT w.key, w.id FROM runs r JOIN workloads w ON w.key = r.workload WHERE "
+      "r.experiment = ?1",
+      experiment));
+  while (TRY(row.step())) ids.emplace(row.integer(0), row.id128<WorkloadId>(1));
+  return ids;
+}
+
+}  // namespace
+
+Result<std::vector<OverviewWorkload>> overview(Reading& reading, ExperimentId experiment,
+                                               const std::string& metric) {
+  RunTable table(reading);
+  TRY(table.read({.experiments = {experiment}, .workloads = {}, .runs = {}}));
+  const auto ids = TRY(workload_ids(reading, experiment));
+  const auto& models = *TRY(table.texts({.kind = Kind::kModel, .key = ""}));
+  const auto& names = *TRY(table.texts({.kind = Kind::kWorkload, .key = ""}));
+  const auto& collocations = *TRY(table.texts({.kind = Kind::kCollocation, .key = ""}));
+  RunSummaries values;
+  if (!metric.empty())
+    values = TRY(summarize(reading, table, {.metrics = {metric}, .source = std::nullopt}));
+  std::vector<OverviewWorkload> all;
+  std::unordered_map<std::int64_t, std::size_t> places;
+  // The oldest run first.
+  for (std::size_t i = table.rows().size(); i-- > 0;) {
+    const RunTable::Row& run = table.rows()[i];
+    const auto [place, fresh] = places.emplace(run.workload, all.size());
+    if (fresh) {
+      all.push_back({.id = ids.at(run.workload),
+                     .name = names[i],
+                     .collocation = collocations[i],
+                     .runs = {}});
+    }
+    all[place->second].runs.push_back({.id = run.id,
+                                       .name = run.name,
+                                       .model = models[i],
+                                       .status = run.status,
+                                       .start = run.start,
+                                       .end = run.end,
+                                       .value = metric.empty() ? std::nullopt : values[i].front()});
+  }
+  std::ranges::reverse(all);
   return all;
 }
 

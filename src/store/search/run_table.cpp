@@ -8,8 +8,7 @@
 #include "codec/frame.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/text.h"
-#include "store/search/many.h"
-#include "store/search/search_scope.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 namespace {

@@ -99,8 +99,6 @@ class RunTable {
   Result<Column> column(const RunField& field, const RowSearch::Kept& kept);
 
  private:
-  Result<> read_where(std::string_view condition, std::span<const std::int64_t> values,
-                      const RunScope& scope);
   Result<> read_scope(const RunScope& scope);
   Result<Texts> read_texts(const RunField& field);
   Result<Texts> first_of(std::span<const std::string_view> keys);

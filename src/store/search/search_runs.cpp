@@ -5,7 +5,6 @@
 #include "store/read/latest_metrics.h"
 #include "store/search/runs.h"
 #include "store/search/search.h"
-#include "store/search/search_scope.h"
 
 namespace corral::store::tracking {
 namespace {

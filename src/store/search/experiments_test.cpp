@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "store/engine/postgres/database.h"
-#include "store/open/postgres_fixture.h"
+#include "store/open/test_postgres.h"
 #include "store/open/postgres_store.h"
 #include "store/search/runs.h"
 

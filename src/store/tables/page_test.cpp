@@ -3,7 +3,7 @@
 
 #include "core/text.h"
 #include "store/maintain/tables.h"
-#include "store/search/search_test_support.h"
+#include "store/search/test_search.h"
 #include "store/tables/health.h"
 #include "store/tables/logs.h"
 #include "store/tables/page.h"

@@ -7,9 +7,7 @@
 
 #include <algorithm>
 
-#include "store/artifacts/s3/answers.h"
 #include "store/artifacts/s3/client.h"
-#include "store/artifacts/s3/presign.h"
 #include "sys/clock.h"
 #include "sys/fd.h"
 #include "sys/file.h"

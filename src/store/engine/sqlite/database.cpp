@@ -185,10 +185,8 @@ class SqliteConnection final : public sql::Connection {
     return !TRY(number("SELECT 1 FROM sqlite_schema LIMIT 1")).has_value();
   }
   Result<std::vector<std::string>> columns(std::string_view table) override {
-    std::vector<std::string> names;
-    sql::Statement row = TRY(query("SELECT name FROM pragma_table_xinfo(?1)", table));
-    while (TRY(row.step())) names.push_back(row.text(0));
-    return names;
+    return sql::read_all(query("SELECT name FROM pragma_table_xinfo(?1)", table),
+                         [](const sql::Statement& row) { return row.text(0); });
   }
   Result<std::int64_t> bytes() override {
     std::int64_t bytes = 0;

@@ -219,11 +219,11 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
   }
   auto state = std::make_shared<SessionState>();
   {
-    Statement row = TRY(db_.query(
-        "SELECT s.key, s.run, s.workload, s.durable_seq, s.utc_minus_boot, "
-        "s.clock_error, s.removed, "
-        "r.id, s.machine FROM sessions s LEFT JOIN runs r ON r.key = s.run WHERE s.id = ?1",
-        id));
+    Statement row =
+        TRY(db_.query("SELECT s.key, s.run, s.workload, s.durable_seq, s.utc_minus_boot, "
+                      "s.clock_error, s.removed, r.id, s.machine FROM sessions s LEFT JOIN runs r "
+                      "ON r.key = s.run WHERE s.id = ?1",
+                      id));
     if (!TRY(row.step())) return std::shared_ptr<SessionState>();
     state->id = id;
     state->key = row.integer(0);
@@ -302,9 +302,8 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
   if (body.role == "supervisor" && !run.removed) TRY(supervise(call, body, started, *state));
   const auto key = TRY(db_.number(
       "INSERT INTO sessions (id, run, workload, durable_seq, utc_minus_boot, clock_error, started, "
-      "role, host, pid, rank, boot_id, removed, machine) "
-      "VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
-      "ON CONFLICT (id) DO NOTHING RETURNING key",
+      "role, host, pid, rank, boot_id, removed, machine) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, "
+      "?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (id) DO NOTHING RETURNING key",
       frame.header.session, run.key, run.workload, body.anchor.utc_minus_boot.count(),
       body.anchor.error.count(), started, body.role, body.host, body.pid, body.rank, body.boot_id,
       run.removed ? 1 : 0, state->machine));
@@ -337,8 +336,8 @@ Result<std::optional<std::int64_t>> Ingest::host_of(const codec::SessionBody& bo
     return *known;
   }
   const auto made =
-      TRY(db_.number("INSERT INTO hosts (name, machine_id) VALUES (?1, ?2) "
-                     "ON CONFLICT (machine_id, name) DO NOTHING RETURNING key",
+      TRY(db_.number("INSERT INTO hosts (name, machine_id) VALUES (?1, ?2) ON CONFLICT "
+                     "(machine_id, name) DO NOTHING RETURNING key",
                      body.host, body.machine));
   if (!made) return lost_race();
   return *made;
@@ -368,8 +367,7 @@ Result<Ingest::RunRow> Ingest::run_of(Call& call, const codec::SessionBody& body
                                                                 .created = started}));
   const auto key = TRY(db_.number(
       "INSERT INTO runs (id, name, experiment, workload, status, supervised, started, newest, "
-      "host) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7) ON CONFLICT (id) DO NOTHING RETURNING key",
+      "host) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7) ON CONFLICT (id) DO NOTHING RETURNING key",
       body.run, body.run_name, experiment, workload, RunStatus::kRunning, started, body.host));
   if (!key) return lost_race();
   call.changed_runs.insert(body.run);
@@ -388,8 +386,7 @@ Result<> Ingest::supervise(Call& call, const codec::SessionBody& body, UtcTime s
   TRY(db_.exec("UPDATE runs SET name = ?2 WHERE key = ?1 AND name = ''", run, body.run_name));
   TRY(
       db_.exec("UPDATE runs SET status = ?2, ended = NULL, end_reason = NULL, exit_code = NULL, "
-               "exit_signal = NULL "
-               "WHERE key = ?1 AND end_reason = ?3",
+               "exit_signal = NULL WHERE key = ?1 AND end_reason = ?3",
                run, RunStatus::kRunning, codec::EndReason::kUnknown));
   call.changed_runs.insert(body.run);
   return {};
@@ -540,12 +537,11 @@ Result<> Ingest::make_series(const SessionState& session, const SeriesDefs& defs
   std::map<KnownSeries::key_type, const codec::SeriesDef*> in_order;
   for (const codec::SeriesDef* def : defs) in_order.emplace(key_of(*def), def);
   for (const auto& [key, def] : in_order) {
-    TRY(
-        db_.defer("INSERT INTO series (owner_kind, owner, name, source, unit, kind, aggregation) "
-                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) "
-                  "ON CONFLICT (owner_kind, owner, name, source) DO NOTHING",
-                  def->owner, owner_of(session, def->owner), def->name, def->source, def->unit,
-                  def->kind, def->aggregation));
+    TRY(db_.defer(
+        "INSERT INTO series (owner_kind, owner, name, source, unit, kind, aggregation) VALUES (?1, "
+        "?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (owner_kind, owner, name, source) DO NOTHING",
+        def->owner, owner_of(session, def->owner), def->name, def->source, def->unit, def->kind,
+        def->aggregation));
   }
   return {};
 }
@@ -578,19 +574,18 @@ Result<> Ingest::store_phases(const SessionState& session,
     TRY(db_.defer(
         "INSERT INTO phases (session, id, run, parent, kind, started, ended, name, type, lane, "
         "links, attributes) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (session, id) DO "
-        "UPDATE SET "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+        "ON CONFLICT (session, id) DO UPDATE SET "
         "parent = CASE WHEN excluded.started IS NULL THEN phases.parent ELSE excluded.parent END, "
         "kind = CASE WHEN excluded.started IS NULL THEN phases.kind ELSE excluded.kind END, "
-        "started = coalesce(excluded.started, phases.started), ended = coalesce(excluded.ended, "
-        "phases.ended), "
+        "started = coalesce(excluded.started, phases.started), "
+        "ended = coalesce(excluded.ended, phases.ended), "
         "name = CASE WHEN excluded.name = '' THEN phases.name ELSE excluded.name END, "
         "type = CASE WHEN excluded.type = '' THEN phases.type ELSE excluded.type END, "
         "lane = CASE WHEN excluded.lane = '' THEN phases.lane ELSE excluded.lane END, "
         "links = CASE WHEN excluded.links = '' THEN phases.links ELSE excluded.links END, "
-        "attributes = CASE WHEN excluded.attributes = '' THEN phases.attributes ELSE "
-        "excluded.attributes "
-        "END",
+        "attributes = CASE WHEN excluded.attributes = '' THEN phases.attributes "
+        "ELSE excluded.attributes END",
         session.key, phase.id, session.run, phase.parent, phase.kind, utc(phase.begin),
         utc(phase.end), phase.name, phase.type, phase.lane, links_json(phase.links),
         attributes_json(phase.attributes)));
@@ -605,15 +600,13 @@ Result<bool> Ingest::store_facts(const SessionState& session,
   for (const codec::Fact& fact : facts) {
     if (TRY(client_says(session, fact))) continue;
     const bool drop = fact.kind == codec::FactKind::kDrop;
-    TRY(db_.defer(drop
-                      ? "INSERT INTO facts (run, kind, key, value) VALUES (?1, ?2, ?3, ?4) ON "
-                        "CONFLICT (run, kind, key) DO UPDATE "
-                        "SET value = excluded.value WHERE (length(excluded.value), excluded.value) "
-                        "> (length(facts.value), facts.value)"
-                      : "INSERT INTO facts (run, kind, key, value) VALUES (?1, ?2, ?3, ?4) ON "
-                        "CONFLICT (run, kind, key) DO UPDATE "
-                        "SET value = excluded.value",
-                  session.run, fact.kind, fact.key, fact.value));
+    TRY(db_.defer(
+        drop ? "INSERT INTO facts (run, kind, key, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT "
+               "(run, kind, key) DO UPDATE SET value = excluded.value WHERE "
+               "(length(excluded.value), excluded.value) > (length(facts.value), facts.value)"
+             : "INSERT INTO facts (run, kind, key, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT "
+               "(run, kind, key) DO UPDATE SET value = excluded.value",
+        session.run, fact.kind, fact.key, fact.value));
   }
   return !facts.empty();
 }
@@ -633,8 +626,8 @@ Result<std::int64_t> Ingest::log_length(std::int64_t run, codec::LogStream strea
   if (const auto known = TRY(db_.number(sql, run, stream))) return *known;
   if (!db_.dialect().shared) return 0;
   TRY(
-      db_.defer("INSERT INTO log_streams (run, stream, length) VALUES (?1, ?2, 0) "
-                "ON CONFLICT (run, stream) DO NOTHING",
+      db_.defer("INSERT INTO log_streams (run, stream, length) VALUES (?1, ?2, 0) ON CONFLICT "
+                "(run, stream) DO NOTHING",
                 run, stream));
   return TRY(db_.number(sql, run, stream)).value_or(0);
 }
@@ -654,8 +647,8 @@ Result<> Ingest::store_log(const SessionState& session, const codec::LogBody& lo
       session.run, log.stream, start, end - start, session.anchor.to_utc(log.time),
       blob_of(fresh)));
   TRY(
-      db_.defer("INSERT INTO log_streams (run, stream, length) VALUES (?1, ?2, ?3) "
-                "ON CONFLICT (run, stream) DO UPDATE SET length = excluded.length",
+      db_.defer("INSERT INTO log_streams (run, stream, length) VALUES (?1, ?2, ?3) ON CONFLICT "
+                "(run, stream) DO UPDATE SET length = excluded.length",
                 session.run, log.stream, end));
   return db_.defer(
       "DELETE FROM logs WHERE run = ?1 AND stream = ?2 AND start >= ?3 AND start < ?4 AND start + "
@@ -668,8 +661,8 @@ Result<> Ingest::store_end(Call& call, const SessionState& session, const codec:
   call.changed_runs.insert(session.run_id);
   return db_.defer(
       "UPDATE runs SET status = ?2, ended = ?3, end_reason = ?4, exit_code = ?5, exit_signal = ?6, "
-      "client_status = CASE WHEN client_status <= 2 THEN NULL ELSE client_status END "
-      "WHERE key = ?1 AND (end_reason IS NULL OR end_reason = ?7 OR ?4 <> ?7)",
+      "client_status = CASE WHEN client_status <= 2 THEN NULL ELSE client_status END WHERE key = "
+      "?1 AND (end_reason IS NULL OR end_reason = ?7 OR ?4 <> ?7)",
       session.run, status_of(end), session.anchor.to_utc(end.time), end.reason, end.exit_code,
       end.exit_signal, codec::EndReason::kUnknown);
 }
@@ -731,11 +724,10 @@ Result<bool> Ingest::client_says(const SessionState& session, const codec::Fact&
 // The workload of the run moves with it, unless it has other runs, too.
 Result<> Ingest::move_run(std::int64_t run, const std::string& experiment) {
   const std::int64_t id = TRY(experiment_of(experiment, sys::utc_now()));
-  TRY(
-      db_.defer("UPDATE workloads SET experiment = ?2 WHERE key = (SELECT workload FROM runs WHERE "
-                "key = ?1) AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.workload = workloads.key "
-                "AND o.key <> ?1)",
-                run, id));
+  TRY(db_.defer(
+      "UPDATE workloads SET experiment = ?2 WHERE key = (SELECT workload FROM runs WHERE key = ?1) "
+      "AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.workload = workloads.key AND o.key <> ?1)",
+      run, id));
   return db_.defer("UPDATE runs SET experiment = ?2 WHERE key = ?1", run, id);
 }
 

@@ -86,11 +86,10 @@ Result<> each_block(sql::Connection& db, SeriesId series,
                     const BlockRange& range) {
   for (std::int64_t next = range.first;;) {
     const auto page = TRY(sql::read_all(
-        db.query(
-            "SELECT b.no, b.session, t.session, t.data, b.data FROM blocks b LEFT JOIN block_times "
-            "t ON t.id = b.times WHERE b.series = ?1 AND b.no >= ?2 AND (?4 IS NULL OR b.session = "
-            "?4) AND b.no < ?5 ORDER BY b.no LIMIT ?3",
-            series, next, kPage, range.session, range.end),
+        db.query("SELECT b.no, b.session, t.session, t.data, b.data FROM blocks b LEFT JOIN "
+                 "block_times t ON t.id = b.times WHERE b.series = ?1 AND b.no >= ?2 AND (?4 IS "
+                 "NULL OR b.session = ?4) AND b.no < ?5 ORDER BY b.no LIMIT ?3",
+                 series, next, kPage, range.session, range.end),
         raw_block));
     if (page.empty()) return {};
     next = page.back().no + 1;

@@ -63,9 +63,8 @@ constexpr std::array kRules = {
          "b.last_seq > s.durable_seq OR b.first_seq > b.last_seq GROUP BY b.session LIMIT 100"},
     Rule{"batches", "rows cover numbers that another row has, too", Owner::kSession,
          "SELECT session, count(*), 0 FROM (SELECT session, first_seq, lag(last_seq) OVER "
-         "(PARTITION "
-         "BY session ORDER BY id) AS before FROM batches) AS numbered WHERE before >= first_seq "
-         "GROUP BY session LIMIT 100"},
+         "(PARTITION BY session ORDER BY id) AS before FROM batches) AS numbered WHERE before >= "
+         "first_seq GROUP BY session LIMIT 100"},
     Rule{"row_groups", "rows end before they begin", Owner::kSession,
          "SELECT session, count(*), 0 FROM row_groups WHERE t0 > t1 GROUP BY session LIMIT 100"},
     Rule{"row_groups", "rows belong to a slice that has no statistics", Owner::kSession,
@@ -85,14 +84,12 @@ constexpr std::array kRules = {
          "SELECT run, count(*), 0 FROM logs WHERE length <> length(bytes) GROUP BY run LIMIT 100"},
     Rule{"logs", "rows lie beyond the end of their stream", Owner::kRun,
          "SELECT l.run, count(*), 0 FROM logs l LEFT JOIN log_streams s ON s.run = l.run AND "
-         "s.stream "
-         "= l.stream WHERE s.length IS NULL OR l.start + l.length > s.length GROUP BY l.run LIMIT "
-         "100"},
+         "s.stream = l.stream WHERE s.length IS NULL OR l.start + l.length > s.length GROUP BY "
+         "l.run LIMIT 100"},
     Rule{"logs", "rows overlap", Owner::kRun,
          "SELECT run, count(*), 0 FROM (SELECT run, start, lag(start + length) OVER (PARTITION BY "
-         "run, "
-         "stream ORDER BY start) AS before FROM logs) AS placed WHERE before > start GROUP BY run "
-         "LIMIT 100"},
+         "run, stream ORDER BY start) AS before FROM logs) AS placed WHERE before > start GROUP BY "
+         "run LIMIT 100"},
 };
 
 void add(CheckWork& work, const std::string& table, const std::string& what, Owner owner,
@@ -430,11 +427,10 @@ Result<> SeriesCheck::run() {
   std::int64_t blocks = 0;
   bool counter = false;
   {
-    sql::Statement row =
-        TRY(work_.db.query("SELECT blocks, kind, (SELECT count(*) FROM removals d WHERE "
-                           "d.owner_kind = s.owner_kind AND d.owner = s.owner) FROM series s WHERE "
-                           "s.id = ?1",
-                           id_));
+    sql::Statement row = TRY(
+        work_.db.query("SELECT blocks, kind, (SELECT count(*) FROM removals d WHERE d.owner_kind = "
+                       "s.owner_kind AND d.owner = s.owner) FROM series s WHERE s.id = ?1",
+                       id_));
     if (!TRY(row.step()) || row.integer(2) > 0) return {};  // going
     blocks = row.integer(0);
     counter = row.integer(1) == static_cast<std::int64_t>(metric::Kind::kCounter);

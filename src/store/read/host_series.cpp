@@ -72,12 +72,11 @@ Result<SeriesDelta> exact_statistics(PointView& view, SeriesId id) {
 Result<Feeds> feeds_within(Connection& db, std::span<const Series> series, const TimeRange& range) {
   Feeds feeds;
   for (const Series& one : series) {
-    Statement row =
-        TRY(db.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot FROM session_series m "
-                     "JOIN sessions s ON s.key = m.session LEFT JOIN runs r ON r.key = s.run WHERE "
-                     "m.series = ?1" +
-                         std::string(kFeedsWithin),
-                     one.id, range.from, range.to));
+    Statement row = TRY(db.query(
+        "SELECT m.session, m.local, m.slice, s.utc_minus_boot FROM session_series m JOIN sessions "
+        "s ON s.key = m.session LEFT JOIN runs r ON r.key = s.run WHERE m.series = ?1" +
+            std::string(kFeedsWithin),
+        one.id, range.from, range.to));
     while (TRY(row.step())) add_feed(feeds, one.id, row, 0);
   }
   return feeds;
@@ -152,10 +151,10 @@ std::optional<HostPart> host_part_of(SeriesId id) {
 Result<Window> window_of(Connection& db, std::int64_t workload, std::int64_t host) {
   constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max() - kSlack;
   Window window;
-  Statement row = TRY(
-      db.query("SELECT started, ended, newest, status FROM runs WHERE workload = ?1 AND machine "
-               "= ?2 ORDER BY started, key",
-               workload, host));
+  Statement row =
+      TRY(db.query("SELECT started, ended, newest, status FROM runs WHERE workload = ?1 AND "
+                   "machine = ?2 ORDER BY started, key",
+                   workload, host));
   while (TRY(row.step())) {
     const bool runs = static_cast<RunStatus>(row.integer(3)) == RunStatus::kRunning;
     const std::int64_t end = !row.is_null(1) ? row.integer(1) : runs ? kOpen : row.integer(2);

@@ -9,9 +9,8 @@ namespace {
 
 constexpr std::string_view kRunColumns =
     "SELECT r.key, r.id, r.name, r.experiment, e.name, w.id, w.name, r.status, r.started, r.ended, "
-    "r.newest, r.end_reason, "
-    "r.exit_code, r.exit_signal, r.host FROM runs r JOIN experiments e ON e.id = r.experiment JOIN "
-    "workloads w ON w.key = r.workload ";
+    "r.newest, r.end_reason, r.exit_code, r.exit_signal, r.host FROM runs r JOIN experiments e ON "
+    "e.id = r.experiment JOIN workloads w ON w.key = r.workload ";
 
 template <class T>
 std::optional<T> maybe(const std::optional<std::int64_t>& number) {
@@ -96,26 +95,24 @@ Result<std::optional<Ack>> read_session(Connection& db, SessionId id) {
 }
 
 Result<std::vector<Experiment>> read_experiments(Connection& db) {
-  return read_all(
-      db.query(
-          "SELECT e.id, e.name, e.created, count(r.key), count(CASE WHEN r.status = 0 THEN 1 "
-          "END) FROM experiments e LEFT JOIN runs r ON r.experiment = e.id AND r.lifecycle = "
-          "0 WHERE e.lifecycle = 0 GROUP BY e.id HAVING e.id <> 0 OR count(r.key) > 0 ORDER BY "
-          "e.created DESC, e.id DESC"),
-      [](const Statement& row) {
-        return Experiment{.id = ExperimentId{row.integer(0)},
-                          .name = row.text(1),
-                          .created = row.utc(2),
-                          .runs = row.integer(3),
-                          .running = row.integer(4)};
-      });
+  return read_all(db.query("SELECT e.id, e.name, e.created, count(r.key), count(CASE WHEN r.status "
+                           "= 0 THEN 1 END) FROM experiments e LEFT JOIN runs r ON r.experiment = "
+                           "e.id AND r.lifecycle = 0 WHERE e.lifecycle = 0 GROUP BY e.id HAVING "
+                           "e.id <> 0 OR count(r.key) > 0 ORDER BY e.created DESC, e.id DESC"),
+                  [](const Statement& row) {
+                    return Experiment{.id = ExperimentId{row.integer(0)},
+                                      .name = row.text(1),
+                                      .created = row.utc(2),
+                                      .runs = row.integer(3),
+                                      .running = row.integer(4)};
+                  });
 }
 
 Result<std::vector<Workload>> read_workloads(Connection& db,
                                              std::optional<ExperimentId> experiment) {
   Statement row =
-      TRY(db.query("SELECT w.key, w.id, w.experiment, w.name, w.created FROM workloads w "
-                   "WHERE ?1 IS NULL OR w.experiment = ?1 ORDER BY w.created DESC, w.key DESC",
+      TRY(db.query("SELECT w.key, w.id, w.experiment, w.name, w.created FROM workloads w WHERE ?1 "
+                   "IS NULL OR w.experiment = ?1 ORDER BY w.created DESC, w.key DESC",
                    experiment));
   std::vector<Workload> workloads;
   while (TRY(row.step())) {

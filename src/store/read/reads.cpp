@@ -53,8 +53,8 @@ Result<std::vector<LogChunk>> read_chunks(Result<Statement> query) {
 
 Result<std::vector<LogChunk>> read_logs(Connection& db, const LogQuery& query) {
   return read_chunks(db.query(std::string(kLogColumns) +
-                                  "(SELECT key FROM runs WHERE id = ?1) AND id > ?2 AND (?3 IS "
-                                  "NULL OR stream = ?3) ORDER BY id LIMIT ?4",
+                                  "(SELECT key FROM runs WHERE id = ?1) AND id > ?2 AND "
+                                  "(?3 IS NULL OR stream = ?3) ORDER BY id LIMIT ?4",
                               query.run, query.after_row, query.stream, query.limit));
 }
 
@@ -100,11 +100,10 @@ Result<std::vector<Phase>> read_phase_rows(Result<Statement> query) {
 }
 
 Result<std::vector<Phase>> read_phases(Connection& db, RunId run) {
-  return read_phase_rows(
-      db.query(std::string(kPhaseColumns) +
-                   "FROM phases WHERE run = (SELECT key FROM runs WHERE id = ?1) ORDER BY started "
-                   "NULLS FIRST, session, id",
-               run));
+  return read_phase_rows(db.query(std::string(kPhaseColumns) +
+                                      "FROM phases WHERE run = (SELECT key FROM runs WHERE "
+                                      "id = ?1) ORDER BY started NULLS FIRST, session, id",
+                                  run));
 }
 
 Result<std::vector<Phase>> read_phases_after(Connection& db, RunId run,
@@ -113,28 +112,26 @@ Result<std::vector<Phase>> read_phases_after(Connection& db, RunId run,
   const std::int64_t key = TRY(run_key(db, run));
   // Two forms of statements: with the place as one condition both engines walk the index.
   if (!place) {
-    return read_phase_rows(
-        db.query(std::string(kPhaseColumns) +
-                     "FROM phases WHERE run = ?1 AND started IS NOT NULL ORDER BY started, "
-                     "session, id LIMIT ?2",
-                 key, limit));
+    return read_phase_rows(db.query(std::string(kPhaseColumns) +
+                                        "FROM phases WHERE run = ?1 AND started IS NOT NULL "
+                                        "ORDER BY started, session, id LIMIT ?2",
+                                    key, limit));
   }
-  return read_phase_rows(db.query(
-      std::string(kPhaseColumns) +
-          "FROM phases WHERE run = ?1 AND started >= ?2 AND (started, session, id) > (?2, ?3, ?4) "
-          "ORDER BY started, session, id LIMIT ?5",
-      key, place->start, place->session, place->id, limit));
+  return read_phase_rows(
+      db.query(std::string(kPhaseColumns) +
+                   "FROM phases WHERE run = ?1 AND started >= ?2 AND (started, session, id) > (?2, "
+                   "?3, ?4) ORDER BY started, session, id LIMIT ?5",
+               key, place->start, place->session, place->id, limit));
 }
 
 Result<PhaseCounts> read_phase_counts(Connection& db, RunId run) {
   const std::int64_t key = TRY(run_key(db, run));
-  Statement row = TRY(
-      db.query("SELECT count(started), count(CASE WHEN started IS NOT NULL AND ended IS NULL THEN "
-               "1 END), count(CASE WHEN started IS NULL THEN 1 END), count(CASE WHEN ended < "
-               "started THEN 1 END), count(CASE WHEN parent <> 0 AND NOT EXISTS (SELECT 1 FROM "
-               "phases q WHERE q.session = p.session AND q.id = p.parent) THEN 1 END) FROM phases "
-               "p WHERE run = ?1",
-               key));
+  Statement row = TRY(db.query(
+      "SELECT count(started), count(CASE WHEN started IS NOT NULL AND ended IS NULL THEN 1 END), "
+      "count(CASE WHEN started IS NULL THEN 1 END), count(CASE WHEN ended < started THEN 1 END), "
+      "count(CASE WHEN parent <> 0 AND NOT EXISTS (SELECT 1 FROM phases q WHERE q.session = "
+      "p.session AND q.id = p.parent) THEN 1 END) FROM phases p WHERE run = ?1",
+      key));
   PhaseCounts counts;
   if (!TRY(row.step())) return counts;
   counts.phases = row.integer(0);

@@ -220,20 +220,19 @@ Result<> View::open_part(SeriesId id, const HostPart& part) {
 Result<bool> View::open_blocks(SeriesId id) {
   const auto [entry, fresh] = series_.try_emplace(id);
   if (!fresh) return false;
-  const auto blocks = TRY(db_.number(
-      "SELECT blocks FROM series s WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM removals r WHERE "
-      "r.owner_kind = s.owner_kind AND r.owner = s.owner)",
-      id));
+  const auto blocks =
+      TRY(db_.number("SELECT blocks FROM series s WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM "
+                     "removals r WHERE r.owner_kind = s.owner_kind AND r.owner = s.owner)",
+                     id));
   if (blocks) entry->second.blocks = *blocks;
   return blocks.has_value();
 }
 
 Result<> View::open_sessions(SeriesId id, std::string_view which, const TimeRange& range) {
-  Statement row =
-      TRY(db_.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot, s.clock_error "
-                    "FROM session_series m JOIN sessions s ON s.key = m.session LEFT JOIN runs r "
-                    "ON r.key = s.run WHERE m.series = ?1" +
-                    std::string(which)));
+  Statement row = TRY(db_.query(
+      "SELECT m.session, m.local, m.slice, s.utc_minus_boot, s.clock_error FROM session_series m "
+      "JOIN sessions s ON s.key = m.session LEFT JOIN runs r ON r.key = s.run WHERE m.series = ?1" +
+      std::string(which)));
   row.set(1, id);
   if (!which.empty()) {
     row.set(2, range.from);
@@ -252,10 +251,9 @@ Result<> View::open_sessions(SeriesId id, std::string_view which, const TimeRang
 
 Result<> View::read_row_groups(std::int64_t session, std::int64_t slice,
                                const std::vector<SeriesId>& series) {
-  Statement row =
-      TRY(db_.query("SELECT t0, t1, data FROM row_groups WHERE session = ?1 AND slice = ?2 "
-                    "ORDER BY id",
-                    session, slice));
+  Statement row = TRY(
+      db_.query("SELECT t0, t1, data FROM row_groups WHERE session = ?1 AND slice = ?2 ORDER BY id",
+                session, slice));
   while (TRY(row.step())) {
     auto part = codec::read_row_group(row.blob(2), series);
     if (!part || part->damaged > 0) {
@@ -319,8 +317,8 @@ Result<std::shared_ptr<const Block>> View::block(SeriesId series, std::int64_t n
   std::shared_ptr<StoredBlock> block;
   {
     Statement row =
-        TRY(db_.query("SELECT b.session, t.data, b.data FROM blocks b JOIN block_times t "
-                      "ON t.id = b.times WHERE b.series = ?1 AND b.no = ?2",
+        TRY(db_.query("SELECT b.session, t.data, b.data FROM blocks b JOIN block_times t ON t.id = "
+                      "b.times WHERE b.series = ?1 AND b.no = ?2",
                       series, no));
     if (!TRY(row.step())) return fail(Code::kCorruption, "a block is missing");
     block = std::make_shared<StoredBlock>(row.integer(0), row.blob(1), row.blob(2));

@@ -19,8 +19,7 @@ Result<std::vector<LogChunk>> chunks_after(Connection& db, std::int64_t run,
                                            const LogPageQuery& query) {
   return sql::read_chunks(
       db.query(std::string(sql::kLogColumns) +
-                   "?1 AND id > ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id LIMIT "
-                   "?4",
+                   "?1 AND id > ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id LIMIT ?4",
                run, query.row, query.stream, query.limit));
 }
 
@@ -36,10 +35,10 @@ Result<std::vector<LogChunk>> chunks_before(Connection& db, std::int64_t run,
 
 // The row before the first chunk that is not older; the last row when there is none.
 Result<std::int64_t> row_before(Connection& db, std::int64_t run, const LogPageQuery& query) {
-  const auto first = TRY(
-      db.number("SELECT id FROM logs WHERE run = ?1 AND time >= ?2 AND (?3 IS NULL OR stream = ?3) "
-                "ORDER BY id LIMIT 1",
-                run, query.time, query.stream));
+  const auto first =
+      TRY(db.number("SELECT id FROM logs WHERE run = ?1 AND time >= ?2 AND (?3 IS NULL OR stream = "
+                    "?3) ORDER BY id LIMIT 1",
+                    run, query.time, query.stream));
   if (first) return *first - 1;
   return TRY(db.number("SELECT max(id) FROM logs WHERE run = ?1", run)).value_or(0);
 }
@@ -101,11 +100,10 @@ Result<LogPlace> log_place(Reading& reading, RunId run, std::int64_t row) {
 Result<std::vector<LogChunk>> log_bytes(Reading& reading, const LogBytesQuery& query) {
   const std::int64_t run = TRY(sql::run_key(reading, query.run));
   constexpr auto kLongest = static_cast<std::int64_t>(limits::kLogChunkBytes);
-  return sql::read_chunks(
-      reading->query(std::string(sql::kLogColumns) +
-                         "?1 AND stream = ?2 AND start > ?3 AND start + length > ?4 AND id "
-                         "<= ?5 ORDER BY start",
-                     run, query.stream, query.offset - kLongest, query.offset, query.row));
+  return sql::read_chunks(reading->query(
+      std::string(sql::kLogColumns) +
+          "?1 AND stream = ?2 AND start > ?3 AND start + length > ?4 AND id <= ?5 ORDER BY start",
+      run, query.stream, query.offset - kLongest, query.offset, query.row));
 }
 
 }  // namespace corral::store::page

@@ -88,10 +88,9 @@ Result<std::string> save_view(Writing& writing, const std::string& state, UtcTim
     std::string id = view_id(state, attempt);
     auto same = TRY(has_state(writing, id, state));
     if (!same) {
-      TRY(
-          writing->exec("INSERT INTO views (id, created, state) VALUES (?1, ?2, ?3) ON CONFLICT "
-                        "(id) DO NOTHING",
-                        id, now, state));
+      TRY(writing->exec(
+          "INSERT INTO views (id, created, state) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
+          id, now, state));
       // Another server may have been first, with this state or with another one.
       same = TRY(has_state(writing, id, state));
       if (!same) return fail(Code::kConflict, "the view was written meanwhile");
@@ -128,15 +127,14 @@ Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcT
 }
 
 Result<std::vector<Note>> notes(Reading& reading, RunId run) {
-  return sql::read_all(
-      reading->query("SELECT id, time, text, created FROM notes WHERE run = (SELECT key FROM runs "
-                     "WHERE id = ?1) ORDER BY id",
-                     run),
-      [](const Statement& row) {
-        return Note{.id = row.integer(0),
-                    .content = {.time = row.maybe_utc(1), .text = row.text(2)},
-                    .created = row.utc(3)};
-      });
+  return sql::read_all(reading->query("SELECT id, time, text, created FROM notes WHERE run = "
+                                      "(SELECT key FROM runs WHERE id = ?1) ORDER BY id",
+                                      run),
+                       [](const Statement& row) {
+                         return Note{.id = row.integer(0),
+                                     .content = {.time = row.maybe_utc(1), .text = row.text(2)},
+                                     .created = row.utc(3)};
+                       });
 }
 
 Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,

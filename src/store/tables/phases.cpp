@@ -71,10 +71,9 @@ Result<ChosenPhases> choose_phases(Reading& reading, RunId run, const PhaseChoic
 Result<std::vector<PhaseSpan>> phase_spans(Reading& reading, RunId run, UtcTime to,
                                            std::size_t limit) {
   return sql::read_all(
-      reading->query(
-          "SELECT session, id, parent, started, ended, name, lane FROM phases WHERE run = "
-          "(SELECT key FROM runs WHERE id = ?1) AND started < ?2 LIMIT ?3",
-          run, to, limit),
+      reading->query("SELECT session, id, parent, started, ended, name, lane FROM phases WHERE run "
+                     "= (SELECT key FROM runs WHERE id = ?1) AND started < ?2 LIMIT ?3",
+                     run, to, limit),
       [](const Statement& row) {
         return PhaseSpan{.session = row.integer(0),
                          .id = static_cast<std::uint64_t>(row.integer(1)),
@@ -104,31 +103,31 @@ NamedPhase named_phase(const Statement& row) {
 }  // namespace
 
 Result<std::vector<NamedPhase>> epoch_phases(Reading& reading, RunId run, std::size_t limit) {
-  return sql::read_all(reading->query(std::string(kNamedColumns) +
-                                          "lower(name) LIKE 'epoch%' ORDER BY started, session, id "
-                                          "LIMIT ?2",
-                                      run, limit),
-                       named_phase);
+  return sql::read_all(
+      reading->query(std::string(kNamedColumns) +
+                         "lower(name) LIKE 'epoch%' ORDER BY started, session, id LIMIT ?2",
+                     run, limit),
+      named_phase);
 }
 
 Result<std::optional<NamedPhase>> nth_phase(Reading& reading, RunId run, const std::string& name,
                                             std::size_t index) {
   return sql::read_first(
-      reading->query(std::string(kNamedColumns) +
-                         "name = ?2 AND lane = (SELECT lane FROM phases WHERE run = (SELECT key "
-                         "FROM runs WHERE id = ?1) AND started IS NOT NULL AND name = ?2 ORDER BY "
-                         "started, session, id LIMIT 1) ORDER BY started, session, id LIMIT 1 "
-                         "OFFSET ?3",
-                     run, name, index),
+      reading->query(
+          std::string(kNamedColumns) +
+              "name = ?2 AND lane = (SELECT lane FROM phases WHERE run = (SELECT key FROM runs "
+              "WHERE id = ?1) AND started IS NOT NULL AND name = ?2 ORDER BY started, session, id "
+              "LIMIT 1) ORDER BY started, session, id LIMIT 1 OFFSET ?3",
+          run, name, index),
       named_phase);
 }
 
 Result<std::optional<UtcTime>> first_step(Reading& reading, RunId run) {
-  const auto first = TRY(reading->number(
-      "SELECT min(started) FROM phases WHERE run = (SELECT key FROM runs WHERE id = ?1) AND "
-      "lower(name) IN ('step', 'train_step', 'training_step', 'batch', 'train_batch', "
-      "'run_training_batch')",
-      run));
+  const auto first =
+      TRY(reading->number("SELECT min(started) FROM phases WHERE run = (SELECT key FROM runs WHERE "
+                          "id = ?1) AND lower(name) IN ('step', 'train_step', 'training_step', "
+                          "'batch', 'train_batch', 'run_training_batch')",
+                          run));
   return first ? std::optional(utc_time(*first)) : std::nullopt;
 }
 

@@ -36,19 +36,17 @@ Result<std::string> unpack(Blob packed, std::string_view id) {
 Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now) {
   const std::string packed = TRY(pack(plan.document));
   const Blob blob = sql::blob_of(packed);
-  const auto known = TRY(
-      writing->number("UPDATE plans SET updated = ?2, summary = ?3, document = ?4 WHERE id = ?1 "
-                      "RETURNING 1",
-                      plan.id, now, plan.summary, blob));
-  if (known) return {};
-  TRY(writing->exec(
-      "INSERT INTO plans (id, updated, summary, document) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) "
-      "DO UPDATE SET updated = ?2, summary = ?3, document = ?4",
+  const auto known = TRY(writing->number(
+      "UPDATE plans SET updated = ?2, summary = ?3, document = ?4 WHERE id = ?1 RETURNING 1",
       plan.id, now, plan.summary, blob));
+  if (known) return {};
+  TRY(
+      writing->exec("INSERT INTO plans (id, updated, summary, document) VALUES (?1, ?2, ?3, ?4) ON "
+                    "CONFLICT (id) DO UPDATE SET updated = ?2, summary = ?3, document = ?4",
+                    plan.id, now, plan.summary, blob));
   return writing->exec(
       "DELETE FROM plans WHERE id IN (SELECT id FROM plans ORDER BY updated DESC, id LIMIT ?2 "
-      "OFFSET "
-      "?1)",
+      "OFFSET ?1)",
       kMostPlans, kMostPlans);
 }
 

@@ -55,8 +55,8 @@ Result<> read_facts(Connection& db, SharingRun& run) {
     while (TRY(tag.step())) run.tags.emplace_back(tag.text(0), tag.text(1));
   }
   Statement info =
-      TRY(db.query("SELECT key, value FROM facts WHERE run = ?1 AND kind = ?2 AND key > "
-                   "'device.' AND key < 'device/' ORDER BY key",
+      TRY(db.query("SELECT key, value FROM facts WHERE run = ?1 AND kind = ?2 AND key > 'device.' "
+                   "AND key < 'device/' ORDER BY key",
                    run.key, codec::FactKind::kInfo));
   while (TRY(info.step())) add_uuid(run, info.text(0), info.text(1));
   return {};
@@ -102,8 +102,7 @@ Result<std::vector<SharingRun>> runs_where(Connection& db, const std::string& wh
   const auto facts = [&](std::string_view kind, std::string_view begin, const auto& take) {
     return db
         .query(
-            "SELECT f.run, f.key, f.value FROM runs r JOIN facts f ON f.run = r.key AND "
-            "f.kind = " +
+            "SELECT f.run, f.key, f.value FROM runs r JOIN facts f ON f.run = r.key AND f.kind = " +
                 std::string(kind) + " AND f.key > '" + std::string(begin) + ".' AND f.key < '" +
                 std::string(begin) + "/'" + living + " ORDER BY f.key",
             values...)
@@ -176,8 +175,8 @@ std::vector<SharingRun> Neighbours::of(WorkloadId id, const std::vector<SharingR
 Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id) {
   return runs_of(reading,
                  reading->query(std::string(kColumns) +
-                                    "WHERE r.workload = (SELECT key FROM workloads WHERE id = ?1) "
-                                    "AND r.lifecycle = 0 ORDER BY r.started, r.id",
+                                    "WHERE r.workload = (SELECT key FROM workloads WHERE id "
+                                    "= ?1) AND r.lifecycle = 0 ORDER BY r.started, r.id",
                                 id));
 }
 
@@ -190,10 +189,10 @@ Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, Experim
   UtcTime first;
   UtcTime last;
   {
-    Statement row = TRY(reading->query(
-        "SELECT coalesce(min(started), 0), coalesce(max(coalesce(ended, newest)), 0) "
-        "FROM runs WHERE experiment = ?1 AND lifecycle = 0",
-        id));
+    Statement row =
+        TRY(reading->query("SELECT coalesce(min(started), 0), coalesce(max(coalesce(ended, "
+                           "newest)), 0) FROM runs WHERE experiment = ?1 AND lifecycle = 0",
+                           id));
     if (!TRY(row.step())) return std::vector<SharingRun>();
     first = row.utc(0);
     last = row.utc(1);
@@ -210,12 +209,11 @@ Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
   for (const auto& [host, stay] : stays_of(runs)) {
     auto found = TRY(runs_of(
         reading,
-        reading->query(std::string(kColumns) +
-                           "WHERE r.host = ?1 AND r.started >= ?2 AND r.started < ?3 AND "
-                           "coalesce(r.ended, r.newest) > ?4 AND w.id <> ?5 AND r.lifecycle = 0 "
-                           "ORDER BY r.started DESC, r.id DESC LIMIT ?6",
-                       host, stay.start - kLongestNeighbour, stay.end, stay.start, id,
-                       kMostNeighbours)));
+        reading->query(
+            std::string(kColumns) + "WHERE r.host = ?1 AND r.started >= ?2 AND r.started < ?3 AND "
+                                    "coalesce(r.ended, r.newest) > ?4 AND w.id <> ?5 AND "
+                                    "r.lifecycle = 0 ORDER BY r.started DESC, r.id DESC LIMIT ?6",
+            host, stay.start - kLongestNeighbour, stay.end, stay.start, id, kMostNeighbours)));
     std::ranges::move(found, std::back_inserter(all));
   }
   return all;

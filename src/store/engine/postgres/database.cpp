@@ -205,8 +205,7 @@ constexpr sql::Dialect kDialect = {
     .lock_row = " FOR NO KEY UPDATE",
     .lock_schema =
         "SET LOCAL lock_timeout = '10s'; SELECT "
-        "pg_advisory_xact_lock(hashtextextended(CAST(current_schema() AS text), "
-        "1129468492))",
+        "pg_advisory_xact_lock(hashtextextended(CAST(current_schema() AS text), 1129468492))",
     .elsewhere = "name another database or schema (?options=-csearch_path%3Dcorral)",
     .words = kWords,
     .own_lines = "--postgresql",
@@ -341,8 +340,8 @@ class PgConnection final : public sql::Connection {
         [](const sql::Statement& row) { return row.text(0); });
   }
   Result<std::int64_t> bytes() override {
-    return TRY(number("SELECT CAST(coalesce(sum(pg_total_relation_size(c.oid)), 0) AS BIGINT) "
-                      "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
+    return TRY(number("SELECT CAST(coalesce(sum(pg_total_relation_size(c.oid)), 0) AS BIGINT) FROM "
+                      "pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
                       "c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'"))
         .value_or(0);
   }

@@ -306,10 +306,9 @@ Result<> SqliteConnection::give_back_space() {
     const auto room = fs::space(file_, error);
     const auto size = static_cast<std::uintmax_t>(TRY(bytes()));
     if (!error && room.available < size + size / 8)
-      return fail(Code::kNoSpace,
-                  file_.string() +
-                      ": too little room to write it anew, which takes as much as it "
-                      "has now");
+      return fail(
+          Code::kNoSpace,
+          file_.string() + ": too little room to write it anew, which takes as much as it has now");
     TRY(script("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
   }
   return script("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -11,18 +11,6 @@ namespace {
 
 using Statistics = std::map<SeriesId, SeriesDelta>;
 
-Result<Feeds> feeds_of(Connection& db, std::span<const SeriesId> series) {
-  Feeds feeds;
-  for (const SeriesId id : series) {
-    Statement row =
-        TRY(db.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot FROM session_series m "
-                     "JOIN sessions s ON s.key = m.session WHERE m.series = ?1",
-                     id));
-    while (TRY(row.step())) add_feed(feeds, id, row, 0);
-  }
-  return feeds;
-}
-
 void add_decoded(Blob bytes, Statistics& all) {
   const auto statistics = decode_statistics(bytes);
   if (!statistics) return;
@@ -100,7 +88,15 @@ void add_feed(Feeds& feeds, SeriesId series, const Statement& row, int column) {
 
 Result<Statistics> read_statistics(Connection& db, Caches& caches,
                                    std::span<const SeriesId> series) {
-  return read_statistics(db, caches, TRY(feeds_of(db, series)));
+  Feeds feeds;
+  for (const SeriesId id : series) {
+    Statement row =
+        TRY(db.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot FROM session_series m "
+                     "JOIN sessions s ON s.key = m.session WHERE m.series = ?1",
+                     id));
+    while (TRY(row.step())) add_feed(feeds, id, row, 0);
+  }
+  return read_statistics(db, caches, feeds);
 }
 
 Result<Statistics> read_statistics(Connection& db, Caches& caches, const Feeds& feeds) {

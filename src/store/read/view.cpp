@@ -280,13 +280,11 @@ Result<> View::read_batches(std::int64_t key, const OneSession& session) {
     std::int64_t id = 0;
     Damage range;
   };
-  std::vector<Row> rows;
-  {
-    Statement row =
-        TRY(db_.query("SELECT id, t0, t1 FROM batches WHERE session = ?1 ORDER BY id", key));
-    while (TRY(row.step()))
-      rows.push_back({.id = row.integer(0), .range = {.t0 = row.integer(1), .t1 = row.integer(2)}});
-  }
+  const auto rows = TRY(read_all(
+      db_.query("SELECT id, t0, t1 FROM batches WHERE session = ?1 ORDER BY id", key),
+      [](const Statement& row) {
+        return Row{.id = row.integer(0), .range = {.t0 = row.integer(1), .t1 = row.integer(2)}};
+      }));
   for (const Row& row : rows) {
     const auto samples = read_samples(db_, caches_, row.id);
     if (!samples && samples.error().code != Code::kCorruption)

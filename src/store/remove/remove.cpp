@@ -103,89 +103,58 @@ Result<> mark(Connection& db, const Owner& owner, std::int64_t workload) {
 // their points have risen from batch rows. A host's: all.
 constexpr std::array<std::string_view, 3> kSessions = {
     "SELECT s.key FROM sessions s WHERE s.run = ?1 AND s.key NOT IN (SELECT m.session FROM "
-    "removals "
-    "d JOIN workloads w ON w.key = d.workload JOIN series x ON x.owner_kind = 1 AND x.owner = "
-    "w.key "
-    "JOIN session_series m ON m.series = x.id WHERE d.owner_kind = 0 AND d.owner = ?1)",
+    "removals d JOIN workloads w ON w.key = d.workload JOIN series x ON x.owner_kind = 1 AND "
+    "x.owner = w.key JOIN session_series m ON m.series = x.id WHERE d.owner_kind = 0 AND d.owner = "
+    "?1)",
     "SELECT s.key FROM sessions s WHERE s.workload = ?1",
     "SELECT s.key FROM sessions s WHERE s.machine = ?1 AND s.removed <> 0"};
-// Series of hosts that stay, by the session of a row.
-constexpr std::array<std::string_view, 3> kFeeds = {
-    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
-    "m.session = ",
-    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
-    "m.session = ",
-    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
-    "x.owner <> ?1 AND m.session = "};
 // The next few series of the owner. Their rows stay until all their data is deleted.
-constexpr std::array<std::string_view, 3> kSeries = {
-    "SELECT id FROM series WHERE owner_kind = 0 AND owner = ?1 ORDER BY id LIMIT 16",
-    "SELECT id FROM series WHERE owner_kind = 1 AND owner = ?1 ORDER BY id LIMIT 16",
-    "SELECT id FROM series WHERE owner_kind = 2 AND owner = ?1 ORDER BY id LIMIT 16"};
+constexpr std::string_view kSeries =
+    "SELECT id FROM series WHERE owner_kind = {} AND owner = ?1 ORDER BY id LIMIT 16";
+// Series of hosts that stay, by the session of a row.
+constexpr std::string_view kFeeds =
+    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2{} AND "
+    "m.session = t.session";
 
-// One kind of rows: ?1 is the owner, ?2 how many at a time. {sessions}, {series} and {feeds} stand
-// for the queries above. RETURNING counts the rows.
+// One kind of rows. In `where` the table is t, ?1 the owner's key, and {sessions}, {series} and
+// {feeds} stand for the queries above.
 struct Step {
-  std::string_view sql;
+  std::string_view table, keys, where;
   std::int64_t rows = 0;  // at a time: of large ones few
 };
 constexpr std::array<Step, 4> kSessionSteps = {
-    {{"DELETE FROM batches WHERE id IN (SELECT b.id FROM batches b WHERE b.session IN ({sessions}) "
-      "AND NOT EXISTS ({feeds}b.session) LIMIT ?2) RETURNING 1",
-      32},
-     {"DELETE FROM row_groups WHERE id IN (SELECT g.id FROM row_groups g WHERE g.session IN "
-      "({sessions}) AND NOT EXISTS ({feeds}g.session AND m.slice = g.slice) LIMIT ?2) RETURNING 1",
-      16},
-     {"DELETE FROM slices WHERE (session, slice) IN (SELECT l.session, l.slice FROM slices l WHERE "
-      "l.session IN ({sessions}) AND NOT EXISTS ({feeds}l.session AND m.slice = l.slice) LIMIT ?2) "
-      "RETURNING 1",
-      64},
-     {"DELETE FROM block_times WHERE id IN (SELECT t.id FROM block_times t WHERE t.session IN "
-      "({sessions}) AND NOT EXISTS ({feeds}t.session) LIMIT ?2) RETURNING 1",
-      64}}};
+    {{"batches", "id", "t.session IN ({sessions}) AND NOT EXISTS ({feeds})", 32},
+     {"row_groups", "id",
+      "t.session IN ({sessions}) AND NOT EXISTS ({feeds} AND m.slice = t.slice)", 16},
+     {"slices", "session, slice",
+      "t.session IN ({sessions}) AND NOT EXISTS ({feeds} AND m.slice = t.slice)", 64},
+     {"block_times", "id", "t.session IN ({sessions}) AND NOT EXISTS ({feeds})", 64}}};
 constexpr std::array<Step, 4> kSeriesSteps = {
-    {{"DELETE FROM blocks WHERE (series, no) IN (SELECT series, no FROM blocks WHERE series IN "
-      "({series}) LIMIT ?2) RETURNING 1",
-      64},
-     {"DELETE FROM pyramid WHERE (series, channel, tier, no) IN (SELECT series, channel, tier, no "
-      "FROM pyramid WHERE series IN ({series}) LIMIT ?2) RETURNING 1",
-      64},
-     {"DELETE FROM session_series WHERE (session, local) IN (SELECT session, local FROM "
-      "session_series WHERE series IN ({series}) LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM series WHERE id IN (SELECT id FROM ({series}) few LIMIT ?2) RETURNING 1", 16}}};
+    {{"blocks", "series, no", "t.series IN ({series})", 64},
+     {"pyramid", "series, channel, tier, no", "t.series IN ({series})", 64},
+     {"session_series", "session, local", "t.series IN ({series})", 256},
+     {"series", "id", "t.id IN ({series})", 16}}};
 constexpr std::array<Step, 8> kRunSteps = {
-    {{"DELETE FROM notes WHERE id IN (SELECT id FROM notes WHERE run = ?1 LIMIT ?2) RETURNING 1",
-      64},
-     {"DELETE FROM run_inputs WHERE (run, dataset) IN (SELECT run, dataset FROM run_inputs WHERE "
-      "run = ?1 LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM run_models WHERE (run, direction, model) IN (SELECT run, direction, model FROM "
-      "run_models WHERE run = ?1 LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM phases WHERE (session, id) IN (SELECT session, id FROM phases WHERE run = ?1 "
-      "LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM events WHERE id IN (SELECT id FROM events WHERE run = ?1 LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE run = ?1 LIMIT ?2) RETURNING 1", 16},
-     {"DELETE FROM log_streams WHERE (run, stream) IN (SELECT run, stream FROM log_streams WHERE "
-      "run = ?1 LIMIT ?2) RETURNING 1",
-      16},
-     {"DELETE FROM facts WHERE (run, kind, key) IN (SELECT run, kind, key FROM facts WHERE run = "
-      "?1 LIMIT ?2) RETURNING 1",
-      256}}};
+    {{"notes", "id", "t.run = ?1", 64},
+     {"run_inputs", "run, dataset", "t.run = ?1", 256},
+     {"run_models", "run, direction, model", "t.run = ?1", 256},
+     {"phases", "session, id", "t.run = ?1", 256},
+     {"events", "id", "t.run = ?1", 256},
+     {"logs", "id", "t.run = ?1", 16},
+     {"log_streams", "run, stream", "t.run = ?1", 16},
+     {"facts", "run, kind, key", "t.run = ?1", 256}}};
 
-std::string sql_of(const Step& step, const Owner& owner) {
-  std::string sql(step.sql);
-  const auto kind = static_cast<std::size_t>(owner.kind);
-  for (const auto& [word, query] :
-       {std::pair("{sessions}", kSessions.at(kind)), std::pair("{series}", kSeries.at(kind)),
-        std::pair("{feeds}", kFeeds.at(kind))}) {
-    if (const auto at = sql.find(word); at != std::string::npos)
-      sql.replace(at, std::string_view(word).size(), query);
-  }
-  return sql;
+// Deletes ?2 rows of the owner ?1. RETURNING counts them.
+std::string delete_statement(const Step& step, const Owner& owner) {
+  const std::string_view of_others = owner.kind == kHostOwner ? " AND x.owner <> ?1" : "";
+  const std::string where =
+      fmt::format(fmt::runtime(step.where),
+                  fmt::arg("sessions", kSessions.at(static_cast<std::size_t>(owner.kind))),
+                  fmt::arg("series", fmt::format(kSeries, owner.kind)),
+                  fmt::arg("feeds", fmt::format(kFeeds, of_others)));
+  return fmt::format(
+      "DELETE FROM {0} WHERE ({1}) IN (SELECT {1} FROM {0} t WHERE {2} LIMIT ?2) RETURNING 1",
+      step.table, step.keys, where);
 }
 
 class Cleaning {
@@ -213,7 +182,7 @@ class Cleaning {
 
   // Returns the number of deleted rows.
   Result<std::int64_t> one(const Step& step) {
-    Statement row = TRY(db_.query(sql_of(step, owner_), owner_.key, step.rows));
+    Statement row = TRY(db_.query(delete_statement(step, owner_), owner_.key, step.rows));
     std::int64_t count = 0;
     while (TRY(row.step())) ++count;
     failpoint::reach("remove.step");
@@ -252,14 +221,10 @@ Result<> mark_idle_hosts(Connection& db) {
       db.exec("UPDATE hosts SET idle_since = ?1 WHERE idle_since IS NULL AND NOT EXISTS (SELECT 1 "
               "FROM runs r WHERE r.machine = hosts.key)",
               now));
-  std::vector<std::int64_t> gone;
-  {
-    Statement row =
-        TRY(db.query("DELETE FROM hosts WHERE idle_since < ?1 AND NOT EXISTS (SELECT 1 FROM runs r "
-                     "WHERE r.machine = hosts.key) RETURNING key",
-                     now - kHostsKept));
-    while (TRY(row.step())) gone.push_back(row.integer(0));
-  }
+  const auto gone = TRY(db.numbers(
+      "DELETE FROM hosts WHERE idle_since < ?1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE "
+      "r.machine = hosts.key) RETURNING key",
+      now - kHostsKept));
   for (const std::int64_t key : gone) TRY(mark(db, {.kind = kHostOwner, .key = key}, 0));
   return {};
 }
@@ -351,48 +316,41 @@ Result<bool> clean_removed(Connection& db, BootTime until) {
 // ---- the size of what a removal deletes
 namespace {
 
-// The size of a run: by its sessions, by its series, and its output. length() reads no blob.
-constexpr std::string_view kRunBytes =
-    "SELECT CAST(coalesce((SELECT sum(length(b.frame)) FROM sessions s JOIN batches b ON b.session "
-    "= s.key WHERE s.run = ?1), 0) "
-    "+ coalesce((SELECT sum(length(g.data)) FROM sessions s JOIN row_groups g ON g.session = s.key "
-    "WHERE s.run = ?1), 0) "
-    "+ coalesce((SELECT sum(length(t.data)) FROM sessions s JOIN block_times t ON t.session = "
-    "s.key WHERE s.run = ?1), 0) "
-    "+ coalesce((SELECT sum(length(b.data)) FROM series x JOIN blocks b ON b.series = x.id WHERE "
-    "x.owner_kind = 0 AND x.owner = ?1), 0) "
-    "+ coalesce((SELECT sum(length(p.data)) FROM series x JOIN pyramid p ON p.series = x.id WHERE "
-    "x.owner_kind = 0 AND x.owner = ?1), 0) "
-    "+ coalesce((SELECT sum(length(l.bytes)) FROM logs l WHERE l.run = ?1), 0) AS BIGINT)";
-constexpr std::string_view kWorkloadBytes =
-    "SELECT CAST(coalesce((SELECT sum(length(b.data)) FROM series x JOIN blocks b ON b.series = "
-    "x.id WHERE x.owner_kind = 1 AND x.owner = ?1), 0) "
-    "+ coalesce((SELECT sum(length(p.data)) FROM series x JOIN pyramid p ON p.series = x.id WHERE "
-    "x.owner_kind = 1 AND x.owner = ?1), 0) AS BIGINT)";
-// If a run is being removed, its sessions' rows count no more.
-constexpr std::string_view kGoingRunBytes =
-    "SELECT CAST(coalesce((SELECT sum(length(b.data)) FROM series x JOIN blocks b ON b.series = "
-    "x.id WHERE x.owner_kind = 0 AND x.owner = ?1), 0) "
-    "+ coalesce((SELECT sum(length(p.data)) FROM series x JOIN pyramid p ON p.series = x.id WHERE "
-    "x.owner_kind = 0 AND x.owner = ?1), 0) "
-    "+ coalesce((SELECT sum(length(l.bytes)) FROM logs l WHERE l.run = ?1), 0) AS BIGINT)";
-// Without series of hosts, which no removal of runs makes smaller.
-constexpr std::string_view kAllBytes =
-    "SELECT CAST(coalesce((SELECT sum(length(b.frame)) FROM batches b JOIN sessions s ON s.key = "
-    "b.session WHERE s.removed = 0), 0) "
-    "+ coalesce((SELECT sum(length(g.data)) FROM row_groups g JOIN sessions s ON s.key = g.session "
-    "WHERE s.removed = 0), 0) "
-    "+ coalesce((SELECT sum(length(t.data)) FROM block_times t JOIN sessions s ON s.key = "
-    "t.session "
-    "WHERE s.removed = 0), 0) "
-    "+ coalesce((SELECT sum(length(b.data)) FROM blocks b JOIN series x ON x.id = b.series WHERE "
-    "x.owner_kind <> 2), 0) "
-    "+ coalesce((SELECT sum(length(p.data)) FROM pyramid p JOIN series x ON x.id = p.series WHERE "
-    "x.owner_kind <> 2), 0) "
-    "+ coalesce((SELECT sum(length(bytes)) FROM logs), 0) AS BIGINT)";
+// The rows of sessions s, of series x and of the output l whose bytes count; empty: none.
+struct Counted {
+  std::string_view sessions, series, output;
+};
+// length() reads no blob.
+std::string bytes_query(const Counted& counted) {
+  std::string sum = "0";
+  const auto add = [&](std::string_view column, std::string_view from, std::string_view where) {
+    if (!where.empty())
+      sum += fmt::format(" + coalesce((SELECT sum(length({})) FROM {} WHERE {}), 0)", column, from,
+                         where);
+  };
+  add("b.frame", "sessions s JOIN batches b ON b.session = s.key", counted.sessions);
+  add("g.data", "sessions s JOIN row_groups g ON g.session = s.key", counted.sessions);
+  add("t.data", "sessions s JOIN block_times t ON t.session = s.key", counted.sessions);
+  add("b.data", "series x JOIN blocks b ON b.series = x.id", counted.series);
+  add("p.data", "series x JOIN pyramid p ON p.series = x.id", counted.series);
+  add("l.bytes", "logs l", counted.output);
+  return fmt::format("SELECT CAST({} AS BIGINT)", sum);
+}
 
-Result<std::int64_t> bytes_of(Connection& db, std::string_view sql, std::int64_t key) {
-  return TRY(db.number(sql, key)).value_or(0);
+constexpr Counted kOfRun = {.sessions = "s.run = ?1",
+                            .series = "x.owner_kind = 0 AND x.owner = ?1",
+                            .output = "l.run = ?1"};
+// If a run is being removed, its sessions' rows count no more.
+constexpr Counted kOfGoingRun = {
+    .sessions = "", .series = "x.owner_kind = 0 AND x.owner = ?1", .output = "l.run = ?1"};
+constexpr Counted kOfWorkload = {
+    .sessions = "", .series = "x.owner_kind = 1 AND x.owner = ?1", .output = ""};
+// Without series of hosts, which no removal of runs makes smaller.
+constexpr Counted kAll = {
+    .sessions = "s.removed = 0", .series = "x.owner_kind <> 2", .output = "TRUE"};
+
+Result<std::int64_t> count_bytes(Connection& db, const Counted& counted, std::int64_t key) {
+  return TRY(db.number(bytes_query(counted), key)).value_or(0);
 }
 
 std::int64_t points_of(const std::vector<codec::SamplesBody>& bodies,
@@ -454,18 +412,17 @@ struct Candidate {
 
 // Runs that ended, the oldest first.
 Result<std::vector<Candidate>> ended_runs(Connection& db, UtcTime now) {
-  Statement row = TRY(db.query(
-      "SELECT id, key, workload, coalesce(ended, newest) FROM runs WHERE status <> 0 AND NOT "
-      "(status = ?1 AND newest > ?2) ORDER BY coalesce(ended, newest), key",
-      RunStatus::kUnknown, now - kStillSends));
-  std::vector<Candidate> runs;
-  while (TRY(row.step())) {
-    runs.push_back({.id = row.id128<RunId>(0),
-                    .key = row.integer(1),
-                    .workload = row.integer(2),
-                    .ended = row.integer(3)});
-  }
-  return runs;
+  return read_all(
+      db.query(
+          "SELECT id, key, workload, coalesce(ended, newest) FROM runs WHERE status <> 0 AND NOT "
+          "(status = ?1 AND newest > ?2) ORDER BY coalesce(ended, newest), key",
+          RunStatus::kUnknown, now - kStillSends),
+      [](const Statement& row) {
+        return Candidate{.id = row.id128<RunId>(0),
+                         .key = row.integer(1),
+                         .workload = row.integer(2),
+                         .ended = row.integer(3)};
+      });
 }
 
 // The number of runs of each workload.
@@ -478,16 +435,13 @@ Result<std::map<std::int64_t, std::int64_t>> runs_by_workload(Connection& db) {
 
 // Rows of removed runs that are not yet deleted.
 Result<std::int64_t> bytes_that_go(Connection& db) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> owners;
-  {
-    Statement row = TRY(db.query("SELECT owner_kind, owner FROM removals"));
-    while (TRY(row.step())) owners.emplace_back(row.integer(0), row.integer(1));
-  }
+  const auto owners = TRY(read_all(
+      db.query("SELECT owner_kind, owner FROM removals WHERE owner_kind <> ?1", kHostOwner),
+      [](const Statement& row) { return Owner{.kind = row.integer(0), .key = row.integer(1)}; }));
   std::int64_t bytes = 0;
   for (const auto& [kind, key] : owners) {
-    if (static_cast<metric::Owner>(kind) == metric::Owner::kHost) continue;
-    const bool run = static_cast<metric::Owner>(kind) == metric::Owner::kRun;
-    bytes += TRY(bytes_of(db, run ? kGoingRunBytes : kWorkloadBytes, key));
+    const bool run = kind == kRunOwner;
+    bytes += TRY(count_bytes(db, run ? kOfGoingRun : kOfWorkload, key));
   }
   return bytes;
 }
@@ -510,7 +464,7 @@ Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfR
     }
     removal.runs.push_back(id);
     removal.points += TRY(points_of_run(db, key));
-    removal.bytes += TRY(bytes_of(db, kRunBytes, key));
+    removal.bytes += TRY(count_bytes(db, kOfRun, key));
   }
   return removal;
 }
@@ -518,10 +472,8 @@ Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfR
 Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id) {
   if (!TRY(db.number("SELECT 1 FROM experiments WHERE id = ?1", id)))
     return fail(Code::kNotFound, "no experiment " + std::to_string(id.value));
-  std::vector<RunId> runs;
-  Statement row = TRY(db.query("SELECT id FROM runs WHERE experiment = ?1 ORDER BY key", id));
-  while (TRY(row.step())) runs.push_back(row.id128<RunId>(0));
-  return runs;
+  return read_all(db.query("SELECT id FROM runs WHERE experiment = ?1 ORDER BY key", id),
+                  [](const Statement& row) { return row.id128<RunId>(0); });
 }
 
 Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, UtcTime now) {
@@ -529,7 +481,8 @@ Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, 
   // needed.
   std::int64_t excess = 0;
   if (retention.bytes && TRY(db.bytes()) > *retention.bytes)
-    excess = TRY(db.number(kAllBytes)).value_or(0) - TRY(bytes_that_go(db)) - *retention.bytes;
+    excess =
+        TRY(db.number(bytes_query(kAll))).value_or(0) - TRY(bytes_that_go(db)) - *retention.bytes;
   auto left = TRY(runs_by_workload(db));
   std::vector<RunId> runs;
   for (const Candidate& run : TRY(ended_runs(db, now))) {
@@ -537,8 +490,8 @@ Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, 
     if (!old && excess <= 0) break;
     runs.push_back(run.id);
     if (excess <= 0) continue;
-    excess -= TRY(bytes_of(db, kRunBytes, run.key));
-    if (--left[run.workload] == 0) excess -= TRY(bytes_of(db, kWorkloadBytes, run.workload));
+    excess -= TRY(count_bytes(db, kOfRun, run.key));
+    if (--left[run.workload] == 0) excess -= TRY(count_bytes(db, kOfWorkload, run.workload));
   }
   return runs;
 }

@@ -390,14 +390,9 @@ Result<> Sealer::seal_patiently(const Task& task) {
 }
 
 Result<> Sealer::seal_all(bool settle) {
-  const auto sessions = readers_.with([](Connection& db) -> Result<std::vector<std::int64_t>> {
-    std::vector<std::int64_t> found;
-    Statement row = TRY(db.query("SELECT key FROM sessions ORDER BY key"));
-    while (TRY(row.step())) found.push_back(row.integer(0));
-    return found;
-  });
-  if (!sessions) return tl::unexpected(sessions.error());
-  for (const std::int64_t session : *sessions)
+  const auto sessions = TRY(readers_.with(
+      [](Connection& db) { return db.numbers("SELECT key FROM sessions ORDER BY key"); }));
+  for (const std::int64_t session : sessions)
     TRY(seal_patiently({.session = session, .settle = settle, .asked = true}));
   TRY(clean_all());
   while (settle && reclaim()) {

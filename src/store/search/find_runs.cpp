@@ -170,10 +170,8 @@ class RunFinder {
 // All experiments that the scope's runs may lie in.
 Result<std::vector<ExperimentId>> experiments_of(sql::Connection& db, const RunScope& scope) {
   if (!scope.experiments.empty()) return scope.experiments;
-  std::vector<ExperimentId> all;
-  Statement row = TRY(db.query("SELECT id FROM experiments"));
-  while (TRY(row.step())) all.push_back(ExperimentId{row.integer(0)});
-  return all;
+  return sql::read_all(db.query("SELECT id FROM experiments"),
+                       [](const Statement& row) { return ExperimentId{row.integer(0)}; });
 }
 
 Result<> RunFinder::filter() {

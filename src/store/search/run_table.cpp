@@ -264,9 +264,12 @@ Result<const RunTable::Texts*> RunTable::texts(const RunField& field) {
 Result<RunTable::Texts> RunTable::read_texts(const RunField& field) {
   switch (field.kind) {
     case Kind::kWorkload:
-      return workload_names();
+      return names_by(
+          &Row::workload,
+          "SELECT key, name FROM workloads WHERE name <> '' AND experiment BETWEEN ?1 AND ?2");
     case Kind::kExperiment:
-      return experiment_names();
+      return names_by(&Row::experiment,
+                      "SELECT id, name FROM experiments WHERE id BETWEEN ?1 AND ?2");
     case Kind::kCollocation:
       return collocations();
     case Kind::kModel:
@@ -333,28 +336,15 @@ Result<RunTable::Texts> RunTable::collocations() {
   return texts;
 }
 
-Result<RunTable::Texts> RunTable::workload_names() {
+Result<RunTable::Texts> RunTable::names_by(std::int64_t Row::*key, std::string_view query) {
   std::unordered_map<std::int64_t, std::string> names;
-  Statement row = TRY(reading_.db.query(
-      "SELECT key, name FROM workloads WHERE name <> '' AND experiment BETWEEN ?1 AND ?2",
-      first_experiment_, last_experiment_));
+  Statement row = TRY(reading_.db.query(query, first_experiment_, last_experiment_));
   while (TRY(row.step())) names.emplace(row.integer(0), row.text(1));
   Texts texts(rows_.size());
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const auto found = names.find(rows_[i].workload);
+    const auto found = names.find(rows_[i].*key);
     if (found != names.end()) texts[i] = found->second;
   }
-  return texts;
-}
-
-Result<RunTable::Texts> RunTable::experiment_names() {
-  std::unordered_map<std::int64_t, std::string> names;
-  Statement row =
-      TRY(reading_.db.query("SELECT id, name FROM experiments WHERE id BETWEEN ?1 AND ?2",
-                            first_experiment_, last_experiment_));
-  while (TRY(row.step())) names.emplace(row.integer(0), row.text(1));
-  Texts texts(rows_.size());
-  for (std::size_t i = 0; i < rows_.size(); ++i) texts[i] = names[rows_[i].experiment];
   return texts;
 }
 

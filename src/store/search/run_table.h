@@ -103,8 +103,8 @@ class RunTable {
   Result<Texts> read_texts(const RunField& field);
   Result<Texts> first_of(std::span<const std::string_view> keys);
   Result<Texts> collocations();
-  Result<Texts> workload_names();
-  Result<Texts> experiment_names();
+  // The names that a query over the experiments gives for keys.
+  Result<Texts> names_by(std::int64_t Row::*key, std::string_view query);
   Result<Texts> fact_texts(Fact kind, const std::string& key);
   // Calls take(row, statement of run, key, value) for every fact of `kind` with `key`, or with any
   // when that is empty.

@@ -1,9 +1,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "store/open/test_postgres.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
+#include "store/open/test_postgres.h"
 #include "store/search/test_search.h"
 
 namespace corral::store::tracking {

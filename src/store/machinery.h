@@ -58,7 +58,7 @@ struct Store::Machinery {
   }
 
   // Measures in a snapshot, marks in short transactions, and leaves the deleting to the sealer.
-  Result<Removal> remove(std::span<const RunId> runs, sql::OfRunning running, bool dry_run);
+  Result<Removal> remove(std::span<const RunId> runs, sql::IfRunning running, bool dry_run);
   Result<> transact(const sql::Writer::Write& write);
 
   const std::string location;
@@ -73,7 +73,7 @@ struct Store::Machinery {
 
  private:
   // Those that were marked.
-  Result<std::vector<RunId>> mark(std::span<const RunId> runs, sql::OfRunning running);
+  Result<std::vector<RunId>> mark(std::span<const RunId> runs, sql::IfRunning running);
 };
 
 }  // namespace corral::store

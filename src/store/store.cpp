@@ -70,7 +70,7 @@ Result<> Store::Machinery::transact(const sql::Writer::Write& write) {
 }
 
 Result<std::vector<RunId>> Store::Machinery::mark(std::span<const RunId> runs,
-                                                  sql::OfRunning running) {
+                                                  sql::IfRunning running) {
   std::vector<RunId> all;
   while (!runs.empty()) {
     std::size_t looked_at = 0;
@@ -93,7 +93,7 @@ Result<std::vector<RunId>> Store::Machinery::mark(std::span<const RunId> runs,
   return all;
 }
 
-Result<Removal> Store::Machinery::remove(std::span<const RunId> runs, sql::OfRunning running,
+Result<Removal> Store::Machinery::remove(std::span<const RunId> runs, sql::IfRunning running,
                                          bool dry_run) {
   Removal removal =
       TRY(readers.with([&](Connection& db) { return sql::size_of_removal(db, runs, running); }));
@@ -101,12 +101,12 @@ Result<Removal> Store::Machinery::remove(std::span<const RunId> runs, sql::OfRun
   auto marked = TRY(mark(removal.runs, running));
   // Runs that were started meanwhile stay; another server may have removed the rest, which is the
   // same.
-  if (running == sql::OfRunning::kSkip) removal.runs = std::move(marked);
+  if (running == sql::IfRunning::kSkip) removal.runs = std::move(marked);
   return removal;
 }
 
 Result<Removal> Store::remove_runs(std::span<const RunId> runs, const RemoveOptions& options) {
-  const auto running = options.force ? sql::OfRunning::kTake : sql::OfRunning::kRefuse;
+  const auto running = options.force ? sql::IfRunning::kRemove : sql::IfRunning::kRefuse;
   return machinery_->remove(runs, running, options.dry_run);
 }
 
@@ -119,12 +119,13 @@ Result<Removal> Store::remove_experiment(ExperimentId id, const RemoveOptions& o
   return removal;
 }
 
-// Runs removed before shall be gone; outlived() leaves out those that are removed meanwhile.
+// Runs removed before shall be gone; runs_beyond_retention() leaves out those that are removed
+// meanwhile.
 Result<Removal> Store::prune(const Retention& retention, UtcTime now, bool dry_run) {
   if (retention.bytes && !dry_run) TRY(machinery_->sealer.clean_all());
-  const auto runs = TRY(
-      machinery_->readers.with([&](Connection& db) { return sql::outlived(db, retention, now); }));
-  return machinery_->remove(runs, sql::OfRunning::kSkip, dry_run);
+  const auto runs = TRY(machinery_->readers.with(
+      [&](Connection& db) { return sql::runs_beyond_retention(db, retention, now); }));
+  return machinery_->remove(runs, sql::IfRunning::kSkip, dry_run);
 }
 
 Result<> Store::seal(bool settle) { return machinery_->sealer.seal_all(settle); }

@@ -78,7 +78,7 @@ Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames, LockRu
     for (const codec::Frame& frame : frames) call.touched.emplace(frame.header.session, nullptr);
     for (auto& [id, session] : call.touched) session = TRY(find_session(id));
   }
-  for (std::size_t i = 0; i < frames.size(); ++i) TRY(take(call, frames[i], i));
+  for (std::size_t i = 0; i < frames.size(); ++i) TRY(accept(call, frames[i], i));
   TRY(finish(call, lock));
   return std::move(call.result);
 }
@@ -116,7 +116,7 @@ void Ingest::forget() {
   call_batches_.clear();
 }
 
-Result<> Ingest::take(Call& call, const codec::Frame& frame, std::size_t index) {
+Result<> Ingest::accept(Call& call, const codec::Frame& frame, std::size_t index) {
   const codec::FrameHeader& header = frame.header;
   if (!call.touched.contains(header.session))
     call.touched[header.session] = TRY(find_session(header.session));
@@ -212,7 +212,7 @@ void Ingest::remember(const std::shared_ptr<SessionState>& session) {
 
 Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
   if (const auto known = sessions_.find(id); known != sessions_.end()) {
-    if (TRY(still_true(*known->second))) return known->second;
+    if (TRY(is_current(*known->second))) return known->second;
     sessions_.erase(known);
   } else if (db_.dialect().shared) {
     TRY(db_.exec(lock_session(db_), id));
@@ -250,7 +250,7 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
 
 // Returns whether `session` still matches the database. Another process that stored frames of the
 // session has moved its durable_seq, or it has removed the run.
-Result<bool> Ingest::still_true(const SessionState& session) {
+Result<bool> Ingest::is_current(const SessionState& session) {
   if (!db_.dialect().shared) return true;
   Statement row = TRY(db_.query(lock_session(db_), session.id));
   return TRY(row.step()) && row.integer(0) == session.key &&
@@ -290,7 +290,7 @@ Result<> Ingest::finish(Call& call, LockRuns lock) {
 Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const codec::Frame& frame,
                                                            const codec::SessionBody& body) {
   const UtcTime started = body.anchor.to_utc(body.started);
-  const RunRow run = TRY(run_of(call, body, started));
+  const RunRow run = TRY(find_or_make_run(call, body, started));
   auto state = std::make_shared<SessionState>();
   state->id = frame.header.session;
   state->run_id = body.run;
@@ -298,7 +298,7 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
   state->workload = run.workload;
   state->removed = run.removed;
   state->anchor = body.anchor;
-  if (!run.removed) state->machine = TRY(host_of(body));
+  if (!run.removed) state->machine = TRY(find_or_make_host(body));
   if (body.role == "supervisor" && !run.removed) TRY(supervise(call, body, started, *state));
   const auto key = TRY(db_.number(
       "INSERT INTO sessions (id, run, workload, durable_seq, utc_minus_boot, clock_error, started, "
@@ -312,7 +312,7 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
   return state;
 }
 
-Result<std::int64_t> Ingest::experiment_of(const std::string& name, UtcTime created) {
+Result<std::int64_t> Ingest::find_or_make_experiment(const std::string& name, UtcTime created) {
   if (const auto known = TRY(db_.number("SELECT id FROM experiments WHERE name = ?1", name)))
     return *known;
   const auto made =
@@ -325,7 +325,7 @@ Result<std::int64_t> Ingest::experiment_of(const std::string& name, UtcTime crea
 
 // Finds or makes the host by machine and name. If other processes write too, the row is locked: a
 // removal of the host sees this session, or this session makes the host anew.
-Result<std::optional<std::int64_t>> Ingest::host_of(const codec::SessionBody& body) {
+Result<std::optional<std::int64_t>> Ingest::find_or_make_host(const codec::SessionBody& body) {
   if (body.machine.empty()) return std::nullopt;
   const auto known = TRY(db_.number("SELECT key FROM hosts WHERE machine_id = ?1 AND name = ?2" +
                                         std::string(db_.dialect().lock_row),
@@ -345,7 +345,7 @@ Result<std::optional<std::int64_t>> Ingest::host_of(const codec::SessionBody& bo
 
 // A removed run stays removed, also when a session joins it later. If other processes write too,
 // the row is locked: a concurrent removal sees this session, or this session sees the removal.
-Result<std::optional<Ingest::RunRow>> Ingest::known_run(RunId id) {
+Result<std::optional<Ingest::RunRow>> Ingest::find_run(RunId id) {
   {
     Statement row = TRY(db_.query(
         "SELECT key, workload FROM runs WHERE id = ?1" + std::string(db_.dialect().lock_row), id));
@@ -358,9 +358,10 @@ Result<std::optional<Ingest::RunRow>> Ingest::known_run(RunId id) {
 
 // The run's row; the first session of a run makes it, whatever its role. A run stays in the
 // workload of its first session.
-Result<Ingest::RunRow> Ingest::run_of(Call& call, const codec::SessionBody& body, UtcTime started) {
-  if (const auto known = TRY(known_run(body.run))) return *known;
-  const std::int64_t experiment = TRY(experiment_of(body.experiment, started));
+Result<Ingest::RunRow> Ingest::find_or_make_run(Call& call, const codec::SessionBody& body,
+                                                UtcTime started) {
+  if (const auto known = TRY(find_run(body.run))) return *known;
+  const std::int64_t experiment = TRY(find_or_make_experiment(body.experiment, started));
   const std::int64_t workload = TRY(find_or_make_workload(db_, {.id = body.workload,
                                                                 .experiment = experiment,
                                                                 .name = body.workload_name,
@@ -408,7 +409,7 @@ std::string links_json(const std::vector<std::uint64_t>& links) {
   return json;
 }
 
-std::int64_t owner_of(const SessionState& session, metric::Owner owner) {
+std::int64_t owner_key(const SessionState& session, metric::Owner owner) {
   switch (owner) {
     case metric::Owner::kRun:
       return session.run;
@@ -420,7 +421,7 @@ std::int64_t owner_of(const SessionState& session, metric::Owner owner) {
   return session.machine.value_or(0);  // contradiction() refuses those without
 }
 
-auto key_of(const codec::SeriesDef& def) {
+auto series_key(const codec::SeriesDef& def) {
   return std::tuple(def.owner, std::string_view(def.name), std::string_view(def.source));
 }
 
@@ -474,8 +475,8 @@ Result<> Ingest::find_few(const SessionState& session, const SeriesDefs& defs, K
   for (const codec::SeriesDef* def : defs) {
     const auto id = TRY(db_.number(
         "SELECT id FROM series WHERE owner_kind = ?1 AND owner = ?2 AND name = ?3 AND source = ?4",
-        def->owner, owner_of(session, def->owner), def->name, def->source));
-    if (id) known[key_of(*def)] = SeriesId{*id};
+        def->owner, owner_key(session, def->owner), def->name, def->source));
+    if (id) known[series_key(*def)] = SeriesId{*id};
   }
   return {};
 }
@@ -485,13 +486,13 @@ Result<> Ingest::find_many(const SessionState& session, const SeriesDefs& defs,
   std::set<KnownSeries::key_type> wanted;
   std::set<metric::Owner> owners;
   for (const codec::SeriesDef* def : defs) {
-    wanted.insert(key_of(*def));
+    wanted.insert(series_key(*def));
     owners.insert(def->owner);
   }
   for (const metric::Owner owner : owners) {
     Statement row =
         TRY(db_.query("SELECT id, name, source FROM series WHERE owner_kind = ?1 AND owner = ?2",
-                      owner, owner_of(session, owner)));
+                      owner, owner_key(session, owner)));
     while (TRY(row.step())) {
       const std::string name = row.text(1);
       const std::string source = row.text(2);
@@ -516,12 +517,12 @@ Result<> Ingest::declare(SessionState& session, const std::vector<codec::SeriesD
   KnownSeries known = TRY(find_series(session, fresh));
   SeriesDefs missing;
   for (const codec::SeriesDef* def : fresh) {
-    if (!known.contains(key_of(*def))) missing.push_back(def);
+    if (!known.contains(series_key(*def))) missing.push_back(def);
   }
   TRY(make_series(session, missing));
   if (!missing.empty()) known.merge(TRY(find_series(session, missing)));
   for (const codec::SeriesDef* def : fresh) {
-    const auto made = known.find(key_of(*def));
+    const auto made = known.find(series_key(*def));
     if (made == known.end()) return lost_race();
     TRY(db_.defer("INSERT INTO session_series (session, local, series) VALUES (?1, ?2, ?3)",
                   session.key, def->id, made->second));
@@ -535,12 +536,12 @@ Result<> Ingest::declare(SessionState& session, const std::vector<codec::SeriesD
 Result<> Ingest::make_series(const SessionState& session, const SeriesDefs& defs) {
   // If a series is defined twice, the first definition counts.
   std::map<KnownSeries::key_type, const codec::SeriesDef*> in_order;
-  for (const codec::SeriesDef* def : defs) in_order.emplace(key_of(*def), def);
+  for (const codec::SeriesDef* def : defs) in_order.emplace(series_key(*def), def);
   for (const auto& [key, def] : in_order) {
     TRY(db_.defer(
         "INSERT INTO series (owner_kind, owner, name, source, unit, kind, aggregation) VALUES (?1, "
         "?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (owner_kind, owner, name, source) DO NOTHING",
-        def->owner, owner_of(session, def->owner), def->name, def->source, def->unit, def->kind,
+        def->owner, owner_key(session, def->owner), def->name, def->source, def->unit, def->kind,
         def->aggregation));
   }
   return {};
@@ -598,7 +599,7 @@ Result<> Ingest::store_phases(const SessionState& session,
 Result<bool> Ingest::store_facts(const SessionState& session,
                                  const std::vector<codec::Fact>& facts) {
   for (const codec::Fact& fact : facts) {
-    if (TRY(client_says(session, fact))) continue;
+    if (TRY(apply_client_fact(session, fact))) continue;
     const bool drop = fact.kind == codec::FactKind::kDrop;
     TRY(db_.defer(
         drop ? "INSERT INTO facts (run, kind, key, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT "
@@ -698,7 +699,7 @@ RunStatus stored_status(std::int64_t client) {
 
 }  // namespace
 
-Result<bool> Ingest::client_says(const SessionState& session, const codec::Fact& fact) {
+Result<bool> Ingest::apply_client_fact(const SessionState& session, const codec::Fact& fact) {
   if (fact.kind == codec::FactKind::kTag && fact.key == "mlflow.runName") {
     TRY(db_.defer("UPDATE runs SET name = ?2 WHERE key = ?1", session.run, fact.value));
     return false;  // it is a tag, too
@@ -723,7 +724,7 @@ Result<bool> Ingest::client_says(const SessionState& session, const codec::Fact&
 
 // The workload of the run moves with it, unless it has other runs, too.
 Result<> Ingest::move_run(std::int64_t run, const std::string& experiment) {
-  const std::int64_t id = TRY(experiment_of(experiment, sys::utc_now()));
+  const std::int64_t id = TRY(find_or_make_experiment(experiment, sys::utc_now()));
   TRY(db_.defer(
       "UPDATE workloads SET experiment = ?2 WHERE key = (SELECT workload FROM runs WHERE key = ?1) "
       "AND NOT EXISTS (SELECT 1 FROM runs o WHERE o.workload = workloads.key AND o.key <> ?1)",

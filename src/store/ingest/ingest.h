@@ -98,9 +98,9 @@ class Ingest {
     std::set<std::int64_t> data_workloads, data_hosts;  // keys whose shared series grew
   };
 
-  Result<> take(Call& call, const codec::Frame& frame, std::size_t index);
+  Result<> accept(Call& call, const codec::Frame& frame, std::size_t index);
   Result<std::shared_ptr<SessionState>> find_session(SessionId id);
-  Result<bool> still_true(const SessionState& session);
+  Result<bool> is_current(const SessionState& session);
   Result<std::optional<Error>> contradiction(const SessionState* session, const Content& content);
   Result<std::optional<Error>> redeclared(const SessionState& session, const Content& content);
   Result<> finish(Call& call, LockRuns lock);
@@ -124,7 +124,7 @@ class Ingest {
   Result<> store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
                      const codec::GapBody& gap);
   // A fact of an MLflow client that changes the run's row. True: the fact is no row of its own.
-  Result<bool> client_says(const SessionState& session, const codec::Fact& fact);
+  Result<bool> apply_client_fact(const SessionState& session, const codec::Fact& fact);
   Result<> move_run(std::int64_t run, const std::string& experiment);
   Result<> client_status(std::int64_t run, std::int64_t status, std::int64_t end_ms);
   using SeriesDefs = std::vector<const codec::SeriesDef*>;
@@ -140,15 +140,15 @@ class Ingest {
   // Experiment, workload, run and session of a first frame.
   Result<std::shared_ptr<SessionState>> open_session(Call& call, const codec::Frame& frame,
                                                      const codec::SessionBody& body);
-  Result<std::int64_t> experiment_of(const std::string& name, UtcTime created);
-  Result<std::optional<std::int64_t>> host_of(const codec::SessionBody& body);
+  Result<std::int64_t> find_or_make_experiment(const std::string& name, UtcTime created);
+  Result<std::optional<std::int64_t>> find_or_make_host(const codec::SessionBody& body);
   struct RunRow {
     std::int64_t key = 0;
     std::int64_t workload = 0;
     bool removed = false;
   };
-  Result<std::optional<RunRow>> known_run(RunId id);
-  Result<RunRow> run_of(Call& call, const codec::SessionBody& body, UtcTime started);
+  Result<std::optional<RunRow>> find_run(RunId id);
+  Result<RunRow> find_or_make_run(Call& call, const codec::SessionBody& body, UtcTime started);
   Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started,
                      const SessionState& session);
 

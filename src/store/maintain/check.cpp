@@ -110,14 +110,14 @@ struct Hit {
   std::int64_t missing = 0, rows = 0, owner = 0;  // a rule's first column, its second one, and 0
 };
 
-Result<std::vector<Hit>> hits_of(sql::Connection& db, const std::string& sql) {
+Result<std::vector<Hit>> read_hits(sql::Connection& db, const std::string& sql) {
   return sql::read_all(db.query(sql), [](const sql::Statement& row) {
     return Hit{.missing = row.integer(0), .rows = row.integer(1), .owner = row.integer(2)};
   });
 }
 
 // Another column of the table, which names the owner of the rows.
-std::pair<Owner, std::string> owner_of(const Reference& reference) {
+std::pair<Owner, std::string> find_owner(const Reference& reference) {
   static constexpr std::array<std::pair<Owner, std::string_view>, 3> kOwners = {
       {{Owner::kSession, "session"}, {Owner::kSeries, "series"}, {Owner::kRun, "run"}}};
   const auto table = std::ranges::find(tables(), reference.table, &Table::name);
@@ -130,8 +130,8 @@ std::pair<Owner, std::string> owner_of(const Reference& reference) {
 }
 
 Result<> check_reference(CheckWork& work, const Reference& reference) {
-  const auto [owner, column] = owner_of(reference);
-  const auto hits = TRY(hits_of(
+  const auto [owner, column] = find_owner(reference);
+  const auto hits = TRY(read_hits(
       work.db,
       fmt::format("SELECT {1}, count(*), min({2}) FROM {0} WHERE {3} GROUP BY {1} LIMIT 100",
                   reference.table, reference.column, column, orphans_of(reference))));
@@ -154,14 +154,14 @@ Result<> check_tables(CheckWork& work) {
   for (const Rule& rule : kRules) {
     TRY(work.watch.at("tables", done++, total));
     const auto apply = [&]() -> Result<> {
-      for (const Hit& hit : TRY(hits_of(work.db, rule.sql)))
+      for (const Hit& hit : TRY(read_hits(work.db, rule.sql)))
         add(work, rule.table, fmt::format("{} {}", hit.rows, rule.what), rule.owner, hit.missing);
       return {};
     };
     TRY(work.unit(apply));
   }
   const auto lost = [&]() -> Result<> {
-    const auto hits = TRY(hits_of(
+    const auto hits = TRY(read_hits(
         work.db, fmt::format("SELECT id, owner, 0 FROM series WHERE {} LIMIT 100", kLostSeries)));
     for (const Hit& hit : hits)
       work.findings.add_series(
@@ -198,14 +198,14 @@ class SessionCheck {
   struct OneSeries {
     std::int64_t slice = -1, blocks = 0, points = 0;  // points: in row groups
   };
-  void found(const char* table, const std::string& what) {
+  void report(const char* table, const std::string& what) {
     work_.findings.add_session(table, what, session_);
   }
   Result<> read_series();
   Result<> check_batches();
-  Result<std::string> problem_of(const Batch& batch);
+  Result<std::string> find_problem(const Batch& batch);
   Result<> check_row_groups();
-  std::string problem_of(const sql::Statement& row);
+  std::string find_problem(const sql::Statement& row);
   Result<> check_statistics();
   void check_slice(std::int64_t slice, const SliceStatistics& statistics);
 
@@ -253,16 +253,16 @@ Result<> SessionCheck::check_batches() {
                      .set_aside = row.integer(3) != 0};
       }));
   for (const Batch& batch : batches) {
-    const std::string problem = TRY(problem_of(batch));
+    const std::string problem = TRY(find_problem(batch));
     ++work_.report.batches;
     if (problem.empty()) continue;
-    found("batches", fmt::format("row {}, numbers {} to {}: {}{}", batch.id, batch.first,
-                                 batch.last, problem, batch.set_aside ? " (set aside)" : ""));
+    report("batches", fmt::format("row {}, numbers {} to {}: {}{}", batch.id, batch.first,
+                                  batch.last, problem, batch.set_aside ? " (set aside)" : ""));
   }
   return {};
 }
 
-Result<std::string> SessionCheck::problem_of(const Batch& batch) {
+Result<std::string> SessionCheck::find_problem(const Batch& batch) {
   sql::Statement row = TRY(db_.query("SELECT frame FROM batches WHERE id = ?1", batch.id));
   if (!TRY(row.step())) return std::string();
   const auto frame = codec::decode_frame(row.blob(0));
@@ -293,17 +293,17 @@ Result<> SessionCheck::check_row_groups() {
     if (!TRY(row.step())) continue;
     ++work_.report.row_groups;
     const std::int64_t slice = row.integer(0);
-    const std::string problem = problem_of(row);
+    const std::string problem = find_problem(row);
     if (problem.empty()) continue;
     damaged_slices_.insert(slice);
     const bool aside = row.integer(1) == static_cast<std::int64_t>(RowGroupState::kSetAside);
-    found("row_groups",
-          fmt::format("row {} of slice {}: {}{}", id, slice, problem, aside ? " (set aside)" : ""));
+    report("row_groups", fmt::format("row {} of slice {}: {}{}", id, slice, problem,
+                                     aside ? " (set aside)" : ""));
   }
   return {};
 }
 
-std::string SessionCheck::problem_of(const sql::Statement& row) {
+std::string SessionCheck::find_problem(const sql::Statement& row) {
   const auto groups = codec::decode_row_group(row.blob(5));
   if (!groups) return groups.error().message;
   std::map<SeriesId, std::int64_t> points;
@@ -333,7 +333,7 @@ Result<> SessionCheck::check_statistics() {
     slices.insert(row.integer(0));
     const auto statistics = decode_statistics(row.blob(1));
     if (!statistics) {
-      found("slices", fmt::format("slice {}: {}", row.integer(0), statistics.error().message));
+      report("slices", fmt::format("slice {}: {}", row.integer(0), statistics.error().message));
     } else if (!removed_ && !damaged_slices_.contains(row.integer(0))) {
       check_slice(row.integer(0), *statistics);
     }
@@ -412,10 +412,10 @@ class SeriesCheck {
   Result<> run();
 
  private:
-  void found(const char* table, const std::string& what) {
+  void report(const char* table, const std::string& what) {
     work_.findings.add_series(table, what, id_);
   }
-  Result<> take(PyramidMaker& maker, const StoredBlock& block);
+  Result<> check_block(PyramidMaker& maker, const StoredBlock& block);
   Result<> compare(const MadeRow& made);
 
   CheckWork& work_;
@@ -436,28 +436,30 @@ Result<> SeriesCheck::run() {
     counter = row.integer(1) == static_cast<std::int64_t>(metric::Kind::kCounter);
   }
   PyramidMaker maker(counter, [&](const MadeRow& made) { return compare(made); });
-  TRY(each_block(work_.db, id_, [&](const StoredBlock& block) { return take(maker, block); }));
+  TRY(each_block(work_.db, id_,
+                 [&](const StoredBlock& block) { return check_block(maker, block); }));
   if (maker.blocks() != blocks)
-    found("blocks", fmt::format("it has {} blocks, its row says {}", maker.blocks(), blocks));
+    report("blocks", fmt::format("it has {} blocks, its row says {}", maker.blocks(), blocks));
   TRY(maker.finish());
   const auto rows =
       TRY(work_.db.number("SELECT count(*) FROM pyramid WHERE series = ?1", id_)).value_or(0);
   if (rows > maker.rows())
-    found("pyramid", fmt::format("{} rows are of no block", rows - maker.rows()));
+    report("pyramid", fmt::format("{} rows are of no block", rows - maker.rows()));
   return {};
 }
 
-Result<> SeriesCheck::take(PyramidMaker& maker, const StoredBlock& block) {
+Result<> SeriesCheck::check_block(PyramidMaker& maker, const StoredBlock& block) {
   TRY(work_.watch.at("blocks", work_.report.blocks++, total_));
   if (block.no != maker.blocks()) {
-    found("blocks", block.no == maker.blocks() + 1
-                        ? fmt::format("block {} is missing", maker.blocks())
-                        : fmt::format("blocks {} to {} are missing", maker.blocks(), block.no - 1));
+    report("blocks",
+           block.no == maker.blocks() + 1
+               ? fmt::format("block {} is missing", maker.blocks())
+               : fmt::format("blocks {} to {} are missing", maker.blocks(), block.no - 1));
     if (block.no < maker.blocks() || block.no - maker.blocks() > kMostMissing) return {};
     while (maker.blocks() < block.no) TRY(maker.add_gap(0, 0));
   }
   if (block.problem.empty()) return maker.add(block);
-  found("blocks", fmt::format("block {}: {}", block.no, block.problem));
+  report("blocks", fmt::format("block {}: {}", block.no, block.problem));
   return maker.add_gap(0, 0);
 }
 
@@ -467,14 +469,14 @@ Result<> SeriesCheck::compare(const MadeRow& made) {
   const std::string where = fmt::format(
       "{}row {} of tier {}", made.channel == Channel::kRate ? "rates, " : "", made.no, made.tier);
   if (!stored && stored.error().code == Code::kNotFound) {
-    found("pyramid", where + " is missing");
+    report("pyramid", where + " is missing");
   } else if (!stored && stored.error().code != Code::kCorruption &&
              stored.error().code != Code::kUnsupported) {
     return tl::unexpected(stored.error());
   } else if (!stored) {
-    found("pyramid", where + ": " + stored.error().message);
+    report("pyramid", where + ": " + stored.error().message);
   } else if (!same_row(*stored, made)) {
-    found("pyramid", where + " does not agree with its blocks");
+    report("pyramid", where + " does not agree with its blocks");
   }
   return {};
 }

@@ -54,8 +54,8 @@ void append_number(std::string& out, std::uint64_t number) {
 }
 
 // "a, b, c" of the first `count` columns.
-std::string names_of(const std::vector<Column>& columns, std::size_t count,
-                     const std::string& suffix = "") {
+std::string column_names(const std::vector<Column>& columns, std::size_t count,
+                         const std::string& suffix = "") {
   std::string names;
   for (std::size_t i = 0; i < count; ++i) names += (i == 0 ? "" : ", ") + columns[i].name + suffix;
   return names;
@@ -104,9 +104,9 @@ class RowReader {
 
 RowReader::RowReader(sql::Connection& db, const Table& table)
     : db_(db), table_(table), columns_(columns_of(table)) {
-  const std::string keys = names_of(columns_, table.keys);
+  const std::string keys = column_names(columns_, table.keys);
   const std::string select =
-      fmt::format("SELECT {} FROM {}", names_of(columns_, columns_.size()), table.name);
+      fmt::format("SELECT {} FROM {}", column_names(columns_, columns_.size()), table.name);
   const std::string tail = fmt::format(" ORDER BY {} LIMIT {}", keys, table.page);
   first_ = select + tail;
   later_ =
@@ -129,9 +129,9 @@ Result<std::vector<Row>> RowReader::next() {
 // Key of the last row; empty when there is none.
 Result<Row> last_key(sql::Connection& db, const Table& table) {
   const auto columns = columns_of(table);
-  sql::Statement row = TRY(
-      db.query(fmt::format("SELECT {} FROM {} ORDER BY {} LIMIT 1", names_of(columns, table.keys),
-                           table.name, names_of(columns, table.keys, " DESC"))));
+  sql::Statement row = TRY(db.query(fmt::format("SELECT {} FROM {} ORDER BY {} LIMIT 1",
+                                                column_names(columns, table.keys), table.name,
+                                                column_names(columns, table.keys, " DESC"))));
   if (!TRY(row.step())) return Row();
   return row_at(row, columns, table.keys);
 }
@@ -246,7 +246,7 @@ class Copy {
   CopyReport report_;
 };
 
-Result<std::optional<std::int64_t>> mark_of(Connection& db) {
+Result<std::optional<std::int64_t>> read_mark(Connection& db) {
   if (!TRY(db.has_table("meta"))) return std::nullopt;
   return db.number(kMark);
 }
@@ -264,7 +264,7 @@ Result<> refuse_data(Connection& db) {
 }
 
 Result<> Copy::prepare(std::int64_t print) {
-  const auto mark = TRY(mark_of(to_));
+  const auto mark = TRY(read_mark(to_));
   if (!mark) {
     TRY(sql::migrate(to_));
     TRY(refuse_data(to_));
@@ -290,8 +290,8 @@ Result<> Copy::clear() {
 Result<> Copy::insert(const Table& table, const std::vector<Row>& rows) {
   const auto columns = columns_of(table);
   const std::string sql =
-      fmt::format("INSERT INTO {} ({}) VALUES {}", table.name, names_of(columns, columns.size()),
-                  sql::parameter_list(1, columns.size()));
+      fmt::format("INSERT INTO {} ({}) VALUES {}", table.name,
+                  column_names(columns, columns.size()), sql::parameter_list(1, columns.size()));
   for (const Row& row : rows) {
     Statement statement = TRY(to_.query(sql));
     for (std::size_t i = 0; i < columns.size(); ++i) {

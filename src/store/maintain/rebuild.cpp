@@ -143,7 +143,7 @@ struct Stored {
   Result<SliceStatistics> statistics;
 };
 
-tl::unexpected<Error> moved_on() {
+tl::unexpected<Error> sealed_meanwhile() {
   return fail(Code::kConflict, "another server sealed what was to be counted");
 }
 
@@ -168,7 +168,7 @@ class SessionSlices {
   using SliceSeries = std::map<std::int64_t, std::set<SeriesId>>;
   Result<SliceSeries> read_series();
   Result<Stored> read(std::int64_t slice);
-  Result<SliceRows> rows_of(std::int64_t slice, const std::set<SeriesId>& series);
+  Result<SliceRows> read_rows(std::int64_t slice, const std::set<SeriesId>& series);
   Result<bool> make(std::int64_t slice, const std::set<SeriesId>& series, const Stored& stored);
   Result<> add_blocks(SeriesId id, std::int64_t blocks);
   Result<> add_row_group(std::int64_t slice, std::int64_t id);
@@ -204,7 +204,7 @@ Result<Stored> SessionSlices::read(std::int64_t slice) {
   return stored;
 }
 
-Result<SliceRows> SessionSlices::rows_of(std::int64_t slice, const std::set<SeriesId>& series) {
+Result<SliceRows> SessionSlices::read_rows(std::int64_t slice, const std::set<SeriesId>& series) {
   SliceRows rows;
   for (const SeriesId id : series) {
     rows.blocks[id] = TRY(db_.number("SELECT blocks FROM series WHERE id = ?1", id)).value_or(0);
@@ -219,12 +219,12 @@ Result<bool> SessionSlices::make(std::int64_t slice, const std::set<SeriesId>& s
                                  const Stored& stored) {
   made_.clear();
   damaged_ = false;
-  const SliceRows rows = TRY(rows_of(slice, series));
+  const SliceRows rows = TRY(read_rows(slice, series));
   // Points of blocks arrived before those of row groups.
   for (const auto& [id, blocks] : rows.blocks) TRY(add_blocks(id, blocks));
   for (const std::int64_t id : rows.row_groups) TRY(add_row_group(slice, id));
   // Each statement may have seen a later state than the one before.
-  if (db_.dialect().shared && TRY(rows_of(slice, series)) != rows) return moved_on();
+  if (db_.dialect().shared && TRY(read_rows(slice, series)) != rows) return sealed_meanwhile();
   const bool good = stored.there && stored.statistics;
   if (good && (damaged_ || same(*stored.statistics, made_))) return false;
   if (!stored.there && made_.empty()) return false;
@@ -249,7 +249,7 @@ Result<> SessionSlices::add_blocks(SeriesId id, std::int64_t blocks) {
 
 Result<> SessionSlices::add_row_group(std::int64_t slice, std::int64_t id) {
   Statement row = TRY(db_.query("SELECT data FROM row_groups WHERE id = ?1", id));
-  if (!TRY(row.step())) return moved_on();
+  if (!TRY(row.step())) return sealed_meanwhile();
   const auto groups = codec::decode_row_group(row.blob(0));
   if (groups) {
     add_groups(made_, *groups);
@@ -273,7 +273,7 @@ Result<> SessionSlices::write(std::int64_t slice, const Stored& stored) {
           : TRY(db_.number("INSERT INTO slices (session, slice, statistics) VALUES (?1, ?2, ?3) ON "
                            "CONFLICT (session, slice) DO NOTHING RETURNING slice",
                            session_, slice, sql::blob_of(data)));
-  if (!written) return moved_on();
+  if (!written) return sealed_meanwhile();
   return {};
 }
 

@@ -91,7 +91,7 @@ constexpr std::int64_t kFirstStep = 1;  // flags
 constexpr std::int64_t kValue = 2;
 constexpr std::int64_t kValueStep = 4;
 
-std::array<std::int64_t, kIntegers> integers_of(SeriesId id, const SeriesDelta& s) {
+std::array<std::int64_t, kIntegers> to_integers(SeriesId id, const SeriesDelta& s) {
   const std::int64_t flags =
       (s.first_step ? kFirstStep : 0) | (s.last ? kValue : 0) | (s.value_step ? kValueStep : 0);
   return {id.value,
@@ -107,7 +107,7 @@ std::array<std::int64_t, kIntegers> integers_of(SeriesId id, const SeriesDelta& 
           s.top.time};
 }
 
-std::array<double, kReals> reals_of(const SeriesDelta& s) {
+std::array<double, kReals> to_reals(const SeriesDelta& s) {
   return {s.last.value_or(0), s.min.value_or(0), s.max.value_or(0), s.sum, s.top.value};
 }
 
@@ -130,7 +130,7 @@ SeriesDelta delta_of(const std::array<std::int64_t, kIntegers>& i,
   return s;
 }
 
-TopPoint top_of(const codec::SamplingGroup& group, std::span<const double> values) {
+TopPoint top_point(const codec::SamplingGroup& group, std::span<const double> values) {
   TopPoint top;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const TopPoint point{.step = group.steps.empty() ? 0 : group.steps[i],
@@ -148,7 +148,7 @@ SeriesDelta delta_of(const codec::SamplingGroup& group, std::span<const double> 
   s.nan = bucket.not_finite();
   s.first_time = group.times.front();
   s.last_time = group.times.back();
-  s.top = top_of(group, values);
+  s.top = top_point(group, values);
   if (!group.steps.empty()) s.first_step = group.steps.front();
   if (bucket.count == bucket.not_finite()) return s;
   s.value_time = group.times[bucket.last_at];
@@ -181,8 +181,8 @@ std::string encode_statistics(const SliceStatistics& statistics) {
   std::array<std::vector<std::int64_t>, kIntegers> integers;
   std::array<std::vector<double>, kReals> reals;
   for (const auto& [id, series] : statistics) {
-    const auto i = integers_of(id, series);
-    const auto r = reals_of(series);
+    const auto i = to_integers(id, series);
+    const auto r = to_reals(series);
     for (std::size_t k = 0; k < kIntegers; ++k) integers[k].push_back(i[k]);
     for (std::size_t k = 0; k < kReals; ++k) reals[k].push_back(r[k]);
   }

@@ -14,13 +14,13 @@ constexpr std::size_t kMostBytes = 96u << 20;
 // Up to this many runs are read one by one, more in one statement.
 constexpr std::size_t kFew = 64;
 
-std::size_t bytes_of(const std::vector<LatestMetric>& metrics) {
+std::size_t memory_size(const std::vector<LatestMetric>& metrics) {
   std::size_t bytes = sizeof metrics;
   for (const LatestMetric& metric : metrics) bytes += sizeof metric + metric.key.capacity();
   return bytes;
 }
 
-LatestMetric metric_of(std::string name, const SeriesDelta& statistics) {
+LatestMetric latest_metric(std::string name, const SeriesDelta& statistics) {
   const std::int64_t finite = statistics.points - statistics.nan;
   return {.key = std::move(name),
           .value = statistics.top.value,
@@ -35,8 +35,8 @@ LatestMetric metric_of(std::string name, const SeriesDelta& statistics) {
 
 }  // namespace
 
-Result<LatestMetrics::Stamps> LatestMetrics::stamps_of(Connection& db,
-                                                       std::span<const std::int64_t> runs) {
+Result<LatestMetrics::Stamps> LatestMetrics::read_stamps(Connection& db,
+                                                         std::span<const std::int64_t> runs) {
   Stamps stamps;
   if (runs.size() <= kFew) {
     for (const std::int64_t run : runs) {
@@ -81,7 +81,7 @@ Result<LatestMetrics::Read> LatestMetrics::read(Connection& db,
   for (const std::int64_t run : runs) all[run] = std::make_shared<std::vector<LatestMetric>>();
   for (const auto& [id, statistics] : TRY(read_statistics(db, caches_, feeds))) {
     Named& named = series.at(id);
-    all.at(named.run)->push_back(metric_of(std::move(named.name), statistics));
+    all.at(named.run)->push_back(latest_metric(std::move(named.name), statistics));
   }
   for (auto& [run, metrics] : all) std::ranges::sort(*metrics, {}, &LatestMetric::key);
   return all;
@@ -94,16 +94,16 @@ void LatestMetrics::remember(std::int64_t run, const Known& known) {
     bytes_ = 0;
   }
   Known& old = known_[run];
-  if (old.metrics) bytes_ -= bytes_of(*old.metrics);
+  if (old.metrics) bytes_ -= memory_size(*old.metrics);
   old = known;
-  bytes_ += bytes_of(*known.metrics);
+  bytes_ += memory_size(*known.metrics);
 }
 
 Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
                                                   std::span<const std::int64_t> runs) {
   std::vector<RunMetrics> all(runs.size());
   if (runs.empty()) return all;
-  Stamps stamps = TRY(stamps_of(db, runs));
+  Stamps stamps = TRY(read_stamps(db, runs));
   {
     const Lock lock(mutex_);
     for (std::size_t i = 0; i < runs.size(); ++i) {

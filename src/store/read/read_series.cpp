@@ -145,7 +145,7 @@ Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
   std::vector<Series> series;
   std::vector<HostPart> parts;
   for (const SeriesId id : ids) {
-    if (const auto part = host_part_of(id)) {
+    if (const auto part = parse_host_part(id)) {
       parts.push_back(*part);
       continue;
     }

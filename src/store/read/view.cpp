@@ -59,7 +59,7 @@ class StoredBlock final : public Block {
 };
 
 // ---- the rest
-std::size_t bytes_of(const std::vector<codec::SamplesBody>& bodies) {
+std::size_t memory_size(const std::vector<codec::SamplesBody>& bodies) {
   constexpr std::size_t kEntry = 256;      // overhead of an entry in the cache
   constexpr std::size_t kAllocation = 32;  // overhead of an allocation
   std::size_t bytes = kEntry;
@@ -137,7 +137,7 @@ class View final : public PointView {
 
   Result<> open(std::span<const SeriesId> ids) {
     for (const SeriesId id : ids) {
-      const auto part = host_part_of(id);
+      const auto part = parse_host_part(id);
       TRY(part ? open_part(id, *part) : open_series(id));
     }
     for (const auto& [key, session] : sessions_) {
@@ -188,7 +188,7 @@ class View final : public PointView {
   Result<> read_row_groups(std::int64_t session, std::int64_t slice,
                            const std::vector<SeriesId>& series);
   Result<> read_batches(std::int64_t key, const OneSession& session);
-  void take(std::int64_t key, const OneSession& session, const codec::SampleGroup& group);
+  void add_group(std::int64_t key, const OneSession& session, const codec::SampleGroup& group);
 
   Connection& db_;
   Caches& caches_;
@@ -208,7 +208,7 @@ Result<> View::open_part(SeriesId id, const HostPart& part) {
   const auto host =
       TRY(db_.number("SELECT owner FROM series WHERE id = ?1 AND owner_kind = 2", part.series));
   if (!host) return {};
-  const Window window = TRY(window_of(db_, part.workload, *host));
+  const Window window = TRY(read_window(db_, part.workload, *host));
   if (window.empty()) return {};
   windows_[id] = {part.series, window};
   TRY(open_blocks(part.series));
@@ -294,13 +294,13 @@ Result<> View::read_batches(std::int64_t key, const OneSession& session) {
       continue;
     }
     for (const codec::SamplesBody& body : **samples) {
-      for (const codec::SampleGroup& group : body.groups) take(key, session, group);
+      for (const codec::SampleGroup& group : body.groups) add_group(key, session, group);
     }
   }
   return {};
 }
 
-void View::take(std::int64_t key, const OneSession& session, const codec::SampleGroup& group) {
+void View::add_group(std::int64_t key, const OneSession& session, const codec::SampleGroup& group) {
   GroupRows rows(group, session.anchor);
   for (const codec::Column& column : group.columns) {
     const auto known = session.series.find(column.series);
@@ -355,7 +355,7 @@ Result<std::shared_ptr<const std::vector<codec::SamplesBody>>> read_samples(Conn
     samples =
         std::make_shared<const std::vector<codec::SamplesBody>>(TRY(samples_of(stored.blob(0))));
   }
-  caches.batches.add(row, samples, bytes_of(*samples));
+  caches.batches.add(row, samples, memory_size(*samples));
   return samples;
 }
 

@@ -57,7 +57,7 @@ Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
 }
 
 // ---- artifacts
-Result<std::string> location_of(Connection& db, ExperimentId id) {
+Result<std::string> artifact_location(Connection& db, ExperimentId id) {
   Statement row = TRY(db.query("SELECT artifact_location FROM experiments WHERE id = ?1", id));
   std::string location = TRY(row.step()) ? row.text(0) : std::string();
   return location.empty() ? default_artifact_location(id) : location;
@@ -72,8 +72,8 @@ Result<> note_artifacts_of_run(Connection& db, RunId id, const RunRow& run) {
   constexpr std::string_view kFiles = "/artifacts";
   std::string place = run.artifacts;
   if (place.empty())
-    place = fmt::format("{}/{}{}", TRY(location_of(db, ExperimentId{run.experiment})), id.hex(),
-                        kFiles);
+    place = fmt::format("{}/{}{}", TRY(artifact_location(db, ExperimentId{run.experiment})),
+                        id.hex(), kFiles);
   if (place.ends_with(fmt::format("/{}{}", id.hex(), kFiles)))
     place.resize(place.size() - kFiles.size());
   return note_artifacts(db, place);
@@ -88,7 +88,7 @@ Result<> note_artifacts_of_experiment(Connection& db, ExperimentId id) {
   return db.exec(
       "INSERT INTO removed_artifacts (location) SELECT CAST(?2 AS TEXT) || '/traces/' || id FROM "
       "traces WHERE experiment = ?1",
-      id, TRY(location_of(db, id)));
+      id, TRY(artifact_location(db, id)));
 }
 
 Result<> mark(Connection& db, const Owner& owner, std::int64_t workload) {
@@ -250,12 +250,12 @@ tl::unexpected<Error> still_running(const std::string& name, RunId id) {
                           id.hex()));
 }
 
-Result<bool> mark_removed(Connection& db, RunId id, OfRunning running) {
+Result<bool> mark_removed(Connection& db, RunId id, IfRunning running) {
   const auto run = TRY(lock_run(db, id));
   if (!run) return false;
   if (run->status == RunStatus::kRunning) {
-    if (running == OfRunning::kRefuse) return still_running(run->name, id);
-    if (running == OfRunning::kSkip) return false;
+    if (running == IfRunning::kRefuse) return still_running(run->name, id);
+    if (running == IfRunning::kSkip) return false;
   }
   TRY(db.exec("UPDATE sessions SET removed = 1 WHERE run = ?1", run->key));
   TRY(db.exec("INSERT INTO removed_runs (id, key, workload, removed) VALUES (?1, ?2, ?3, ?4)", id,
@@ -448,7 +448,7 @@ Result<std::int64_t> bytes_that_go(Connection& db) {
 
 }  // namespace
 
-Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfRunning running) {
+Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, IfRunning running) {
   Removal removal;
   std::set<RunId> seen;
   for (const RunId id : runs) {
@@ -459,8 +459,8 @@ Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfR
       if (!TRY(row.step())) continue;
       key = row.integer(0);
       const bool runs_now = static_cast<RunStatus>(row.integer(1)) == RunStatus::kRunning;
-      if (runs_now && running == OfRunning::kRefuse) return still_running(row.text(2), id);
-      if (runs_now && running == OfRunning::kSkip) continue;
+      if (runs_now && running == IfRunning::kRefuse) return still_running(row.text(2), id);
+      if (runs_now && running == IfRunning::kSkip) continue;
     }
     removal.runs.push_back(id);
     removal.points += TRY(points_of_run(db, key));
@@ -476,7 +476,8 @@ Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id) {
                   [](const Statement& row) { return row.id128<RunId>(0); });
 }
 
-Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, UtcTime now) {
+Result<std::vector<RunId>> runs_beyond_retention(Connection& db, const Retention& retention,
+                                                 UtcTime now) {
   // The database is larger than the counted data in it: if it is below the limit, counting is not
   // needed.
   std::int64_t excess = 0;

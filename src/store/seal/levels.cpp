@@ -13,7 +13,7 @@ namespace corral::store::sql {
 namespace {
 
 // ---- writing a plan
-tl::unexpected<Error> moved_on() {
+tl::unexpected<Error> changed_meanwhile() {
   return fail(Code::kConflict, "what was to be sealed has changed meanwhile");
 }
 
@@ -21,7 +21,7 @@ Result<> delete_rows(Connection& db, std::string_view sql, const std::vector<std
   Statement remove = TRY(db.query(sql));
   for (const std::int64_t id : rows) {
     remove.bind_all(id);
-    if (!TRY(remove.step())) return moved_on();
+    if (!TRY(remove.step())) return changed_meanwhile();
     remove.reset();
   }
   return {};
@@ -37,7 +37,7 @@ Result<> delete_batches(Connection& db, const SealPlan& plan) {
                "RETURNING id",
                plan.session, plan.batches.front(), plan.batches.back()));
   while (TRY(row.step())) ++deleted;
-  return deleted == plan.batches.size() ? Result<>() : moved_on();
+  return deleted == plan.batches.size() ? Result<>() : changed_meanwhile();
 }
 
 Result<> write_row_group(Connection& db, std::int64_t session, const NewRowGroup& group) {
@@ -74,7 +74,7 @@ Result<> write_blocks(Connection& db, const SealPlan& plan) {
     const auto changed =
         TRY(db.number("UPDATE series SET blocks = ?3 WHERE id = ?1 AND blocks = ?2 RETURNING id",
                       series, counts.first, counts.second));
-    if (!changed) return moved_on();
+    if (!changed) return changed_meanwhile();
   }
   std::vector<std::int64_t> times;
   for (const std::string& data : plan.times) {
@@ -138,7 +138,7 @@ struct SealedSession {
   std::set<SeriesId> of_host;
 };
 
-Result<SealedSession> session_of(Connection& db, std::int64_t key) {
+Result<SealedSession> read_session(Connection& db, std::int64_t key) {
   SealedSession session;
   {
     Statement row =
@@ -187,7 +187,7 @@ Result<std::optional<std::int64_t>> last_batch(Connection& db, std::int64_t sess
   return last;
 }
 
-Result<BatchRows> batch_rows(Connection& db, std::int64_t session) {
+Result<BatchRows> read_batches(Connection& db, std::int64_t session) {
   BatchRows batches;
   const auto last = TRY(last_batch(db, session));
   if (!last) return batches;
@@ -215,7 +215,7 @@ struct RowGroupSize {
   std::int64_t points = 0;
 };
 
-Result<std::vector<RowGroupSize>> row_groups_of(Connection& db, const SliceKey& key) {
+Result<std::vector<RowGroupSize>> read_row_groups(Connection& db, const SliceKey& key) {
   return read_all(
       db.query("SELECT id, state, points FROM row_groups WHERE session = ?1 AND slice = "
                "?2 AND state < ?3 ORDER BY id",
@@ -253,7 +253,7 @@ Rows neighbours_below(Rows groups, std::int64_t size) {
 
 // The rows that are worth merging now, neighbours. Sixteen of like size become one, so that a point
 // is written again a few times only, however small the first pieces are.
-Rows chosen(Rows groups, RowGroupState state) {
+Rows choose(Rows groups, RowGroupState state) {
   constexpr std::size_t kMerge = 16;
   std::int64_t points = 0;
   for (const RowGroupSize& group : groups) points += group.points;
@@ -310,9 +310,9 @@ Result<> find_series(Connection& db, RowGroupsToSeal& work) {
 
 Result<std::optional<SealPlan>> plan_batches(Connection& db, std::int64_t session,
                                              RowGroupState state) {
-  BatchRows batches = TRY(batch_rows(db, session));
+  BatchRows batches = TRY(read_batches(db, session));
   if (batches.rows.empty() && batches.damaged.empty()) return std::nullopt;
-  SealedSession known = TRY(session_of(db, session));
+  SealedSession known = TRY(read_session(db, session));
   Gather gather;
   for (const auto& bodies : batches.samples) {
     for (const auto& samples : bodies) gather.add(samples, known.series, known.anchor);
@@ -334,8 +334,8 @@ Result<std::optional<SealPlan>> plan_batches(Connection& db, std::int64_t sessio
 
 Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& key,
                                                 RowGroupState state) {
-  const auto all = TRY(row_groups_of(db, key));
-  const Rows lot = chosen(all, state);
+  const auto all = TRY(read_row_groups(db, key));
+  const Rows lot = choose(all, state);
   if (lot.size() < all.size()) state = RowGroupState::kOpen;
   RowGroupsToSeal work{.session = key.session,
                        .slice = key.slice,
@@ -373,7 +373,7 @@ Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& 
   return plan;
 }
 
-Result<LeftOver> left_over(Connection& db, const SeenRows& seen) {
+Result<LeftOver> find_left_over_rows(Connection& db, const SeenRows& seen) {
   LeftOver found;
   found.shared = db.dialect().shared;
   found.newest.batch = TRY(db.number("SELECT max(id) FROM batches")).value_or(0);
@@ -387,7 +387,7 @@ Result<LeftOver> left_over(Connection& db, const SeenRows& seen) {
   return found;
 }
 
-Result<std::vector<std::int64_t>> slices_of(Connection& db, std::int64_t session) {
+Result<std::vector<std::int64_t>> read_slices(Connection& db, std::int64_t session) {
   return db.numbers("SELECT slice FROM slices WHERE session = ?1 ORDER BY slice", session);
 }
 

@@ -50,8 +50,8 @@ struct LeftOver {
   bool shared = false;  // other servers use this database
 };
 // If there are other servers: of what was there when `seen` was looked up.
-Result<LeftOver> left_over(Connection& db, const SeenRows& seen);
+Result<LeftOver> find_left_over_rows(Connection& db, const SeenRows& seen);
 
-Result<std::vector<std::int64_t>> slices_of(Connection& db, std::int64_t session);
+Result<std::vector<std::int64_t>> read_slices(Connection& db, std::int64_t session);
 
 }  // namespace corral::store::sql

@@ -59,7 +59,8 @@ class BlockMaker {
   Result<codec::PyramidRow> open_row(const Key& key, int tier, std::int64_t child);
   Result<> extend(const Key& key, int tier, std::int64_t child,
                   std::span<const codec::Bucket> buckets);
-  Result<std::optional<codec::CounterSample>> last_of(SeriesId series, std::int64_t block);
+  Result<std::optional<codec::CounterSample>> last_sample_before(SeriesId series,
+                                                                 std::int64_t block);
   void keep(const Key& key, int tier, const Tier& row);
 
   SealPlan& plan_;
@@ -108,7 +109,7 @@ Result<> BlockMaker::add_block(SeriesId series, std::size_t times, const Points&
 
 Result<> BlockMaker::add_rates(SeriesId series, std::int64_t block, const Points& points) {
   codec::CounterRates counter;
-  counter.start_after(TRY(last_of(series, block)));
+  counter.start_after(TRY(last_sample_before(series, block)));
   std::vector<double> rates(points.values.size());
   for (std::size_t row = 0; row < rates.size(); ++row)
     rates[row] = counter.next(points.times[row], points.values[row]);
@@ -119,8 +120,8 @@ Result<> BlockMaker::add_rates(SeriesId series, std::int64_t block, const Points
 
 // The last finite point before a block, if the block before it is of this session. If that block
 // ended in values that are not finite, the first rate of this block is omitted.
-Result<std::optional<codec::CounterSample>> BlockMaker::last_of(SeriesId series,
-                                                                std::int64_t block) {
+Result<std::optional<codec::CounterSample>> BlockMaker::last_sample_before(SeriesId series,
+                                                                           std::int64_t block) {
   if (const auto made = last_.find(series); made != last_.end()) return made->second;
   if (block == 0 || series_.at(series).last_session != plan_.session) return std::nullopt;
   const auto row = read_(series, Channel::kValue, 0, (block - 1) / kRowBlocks);
@@ -186,8 +187,8 @@ void BlockMaker::finish() {
   open_.clear();
 }
 
-NewRowGroup row_group_of(std::int64_t slice, RowGroupState state,
-                         std::vector<SamplingGroup> groups) {
+NewRowGroup make_row_group(std::int64_t slice, RowGroupState state,
+                           std::vector<SamplingGroup> groups) {
   NewRowGroup made{.slice = slice,
                    .id = {},
                    .state = state,
@@ -299,7 +300,7 @@ SealPlan seal_batches(BatchesToSeal work) {
     const auto before = work.statistics.find(slice);
     if (before != work.statistics.end()) statistics = std::move(before->second);
     add_groups(statistics, groups);
-    plan.new_groups.push_back(row_group_of(slice, work.state, std::move(groups)));
+    plan.new_groups.push_back(make_row_group(slice, work.state, std::move(groups)));
   }
   return plan;
 }
@@ -316,7 +317,7 @@ Result<SealPlan> seal_row_groups(RowGroupsToSeal work, const ReadPyramidRow& rea
   }
   maker.finish();
   if (!rest.empty()) {
-    plan.new_groups.push_back(row_group_of(work.slice, work.state, std::move(rest)));
+    plan.new_groups.push_back(make_row_group(work.slice, work.state, std::move(rest)));
     plan.new_groups.back().id = plan.row_groups.back();
   }
   return plan;

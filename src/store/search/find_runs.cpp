@@ -25,7 +25,7 @@ constexpr Misses miss_of(std::size_t choice) { return Misses{1} << choice; }
 
 // ---- facets: the number of found runs per value
 // The choices of the field itself.
-Misses own_of(const RunQuestion& question, const RunField& field) {
+Misses own_choices(const RunQuestion& question, const RunField& field) {
   Misses own = 0;
   for (std::size_t i = 0; i < question.choices.size(); ++i) {
     if (question.choices[i].field == field) own |= miss_of(i);
@@ -33,7 +33,7 @@ Misses own_of(const RunQuestion& question, const RunField& field) {
   return own;
 }
 
-Facet facet_of(RunField field, const Counts& counts, std::size_t most) {
+Facet make_facet(RunField field, const Counts& counts, std::size_t most) {
   Facet facet{.field = std::move(field), .values = {}, .distinct = 0};
   facet.distinct = static_cast<std::int64_t>(counts.size());
   std::vector<std::pair<std::string_view, std::int64_t>> all(counts.begin(), counts.end());
@@ -54,12 +54,12 @@ class FacetCount {
 
   Result<Facet> field(const RunField& field) {
     const auto& texts = *TRY(table_.texts(field));
-    const Misses own = own_of(question_, field);
+    const Misses own = own_choices(question_, field);
     Counts counts;
     for (std::size_t row = 0; row < texts.size(); ++row) {
       if ((misses_[row] & ~own) == 0) ++counts[texts[row]];
     }
-    return facet_of(field, counts, kMostFacetValues);
+    return make_facet(field, counts, kMostFacetValues);
   }
 
   Result<std::vector<Facet>> keys(Fact kind) {
@@ -72,9 +72,9 @@ class FacetCount {
       if (name.first != kind) continue;
       RunField field{.kind = kind == Fact::kTag ? Kind::kTag : Kind::kParam, .key = name.second};
       Counted one;
-      const Counts counts = counts_of(field, column, one.runs);
+      const Counts counts = count_values(field, column, one.runs);
       if (one.runs == 0) continue;
-      one.facet = facet_of(std::move(field), counts, kMostFacetValuesOfKey);
+      one.facet = make_facet(std::move(field), counts, kMostFacetValuesOfKey);
       all.push_back(std::move(one));
     }
     std::ranges::stable_sort(all, std::greater{}, &Counted::runs);
@@ -85,8 +85,9 @@ class FacetCount {
   }
 
  private:
-  Counts counts_of(const RunField& field, const RunTable::FactColumn& column, std::int64_t& runs) {
-    const Misses own = own_of(question_, field);
+  Counts count_values(const RunField& field, const RunTable::FactColumn& column,
+                      std::int64_t& runs) {
+    const Misses own = own_choices(question_, field);
     Counts counts;
     for (const auto& [row, value] : column) {
       if ((misses_[row] & ~own) != 0) continue;
@@ -144,7 +145,7 @@ class RunFinder {
     FoundRuns found;
     found.total = std::ranges::count(misses_, Misses{0});
     const auto page = TRY(order());
-    TRY(tell(page, found));
+    TRY(fill_page(page, found));
     TRY(count_facets(table_, question_, misses_, found));
     return found;
   }
@@ -155,11 +156,11 @@ class RunFinder {
   Result<std::vector<std::string>> haystacks();
   Result<> choose();
   Result<std::vector<std::uint32_t>> order();
-  Result<> tell(const std::vector<std::uint32_t>& page, FoundRuns& found);
+  Result<> fill_page(const std::vector<std::uint32_t>& page, FoundRuns& found);
   using Values = std::vector<std::vector<ColumnValue>>;
-  Result<> tell_metrics(const std::vector<std::uint32_t>& page, Values& values);
-  Result<> tell_facts(const std::vector<std::uint32_t>& page, Values& values);
-  Result<> tell_texts(std::size_t column, const std::vector<std::uint32_t>& page, Values& values);
+  Result<> fill_metrics(const std::vector<std::uint32_t>& page, Values& values);
+  Result<> fill_facts(const std::vector<std::uint32_t>& page, Values& values);
+  Result<> fill_texts(std::size_t column, const std::vector<std::uint32_t>& page, Values& values);
 
   sql::Reading& reading_;
   const RunQuestion& question_;
@@ -168,7 +169,7 @@ class RunFinder {
 };
 
 // All experiments that the scope's runs may lie in.
-Result<std::vector<ExperimentId>> experiments_of(sql::Connection& db, const RunScope& scope) {
+Result<std::vector<ExperimentId>> experiments_in(sql::Connection& db, const RunScope& scope) {
   if (!scope.experiments.empty()) return scope.experiments;
   return sql::read_all(db.query("SELECT id FROM experiments"),
                        [](const Statement& row) { return ExperimentId{row.integer(0)}; });
@@ -176,14 +177,14 @@ Result<std::vector<ExperimentId>> experiments_of(sql::Connection& db, const RunS
 
 Result<> RunFinder::filter() {
   if (question_.filter.empty()) return {};
-  RunSearch search{.experiments = TRY(experiments_of(reading_.db, question_.scope)),
+  RunSearch search{.experiments = TRY(experiments_in(reading_.db, question_.scope)),
                    .view = View::kActive,
                    .search = {.filter = question_.filter, .orders = {}, .paging = {}}};
   search.search.paging.limit = std::numeric_limits<std::int32_t>::max();
   const auto found = TRY(search_runs(reading_, search));
   std::ranges::fill(misses_, kOutside);
   for (const std::int64_t key : found.rows) {
-    if (const auto row = table_.row_of(key)) misses_[*row] = 0;
+    if (const auto row = table_.find_row(key)) misses_[*row] = 0;
   }
   return {};
 }
@@ -256,19 +257,19 @@ Result<std::vector<std::uint32_t>> RunFinder::order() {
   return TRY(rows.page(orders, question_.paging)).rows;
 }
 
-Result<> RunFinder::tell(const std::vector<std::uint32_t>& page, FoundRuns& found) {
+Result<> RunFinder::fill_page(const std::vector<std::uint32_t>& page, FoundRuns& found) {
   std::vector<std::int64_t> keys;
   keys.reserve(page.size());
   for (const std::uint32_t row : page) keys.push_back(table_.rows()[row].key);
   found.runs = TRY(sql::read_listed_runs(reading_.db, keys));
   found.values.assign(page.size(), std::vector<ColumnValue>(question_.columns.size()));
-  TRY(tell_metrics(page, found.values));
-  TRY(tell_facts(page, found.values));
-  for (std::size_t i = 0; i < question_.columns.size(); ++i) TRY(tell_texts(i, page, found.values));
+  TRY(fill_metrics(page, found.values));
+  TRY(fill_facts(page, found.values));
+  for (std::size_t i = 0; i < question_.columns.size(); ++i) TRY(fill_texts(i, page, found.values));
   return {};
 }
 
-Result<> RunFinder::tell_metrics(const std::vector<std::uint32_t>& page, Values& values) {
+Result<> RunFinder::fill_metrics(const std::vector<std::uint32_t>& page, Values& values) {
   const auto& columns = question_.columns;
   if (std::ranges::none_of(columns, [](const auto& c) { return c.kind == Kind::kMetric; }))
     return {};
@@ -283,7 +284,7 @@ Result<> RunFinder::tell_metrics(const std::vector<std::uint32_t>& page, Values&
 }
 
 // Params and tags of the page alone: a whole column of the table would be read for its sake.
-Result<> RunFinder::tell_facts(const std::vector<std::uint32_t>& page, Values& values) {
+Result<> RunFinder::fill_facts(const std::vector<std::uint32_t>& page, Values& values) {
   using Named = std::pair<std::int64_t, std::string_view>;
   std::map<Named, std::vector<std::size_t>> wanted;
   for (std::size_t c = 0; c < question_.columns.size(); ++c) {
@@ -311,7 +312,7 @@ Result<> RunFinder::tell_facts(const std::vector<std::uint32_t>& page, Values& v
       });
 }
 
-Result<> RunFinder::tell_texts(std::size_t column, const std::vector<std::uint32_t>& page,
+Result<> RunFinder::fill_texts(std::size_t column, const std::vector<std::uint32_t>& page,
                                Values& values) {
   const RunField& field = question_.columns[column];
   if (!field.is_text() || field.kind == Kind::kParam || field.kind == Kind::kTag) return {};

@@ -29,7 +29,7 @@ std::string rate_unit(const Series& series) {
 using Member = std::optional<double> MetricSummary::*;
 
 // Sum of the sources that have the value.
-std::optional<double> sum_of(std::span<const MetricSummary> all, Member member) {
+std::optional<double> sum_values(std::span<const MetricSummary> all, Member member) {
   std::optional<double> sum;
   for (const MetricSummary& one : all) {
     if (one.*member) sum = sum.value_or(0) + *(one.*member);
@@ -37,8 +37,8 @@ std::optional<double> sum_of(std::span<const MetricSummary> all, Member member) 
   return sum;
 }
 
-std::optional<double> mean_of(std::span<const MetricSummary> all, Member member) {
-  const auto sum = sum_of(all, member);
+std::optional<double> mean_value(std::span<const MetricSummary> all, Member member) {
+  const auto sum = sum_values(all, member);
   const auto n =
       std::ranges::count_if(all, [&](const auto& one) { return (one.*member).has_value(); });
   return sum ? std::optional(*sum / static_cast<double>(n)) : std::nullopt;
@@ -46,7 +46,7 @@ std::optional<double> mean_of(std::span<const MetricSummary> all, Member member)
 
 // The least, or of negated values the greatest.
 template <class Better>
-std::optional<double> best_of(std::span<const MetricSummary> all, Member member, Better better) {
+std::optional<double> best_value(std::span<const MetricSummary> all, Member member, Better better) {
   std::optional<double> best;
   for (const MetricSummary& one : all) {
     const auto& value = one.*member;
@@ -155,13 +155,13 @@ MetricSummary combined(std::span<const Series* const> sources) {
   if (sources.front()->aggregation != metric::Aggregation::kMean) {
     for (const Member member :
          {&MetricSummary::last, &MetricSummary::mean, &MetricSummary::min, &MetricSummary::max})
-      one.*member = sum_of(all, member);
+      one.*member = sum_values(all, member);
     return one;
   }
-  one.last = mean_of(all, &MetricSummary::last);
-  one.mean = mean_of(all, &MetricSummary::mean);
-  one.min = best_of(all, &MetricSummary::min, std::less{});
-  one.max = best_of(all, &MetricSummary::max, std::greater{});
+  one.last = mean_value(all, &MetricSummary::last);
+  one.mean = mean_value(all, &MetricSummary::mean);
+  one.min = best_value(all, &MetricSummary::min, std::less{});
+  one.max = best_value(all, &MetricSummary::max, std::greater{});
   return one;
 }
 

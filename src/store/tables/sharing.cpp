@@ -62,7 +62,7 @@ Result<> read_facts(Connection& db, SharingRun& run) {
   return {};
 }
 
-Result<std::vector<SharingRun>> runs_of(Connection& db, Result<Statement> query) {
+Result<std::vector<SharingRun>> read_runs(Connection& db, Result<Statement> query) {
   auto runs = TRY(sql::read_all(std::move(query), run_from_row));
   for (SharingRun& run : runs) TRY(read_facts(db, run));
   return runs;
@@ -73,7 +73,7 @@ struct Stay {
 };
 
 // By host, from the first begin to the last end.
-std::map<std::string, Stay> stays_of(const std::vector<SharingRun>& runs) {
+std::map<std::string, Stay> host_stays(const std::vector<SharingRun>& runs) {
   std::map<std::string, Stay> hosts;
   for (const SharingRun& run : runs) {
     if (run.host.empty()) continue;
@@ -150,7 +150,7 @@ Neighbours::Neighbours(const std::vector<SharingRun>& runs) {
 
 std::vector<SharingRun> Neighbours::of(WorkloadId id, const std::vector<SharingRun>& runs) const {
   std::vector<SharingRun> all;
-  for (const auto& [name, stay] : stays_of(runs)) {
+  for (const auto& [name, stay] : host_stays(runs)) {
     const auto found = hosts_.find(name);
     if (found == hosts_.end()) continue;
     const Host& host = found->second;
@@ -173,11 +173,11 @@ std::vector<SharingRun> Neighbours::of(WorkloadId id, const std::vector<SharingR
 }
 
 Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id) {
-  return runs_of(reading,
-                 reading->query(std::string(kColumns) +
-                                    "WHERE r.workload = (SELECT key FROM workloads WHERE id "
-                                    "= ?1) AND r.lifecycle = 0 ORDER BY r.started, r.id",
-                                id));
+  return read_runs(reading,
+                   reading->query(std::string(kColumns) +
+                                      "WHERE r.workload = (SELECT key FROM workloads WHERE id "
+                                      "= ?1) AND r.lifecycle = 0 ORDER BY r.started, r.id",
+                                  id));
 }
 
 Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
@@ -206,8 +206,8 @@ Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, Experim
 Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
                                               const std::vector<SharingRun>& runs) {
   std::vector<SharingRun> all;
-  for (const auto& [host, stay] : stays_of(runs)) {
-    auto found = TRY(runs_of(
+  for (const auto& [host, stay] : host_stays(runs)) {
+    auto found = TRY(read_runs(
         reading,
         reading->query(
             std::string(kColumns) + "WHERE r.host = ?1 AND r.started >= ?2 AND r.started < ?3 AND "

@@ -18,7 +18,7 @@ namespace corral::store::artifacts {
 // ---- signed URLs
 namespace {
 
-std::string_view bytes_of(const Sha256& digest) {
+std::string_view as_text(const Sha256& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
@@ -60,7 +60,7 @@ std::string signature(const S3Settings& settings, std::string_view date, std::st
   Sha256 key = hmac_sha256("AWS4" + settings.keys.secret, date);
   for (const std::string_view part : {std::string_view(settings.region), std::string_view("s3"),
                                       std::string_view("aws4_request"), text}) {
-    key = hmac_sha256(bytes_of(key), part);
+    key = hmac_sha256(as_text(key), part);
   }
   return hex(key);
 }
@@ -105,8 +105,8 @@ std::string presigned_url(const S3Settings& settings, const Presigned& what) {
 namespace {
 
 // The root element of that name, or kIo. No entities but XML's own: pugixml knows no DTD.
-Result<pugi::xml_node> root_of(pugi::xml_document& document, std::string_view xml,
-                               const char* name) {
+Result<pugi::xml_node> parse_root(pugi::xml_document& document, std::string_view xml,
+                                  const char* name) {
   const pugi::xml_parse_result parsed = document.load_buffer(xml.data(), xml.size());
   const pugi::xml_node root = document.child(name);
   if (!parsed || !root)
@@ -133,7 +133,7 @@ void append_escaped(std::string& out, std::string_view text) {
 
 Result<KeyPage> parse_key_page(std::string_view xml) {
   pugi::xml_document document;
-  const pugi::xml_node root = TRY(root_of(document, xml, "ListBucketResult"));
+  const pugi::xml_node root = TRY(parse_root(document, xml, "ListBucketResult"));
   KeyPage page;
   for (const pugi::xml_node item : root.children("Contents")) {
     const auto size = parse_int(item.child_value("Size"));
@@ -153,7 +153,7 @@ Result<KeyPage> parse_key_page(std::string_view xml) {
 
 Result<std::string> parse_upload_id(std::string_view xml) {
   pugi::xml_document document;
-  const pugi::xml_node root = TRY(root_of(document, xml, "InitiateMultipartUploadResult"));
+  const pugi::xml_node root = TRY(parse_root(document, xml, "InitiateMultipartUploadResult"));
   std::string id = root.child_value("UploadId");
   if (id.empty()) return fail(Code::kIo, "S3 started an upload without an id");
   return id;
@@ -246,7 +246,7 @@ std::size_t take_header(char* data, std::size_t size, std::size_t n, void* conte
   }
 }
 
-std::string url_of(const S3Settings& settings, const S3Request& request) {
+std::string request_url(const S3Settings& settings, const S3Request& request) {
   std::string url = settings.base_url + "/" + encode_key(request.key);
   char separator = '?';
   for (const auto& [name, value] : request.query) {
@@ -289,7 +289,7 @@ bool is_passing(int status) {
   return status == 408 || status == 429 || (status >= 500 && status != 501 && status != 507);
 }
 
-Code code_of(int status, std::string_view s3_code) {
+Code to_code(int status, std::string_view s3_code) {
   if (is_passing(status)) return Code::kUnavailable;
   if (status == 507) return Code::kNoSpace;
   if (status == 412) return Code::kConflict;
@@ -300,13 +300,13 @@ Code code_of(int status, std::string_view s3_code) {
   return Code::kPermission;  // keys, region or bucket are not what S3 expects: trying again is vain
 }
 
-Error error_of(const S3Settings& settings, const S3Request& request, int status,
+Error to_error(const S3Settings& settings, const S3Request& request, int status,
                const S3Answer& answer) {
   const S3Error said = parse_s3_error(answer.body);
   std::string message =
       fmt::format("s3://{}/{}: S3 answered {}", settings.bucket, request.key, status);
   if (!said.code.empty()) message += fmt::format(" {}: {}", said.code, said.message);
-  return {code_of(status, said.code), std::move(message)};
+  return {to_code(status, said.code), std::move(message)};
 }
 
 }  // namespace
@@ -331,7 +331,7 @@ S3Client::S3Client(S3Settings settings) : settings_(std::move(settings)) {
 
 S3Client::~S3Client() = default;
 
-std::unique_ptr<S3Client::Connection> S3Client::take_connection() {
+std::unique_ptr<S3Client::Connection> S3Client::borrow_connection() {
   const Lock lock(mutex_);
   if (idle_.empty()) return std::make_unique<Connection>();
   std::unique_ptr<Connection> connection = std::move(idle_.back());
@@ -350,7 +350,7 @@ void S3Client::pause_before(int n) const {
 
 Result<S3Answer> S3Client::send(const S3Request& request) {
   for (int n = 1;; ++n) {
-    std::unique_ptr<Connection> connection = take_connection();
+    std::unique_ptr<Connection> connection = borrow_connection();
     CORRAL_ASSERT(connection->easy != nullptr);
     Outcome outcome = perform(*connection, request);
     give_back(std::move(connection));
@@ -373,7 +373,7 @@ S3Client::Outcome S3Client::perform(Connection& connection, const S3Request& req
   for (const std::string& line : request.headers) headers.add(line);
   set_limits(easy);
   set_method(easy, request);
-  ::curl_easy_setopt(easy, CURLOPT_URL, url_of(settings_, request).c_str());
+  ::curl_easy_setopt(easy, CURLOPT_URL, request_url(settings_, request).c_str());
   ::curl_easy_setopt(easy, CURLOPT_AWS_SIGV4,
                      fmt::format("aws:amz:{}:s3", settings_.region).c_str());
   ::curl_easy_setopt(easy, CURLOPT_USERNAME, settings_.keys.access.c_str());
@@ -399,7 +399,7 @@ S3Client::Outcome S3Client::perform(Connection& connection, const S3Request& req
     status = 500;
   if (status < 200 || status >= 300) {
     return {.answer = tl::unexpected(
-                error_of(settings_, request, static_cast<int>(status), incoming.answer)),
+                to_error(settings_, request, static_cast<int>(status), incoming.answer)),
             .again = is_passing(static_cast<int>(status))};
   }
   curl_off_t length = 0;

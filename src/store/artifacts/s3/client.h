@@ -83,7 +83,7 @@ class S3Client {
   struct Connection;
   struct Outcome;
   Outcome perform(Connection& connection, const S3Request& request) const;
-  std::unique_ptr<Connection> take_connection();
+  std::unique_ptr<Connection> borrow_connection();
   void give_back(std::unique_ptr<Connection> connection);
 
   // Constant after construction.

@@ -87,7 +87,7 @@ Result<Options> parse_url(const std::string& url) {
               "(characters like / @ : % in a name or password are written %2F %40 %3A %25)");
 }
 
-std::string value_of(const Options& options, std::string_view keyword) {
+std::string option_value(const Options& options, std::string_view keyword) {
   for (const PQconninfoOption* o = options.get(); o != nullptr && o->keyword != nullptr; ++o) {
     if (keyword == o->keyword && o->val != nullptr) return o->val;
   }
@@ -599,14 +599,14 @@ Result<> PgConnection::flush() {
 Result<std::string> name_of(const std::string& url) {
   const Options options = TRY(parse_url(url));
   std::string name = "postgresql://";
-  const std::string user = value_of(options, "user");
-  const std::string port = value_of(options, "port");
-  std::string host = value_of(options, "host");
+  const std::string user = option_value(options, "user");
+  const std::string port = option_value(options, "port");
+  std::string host = option_value(options, "host");
   if (host.starts_with('/')) host = "[" + host + "]";
   if (!user.empty()) name += user + "@";
   name += host.empty() ? "localhost" : host;
   if (!port.empty()) name += ":" + port;
-  return name + "/" + value_of(options, "dbname");
+  return name + "/" + option_value(options, "dbname");
 }
 
 Result<std::unique_ptr<sql::Connection>> open_database(const std::string& url, Mode mode) {

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using sql::Blob;
 
-Code code_of(sqlite3* handle, int rc) {
+Code to_code(sqlite3* handle, int rc) {
   const int system_error = sqlite3_system_errno(handle);
   switch (rc & 0xFF) {
     case SQLITE_FULL:
@@ -45,7 +45,7 @@ Code code_of(sqlite3* handle, int rc) {
 tl::unexpected<Error> failed(sqlite3* handle, int rc, std::string name = "database") {
   const char* file = handle == nullptr ? nullptr : sqlite3_db_filename(handle, "main");
   const std::string where = file == nullptr || *file == '\0' ? std::move(name) : file;
-  const Code code = code_of(handle, rc);
+  const Code code = to_code(handle, rc);
   std::string what = handle == nullptr ? sqlite3_errstr(rc) : sqlite3_errmsg(handle);
   if (code == Code::kNoSpace)
     what += "; nothing is lost, make room on this filesystem and it goes on";

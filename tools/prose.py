@@ -36,7 +36,6 @@ NOT_CLEAN: tuple[str, ...] = (
     "src/query/",
     "src/run/",
     "src/server/",
-    "src/store/",
     "tests/e2e/test_listeners.py",
 )
 

@@ -258,7 +258,7 @@ class Connection {
   virtual Result<Cursor*> prepare(std::string_view sql) = 0;
 };
 
-// What `make` makes of every row.
+// Returns make(row) of every row.
 template <class Make, class T = std::invoke_result_t<Make, const Statement&>>
 Result<std::vector<T>> read_all(Result<Statement> query, Make&& make) {
   Statement row = TRY(std::move(query));

@@ -1,4 +1,4 @@
-// Where a store's artifacts lie: the mark of their place, and the places that a removal has left.
+// The places of a store's artifacts: the mark of the present one, and those that removals have left.
 //
 // Free functions over the caller's snapshot or transaction.
 #pragma once

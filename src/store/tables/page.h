@@ -1,4 +1,4 @@
-// What people keep on the page: boards that they saved under a name, views (its states under a
+// The page's own rows: boards that people saved under a name, views (states of the page under a
 // short id), and notes about runs.
 //
 // Free functions over the caller's snapshot or transaction. Names, states and texts are checked by

@@ -34,7 +34,6 @@ NOT_CLEAN: tuple[str, ...] = (
     "src/compat/",
     "src/query/",
     "src/server/",
-    "src/store/",
 )
 
 # Phrases of the project's old dialect, as regular expressions of lower case, and the usual words.

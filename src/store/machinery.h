@@ -13,7 +13,7 @@
 #include "store/ingest/writer.h"
 #include "store/read/latest_metrics.h"
 #include "store/read/view.h"
-#include "store/remover.h"
+#include "store/remove/remove.h"
 #include "store/seal/sealer.h"
 #include "store/store.h"
 
@@ -46,8 +46,7 @@ struct Store::Machinery {
             parts.open_chart_reader
                 ? std::make_unique<sql::Readers>(std::move(parts.open_chart_reader), parts.readers)
                 : nullptr),
-        sealer(readers, writer, std::move(parts.repair)),
-        remover(readers, writer, sealer) {}
+        sealer(readers, writer, std::move(parts.repair)) {}
 
   sql::Readers& charts() { return chart_readers ? *chart_readers : readers; }
   Result<> view(sql::Readers& from, std::span<const SeriesId> series,
@@ -58,6 +57,10 @@ struct Store::Machinery {
     });
   }
 
+  // Measures in a snapshot, marks in short transactions, and leaves the deleting to the sealer.
+  Result<Removal> remove(std::span<const RunId> runs, sql::IfRunning running, bool dry_run);
+  Result<> transact(const sql::Writer::Write& write);
+
   const std::string location;
   const sql::Intact intact;
   std::atomic<std::uint64_t> points{0};
@@ -67,7 +70,10 @@ struct Store::Machinery {
   sql::Caches caches;
   sql::LatestMetrics latest{caches};
   sql::Sealer sealer;  // its thread is ended first
-  sql::Remover remover;
+
+ private:
+  // Those that were marked.
+  Result<std::vector<RunId>> mark(std::span<const RunId> runs, sql::IfRunning running);
 };
 
 }  // namespace corral::store

@@ -14,27 +14,24 @@ Result<> Reader::inspect(const Inspect& inspect) const {
   });
 }
 
-Result<std::vector<Experiment>> Reader::experiments() const {
-  return store_->machinery_->readers.with(sql::read_experiments);
+// Calls read(connection, arguments...) in a snapshot.
+template <class Read, class... Arguments>
+auto Reader::call(Read read, const Arguments&... arguments) const {
+  return store_->machinery_->readers.with([&](Connection& db) { return read(db, arguments...); });
 }
+
+Result<std::vector<Experiment>> Reader::experiments() const { return call(sql::read_experiments); }
 
 Result<std::vector<Workload>> Reader::workloads(std::optional<ExperimentId> experiment) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_workloads(db, experiment); });
+  return call(sql::read_workloads, experiment);
 }
 
-Result<RunPage> Reader::runs(const RunFilter& filter) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_runs(db, filter); });
-}
+Result<RunPage> Reader::runs(const RunFilter& filter) const { return call(sql::read_runs, filter); }
 
-Result<std::optional<Run>> Reader::run(RunId id) const {
-  return store_->machinery_->readers.with([&](Connection& db) { return sql::read_run(db, id); });
-}
+Result<std::optional<Run>> Reader::run(RunId id) const { return call(sql::read_run, id); }
 
 Result<std::vector<RunId>> Reader::find_runs(std::string_view text) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_matching_runs(db, text); });
+  return call(sql::read_matching_runs, text);
 }
 
 Result<std::vector<Series>> Reader::series_of(RunId run) const {
@@ -64,41 +61,32 @@ Result<> Reader::fresh_view(std::span<const SeriesId> series,
   return store_->machinery_->view(store_->machinery_->readers, series, read);
 }
 
-Result<std::vector<Phase>> Reader::phases(RunId run) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_phases(db, run); });
-}
+Result<std::vector<Phase>> Reader::phases(RunId run) const { return call(sql::read_phases, run); }
 
 Result<std::vector<Phase>> Reader::phases_after(RunId run, const std::optional<PhasePlace>& place,
                                                 std::size_t limit) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_phases_after(db, run, place, limit); });
+  return call(sql::read_phases_after, run, place, limit);
 }
 
 Result<PhaseCounts> Reader::count_phases(RunId run) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_phase_counts(db, run); });
+  return call(sql::read_phase_counts, run);
 }
 
 Result<std::vector<std::pair<std::int64_t, std::uint64_t>>> Reader::linked_phases(
     RunId run, std::size_t limit) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_linked_phases(db, run, limit); });
+  return call(sql::read_linked_phases, run, limit);
 }
 
 Result<std::vector<StoredEvent>> Reader::events(RunId run) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_events(db, run); });
+  return call(sql::read_events, run);
 }
 
 Result<std::vector<LogChunk>> Reader::logs(const LogQuery& query) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_logs(db, query); });
+  return call(sql::read_logs, query);
 }
 
 Result<std::vector<LogExtent>> Reader::log_extents(RunId run) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_log_extents(db, run); });
+  return call(sql::read_log_extents, run);
 }
 
 }  // namespace corral::store

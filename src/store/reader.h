@@ -15,7 +15,6 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/model/access.h"
 #include "store/model/point_view.h"
 #include "store/model/records.h"
 #include "store/model/transaction.h"
@@ -66,6 +65,9 @@ class Reader {
   Result<std::vector<LogExtent>> log_extents(RunId run) const;
 
  private:
+  template <class Read, class... Arguments>
+  auto call(Read read, const Arguments&... arguments) const;
+
   Store* store_;
   Access access_;
 };

@@ -2,13 +2,21 @@
 
 #include <utility>
 
+#include "core/failpoint.h"
 #include "store/engine/schema.h"
 #include "store/machinery.h"
 #include "store/read/reads.h"
+#include "sys/clock.h"
 
 namespace corral::store {
 
 using sql::Connection;
+
+namespace {
+
+constexpr int kAttempts = 5;
+
+}  // namespace
 
 Store::Store(StoreParts parts) : machinery_(std::make_unique<Machinery>(std::move(parts))) {}
 Store::~Store() = default;
@@ -49,16 +57,75 @@ StoreActivity Store::activity() const {
   return activity;
 }
 
+// ---- removal
+// Another server's writes may come between, or the connection be lost.
+Result<> Store::Machinery::transact(const sql::Writer::Write& write) {
+  Result<> done;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    done = writer.transact(write, sql::Writer::Sessions::kForget);
+    if (done || (done.error().code != Code::kConflict && done.error().code != Code::kUnavailable))
+      break;
+  }
+  return done;
+}
+
+Result<std::vector<RunId>> Store::Machinery::mark(std::span<const RunId> runs,
+                                                  sql::IfRunning running) {
+  std::vector<RunId> all;
+  while (!runs.empty()) {
+    std::size_t looked_at = 0;
+    std::vector<RunId> marked;
+    const auto some = [&](Connection& db) -> Result<> {
+      const BootTime until = sys::boot_now() + sql::kRemovalSlice;
+      marked.clear();
+      for (looked_at = 0; looked_at < runs.size() && (looked_at == 0 || sys::boot_now() < until);
+           ++looked_at) {
+        if (TRY(sql::mark_removed(db, runs[looked_at], running))) marked.push_back(runs[looked_at]);
+      }
+      return {};
+    };
+    TRY(transact(some));
+    failpoint::reach("remove.after_mark");
+    sealer.note_removal();
+    all.insert(all.end(), marked.begin(), marked.end());
+    runs = runs.subspan(looked_at);
+  }
+  return all;
+}
+
+Result<Removal> Store::Machinery::remove(std::span<const RunId> runs, sql::IfRunning running,
+                                         bool dry_run) {
+  Removal removal =
+      TRY(readers.with([&](Connection& db) { return sql::size_of_removal(db, runs, running); }));
+  if (dry_run) return removal;
+  auto marked = TRY(mark(removal.runs, running));
+  // Runs that were started meanwhile stay; another server may have removed the rest, which is the
+  // same.
+  if (running == sql::IfRunning::kSkip) removal.runs = std::move(marked);
+  return removal;
+}
+
 Result<Removal> Store::remove_runs(std::span<const RunId> runs, const RemoveOptions& options) {
-  return machinery_->remover.remove_runs(runs, options);
+  const auto running = options.force ? sql::IfRunning::kRemove : sql::IfRunning::kRefuse;
+  return machinery_->remove(runs, running, options.dry_run);
 }
 
 Result<Removal> Store::remove_experiment(ExperimentId id, const RemoveOptions& options) {
-  return machinery_->remover.remove_experiment(id, options);
+  const auto runs =
+      TRY(machinery_->readers.with([&](Connection& db) { return sql::runs_to_remove(db, id); }));
+  Removal removal = TRY(remove_runs(runs, options));
+  if (!options.dry_run)
+    TRY(machinery_->transact([&](Connection& db) { return sql::drop_experiment(db, id); }));
+  return removal;
 }
 
+// Runs removed before shall be gone; runs_beyond_retention() leaves out those that are removed
+// meanwhile.
 Result<Removal> Store::prune(const Retention& retention, UtcTime now, bool dry_run) {
-  return machinery_->remover.prune(retention, now, dry_run);
+  if (retention.bytes && !dry_run) TRY(machinery_->sealer.clean_all());
+  const auto runs = TRY(machinery_->readers.with(
+      [&](Connection& db) { return sql::runs_beyond_retention(db, retention, now); }));
+  return machinery_->remove(runs, sql::IfRunning::kSkip, dry_run);
 }
 
 Result<> Store::seal(bool settle) { return machinery_->sealer.seal_all(settle); }

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "query/select.h"
-#include "store/tables/epoch_phases.h"
+#include "store/tables/phases.h"
 
 namespace corral::server::api {
 namespace {

@@ -9,7 +9,7 @@
 #include "server/api/epoch_request.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "store/tables/epoch_phases.h"
+#include "store/tables/phases.h"
 
 namespace corral::server::api {
 namespace {

@@ -1,5 +1,5 @@
 // An experiment at a glance: workloads with their runs and one value of each.
-#include "store/search/overview.h"
+#include "store/search/run_summaries.h"
 
 #include <fmt/core.h>
 

@@ -4,7 +4,7 @@
 
 #include "core/ids.h"
 #include "core/text.h"
-#include "store/tables/artifact_mark.h"
+#include "store/tables/artifacts.h"
 #include "sys/socket.h"
 
 namespace corral::server {

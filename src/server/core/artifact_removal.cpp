@@ -47,9 +47,9 @@ void ArtifactRemoval::loop(const std::stop_token& stop) {
 Result<> ArtifactRemoval::remove_all(const std::stop_token& stop) {
   std::int64_t last = 0;
   while (!stop.stop_requested()) {
-    std::vector<store::tracking::RemovedArtifacts> places;
+    std::vector<store::page::RemovedArtifacts> places;
     const auto read = [&](store::Reading& reading) -> Result<> {
-      places = TRY(store::tracking::removed_artifacts(reading, last, kAtOnce));
+      places = TRY(store::page::removed_artifacts(reading, last, kAtOnce));
       return {};
     };
     TRY(reader_.inspect(read));
@@ -62,13 +62,13 @@ Result<> ArtifactRemoval::remove_all(const std::stop_token& stop) {
     last = places.back().id;
     if (gone.empty()) continue;
     TRY(store_.change([&](store::Writing& writing) {
-      return store::tracking::forget_removed_artifacts(writing, gone);
+      return store::page::forget_removed_artifacts(writing, gone);
     }));
   }
   return {};
 }
 
-bool ArtifactRemoval::remove_one(const store::tracking::RemovedArtifacts& place) {
+bool ArtifactRemoval::remove_one(const store::page::RemovedArtifacts& place) {
   const Result<std::string> path = path_in_store(artifacts_, place.location, "");
   if (!path || path->empty()) return true;
   const Result<> removed = artifacts_.remove(*path);

@@ -18,7 +18,7 @@
 #include "core/result.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/reader.h"
-#include "store/search/removed_artifacts.h"
+#include "store/tables/artifacts.h"
 #include "store/store.h"
 
 namespace corral::server {
@@ -41,7 +41,7 @@ class ArtifactRemoval {
   void loop(const std::stop_token& stop);
   Result<> remove_all(const std::stop_token& stop);
   // Returns true when the note of the place can be removed.
-  bool remove_one(const store::tracking::RemovedArtifacts& place);
+  bool remove_one(const store::page::RemovedArtifacts& place);
 
   // Constant after construction.
   store::Store& store_;

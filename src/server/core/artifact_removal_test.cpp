@@ -50,7 +50,7 @@ class Removal : public HandlerTest {
   [[nodiscard]] std::size_t noted() const {
     std::size_t count = 0;
     EXPECT_TRUE(reader_of(*store_).inspect([&](store::Reading& reading) -> Result<> {
-      count = TRY(store::tracking::removed_artifacts(reading, 0, 1000)).size();
+      count = TRY(store::page::removed_artifacts(reading, 0, 1000)).size();
       return {};
     }));
     return count;

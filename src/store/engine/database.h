@@ -28,6 +28,10 @@
 namespace corral::store::sql {
 
 using Blob = std::span<const std::uint8_t>;
+// The bytes of `text`, which must outlive the blob.
+inline Blob blob_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 enum class Type : std::uint8_t { kInteger, kReal, kText, kBlob };
 
@@ -98,6 +102,9 @@ class Statement {
   }
   [[nodiscard]] std::optional<std::int64_t> maybe_integer(int column) const {
     return is_null(column) ? std::nullopt : std::optional(integer(column));
+  }
+  [[nodiscard]] std::optional<UtcTime> maybe_utc(int column) const {
+    return is_null(column) ? std::nullopt : std::optional(utc(column));
   }
   [[nodiscard]] std::optional<double> maybe_real(int column) const {
     return is_null(column) ? std::nullopt : std::optional(real(column));
@@ -233,10 +240,48 @@ class Connection {
     if (!TRY(statement.step())) return std::nullopt;
     return statement.maybe_integer(0);
   }
+  // The first column of every row.
+  template <class... Values>
+  Result<std::vector<std::int64_t>> numbers(std::string_view sql, const Values&... values) {
+    std::vector<std::int64_t> all;
+    Statement statement = TRY(query(sql, values...));
+    while (TRY(statement.step())) all.push_back(statement.integer(0));
+    return all;
+  }
+  // Ends a transaction that is still open; its writes are lost.
+  void roll_back() {
+    if (in_transaction()) static_cast<void>(script("ROLLBACK"));
+  }
 
  protected:
   // Lives as long as the connection.
   virtual Result<Cursor*> prepare(std::string_view sql) = 0;
 };
+
+// Returns make(row) of every row.
+template <class Make, class T = std::invoke_result_t<Make, const Statement&>>
+Result<std::vector<T>> read_all(Result<Statement> query, Make&& make) {
+  Statement row = TRY(std::move(query));
+  std::vector<T> all;
+  while (TRY(row.step())) all.push_back(make(row));
+  return all;
+}
+// The same of the first row, if there is one.
+template <class Make, class T = std::invoke_result_t<Make, const Statement&>>
+Result<std::optional<T>> read_first(Result<Statement> query, Make&& make) {
+  Statement row = TRY(std::move(query));
+  if (!TRY(row.step())) return std::nullopt;
+  return make(row);
+}
+
+// Runs `work` in a transaction of its own, which is rolled back after an error.
+template <class Work>
+Result<> transact(Connection& db, Work&& work) {
+  TRY(db.script(std::string(db.dialect().begin_write)));
+  Result<> done = work();
+  if (done) done = db.script("COMMIT");
+  if (!done) db.roll_back();
+  return done;
+}
 
 }  // namespace corral::store::sql

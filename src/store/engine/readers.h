@@ -44,7 +44,7 @@ class Readers {
     if (!begun) return tl::unexpected(begun.error());
     auto result = read(connection);
     if (!result) {
-      if (connection.in_transaction()) static_cast<void>(connection.script("ROLLBACK"));
+      connection.roll_back();
       return result;
     }
     TRY(connection.script("COMMIT"));

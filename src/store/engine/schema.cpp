@@ -462,10 +462,9 @@ std::string migration(std::size_t step, const Dialect& dialect) {
 }
 
 Result<> migrate_step(Connection& database, std::size_t from) {
-  TRY(database.script(std::string(database.dialect().begin_write)));
-  const auto work = [&]() -> Result<> {
+  return transact(database, [&]() -> Result<> {
     TRY(database.script(std::string(database.dialect().lock_schema)));
-    if (TRY(schema_version(database)) > static_cast<int>(from)) return database.script("COMMIT");
+    if (TRY(schema_version(database)) > static_cast<int>(from)) return {};
     if (from == 0) {
       TRY(database.script(
           with_words("CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT "
@@ -473,13 +472,8 @@ Result<> migrate_step(Connection& database, std::size_t from) {
                      database.dialect())));
     }
     TRY(database.script(migration(from, database.dialect())));
-    TRY(database.exec("UPDATE meta SET value = ?1 WHERE key = 'schema_version'",
-                      static_cast<std::int64_t>(from + 1)));
-    return database.script("COMMIT");
-  };
-  Result<> done = work();
-  if (!done && database.in_transaction()) static_cast<void>(database.script("ROLLBACK"));
-  return done;
+    return database.exec("UPDATE meta SET value = ?1 WHERE key = 'schema_version'", from + 1);
+  });
 }
 
 }  // namespace

@@ -51,6 +51,16 @@ inline tl::unexpected<Error> lost_race() {
   return fail(Code::kConflict, "another server stored the same thing at the same moment");
 }
 
+struct NewWorkload {
+  WorkloadId id;
+  std::int64_t experiment = 0;
+  std::string name;  // empty: a run's own
+  UtcTime created;
+};
+// The key of the workload with this id, which is made when it is missing; an earlier `created`
+// replaces its own. kConflict: lost_race().
+Result<std::int64_t> find_or_make_workload(Connection& db, const NewWorkload& workload);
+
 struct StoredBatch {
   std::int64_t session = 0;  // key
   std::size_t bytes = 0;
@@ -88,20 +98,19 @@ class Ingest {
     std::set<std::int64_t> data_workloads, data_hosts;  // keys whose shared series grew
   };
 
-  Result<> take(Call& call, const codec::Frame& frame, std::size_t index);
+  Result<> accept(Call& call, const codec::Frame& frame, std::size_t index);
   Result<std::shared_ptr<SessionState>> find_session(SessionId id);
-  Result<bool> still_true(const SessionState& session);
+  Result<bool> is_current(const SessionState& session);
   Result<std::optional<Error>> contradiction(const SessionState* session, const Content& content);
   Result<std::optional<Error>> redeclared(const SessionState& session, const Content& content);
   Result<> finish(Call& call, LockRuns lock);
   void remember(const std::shared_ptr<SessionState>& session);
 
-  // ingest_rows.cpp: the rows of one accepted frame
+  // The rows of one accepted frame.
   Result<> store(Call& call, SessionState& session, const codec::Frame& frame,
                  const Content& content);
   // The run was removed, and its supervisor still measures the host for the other runs there.
   Result<> store_for_host(Call& call, SessionState& session, const codec::Frame& frame);
-  static std::uint64_t points_of(const std::vector<codec::SamplesBody>& samples);
   Result<> store_batch(Call& call, SessionState& session, const codec::Frame& frame,
                        const Content& content);
   Result<> store_phases(const SessionState& session, const std::vector<codec::PhaseRecord>& phases);
@@ -114,8 +123,8 @@ class Ingest {
   Result<> store_end(Call& call, const SessionState& session, const codec::RunEndBody& end);
   Result<> store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
                      const codec::GapBody& gap);
-  // ingest_client.cpp. True: the fact is no row of its own.
-  Result<bool> client_says(const SessionState& session, const codec::Fact& fact);
+  // A fact of an MLflow client that changes the run's row. True: the fact is no row of its own.
+  Result<bool> apply_client_fact(const SessionState& session, const codec::Fact& fact);
   Result<> move_run(std::int64_t run, const std::string& experiment);
   Result<> client_status(std::int64_t run, std::int64_t status, std::int64_t end_ms);
   using SeriesDefs = std::vector<const codec::SeriesDef*>;
@@ -128,20 +137,18 @@ class Ingest {
   Result<> find_few(const SessionState& session, const SeriesDefs& defs, KnownSeries& known);
   Result<> find_many(const SessionState& session, const SeriesDefs& defs, KnownSeries& known);
 
-  // ingest_session.cpp: experiment, workload, run and session of a first frame
+  // Experiment, workload, run and session of a first frame.
   Result<std::shared_ptr<SessionState>> open_session(Call& call, const codec::Frame& frame,
                                                      const codec::SessionBody& body);
-  Result<std::int64_t> experiment_of(const std::string& name, UtcTime created);
-  Result<std::int64_t> workload_of(const codec::SessionBody& body, std::int64_t experiment,
-                                   UtcTime created);
-  Result<std::optional<std::int64_t>> host_of(const codec::SessionBody& body);
+  Result<std::int64_t> find_or_make_experiment(const std::string& name, UtcTime created);
+  Result<std::optional<std::int64_t>> find_or_make_host(const codec::SessionBody& body);
   struct RunRow {
     std::int64_t key = 0;
     std::int64_t workload = 0;
     bool removed = false;
   };
-  Result<std::optional<RunRow>> known_run(RunId id);
-  Result<RunRow> run_of(Call& call, const codec::SessionBody& body, UtcTime started);
+  Result<std::optional<RunRow>> find_run(RunId id);
+  Result<RunRow> find_or_make_run(Call& call, const codec::SessionBody& body, UtcTime started);
   Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started,
                      const SessionState& session);
 

@@ -94,7 +94,7 @@ void Writer::loop() {
 // and every waiting caller gets that error.
 void Writer::give_up(const std::vector<Job*>& group) {
   ingest_.forget();
-  if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
+  database_->roll_back();
   const Lock lock(mutex_);
   for (Job* job : group) {
     if (!job->result) job->result = fail(Code::kUnavailable, "writing to the store failed");
@@ -151,7 +151,7 @@ void Writer::write(const std::vector<Job*>& group) {
       met_a_lock();
     }
     ingest_.forget();
-    if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
+    database_->roll_back();
     if (!database_->dialect().shared || !passing(done.error())) break;
   }
   // For the client both mean: send it again.
@@ -177,7 +177,7 @@ void Writer::try_alone(const std::vector<Job*>& group, Answers& answers) {
       continue;
     }
     ingest_.forget();
-    if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
+    database_->roll_back();
   }
 }
 
@@ -203,7 +203,7 @@ void Writer::write_alone(Job& job) {
   };
   Result<> done = caught();
   if (done) done = still_there();
-  if (!done && database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
+  if (!done) database_->roll_back();
   if (job.sessions == Sessions::kForget) ingest_.forget();
   const Lock lock(mutex_);
   job.result = done ? Result<AppendResult>(AppendResult{})

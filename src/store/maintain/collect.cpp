@@ -44,14 +44,11 @@ std::vector<Orphans> orphans() {
 Result<> clean(sql::Connection& db, const Watch& watch) {
   for (bool more = true; more;) {
     TRY(watch.at("removed runs", 0, 0));
-    TRY(db.script(std::string(db.dialect().begin_write)));
-    const auto cleaned = sql::clean_removed(db, sys::boot_now() + std::chrono::seconds(1));
-    if (!cleaned) {
-      if (db.in_transaction()) static_cast<void>(db.script("ROLLBACK"));
-      return tl::unexpected(cleaned.error());
-    }
-    TRY(db.script("COMMIT"));
-    more = *cleaned;
+    const auto some = [&]() -> Result<> {
+      more = TRY(sql::clean_removed(db, sys::boot_now() + std::chrono::seconds(1)));
+      return {};
+    };
+    TRY(sql::transact(db, some));
   }
   return {};
 }

@@ -6,7 +6,7 @@
 // carries a mark. No program opens a marked database as a store (engine/schema.cpp), and a copy
 // that was killed continues by the mark: the destination holds a prefix of each table. A source
 // that has changed since is copied from the start. Keys that the source has ever used are not used
-// again (key_counters.h). One thread; the caller holds the destination's lock.
+// again. One thread; the caller holds the destination's lock.
 #pragma once
 
 #include <cstdint>

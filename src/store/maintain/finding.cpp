@@ -11,7 +11,7 @@ void Findings::add(std::string table, std::string what, std::vector<RunId> runs)
 }
 
 // A run that cannot be looked up stays unknown: the store is damaged, after all.
-std::vector<RunId> Findings::runs_of(const char* sql, std::int64_t key) {
+std::vector<RunId> Findings::find_runs(const char* sql, std::int64_t key) {
   std::vector<RunId> runs;
   auto row = db_.query(sql, key);
   if (!row) return runs;
@@ -22,12 +22,12 @@ std::vector<RunId> Findings::runs_of(const char* sql, std::int64_t key) {
 
 void Findings::add_session(std::string table, const std::string& what, std::int64_t session) {
   add(std::move(table), fmt::format("session {}: {}", session, what),
-      runs_of("SELECT r.id FROM sessions s JOIN runs r ON r.key = s.run WHERE s.key = ?1",
-              session));
+      find_runs("SELECT r.id FROM sessions s JOIN runs r ON r.key = s.run WHERE s.key = ?1",
+                session));
 }
 
 void Findings::add_run(std::string table, const std::string& what, std::int64_t run) {
-  add(std::move(table), what, runs_of("SELECT id FROM runs WHERE key = ?1", run));
+  add(std::move(table), what, find_runs("SELECT id FROM runs WHERE key = ?1", run));
 }
 
 void Findings::add_series(std::string table, const std::string& what, SeriesId series) {
@@ -38,10 +38,11 @@ void Findings::add_series(std::string table, const std::string& what, SeriesId s
           fmt::format(" ({}{}{})", row->text(0), row->text(1).empty() ? "" : " of ", row->text(1));
   }
   add(std::move(table), fmt::format("{}: {}", name, what),
-      runs_of("SELECT r.id FROM series s JOIN runs r ON (s.owner_kind = 0 AND r.key = s.owner) OR "
-              "(s.owner_kind = 1 AND r.workload = s.owner) OR (s.owner_kind = 2 AND r.machine = "
-              "s.owner) WHERE s.id = ?1 ORDER BY r.key LIMIT 20",
-              series.value));
+      find_runs(
+          "SELECT r.id FROM series s JOIN runs r ON (s.owner_kind = 0 AND r.key = s.owner) OR "
+          "(s.owner_kind = 1 AND r.workload = s.owner) OR (s.owner_kind = 2 AND r.machine = "
+          "s.owner) WHERE s.id = ?1 ORDER BY r.key LIMIT 20",
+          series.value));
 }
 
 }  // namespace corral::store::maintain

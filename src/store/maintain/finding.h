@@ -33,7 +33,7 @@ class Findings {
 
  private:
   static constexpr std::size_t kMost = 1000;  // kept; the rest is counted
-  std::vector<RunId> runs_of(const char* sql, std::int64_t key);
+  std::vector<RunId> find_runs(const char* sql, std::int64_t key);
 
   sql::Connection& db_;
   std::vector<Finding> kept_;

@@ -19,7 +19,7 @@
 #include "store/maintain/stats.h"
 #include "store/maintain/tables.h"
 #include "store/maintain/test_places.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 #include "store/remove/remove.h"
 
 namespace corral::store::maintain {
@@ -356,7 +356,7 @@ TEST_P(Copies, KeysOfWhatIsGoneAreNotGivenAgain) {
   {
     const auto db = connect(*from_);
     ASSERT_TRUE(db->script(db->dialect().begin_write.data()));
-    ASSERT_TRUE(*sql::mark_removed(*db, gone, sql::OfRunning::kTake));
+    ASSERT_TRUE(*sql::mark_removed(*db, gone, sql::IfRunning::kRemove));
     ASSERT_TRUE(db->script("COMMIT"));
   }
   const auto report = copy();

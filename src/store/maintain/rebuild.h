@@ -15,6 +15,7 @@
 
 #include "core/result.h"
 #include "store/engine/database.h"
+#include "store/maintain/blocks.h"
 #include "store/maintain/finding.h"
 #include "store/maintain/watch.h"
 
@@ -29,5 +30,38 @@ struct RebuildReport {
 
 // `anew`: starts from the beginning even if an earlier rebuild was interrupted.
 Result<RebuildReport> rebuild_store(sql::Connection& db, bool anew, const Watch& watch);
+
+// kUnreadable: those whose statistics do not decode; others stay as they are, and are not compared.
+enum class Slices : std::uint8_t { kAll, kUnreadable };
+// The statistics of a session's slices, recomputed from its row groups and blocks. Inside the
+// caller's transaction, with the session's row locked; how many slices were written. Damaged row
+// groups are findings. kConflict: another server sealed meanwhile, nothing may be kept of the
+// transaction; to be tried again.
+Result<std::int64_t> rebuild_slices(sql::Connection& db, Findings& findings, std::int64_t session,
+                                    Slices which = Slices::kAll);
+
+// Gives the blocks of a series, in their order, to a PyramidMaker, inside the caller's transaction.
+// A block that is damaged or missing becomes a gap, a finding, and once an event of its run.
+class BlockFeed {
+ public:
+  // `first`: gaps in blocks before this one are not reported.
+  BlockFeed(sql::Connection& db, Findings& findings, SeriesId id, PyramidMaker& maker,
+            std::int64_t first = 0)
+      : db_(db), findings_(findings), id_(id), maker_(maker), first_(first) {}
+
+  Result<> add(const StoredBlock& block);
+  // Gaps for all blocks before block `next`.
+  Result<> add_missing(std::int64_t next);
+
+ private:
+  Result<> add_gap(const StoredBlock& block);
+
+  sql::Connection& db_;
+  Findings& findings_;
+  const SeriesId id_;
+  PyramidMaker& maker_;
+  const std::int64_t first_;
+  std::int64_t reached_ = 0;  // newest time before a gap
+};
 
 }  // namespace corral::store::maintain

@@ -4,10 +4,10 @@
 
 #include <thread>
 
-#include "store/maintain/rebuild_slices.h"
+#include "store/maintain/rebuild.h"
 #include "store/maintain/repair.h"
 #include "store/maintain/test_places.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 #include "store/remove/remove.h"
 #include "sys/clock.h"
 
@@ -219,13 +219,13 @@ TEST_P(Repairs, ARunThatRunsAgainIsSkippedAndTheOthersGo) {
     return row->id128<RunId>(0);
   }();
   const std::array ids = {id};
-  const auto size = [&](sql::OfRunning running) {
+  const auto size = [&](sql::IfRunning running) {
     return sql::size_of_removal(*db_, ids, running);
   };
-  EXPECT_EQ(size(sql::OfRunning::kRefuse).error().code, Code::kConflict);
-  EXPECT_TRUE(size(sql::OfRunning::kSkip)->runs.empty());
+  EXPECT_EQ(size(sql::IfRunning::kRefuse).error().code, Code::kConflict);
+  EXPECT_TRUE(size(sql::IfRunning::kSkip)->runs.empty());
   const auto done = in_transaction(*db_, [&]() -> Result<> {
-    EXPECT_FALSE(TRY(sql::mark_removed(*db_, id, sql::OfRunning::kSkip)));
+    EXPECT_FALSE(TRY(sql::mark_removed(*db_, id, sql::IfRunning::kSkip)));
     return {};
   });
   EXPECT_TRUE(done) << done.error().message;
@@ -239,16 +239,16 @@ TEST_P(Repairs, WhatIsBeingRemovedTakesNoRoom) {
     other = fill(*place_);
     ASSERT_TRUE(db_->script("UPDATE runs SET status = 1, ended = key"));
   }
-  const auto size = sql::size_of_removal(*db_, std::array{other}, sql::OfRunning::kRefuse);
+  const auto size = sql::size_of_removal(*db_, std::array{other}, sql::IfRunning::kRefuse);
   ASSERT_TRUE(size);
   const auto outlived = [&] {
-    return *sql::outlived(*db_, {.age = {}, .bytes = size->bytes + 1000}, utc_time(0));
+    return *sql::runs_beyond_retention(*db_, {.age = {}, .bytes = size->bytes + 1000}, utc_time(0));
   };
   ASSERT_EQ(outlived().size(), 1U);
   const RunId first = outlived().at(0);
   ASSERT_NE(first, other);
   const auto done = in_transaction(*db_, [&]() -> Result<> {
-    EXPECT_TRUE(TRY(sql::mark_removed(*db_, first, sql::OfRunning::kSkip)));
+    EXPECT_TRUE(TRY(sql::mark_removed(*db_, first, sql::IfRunning::kSkip)));
     return {};
   });
   ASSERT_TRUE(done) << done.error().message;

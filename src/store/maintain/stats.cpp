@@ -6,11 +6,10 @@
 #include <map>
 
 #include "codec/block/column.h"
-#include "store/engine/batch_rows.h"
 #include "store/engine/schema.h"
-#include "store/maintain/snapshot.h"
+#include "store/engine/stored.h"
 #include "store/maintain/tables.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 
 namespace corral::store::maintain {
 namespace {
@@ -36,12 +35,12 @@ Result<> read_tables(Connection& db, StoreStats& stats, const Watch& watch) {
   return {};
 }
 
-const TableSize& size_of(const StoreStats& stats, std::string_view table) {
+const TableSize& find_table(const StoreStats& stats, std::string_view table) {
   return *std::ranges::find(stats.tables, table, &TableSize::name);
 }
 
-std::int64_t bytes_of(const StoreStats& stats, std::string_view table) {
-  return size_of(stats, table).bytes.value_or(0);
+std::int64_t table_bytes(const StoreStats& stats, std::string_view table) {
+  return find_table(stats, table).bytes.value_or(0);
 }
 
 // Points of everything above batch rows.
@@ -57,29 +56,14 @@ Result<std::int64_t> points_in_slices(Connection& db, const Watch& watch) {
   return points;
 }
 
-std::int64_t points_of(const std::vector<codec::SamplesBody>& bodies) {
-  std::int64_t points = 0;
-  for (const auto& body : bodies) {
-    for (const auto& group : body.groups) {
-      for (const auto& column : group.columns)
-        points += static_cast<std::int64_t>(column.values.size());
-    }
-  }
-  return points;
-}
-
 Result<std::int64_t> points_in_batches(Connection& db, const Watch& watch) {
-  std::vector<std::int64_t> rows;
-  {
-    Statement row = TRY(db.query("SELECT id FROM batches ORDER BY id"));
-    while (TRY(row.step())) rows.push_back(row.integer(0));
-  }
+  const auto rows = TRY(db.numbers("SELECT id FROM batches ORDER BY id"));
   std::int64_t points = 0, done = 0;
   for (const std::int64_t id : rows) {
     TRY(watch.at("batch rows", done++, static_cast<std::int64_t>(rows.size())));
     Statement row = TRY(db.query("SELECT frame FROM batches WHERE id = ?1", id));
     if (!TRY(row.step())) continue;
-    if (const auto samples = sql::samples_of(row.blob(0))) points += points_of(*samples);
+    if (const auto samples = sql::samples_of(row.blob(0))) points += sql::count_points(*samples);
   }
   return points;
 }
@@ -88,16 +72,16 @@ Result<> read_levels(Connection& db, StoreStats& stats, const Watch& watch) {
   const std::int64_t batches = TRY(points_in_batches(db, watch));
   const std::int64_t sealed = TRY(points_in_slices(db, watch));
   const std::int64_t blocks =
-      size_of(stats, "blocks").rows * static_cast<std::int64_t>(codec::kColumnEntries);
+      find_table(stats, "blocks").rows * static_cast<std::int64_t>(codec::kColumnEntries);
   stats.points = batches + sealed;
-  stats.levels = {{.name = "batch rows", .points = batches, .bytes = bytes_of(stats, "batches")},
+  stats.levels = {{.name = "batch rows", .points = batches, .bytes = table_bytes(stats, "batches")},
                   {.name = "row groups",
                    .points = std::max<std::int64_t>(sealed - blocks, 0),
-                   .bytes = bytes_of(stats, "row_groups")},
+                   .bytes = table_bytes(stats, "row_groups")},
                   {.name = "blocks",
                    .points = blocks,
-                   .bytes = bytes_of(stats, "blocks") + bytes_of(stats, "block_times")},
-                  {.name = "pyramid", .points = 0, .bytes = bytes_of(stats, "pyramid")}};
+                   .bytes = table_bytes(stats, "blocks") + table_bytes(stats, "block_times")},
+                  {.name = "pyramid", .points = 0, .bytes = table_bytes(stats, "pyramid")}};
   return {};
 }
 
@@ -152,10 +136,10 @@ Result<StoreStats> store_stats(Connection& db, std::size_t biggest, const Watch&
   TRY(read_tables(db, stats, watch));
   TRY(read_levels(db, stats, watch));
   TRY(read_biggest(db, stats, biggest, watch));
-  stats.runs = size_of(stats, "runs").rows;
-  stats.experiments = size_of(stats, "experiments").rows;
-  stats.series = size_of(stats, "series").rows;
-  stats.sessions = size_of(stats, "sessions").rows;
+  stats.runs = find_table(stats, "runs").rows;
+  stats.experiments = find_table(stats, "experiments").rows;
+  stats.series = find_table(stats, "series").rows;
+  stats.sessions = find_table(stats, "sessions").rows;
   Statement row = TRY(db.query("SELECT name, started FROM runs ORDER BY started LIMIT 1"));
   if (TRY(row.step())) {
     stats.oldest_run = row.text(0);

@@ -22,8 +22,7 @@ constexpr std::array kTables = {
     Table{"facts", "run kind key$ value$", 3, false, 500},
     Table{"sessions",
           "key id# run workload removed durable_seq utc_minus_boot clock_error started role$ host$ "
-          "pid "
-          "rank boot_id$ machine",
+          "pid rank boot_id$ machine",
           1, true, 1000},
     Table{"series", "id owner_kind owner name$ source$ unit$ kind aggregation blocks", 1, true,
           2000},
@@ -46,11 +45,10 @@ constexpr std::array kTables = {
     Table{"datasets", "id experiment name$ digest$ source_type$ source$ dataset_schema$ profile$",
           1, true, 16},
     Table{"run_inputs", "run dataset context$ tags$", 2, false, 500},
-    Table{
-        "logged_models",
-        "id$ experiment name$ model_type$ source_run$ status status_message$ artifact_uri$ created "
-        "updated lifecycle",
-        1, false, 500},
+    Table{"logged_models",
+          "id$ experiment name$ model_type$ source_run$ status status_message$ artifact_uri$ "
+          "created updated lifecycle",
+          1, false, 500},
     Table{"logged_model_facts", "model$ kind key$ value$", 3, false, 500},
     Table{"logged_model_metrics",
           "model$ run$ key$ time step dataset_digest$ dataset_name$ value~ is_nan", 6, false, 1000},

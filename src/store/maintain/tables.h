@@ -37,10 +37,9 @@ std::string orphans_of(const Reference& reference);
 // Series whose owner does not exist and is not being removed.
 inline constexpr std::string_view kLostSeries =
     "((series.owner_kind = 0 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.key = series.owner)) OR "
-    "(series.owner_kind = 1 AND NOT EXISTS (SELECT 1 FROM workloads w WHERE w.key = "
-    "series.owner)) OR "
-    "(series.owner_kind = 2 AND NOT EXISTS (SELECT 1 FROM hosts h WHERE h.key = series.owner))) "
-    "AND NOT EXISTS (SELECT 1 FROM removals d WHERE d.owner_kind = "
-    "series.owner_kind AND d.owner = series.owner)";
+    "(series.owner_kind = 1 AND NOT EXISTS (SELECT 1 FROM workloads w WHERE w.key = series.owner)) "
+    "OR (series.owner_kind = 2 AND NOT EXISTS (SELECT 1 FROM hosts h WHERE h.key = series.owner))) "
+    "AND NOT EXISTS (SELECT 1 FROM removals d WHERE d.owner_kind = series.owner_kind AND d.owner = "
+    "series.owner)";
 
 }  // namespace corral::store::maintain

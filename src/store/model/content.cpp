@@ -105,14 +105,14 @@ Result<> check(const Content& content) {
 }
 
 // Text is UTF-8 without NUL, which not every database holds: invalid bytes and NUL become U+FFFD.
-void mend(std::string& text) {
+void replace_invalid(std::string& text) {
   if (!is_utf8(text)) text = to_utf8(text);
   for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;)
     text.replace(at, 1, "\xEF\xBF\xBD");
 }
 
-void mend_texts(Content& content) {
-  const auto all = [](auto&... texts) { (mend(texts), ...); };
+void replace_invalid_texts(Content& content) {
+  const auto all = [](auto&... texts) { (replace_invalid(texts), ...); };
   if (auto& s = content.session)
     all(s->experiment, s->workload_name, s->run_name, s->host, s->role, s->boot_id);
   for (auto& s : content.series) all(s.name, s.source, s.unit);
@@ -131,7 +131,7 @@ Result<Content> decode_content(const codec::Frame& frame) {
   } else {
     TRY(add_part(content, frame));
   }
-  mend_texts(content);
+  replace_invalid_texts(content);
   find_times(content);
   TRY(check(content));
   return content;

@@ -3,6 +3,7 @@
 // Values without I/O. Times are UTC (the session's anchor applied).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,7 +48,12 @@ enum class RunStatus : std::uint8_t {
   kStopped = 3,
   kUnknown = 4
 };
-std::string_view status_name(RunStatus status);
+constexpr std::string_view status_name(RunStatus status) {
+  constexpr std::array<std::string_view, 5> kNames = {"running", "finished", "failed", "stopped",
+                                                      "unknown"};
+  const auto index = static_cast<std::size_t>(status);
+  return index < kNames.size() ? kNames[index] : "unknown";
+}
 
 struct Experiment {
   ExperimentId id;

@@ -6,11 +6,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
+#include <string>
 #include <unordered_map>
 
+#include "codec/block/row_group.h"
 #include "codec/frame.h"
 #include "core/ids.h"
+#include "core/result.h"
 #include "core/time.h"
 
 namespace corral::store {
@@ -48,5 +53,15 @@ using SeriesMap = std::unordered_map<std::uint32_t, SeriesId>;
 // Adds a column of the group.
 void add_column(SeriesDelta& delta, const codec::SampleGroup& group, const codec::Column& column,
                 const ClockAnchor& anchor);
+
+// Statistics of the series of a slice, over everything of it that is above the batch rows
+// (docs/format-block.md, "Slice statistics").
+using SliceStatistics = std::map<SeriesId, SeriesDelta>;
+
+// Adds what the columns say; times ascend in each group.
+void add_groups(SliceStatistics& statistics, std::span<const codec::SamplingGroup> groups);
+
+std::string encode_statistics(const SliceStatistics& statistics);
+Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes);
 
 }  // namespace corral::store

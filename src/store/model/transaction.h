@@ -9,7 +9,6 @@
 #include <functional>
 
 #include "core/result.h"
-#include "store/model/access.h"
 
 namespace corral::store {
 
@@ -23,6 +22,18 @@ struct Reading {
 };
 }  // namespace sql
 
+// The part of a store that a reader may see. Every Reader is made with one.
+//
+// It has a single value today. everything() is called by cli/, by the server's wiring and by tests
+// alone (tools/check_layers.py); all other code passes on the Reader that it was given.
+class Access {
+ public:
+  static Access everything() { return {}; }
+
+ private:
+  Access() = default;
+};
+
 class Reading {
  public:
   Reading(sql::Reading snapshot, Access access) : snapshot_(snapshot), access_(access) {}
@@ -31,6 +42,7 @@ class Reading {
   operator sql::Reading&() { return snapshot_; }
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator sql::Connection&() const { return snapshot_.db; }
+  sql::Connection* operator->() const { return &snapshot_.db; }
 
  private:
   sql::Reading snapshot_;
@@ -42,6 +54,7 @@ class Writing {
   explicit Writing(sql::Connection& db) : db_(db) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator sql::Connection&() const { return db_; }
+  sql::Connection* operator->() const { return &db_; }
 
  private:
   sql::Connection& db_;

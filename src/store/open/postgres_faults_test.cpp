@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "store/open/postgres_nodes.h"
+#include "store/open/test_postgres_nodes.h"
 
 namespace corral::store {
 namespace {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "store/open/postgres_nodes.h"
+#include "store/open/test_postgres_nodes.h"
 
 namespace corral::store {
 namespace {

@@ -9,7 +9,7 @@
 #include "store/conformance/conformance_remove.h"
 #include "store/engine/postgres/database.h"
 #include "store/engine/postgres/sqlstate.h"
-#include "store/open/postgres_fixture.h"
+#include "store/open/test_postgres.h"
 
 namespace corral::store {
 namespace {

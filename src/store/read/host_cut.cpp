@@ -17,7 +17,7 @@ bool is_damage(const Error& error) {
 }
 
 // The part in buckets that follow each other; everything when they are not there.
-Damage times_of(std::span<const codec::Bucket> buckets) {
+Damage time_range(std::span<const codec::Bucket> buckets) {
   Damage times{.t0 = std::numeric_limits<std::int64_t>::min(),
                .t1 = std::numeric_limits<std::int64_t>::max()};
   if (buckets.empty()) return times;
@@ -30,13 +30,13 @@ Damage times_of(std::span<const codec::Bucket> buckets) {
 }
 
 template <class T>
-std::shared_ptr<const std::vector<T>> part_of(const std::vector<T>& all, std::size_t first,
-                                              std::size_t end) {
+std::shared_ptr<const std::vector<T>> copy_part(const std::vector<T>& all, std::size_t first,
+                                                std::size_t end) {
   return std::make_shared<const std::vector<T>>(all.begin() + static_cast<std::ptrdiff_t>(first),
                                                 all.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
-Result<Chunk> chunk_of(const Block& block) {
+Result<Chunk> read_chunk(const Block& block) {
   std::vector<std::int64_t> times(kPoints);
   std::vector<std::int64_t> steps(block.has_steps() ? kPoints : 0);
   Chunk chunk{.session = block.session(), .times = {}, .steps = {}, .values = {}};
@@ -56,22 +56,22 @@ Result<Chunk> chunk_of(const Block& block) {
 Result<HostCut> HostCut::make(PointView& whole, SeriesId series, Window window) {
   HostCut cut(series, std::move(window));
   if (cut.window_.empty()) return cut;
-  TRY(cut.take_blocks(whole));
-  for (const Chunk& chunk : whole.recent(series)) cut.take_chunk(chunk);
-  for (const Damage& damage : whole.damaged(series)) cut.take_damage(damage);
+  TRY(cut.add_blocks(whole));
+  for (const Chunk& chunk : whole.recent(series)) cut.add_chunk(chunk);
+  for (const Damage& damage : whole.damaged(series)) cut.add_damage(damage);
   cut.split_rates();
   return cut;
 }
 
 std::int64_t HostCut::block_count() const { return std::ssize(eights_) * kEight; }
 
-Result<> HostCut::take_blocks(PointView& whole) {
+Result<> HostCut::add_blocks(PointView& whole) {
   const std::int64_t blocks = whole.block_count(series_);
   for (std::int64_t eight = 0; eight * kEight < blocks; ++eight) {
-    const auto buckets = buckets_of(whole, Channel::kValue, eight);
+    const auto buckets = find_buckets(whole, Channel::kValue, eight);
     if (!buckets && !is_damage(buckets.error())) return tl::unexpected(buckets.error());
     if (buckets) {
-      const Damage times = times_of(*buckets);
+      const Damage times = time_range(*buckets);
       const auto met = [&](const TimeRange& range) { return range.meets(times.t0, times.t1); };
       const auto holds = [&](const TimeRange& range) { return range.covers(times.t0, times.t1); };
       if (std::ranges::none_of(window_, met)) continue;
@@ -81,13 +81,13 @@ Result<> HostCut::take_blocks(PointView& whole) {
         continue;
       }
     }
-    TRY(take_edge(whole, eight, blocks));
+    TRY(add_edge(whole, eight, blocks));
   }
   return {};
 }
 
 // Blocks of which a part may lie in the window.
-Result<> HostCut::take_edge(PointView& whole, std::int64_t eight, std::int64_t blocks) {
+Result<> HostCut::add_edge(PointView& whole, std::int64_t eight, std::int64_t blocks) {
   constexpr std::size_t kOfBlock = codec::kUpperBuckets / kEight;
   const auto row = whole.pyramid(series_, Channel::kValue, 0, eight);
   if (!row && !is_damage(row.error())) return tl::unexpected(row.error());
@@ -96,26 +96,26 @@ Result<> HostCut::take_edge(PointView& whole, std::int64_t eight, std::int64_t b
     const std::size_t first = static_cast<std::size_t>(i) * kOfBlock;
     if (row && first + kOfBlock <= (*row)->upper.size())
       buckets = std::span((*row)->upper).subspan(first, kOfBlock);
-    TRY(take_block(whole, eight * kEight + i, times_of(buckets)));
+    TRY(add_block(whole, eight * kEight + i, time_range(buckets)));
   }
   return {};
 }
 
-Result<> HostCut::take_block(PointView& whole, std::int64_t no, Damage times) {
+Result<> HostCut::add_block(PointView& whole, std::int64_t no, Damage times) {
   const auto met = [&](const TimeRange& range) { return range.meets(times.t0, times.t1); };
   if (std::ranges::none_of(window_, met)) return {};
   const auto block = whole.block(series_, no);
   if (!block && !is_damage(block.error())) return tl::unexpected(block.error());
-  const auto chunk = block ? chunk_of(**block) : tl::unexpected(block.error());
+  const auto chunk = block ? read_chunk(**block) : tl::unexpected(block.error());
   if (chunk) {
-    take_chunk(*chunk);
+    add_chunk(*chunk);
   } else {
-    take_damage(times);
+    add_damage(times);
   }
   return {};
 }
 
-void HostCut::take_chunk(const Chunk& chunk) {
+void HostCut::add_chunk(const Chunk& chunk) {
   const std::vector<std::int64_t>& times = *chunk.times;
   for (std::size_t i = 0; i < window_.size(); ++i) {
     const auto first =
@@ -125,15 +125,15 @@ void HostCut::take_chunk(const Chunk& chunk) {
     if (first >= end) continue;
     Chunk part{.session = chunk.session, .times = {}, .steps = {}, .values = {}};
     const bool all = first == 0 && end == times.size();
-    part.times = all ? chunk.times : part_of(times, first, end);
-    if (chunk.steps) part.steps = all ? chunk.steps : part_of(*chunk.steps, first, end);
-    part.values = *part_of(chunk.values, first, end);
+    part.times = all ? chunk.times : copy_part(times, first, end);
+    if (chunk.steps) part.steps = all ? chunk.steps : copy_part(*chunk.steps, first, end);
+    part.values = *copy_part(chunk.values, first, end);
     recent_.push_back(std::move(part));
     range_of_.push_back(i);
   }
 }
 
-void HostCut::take_damage(const Damage& damage) {
+void HostCut::add_damage(const Damage& damage) {
   for (const TimeRange& range : window_) {
     if (range.meets(damage.t0, damage.t1))
       damaged_.push_back(
@@ -175,8 +175,8 @@ Result<std::vector<codec::Bucket>> HostCut::buckets_at(PointView& whole, Channel
 }
 
 // All eight blocks in one bucket, or in sixteen where the tier above is not complete yet.
-Result<std::vector<codec::Bucket>> HostCut::buckets_of(PointView& whole, Channel channel,
-                                                       std::int64_t eight) const {
+Result<std::vector<codec::Bucket>> HostCut::find_buckets(PointView& whole, Channel channel,
+                                                         std::int64_t eight) const {
   auto one = buckets_at(whole, channel, kWholeTier, eight);
   if (one || !is_damage(one.error())) return one;
   return buckets_at(whole, channel, 1, eight);
@@ -193,7 +193,7 @@ Result<std::shared_ptr<const codec::PyramidRow>> HostCut::pyramid(PointView& who
   auto row = std::make_shared<codec::PyramidRow>();
   for (std::int64_t i = first; i < std::min(first + in_row, eights); ++i) {
     std::vector<codec::Bucket> buckets = TRY(tier == 1 ? buckets_at(whole, channel, 1, eight(i))
-                                                       : buckets_of(whole, channel, eight(i)));
+                                                       : find_buckets(whole, channel, eight(i)));
     if (tier == kWholeTier) buckets = {codec::join_buckets(buckets)};
     codec::extend_row(*row, buckets);
   }

@@ -30,16 +30,16 @@ class HostCut {
 
  private:
   HostCut(SeriesId series, Window window) : series_(series), window_(std::move(window)) {}
-  Result<> take_blocks(PointView& whole);
-  Result<> take_edge(PointView& whole, std::int64_t eight, std::int64_t blocks);
-  Result<> take_block(PointView& whole, std::int64_t no, Damage times);
-  void take_chunk(const Chunk& chunk);
-  void take_damage(const Damage& damage);
+  Result<> add_blocks(PointView& whole);
+  Result<> add_edge(PointView& whole, std::int64_t eight, std::int64_t blocks);
+  Result<> add_block(PointView& whole, std::int64_t no, Damage times);
+  void add_chunk(const Chunk& chunk);
+  void add_damage(const Damage& damage);
   void split_rates();
   Result<std::vector<codec::Bucket>> buckets_at(PointView& whole, Channel channel, int tier,
                                                 std::int64_t eight) const;
-  Result<std::vector<codec::Bucket>> buckets_of(PointView& whole, Channel channel,
-                                                std::int64_t eight) const;
+  Result<std::vector<codec::Bucket>> find_buckets(PointView& whole, Channel channel,
+                                                  std::int64_t eight) const;
 
   SeriesId series_;
   Window window_;

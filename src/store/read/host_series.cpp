@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "store/read/series_row.h"
+#include "store/read/reads.h"
 #include "store/read/series_statistics.h"
 
 namespace corral::store::sql {
@@ -23,7 +23,7 @@ TimeRange hull(const Window& window) {
   return {.from = window.front().from, .to = window.back().to};
 }
 
-SeriesDelta delta_of(const codec::Bucket& bucket) {
+SeriesDelta delta_from_bucket(const codec::Bucket& bucket) {
   SeriesDelta delta;
   delta.points = bucket.count;
   delta.nan = bucket.not_finite();
@@ -39,11 +39,11 @@ SeriesDelta delta_of(const codec::Bucket& bucket) {
 }
 
 // Rows that cannot be read count for nothing.
-Result<SeriesDelta> delta_of_blocks(PointView& view, SeriesId id, std::int64_t first) {
+Result<SeriesDelta> delta_from_blocks(PointView& view, SeriesId id, std::int64_t first) {
   const std::int64_t no = first / kBlocksAtOnce;
   const auto row = view.pyramid(id, Channel::kValue, 2, no / kBucketsOfRow);
   const auto index = static_cast<std::size_t>(no % kBucketsOfRow);
-  if (row && index < (*row)->lower.size()) return delta_of((*row)->lower[index]);
+  if (row && index < (*row)->lower.size()) return delta_from_bucket((*row)->lower[index]);
   SeriesDelta delta;
   std::vector<std::int64_t> times(codec::kColumnEntries);
   std::vector<double> values(codec::kColumnEntries);
@@ -59,7 +59,7 @@ Result<SeriesDelta> delta_of_blocks(PointView& view, SeriesId id, std::int64_t f
 Result<SeriesDelta> exact_statistics(PointView& view, SeriesId id) {
   SeriesDelta all;
   for (std::int64_t block = 0; block < view.block_count(id); block += kBlocksAtOnce) {
-    const SeriesDelta some = TRY(delta_of_blocks(view, id, block));
+    const SeriesDelta some = TRY(delta_from_blocks(view, id, block));
     if (some.points > 0) all.add(some);
   }
   for (const Chunk& chunk : view.recent(id)) {
@@ -72,18 +72,12 @@ Result<SeriesDelta> exact_statistics(PointView& view, SeriesId id) {
 Result<Feeds> feeds_within(Connection& db, std::span<const Series> series, const TimeRange& range) {
   Feeds feeds;
   for (const Series& one : series) {
-    Statement row =
-        TRY(db.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot FROM session_series m "
-                     "JOIN sessions s ON s.key = m.session LEFT JOIN runs r ON r.key = s.run WHERE "
-                     "m.series = ?1" +
-                         std::string(kFeedsWithin),
-                     one.id, range.from, range.to));
-    while (TRY(row.step())) {
-      Feed& feed = feeds[row.integer(0)];
-      feed.anchor.utc_minus_boot = Nanos(row.integer(3));
-      feed.series[static_cast<std::uint32_t>(row.integer(1))] = one.id;
-      if (!row.is_null(2)) feed.slices.insert(row.integer(2));
-    }
+    Statement row = TRY(db.query(
+        "SELECT m.session, m.local, m.slice, s.utc_minus_boot FROM session_series m JOIN sessions "
+        "s ON s.key = m.session LEFT JOIN runs r ON r.key = s.run WHERE m.series = ?1" +
+            std::string(kFeedsWithin),
+        one.id, range.from, range.to));
+    while (TRY(row.step())) add_feed(feeds, one.id, row, 0);
   }
   return feeds;
 }
@@ -91,9 +85,9 @@ Result<Feeds> feeds_within(Connection& db, std::span<const Series> series, const
 // Gives series of one host their statistics within the workload's window and the ids of its parts;
 // series without points are dropped. Points are read if sessions measured before or after the
 // window.
-Result<> take_parts(Connection& db, Caches& caches, const HostQuestion& place,
-                    std::vector<Series>& all) {
-  const Window window = TRY(window_of(db, place.workload, place.host));
+Result<> cut_to_window(Connection& db, Caches& caches, const HostQuestion& place,
+                       std::vector<Series>& all) {
+  const Window window = TRY(read_window(db, place.workload, place.host));
   if (window.empty()) all.clear();
   if (all.empty()) return {};
   const TimeRange range = hull(window);
@@ -102,7 +96,7 @@ Result<> take_parts(Connection& db, Caches& caches, const HostQuestion& place,
   std::vector<SeriesId> cut;
   for (Series& one : all) {
     const auto known = whole.find(one.id);
-    const auto id = id_of({.series = one.id, .workload = place.workload});
+    const auto id = part_series_id({.series = one.id, .workload = place.workload});
     if (known == whole.end() || !id) continue;
     one.id = *id;
     const SeriesDelta& statistics = known->second;
@@ -128,8 +122,8 @@ constexpr std::string_view kOfHost =
     "owner_kind = 2 AND NOT EXISTS (SELECT 1 FROM removals d WHERE d.owner_kind = 2 AND d.owner = "
     "series.owner) AND ";
 
-Series series_of_host(const Statement& row, std::string workload) {
-  Series series = series_of_row(row, std::move(workload));
+Series host_series_from_row(const Statement& row, std::string workload) {
+  Series series = series_from_row(row, std::move(workload));
   series.host = row.text(8);
   return series;
 }
@@ -141,26 +135,26 @@ Result<std::string> workload_id(Connection& db, std::int64_t key) {
 
 }  // namespace
 
-std::optional<SeriesId> id_of(const HostPart& part) {
+std::optional<SeriesId> part_series_id(const HostPart& part) {
   const std::int64_t series = part.series.value;
   if (series >> kSeriesBits != 0 || part.workload >> kWorkloadBits != 0) return std::nullopt;
   return SeriesId{kPart | part.workload << kSeriesBits | series};
 }
 
-std::optional<HostPart> host_part_of(SeriesId id) {
+std::optional<HostPart> parse_host_part(SeriesId id) {
   if ((id.value & kPart) == 0) return std::nullopt;
   const std::int64_t rest = id.value & ~kPart;
   return HostPart{.series = SeriesId{rest & ((std::int64_t{1} << kSeriesBits) - 1)},
                   .workload = rest >> kSeriesBits};
 }
 
-Result<Window> window_of(Connection& db, std::int64_t workload, std::int64_t host) {
+Result<Window> read_window(Connection& db, std::int64_t workload, std::int64_t host) {
   constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max() - kSlack;
   Window window;
-  Statement row = TRY(
-      db.query("SELECT started, ended, newest, status FROM runs WHERE workload = ?1 AND machine "
-               "= ?2 ORDER BY started, key",
-               workload, host));
+  Statement row =
+      TRY(db.query("SELECT started, ended, newest, status FROM runs WHERE workload = ?1 AND "
+                   "machine = ?2 ORDER BY started, key",
+                   workload, host));
   while (TRY(row.step())) {
     const bool runs = static_cast<RunStatus>(row.integer(3)) == RunStatus::kRunning;
     const std::int64_t end = !row.is_null(1) ? row.integer(1) : runs ? kOpen : row.integer(2);
@@ -183,13 +177,13 @@ Result<std::vector<Series>> read_host_series(Connection& db, Caches& caches,
         std::string(kSeriesColumns) + std::string(kOfHost) + "owner = ?1 ORDER BY name, source",
         question.host));
     while (TRY(row.step())) {
-      Series one = series_of_host(row, workload);
+      Series one = host_series_from_row(row, workload);
       if (question.names.empty() ||
           std::ranges::find(question.names, one.name) != question.names.end())
         series.push_back(std::move(one));
     }
   }
-  TRY(take_parts(db, caches, question, series));
+  TRY(cut_to_window(db, caches, question, series));
   return series;
 }
 
@@ -201,16 +195,16 @@ Result<std::vector<Series>> read_host_parts(Connection& db, Caches& caches,
     Statement row =
         TRY(db.query(std::string(kSeriesColumns) + std::string(kOfHost) + "id = ?1", part.series));
     if (TRY(row.step()))
-      groups[{part.workload, row.integer(7)}].push_back(series_of_host(row, workload));
+      groups[{part.workload, row.integer(7)}].push_back(host_series_from_row(row, workload));
   }
   std::map<SeriesId, Series> found;
   for (auto& [place, series] : groups) {
-    TRY(take_parts(db, caches, {.workload = place.first, .host = place.second}, series));
+    TRY(cut_to_window(db, caches, {.workload = place.first, .host = place.second}, series));
     for (Series& one : series) found[one.id] = std::move(one);
   }
   std::vector<Series> series;
   for (const HostPart& part : parts) {
-    const auto id = id_of(part);
+    const auto id = part_series_id(part);
     const auto known = id ? found.find(*id) : found.end();
     if (known != found.end()) series.push_back(known->second);
   }

@@ -24,9 +24,9 @@ struct HostPart {
 };
 // Ids stay below 2^53, where JSON numbers end in browsers. Nothing when the keys are too large for
 // that: 2^29 series, 2^23 workloads.
-std::optional<SeriesId> id_of(const HostPart& part);
+std::optional<SeriesId> part_series_id(const HostPart& part);
 // Nothing: the id is a series' own.
-std::optional<HostPart> host_part_of(SeriesId id);
+std::optional<HostPart> parse_host_part(SeriesId id);
 
 // UTC ns, both inside.
 struct TimeRange {
@@ -42,7 +42,7 @@ struct TimeRange {
 using Window = std::vector<TimeRange>;
 // When runs of the workload were on the host; a second more at both ends, because a counter's rate
 // needs the samples before and after.
-Result<Window> window_of(Connection& db, std::int64_t workload, std::int64_t host);
+Result<Window> read_window(Connection& db, std::int64_t workload, std::int64_t host);
 // Sessions that may have points of a series in [?2, ?3]: conditions on `sessions s LEFT JOIN runs
 // r`.
 inline constexpr std::string_view kFeedsWithin =

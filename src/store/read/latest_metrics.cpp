@@ -1,10 +1,9 @@
 #include "store/read/latest_metrics.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <map>
 
+#include "store/engine/keys.h"
 #include "store/read/series_statistics.h"
 
 namespace corral::store::sql {
@@ -14,16 +13,14 @@ namespace {
 constexpr std::size_t kMostBytes = 96u << 20;
 // Up to this many runs are read one by one, more in one statement.
 constexpr std::size_t kFew = 64;
-// Runs whose metrics are read by one set of statements.
-constexpr std::size_t kAtOnce = 64;
 
-std::size_t bytes_of(const std::vector<LatestMetric>& metrics) {
+std::size_t memory_size(const std::vector<LatestMetric>& metrics) {
   std::size_t bytes = sizeof metrics;
   for (const LatestMetric& metric : metrics) bytes += sizeof metric + metric.key.capacity();
   return bytes;
 }
 
-LatestMetric metric_of(std::string name, const SeriesDelta& statistics) {
+LatestMetric latest_metric(std::string name, const SeriesDelta& statistics) {
   const std::int64_t finite = statistics.points - statistics.nan;
   return {.key = std::move(name),
           .value = statistics.top.value,
@@ -38,8 +35,8 @@ LatestMetric metric_of(std::string name, const SeriesDelta& statistics) {
 
 }  // namespace
 
-Result<LatestMetrics::Stamps> LatestMetrics::stamps_of(Connection& db,
-                                                       std::span<const std::int64_t> runs) {
+Result<LatestMetrics::Stamps> LatestMetrics::read_stamps(Connection& db,
+                                                         std::span<const std::int64_t> runs) {
   Stamps stamps;
   if (runs.size() <= kFew) {
     for (const std::int64_t run : runs) {
@@ -62,41 +59,29 @@ Result<LatestMetrics::Stamps> LatestMetrics::stamps_of(Connection& db,
 
 Result<LatestMetrics::Read> LatestMetrics::read(Connection& db,
                                                 std::span<const std::int64_t> runs) {
-  // From the sessions on, in this order (SQLite keeps that of CROSS JOIN): what a session feeds
-  // lies together. The series of a run are fed by its own sessions alone.
-  static const std::string feeds_sql = [] {
-    std::string sql =
-        "SELECT m.session, m.local, m.slice, s.utc_minus_boot, x.id, x.name, x.owner "
-        "FROM sessions s CROSS JOIN session_series m CROSS JOIN series x "
-        "WHERE m.session = s.key AND x.id = m.series AND x.owner_kind = 0 AND x.source = '' "
-        "AND s.run IN";
-    for (std::size_t i = 1; i <= kAtOnce; ++i) sql += fmt::format("{}?{}", i == 1 ? " (" : ", ", i);
-    return sql + ")";
-  }();
   struct Named {
     std::int64_t run;
     std::string name;
   };
   Feeds feeds;
   std::map<SeriesId, Named> series;
-  {
-    Statement row = TRY(db.query(feeds_sql));
-    for (std::size_t i = 0; i < kAtOnce; ++i)
-      row.set(static_cast<int>(i + 1), runs[std::min(i, runs.size() - 1)]);
-    while (TRY(row.step())) {
-      Feed& feed = feeds[row.integer(0)];
-      const SeriesId id{row.integer(4)};
-      feed.anchor.utc_minus_boot = Nanos(row.integer(3));
-      feed.series[static_cast<std::uint32_t>(row.integer(1))] = id;
-      if (!row.is_null(2)) feed.slices.insert(row.integer(2));
-      if (!series.contains(id)) series.emplace(id, Named{row.integer(6), row.text(5)});
-    }
-  }
+  // From the sessions on, in this order (SQLite keeps that of CROSS JOIN): what a session feeds
+  // lies together. The series of a run are fed by its own sessions alone.
+  TRY(for_rows_of(
+      db,
+      "SELECT m.session, m.local, m.slice, s.utc_minus_boot, x.id, x.name, x.owner FROM "
+      "sessions s CROSS JOIN session_series m CROSS JOIN series x WHERE m.session = "
+      "s.key AND x.id = m.series AND x.owner_kind = 0 AND x.source = '' AND {}",
+      "s.run", runs, [&](const Statement& row) {
+        const SeriesId id{row.integer(4)};
+        add_feed(feeds, id, row, 0);
+        if (!series.contains(id)) series.emplace(id, Named{row.integer(6), row.text(5)});
+      }));
   Read all;
   for (const std::int64_t run : runs) all[run] = std::make_shared<std::vector<LatestMetric>>();
   for (const auto& [id, statistics] : TRY(read_statistics(db, caches_, feeds))) {
     Named& named = series.at(id);
-    all.at(named.run)->push_back(metric_of(std::move(named.name), statistics));
+    all.at(named.run)->push_back(latest_metric(std::move(named.name), statistics));
   }
   for (auto& [run, metrics] : all) std::ranges::sort(*metrics, {}, &LatestMetric::key);
   return all;
@@ -109,16 +94,16 @@ void LatestMetrics::remember(std::int64_t run, const Known& known) {
     bytes_ = 0;
   }
   Known& old = known_[run];
-  if (old.metrics) bytes_ -= bytes_of(*old.metrics);
+  if (old.metrics) bytes_ -= memory_size(*old.metrics);
   old = known;
-  bytes_ += bytes_of(*known.metrics);
+  bytes_ += memory_size(*known.metrics);
 }
 
 Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
                                                   std::span<const std::int64_t> runs) {
   std::vector<RunMetrics> all(runs.size());
   if (runs.empty()) return all;
-  Stamps stamps = TRY(stamps_of(db, runs));
+  Stamps stamps = TRY(read_stamps(db, runs));
   {
     const Lock lock(mutex_);
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -133,7 +118,7 @@ Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
   }
   std::unordered_map<std::int64_t, RunMetrics> fresh;
   for (std::span<const std::int64_t> left(missing); !left.empty();) {
-    const auto some = left.first(std::min(kAtOnce, left.size()));
+    const auto some = left.first(std::min(kKeysAtOnce, left.size()));
     for (auto& [run, metrics] : TRY(read(db, some))) {
       remember(run, {.stamp = stamps[run], .metrics = metrics});
       fresh[run] = std::move(metrics);

@@ -51,9 +51,9 @@ class LatestMetrics {
     RunMetrics metrics;
   };
   using Stamps = std::unordered_map<std::int64_t, Stamp>;
-  static Result<Stamps> stamps_of(Connection& db, std::span<const std::int64_t> runs);
+  static Result<Stamps> read_stamps(Connection& db, std::span<const std::int64_t> runs);
   using Read = std::unordered_map<std::int64_t, std::shared_ptr<std::vector<LatestMetric>>>;
-  // For up to kAtOnce runs.
+  // For up to kKeysAtOnce runs.
   Result<Read> read(Connection& db, std::span<const std::int64_t> runs);
   void remember(std::int64_t run, const Known& known);
 

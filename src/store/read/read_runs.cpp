@@ -1,8 +1,7 @@
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <unordered_map>
 
+#include "store/engine/keys.h"
 #include "store/read/reads.h"
 
 namespace corral::store::sql {
@@ -10,16 +9,15 @@ namespace {
 
 constexpr std::string_view kRunColumns =
     "SELECT r.key, r.id, r.name, r.experiment, e.name, w.id, w.name, r.status, r.started, r.ended, "
-    "r.newest, r.end_reason, "
-    "r.exit_code, r.exit_signal, r.host FROM runs r JOIN experiments e ON e.id = r.experiment JOIN "
-    "workloads w ON w.key = r.workload ";
+    "r.newest, r.end_reason, r.exit_code, r.exit_signal, r.host FROM runs r JOIN experiments e ON "
+    "e.id = r.experiment JOIN workloads w ON w.key = r.workload ";
 
 template <class T>
 std::optional<T> maybe(const std::optional<std::int64_t>& number) {
   return number ? std::optional(static_cast<T>(*number)) : std::nullopt;
 }
 
-Run run_of_row(const Statement& row) {
+Run run_from_row(const Statement& row) {
   Run run;
   run.id = row.id128<RunId>(1);
   run.name = row.text(2);
@@ -29,7 +27,7 @@ Run run_of_row(const Statement& row) {
   run.workload_name = row.text(6);
   run.status = static_cast<RunStatus>(row.integer(7));
   run.start = row.utc(8);
-  if (!row.is_null(9)) run.end = row.utc(9);
+  run.end = row.maybe_utc(9);
   run.newest = row.utc(10);
   run.end_reason = maybe<codec::EndReason>(row.maybe_integer(11));
   run.exit_code = maybe<std::int32_t>(row.maybe_integer(12));
@@ -66,7 +64,7 @@ Result<> read_facts(Connection& db, std::int64_t key, Run& run) {
 }
 
 // Every clause has its fixed parameter, so that all filters bind the same values.
-std::string where_of(const RunFilter& filter, bool paged) {
+std::string where_clause(const RunFilter& filter, bool paged) {
   std::string where = "WHERE r.lifecycle = 0";
   if (filter.experiment) where += " AND r.experiment = ?1";
   if (filter.workload) where += " AND r.workload = (SELECT key FROM workloads WHERE id = ?2)";
@@ -75,39 +73,8 @@ std::string where_of(const RunFilter& filter, bool paged) {
   return where;
 }
 
-// Statements for up to so many keys, of which one form is prepared.
-constexpr std::size_t kAtOnce = 64;
-
-std::string for_keys(std::string sql) {
-  for (std::size_t i = 1; i <= kAtOnce; ++i) sql += fmt::format("{}?{}", i == 1 ? " (" : ", ", i);
-  return sql + ")";
-}
-Result<Statement> bind_keys(Result<Statement> query, std::span<const std::int64_t> keys) {
-  Statement row = TRY(std::move(query));
-  for (std::size_t i = 0; i < kAtOnce; ++i)
-    row.set(static_cast<int>(i + 1), keys[std::min(i, keys.size() - 1)]);
-  return row;
-}
-
-// The ends of runs in words, which a list shows.
-Result<> read_outcomes(Connection& db, std::span<const std::int64_t> keys,
-                       std::unordered_map<std::int64_t, Run>& found) {
-  static const std::string sql =
-      for_keys("SELECT run, value FROM facts WHERE kind = 1 AND key = 'corral.outcome' AND run IN");
-  static_assert(static_cast<int>(codec::FactKind::kTag) == 1);
-  Statement row = TRY(bind_keys(db.query(sql), keys));
-  while (TRY(row.step())) {
-    const auto run = found.find(row.integer(0));
-    if (run != found.end()) run->second.tags.emplace_back("corral.outcome", row.text(1));
-  }
-  return {};
-}
-
-Result<std::vector<RunId>> ids_of(Result<Statement> query) {
-  Statement row = TRY(std::move(query));
-  std::vector<RunId> ids;
-  while (TRY(row.step())) ids.push_back(row.id128<RunId>(0));
-  return ids;
+Result<std::vector<RunId>> read_ids(Result<Statement> query) {
+  return read_all(std::move(query), [](const Statement& row) { return row.id128<RunId>(0); });
 }
 
 // Smallest and greatest id that start with these hex digits.
@@ -128,28 +95,24 @@ Result<std::optional<Ack>> read_session(Connection& db, SessionId id) {
 }
 
 Result<std::vector<Experiment>> read_experiments(Connection& db) {
-  Statement row = TRY(db.query(
-      "SELECT e.id, e.name, e.created, count(r.key), count(CASE WHEN r.status = 0 THEN 1 END) FROM "
-      "experiments e "
-      "LEFT JOIN runs r ON r.experiment = e.id AND r.lifecycle = 0 WHERE e.lifecycle = 0 GROUP BY "
-      "e.id "
-      "HAVING e.id <> 0 OR count(r.key) > 0 ORDER BY e.created DESC, e.id DESC"));
-  std::vector<Experiment> experiments;
-  while (TRY(row.step())) {
-    experiments.push_back({.id = ExperimentId{row.integer(0)},
-                           .name = row.text(1),
-                           .created = row.utc(2),
-                           .runs = row.integer(3),
-                           .running = row.integer(4)});
-  }
-  return experiments;
+  return read_all(db.query("SELECT e.id, e.name, e.created, count(r.key), count(CASE WHEN r.status "
+                           "= 0 THEN 1 END) FROM experiments e LEFT JOIN runs r ON r.experiment = "
+                           "e.id AND r.lifecycle = 0 WHERE e.lifecycle = 0 GROUP BY e.id HAVING "
+                           "e.id <> 0 OR count(r.key) > 0 ORDER BY e.created DESC, e.id DESC"),
+                  [](const Statement& row) {
+                    return Experiment{.id = ExperimentId{row.integer(0)},
+                                      .name = row.text(1),
+                                      .created = row.utc(2),
+                                      .runs = row.integer(3),
+                                      .running = row.integer(4)};
+                  });
 }
 
 Result<std::vector<Workload>> read_workloads(Connection& db,
                                              std::optional<ExperimentId> experiment) {
   Statement row =
-      TRY(db.query("SELECT w.key, w.id, w.experiment, w.name, w.created FROM workloads w "
-                   "WHERE ?1 IS NULL OR w.experiment = ?1 ORDER BY w.created DESC, w.key DESC",
+      TRY(db.query("SELECT w.key, w.id, w.experiment, w.name, w.created FROM workloads w WHERE ?1 "
+                   "IS NULL OR w.experiment = ?1 ORDER BY w.created DESC, w.key DESC",
                    experiment));
   std::vector<Workload> workloads;
   while (TRY(row.step())) {
@@ -158,7 +121,7 @@ Result<std::vector<Workload>> read_workloads(Connection& db,
                       .name = row.text(3),
                       .created = row.utc(4),
                       .runs = {}};
-    workload.runs = TRY(ids_of(
+    workload.runs = TRY(read_ids(
         db.query("SELECT id FROM runs WHERE workload = ?1 AND lifecycle = 0 ORDER BY started, id",
                  row.integer(0))));
     workloads.push_back(std::move(workload));
@@ -168,16 +131,16 @@ Result<std::vector<Workload>> read_workloads(Connection& db,
 
 Result<RunPage> read_runs(Connection& db, const RunFilter& filter) {
   RunPage page;
-  page.total = TRY(db.number("SELECT count(*) FROM runs r " + where_of(filter, false),
+  page.total = TRY(db.number("SELECT count(*) FROM runs r " + where_clause(filter, false),
                              filter.experiment, filter.workload, filter.status))
                    .value_or(0);
   const auto [time, id] = filter.before.value_or(std::pair<UtcTime, RunId>{});
   Statement row =
-      TRY(db.query(std::string(kRunColumns) + where_of(filter, true) +
+      TRY(db.query(std::string(kRunColumns) + where_clause(filter, true) +
                        " ORDER BY r.started DESC, r.id DESC LIMIT ?6",
                    filter.experiment, filter.workload, filter.status, time, id, filter.limit));
   while (TRY(row.step())) {
-    page.runs.push_back(run_of_row(row));
+    page.runs.push_back(run_from_row(row));
     if (filter.facts) TRY(read_facts(db, row.integer(0), page.runs.back()));
   }
   return page;
@@ -186,31 +149,30 @@ Result<RunPage> read_runs(Connection& db, const RunFilter& filter) {
 Result<std::optional<Run>> read_run(Connection& db, RunId id) {
   Statement row = TRY(db.query(std::string(kRunColumns) + "WHERE r.id = ?1", id));
   if (!TRY(row.step())) return std::nullopt;
-  Run run = run_of_row(row);
+  Run run = run_from_row(row);
   TRY(read_facts(db, row.integer(0), run));
   return run;
 }
 
 Result<std::vector<Run>> read_listed_runs(Connection& db, std::span<const std::int64_t> keys) {
   std::unordered_map<std::int64_t, Run> found;
-  for (std::span<const std::int64_t> left = keys; !left.empty();) {
-    const auto some = left.first(std::min(kAtOnce, left.size()));
-    {
-      static const std::string runs_sql = for_keys(std::string(kRunColumns) + "WHERE r.key IN");
-      Statement row = TRY(bind_keys(db.query(runs_sql), some));
-      while (TRY(row.step())) found.emplace(row.integer(0), run_of_row(row));
-    }
-    TRY(read_outcomes(db, some, found));
-    static const std::string commands_sql =
-        for_keys("SELECT run, value FROM facts WHERE kind = 2 AND key = 'command' AND run IN");
-    static_assert(static_cast<int>(codec::FactKind::kInfo) == 2);
-    Statement row = TRY(bind_keys(db.query(commands_sql), some));
-    while (TRY(row.step())) {
-      const auto run = found.find(row.integer(0));
-      if (run != found.end()) run->second.info.emplace_back("command", row.text(1));
-    }
-    left = left.subspan(some.size());
-  }
+  TRY(for_rows_of(db, std::string(kRunColumns) + "WHERE {}", "r.key", keys,
+                  [&](const Statement& row) { found.emplace(row.integer(0), run_from_row(row)); }));
+  static_assert(static_cast<int>(codec::FactKind::kTag) == 1);
+  static_assert(static_cast<int>(codec::FactKind::kInfo) == 2);
+  // The ends of runs in words, which a list shows.
+  TRY(for_rows_of(db,
+                  "SELECT run, value FROM facts WHERE kind = 1 AND key = 'corral.outcome' AND {}",
+                  "run", keys, [&](const Statement& row) {
+                    const auto run = found.find(row.integer(0));
+                    if (run != found.end())
+                      run->second.tags.emplace_back("corral.outcome", row.text(1));
+                  }));
+  TRY(for_rows_of(db, "SELECT run, value FROM facts WHERE kind = 2 AND key = 'command' AND {}",
+                  "run", keys, [&](const Statement& row) {
+                    const auto run = found.find(row.integer(0));
+                    if (run != found.end()) run->second.info.emplace_back("command", row.text(1));
+                  }));
   std::vector<Run> runs;
   runs.reserve(keys.size());
   for (const std::int64_t key : keys) {
@@ -223,12 +185,12 @@ Result<std::vector<Run>> read_listed_runs(Connection& db, std::span<const std::i
 Result<std::vector<RunId>> read_matching_runs(Connection& db, std::string_view text) {
   std::vector<RunId> ids;
   if (const auto range = prefix_range(text)) {
-    ids = TRY(ids_of(db.query(
+    ids = TRY(read_ids(db.query(
         "SELECT id FROM runs WHERE id BETWEEN ?1 AND ?2 ORDER BY started DESC, id DESC LIMIT 2",
         range->first, range->second)));
   }
   if (text.empty()) return ids;
-  const auto named = TRY(ids_of(db.query(
+  const auto named = TRY(read_ids(db.query(
       "SELECT id FROM runs WHERE name = ?1 ORDER BY started DESC, id DESC LIMIT 2", text)));
   for (const RunId id : named) {
     if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);

@@ -1,13 +1,11 @@
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <bit>
 #include <map>
 
 #include "metric/foreign.h"
+#include "store/engine/keys.h"
 #include "store/read/host_series.h"
 #include "store/read/reads.h"
-#include "store/read/series_row.h"
 #include "store/read/series_statistics.h"
 
 namespace corral::store::sql {
@@ -33,20 +31,6 @@ Result<> fill(Connection& db, Caches& caches, std::vector<Series>& series) {
 // reads all of session_series instead.
 constexpr std::size_t kSeriesAtOnce = 128;
 
-std::string places(std::size_t first, std::size_t count) {
-  std::string text = "(";
-  for (std::size_t i = 0; i < count; ++i)
-    text += fmt::format("{}?{}", i == 0 ? "" : ", ", first + i);
-  return text + ")";
-}
-
-// The places of a list that is shorter repeat its first member.
-template <class T>
-void bind_list(Statement& row, std::size_t first, std::size_t count, std::span<const T> list) {
-  for (std::size_t i = 0; i < count; ++i)
-    row.set(static_cast<int>(first + i), list[i < list.size() ? i : 0]);
-}
-
 Result<> read_some_named(Connection& db, Caches& caches, const NamedSeries& wanted,
                          std::vector<OwnedSeries>& found) {
   const std::size_t names = std::bit_ceil(wanted.names.size());
@@ -55,7 +39,8 @@ Result<> read_some_named(Connection& db, Caches& caches, const NamedSeries& want
       "m.session, m.local, m.slice, s.utc_minus_boot FROM series x JOIN session_series m ON "
       "m.series = x.id JOIN sessions s ON s.key = m.session WHERE x.owner_kind = ?1 AND x.name "
       "IN " +
-      places(2, names) + " AND x.owner IN " + places(2 + names, kSeriesAtOnce / names);
+      parameter_list(2, names) + " AND x.owner IN " +
+      parameter_list(2 + names, kSeriesAtOnce / names);
   Feeds feeds;
   std::map<SeriesId, OwnedSeries> series;
   {
@@ -66,11 +51,9 @@ Result<> read_some_named(Connection& db, Caches& caches, const NamedSeries& want
     while (TRY(row.step())) {
       const SeriesId id{row.integer(0)};
       if (!series.contains(id))
-        series.emplace(id, OwnedSeries{.owner = row.integer(7), .series = series_of_row(row, "")});
-      Feed& feed = feeds[row.integer(8)];
-      feed.series[static_cast<std::uint32_t>(row.integer(9))] = id;
-      if (!row.is_null(10)) feed.slices.insert(row.integer(10));
-      feed.anchor.utc_minus_boot = Nanos(row.integer(11));
+        series.emplace(id,
+                       OwnedSeries{.owner = row.integer(7), .series = series_from_row(row, "")});
+      add_feed(feeds, id, row, 8);
     }
   }
   for (const auto& [id, statistics] : TRY(read_statistics(db, caches, feeds))) {
@@ -83,7 +66,7 @@ Result<> read_some_named(Connection& db, Caches& caches, const NamedSeries& want
 
 }  // namespace
 
-Series series_of_row(const Statement& row, std::string owner_id) {
+Series series_from_row(const Statement& row, std::string owner_id) {
   Series series;
   series.owner_id = std::move(owner_id);
   series.id = SeriesId{row.integer(0)};
@@ -149,7 +132,7 @@ Result<std::vector<Series>> read_series_of(Connection& db, Caches& caches, RunId
     Statement row = TRY(db.query(std::string(kSeriesColumns) + " FROM series WHERE " +
                                      std::string(owner) + " ORDER BY name, source",
                                  run));
-    while (TRY(row.step())) series.push_back(series_of_row(row, id));
+    while (TRY(row.step())) series.push_back(series_from_row(row, id));
   }
   TRY(fill(db, caches, series));
   if (host.host == 0) return series;
@@ -162,7 +145,7 @@ Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
   std::vector<Series> series;
   std::vector<HostPart> parts;
   for (const SeriesId id : ids) {
-    if (const auto part = host_part_of(id)) {
+    if (const auto part = parse_host_part(id)) {
       parts.push_back(*part);
       continue;
     }
@@ -170,7 +153,7 @@ Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
         std::string(kSeriesColumns) + std::string(kOwnerId) + " FROM series WHERE id = ?1", id));
     // Without its owner it is being removed.
     if (TRY(row.step()) && !row.is_null(7))
-      series.push_back(series_of_row(row, row.id128<RunId>(7).hex()));
+      series.push_back(series_from_row(row, row.id128<RunId>(7).hex()));
   }
   TRY(fill(db, caches, series));
   if (parts.empty()) return series;
@@ -191,7 +174,7 @@ Result<std::vector<std::pair<RunId, Series>>> read_series_ending(Connection& db,
             "AND substr(name, length(name) - length(?2) + 1) = ?2 ORDER BY name, source",
         run, suffix));
     while (TRY(row.step())) {
-      found.push_back(series_of_row(row, run.hex()));
+      found.push_back(series_from_row(row, run.hex()));
       owners.push_back(run);
     }
   }

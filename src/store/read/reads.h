@@ -3,15 +3,19 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "store/engine/database.h"
 #include "store/model/records.h"
+#include "store/model/statistics.h"
 #include "store/read/view.h"
 
 namespace corral::store::sql {
 
+// The key of a run; 0: unknown.
+Result<std::int64_t> run_key(Connection& db, RunId run);
 Result<std::optional<Ack>> read_session(Connection& db, SessionId id);
 Result<std::vector<Experiment>> read_experiments(Connection& db);
 Result<std::vector<Workload>> read_workloads(Connection& db,
@@ -28,10 +32,15 @@ Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
 Result<std::vector<std::pair<RunId, Series>>> read_series_ending(Connection& db, Caches& caches,
                                                                  std::span<const RunId> runs,
                                                                  std::string_view suffix);
+// The columns that series_from_row() reads, in its order.
+inline constexpr std::string_view kSeriesColumns =
+    "SELECT id, owner_kind, kind, aggregation, name, source, unit";
+Series series_from_row(const Statement& row, std::string owner_id);
+void set_statistics(Series& series, const SeriesDelta& statistics);
 // The phases in the rows of a query that begins with kPhaseColumns.
 inline constexpr std::string_view kPhaseColumns =
     "SELECT session, id, parent, kind, started, ended, name, type, lane, links, attributes ";
-Result<std::vector<Phase>> phases_of(Result<Statement> query);
+Result<std::vector<Phase>> read_phase_rows(Result<Statement> query);
 // Series of these owners (keys of runs or of workloads) whose name is one of `names`, those that
 // have points.
 struct NamedSeries {
@@ -55,10 +64,10 @@ Result<std::vector<std::pair<std::int64_t, std::uint64_t>>> read_linked_phases(C
                                                                                RunId run,
                                                                                std::size_t limit);
 Result<std::vector<StoredEvent>> read_events(Connection& db, RunId run);
-// The columns that chunks_of() reads, in its order, and the table.
+// The columns that read_chunks() reads, in its order, and the table.
 inline constexpr std::string_view kLogColumns =
     "SELECT id, stream, start, time, bytes FROM logs WHERE run = ";
-Result<std::vector<LogChunk>> chunks_of(Result<Statement> rows);
+Result<std::vector<LogChunk>> read_chunks(Result<Statement> query);
 Result<std::vector<LogChunk>> read_logs(Connection& db, const LogQuery& query);
 Result<std::vector<LogExtent>> read_log_extents(Connection& db, RunId run);
 

@@ -18,6 +18,9 @@ struct Feed {
   std::set<std::int64_t> slices;
 };
 using Feeds = std::map<std::int64_t, Feed>;  // by the session's key
+// From columns of a row: m.session, m.local, m.slice and s.utc_minus_boot, the first of them
+// `column`.
+void add_feed(Feeds& feeds, SeriesId series, const Statement& row, int column);
 Result<std::map<SeriesId, SeriesDelta>> read_statistics(Connection& db, Caches& caches,
                                                         const Feeds& feeds);
 

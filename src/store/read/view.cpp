@@ -5,8 +5,7 @@
 #include <numeric>
 
 #include "codec/block/row_group.h"
-#include "store/engine/batch_rows.h"
-#include "store/engine/damage.h"
+#include "store/engine/stored.h"
 #include "store/read/host_cut.h"
 #include "store/read/host_series.h"
 
@@ -60,7 +59,7 @@ class StoredBlock final : public Block {
 };
 
 // ---- the rest
-std::size_t bytes_of(const std::vector<codec::SamplesBody>& bodies) {
+std::size_t memory_size(const std::vector<codec::SamplesBody>& bodies) {
   constexpr std::size_t kEntry = 256;      // overhead of an entry in the cache
   constexpr std::size_t kAllocation = 32;  // overhead of an allocation
   std::size_t bytes = kEntry;
@@ -138,7 +137,7 @@ class View final : public PointView {
 
   Result<> open(std::span<const SeriesId> ids) {
     for (const SeriesId id : ids) {
-      const auto part = host_part_of(id);
+      const auto part = parse_host_part(id);
       TRY(part ? open_part(id, *part) : open_series(id));
     }
     for (const auto& [key, session] : sessions_) {
@@ -189,7 +188,7 @@ class View final : public PointView {
   Result<> read_row_groups(std::int64_t session, std::int64_t slice,
                            const std::vector<SeriesId>& series);
   Result<> read_batches(std::int64_t key, const OneSession& session);
-  void take(std::int64_t key, const OneSession& session, const codec::SampleGroup& group);
+  void add_group(std::int64_t key, const OneSession& session, const codec::SampleGroup& group);
 
   Connection& db_;
   Caches& caches_;
@@ -209,7 +208,7 @@ Result<> View::open_part(SeriesId id, const HostPart& part) {
   const auto host =
       TRY(db_.number("SELECT owner FROM series WHERE id = ?1 AND owner_kind = 2", part.series));
   if (!host) return {};
-  const Window window = TRY(window_of(db_, part.workload, *host));
+  const Window window = TRY(read_window(db_, part.workload, *host));
   if (window.empty()) return {};
   windows_[id] = {part.series, window};
   TRY(open_blocks(part.series));
@@ -221,20 +220,19 @@ Result<> View::open_part(SeriesId id, const HostPart& part) {
 Result<bool> View::open_blocks(SeriesId id) {
   const auto [entry, fresh] = series_.try_emplace(id);
   if (!fresh) return false;
-  const auto blocks = TRY(db_.number(
-      "SELECT blocks FROM series s WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM removals r WHERE "
-      "r.owner_kind = s.owner_kind AND r.owner = s.owner)",
-      id));
+  const auto blocks =
+      TRY(db_.number("SELECT blocks FROM series s WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM "
+                     "removals r WHERE r.owner_kind = s.owner_kind AND r.owner = s.owner)",
+                     id));
   if (blocks) entry->second.blocks = *blocks;
   return blocks.has_value();
 }
 
 Result<> View::open_sessions(SeriesId id, std::string_view which, const TimeRange& range) {
-  Statement row =
-      TRY(db_.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot, s.clock_error "
-                    "FROM session_series m JOIN sessions s ON s.key = m.session LEFT JOIN runs r "
-                    "ON r.key = s.run WHERE m.series = ?1" +
-                    std::string(which)));
+  Statement row = TRY(db_.query(
+      "SELECT m.session, m.local, m.slice, s.utc_minus_boot, s.clock_error FROM session_series m "
+      "JOIN sessions s ON s.key = m.session LEFT JOIN runs r ON r.key = s.run WHERE m.series = ?1" +
+      std::string(which)));
   row.set(1, id);
   if (!which.empty()) {
     row.set(2, range.from);
@@ -253,10 +251,9 @@ Result<> View::open_sessions(SeriesId id, std::string_view which, const TimeRang
 
 Result<> View::read_row_groups(std::int64_t session, std::int64_t slice,
                                const std::vector<SeriesId>& series) {
-  Statement row =
-      TRY(db_.query("SELECT t0, t1, data FROM row_groups WHERE session = ?1 AND slice = ?2 "
-                    "ORDER BY id",
-                    session, slice));
+  Statement row = TRY(
+      db_.query("SELECT t0, t1, data FROM row_groups WHERE session = ?1 AND slice = ?2 ORDER BY id",
+                session, slice));
   while (TRY(row.step())) {
     auto part = codec::read_row_group(row.blob(2), series);
     if (!part || part->damaged > 0) {
@@ -283,13 +280,11 @@ Result<> View::read_batches(std::int64_t key, const OneSession& session) {
     std::int64_t id = 0;
     Damage range;
   };
-  std::vector<Row> rows;
-  {
-    Statement row =
-        TRY(db_.query("SELECT id, t0, t1 FROM batches WHERE session = ?1 ORDER BY id", key));
-    while (TRY(row.step()))
-      rows.push_back({.id = row.integer(0), .range = {.t0 = row.integer(1), .t1 = row.integer(2)}});
-  }
+  const auto rows = TRY(read_all(
+      db_.query("SELECT id, t0, t1 FROM batches WHERE session = ?1 ORDER BY id", key),
+      [](const Statement& row) {
+        return Row{.id = row.integer(0), .range = {.t0 = row.integer(1), .t1 = row.integer(2)}};
+      }));
   for (const Row& row : rows) {
     const auto samples = read_samples(db_, caches_, row.id);
     if (!samples && samples.error().code != Code::kCorruption)
@@ -299,13 +294,13 @@ Result<> View::read_batches(std::int64_t key, const OneSession& session) {
       continue;
     }
     for (const codec::SamplesBody& body : **samples) {
-      for (const codec::SampleGroup& group : body.groups) take(key, session, group);
+      for (const codec::SampleGroup& group : body.groups) add_group(key, session, group);
     }
   }
   return {};
 }
 
-void View::take(std::int64_t key, const OneSession& session, const codec::SampleGroup& group) {
+void View::add_group(std::int64_t key, const OneSession& session, const codec::SampleGroup& group) {
   GroupRows rows(group, session.anchor);
   for (const codec::Column& column : group.columns) {
     const auto known = session.series.find(column.series);
@@ -320,8 +315,8 @@ Result<std::shared_ptr<const Block>> View::block(SeriesId series, std::int64_t n
   std::shared_ptr<StoredBlock> block;
   {
     Statement row =
-        TRY(db_.query("SELECT b.session, t.data, b.data FROM blocks b JOIN block_times t "
-                      "ON t.id = b.times WHERE b.series = ?1 AND b.no = ?2",
+        TRY(db_.query("SELECT b.session, t.data, b.data FROM blocks b JOIN block_times t ON t.id = "
+                      "b.times WHERE b.series = ?1 AND b.no = ?2",
                       series, no));
     if (!TRY(row.step())) return fail(Code::kCorruption, "a block is missing");
     block = std::make_shared<StoredBlock>(row.integer(0), row.blob(1), row.blob(2));
@@ -360,7 +355,7 @@ Result<std::shared_ptr<const std::vector<codec::SamplesBody>>> read_samples(Conn
     samples =
         std::make_shared<const std::vector<codec::SamplesBody>>(TRY(samples_of(stored.blob(0))));
   }
-  caches.batches.add(row, samples, bytes_of(*samples));
+  caches.batches.add(row, samples, memory_size(*samples));
   return samples;
 }
 

@@ -3,9 +3,13 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <map>
+#include <set>
 
 #include "core/failpoint.h"
 #include "metric/catalogue.h"
+#include "store/engine/stored.h"
+#include "store/model/statistics.h"
 #include "sys/clock.h"
 
 namespace corral::store::sql {
@@ -53,7 +57,7 @@ Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
 }
 
 // ---- artifacts
-Result<std::string> location_of(Connection& db, ExperimentId id) {
+Result<std::string> artifact_location(Connection& db, ExperimentId id) {
   Statement row = TRY(db.query("SELECT artifact_location FROM experiments WHERE id = ?1", id));
   std::string location = TRY(row.step()) ? row.text(0) : std::string();
   return location.empty() ? default_artifact_location(id) : location;
@@ -68,8 +72,8 @@ Result<> note_artifacts_of_run(Connection& db, RunId id, const RunRow& run) {
   constexpr std::string_view kFiles = "/artifacts";
   std::string place = run.artifacts;
   if (place.empty())
-    place = fmt::format("{}/{}{}", TRY(location_of(db, ExperimentId{run.experiment})), id.hex(),
-                        kFiles);
+    place = fmt::format("{}/{}{}", TRY(artifact_location(db, ExperimentId{run.experiment})),
+                        id.hex(), kFiles);
   if (place.ends_with(fmt::format("/{}{}", id.hex(), kFiles)))
     place.resize(place.size() - kFiles.size());
   return note_artifacts(db, place);
@@ -84,7 +88,7 @@ Result<> note_artifacts_of_experiment(Connection& db, ExperimentId id) {
   return db.exec(
       "INSERT INTO removed_artifacts (location) SELECT CAST(?2 AS TEXT) || '/traces/' || id FROM "
       "traces WHERE experiment = ?1",
-      id, TRY(location_of(db, id)));
+      id, TRY(artifact_location(db, id)));
 }
 
 Result<> mark(Connection& db, const Owner& owner, std::int64_t workload) {
@@ -99,89 +103,58 @@ Result<> mark(Connection& db, const Owner& owner, std::int64_t workload) {
 // their points have risen from batch rows. A host's: all.
 constexpr std::array<std::string_view, 3> kSessions = {
     "SELECT s.key FROM sessions s WHERE s.run = ?1 AND s.key NOT IN (SELECT m.session FROM "
-    "removals "
-    "d JOIN workloads w ON w.key = d.workload JOIN series x ON x.owner_kind = 1 AND x.owner = "
-    "w.key "
-    "JOIN session_series m ON m.series = x.id WHERE d.owner_kind = 0 AND d.owner = ?1)",
+    "removals d JOIN workloads w ON w.key = d.workload JOIN series x ON x.owner_kind = 1 AND "
+    "x.owner = w.key JOIN session_series m ON m.series = x.id WHERE d.owner_kind = 0 AND d.owner = "
+    "?1)",
     "SELECT s.key FROM sessions s WHERE s.workload = ?1",
     "SELECT s.key FROM sessions s WHERE s.machine = ?1 AND s.removed <> 0"};
-// Series of hosts that stay, by the session of a row.
-constexpr std::array<std::string_view, 3> kFeeds = {
-    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
-    "m.session = ",
-    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
-    "m.session = ",
-    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
-    "x.owner <> ?1 AND m.session = "};
 // The next few series of the owner. Their rows stay until all their data is deleted.
-constexpr std::array<std::string_view, 3> kSeries = {
-    "SELECT id FROM series WHERE owner_kind = 0 AND owner = ?1 ORDER BY id LIMIT 16",
-    "SELECT id FROM series WHERE owner_kind = 1 AND owner = ?1 ORDER BY id LIMIT 16",
-    "SELECT id FROM series WHERE owner_kind = 2 AND owner = ?1 ORDER BY id LIMIT 16"};
+constexpr std::string_view kSeries =
+    "SELECT id FROM series WHERE owner_kind = {} AND owner = ?1 ORDER BY id LIMIT 16";
+// Series of hosts that stay, by the session of a row.
+constexpr std::string_view kFeeds =
+    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2{} AND "
+    "m.session = t.session";
 
-// One kind of rows: ?1 is the owner, ?2 how many at a time. {sessions}, {series} and {feeds} stand
-// for the queries above. RETURNING counts the rows.
+// One kind of rows. In `where` the table is t, ?1 the owner's key, and {sessions}, {series} and
+// {feeds} stand for the queries above.
 struct Step {
-  std::string_view sql;
+  std::string_view table, keys, where;
   std::int64_t rows = 0;  // at a time: of large ones few
 };
 constexpr std::array<Step, 4> kSessionSteps = {
-    {{"DELETE FROM batches WHERE id IN (SELECT b.id FROM batches b WHERE b.session IN ({sessions}) "
-      "AND NOT EXISTS ({feeds}b.session) LIMIT ?2) RETURNING 1",
-      32},
-     {"DELETE FROM row_groups WHERE id IN (SELECT g.id FROM row_groups g WHERE g.session IN "
-      "({sessions}) AND NOT EXISTS ({feeds}g.session AND m.slice = g.slice) LIMIT ?2) RETURNING 1",
-      16},
-     {"DELETE FROM slices WHERE (session, slice) IN (SELECT l.session, l.slice FROM slices l WHERE "
-      "l.session IN ({sessions}) AND NOT EXISTS ({feeds}l.session AND m.slice = l.slice) LIMIT ?2) "
-      "RETURNING 1",
-      64},
-     {"DELETE FROM block_times WHERE id IN (SELECT t.id FROM block_times t WHERE t.session IN "
-      "({sessions}) AND NOT EXISTS ({feeds}t.session) LIMIT ?2) RETURNING 1",
-      64}}};
+    {{"batches", "id", "t.session IN ({sessions}) AND NOT EXISTS ({feeds})", 32},
+     {"row_groups", "id",
+      "t.session IN ({sessions}) AND NOT EXISTS ({feeds} AND m.slice = t.slice)", 16},
+     {"slices", "session, slice",
+      "t.session IN ({sessions}) AND NOT EXISTS ({feeds} AND m.slice = t.slice)", 64},
+     {"block_times", "id", "t.session IN ({sessions}) AND NOT EXISTS ({feeds})", 64}}};
 constexpr std::array<Step, 4> kSeriesSteps = {
-    {{"DELETE FROM blocks WHERE (series, no) IN (SELECT series, no FROM blocks WHERE series IN "
-      "({series}) LIMIT ?2) RETURNING 1",
-      64},
-     {"DELETE FROM pyramid WHERE (series, channel, tier, no) IN (SELECT series, channel, tier, no "
-      "FROM pyramid WHERE series IN ({series}) LIMIT ?2) RETURNING 1",
-      64},
-     {"DELETE FROM session_series WHERE (session, local) IN (SELECT session, local FROM "
-      "session_series WHERE series IN ({series}) LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM series WHERE id IN (SELECT id FROM ({series}) few LIMIT ?2) RETURNING 1", 16}}};
+    {{"blocks", "series, no", "t.series IN ({series})", 64},
+     {"pyramid", "series, channel, tier, no", "t.series IN ({series})", 64},
+     {"session_series", "session, local", "t.series IN ({series})", 256},
+     {"series", "id", "t.id IN ({series})", 16}}};
 constexpr std::array<Step, 8> kRunSteps = {
-    {{"DELETE FROM notes WHERE id IN (SELECT id FROM notes WHERE run = ?1 LIMIT ?2) RETURNING 1",
-      64},
-     {"DELETE FROM run_inputs WHERE (run, dataset) IN (SELECT run, dataset FROM run_inputs WHERE "
-      "run = ?1 LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM run_models WHERE (run, direction, model) IN (SELECT run, direction, model FROM "
-      "run_models WHERE run = ?1 LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM phases WHERE (session, id) IN (SELECT session, id FROM phases WHERE run = ?1 "
-      "LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM events WHERE id IN (SELECT id FROM events WHERE run = ?1 LIMIT ?2) RETURNING 1",
-      256},
-     {"DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE run = ?1 LIMIT ?2) RETURNING 1", 16},
-     {"DELETE FROM log_streams WHERE (run, stream) IN (SELECT run, stream FROM log_streams WHERE "
-      "run = ?1 LIMIT ?2) RETURNING 1",
-      16},
-     {"DELETE FROM facts WHERE (run, kind, key) IN (SELECT run, kind, key FROM facts WHERE run = "
-      "?1 LIMIT ?2) RETURNING 1",
-      256}}};
+    {{"notes", "id", "t.run = ?1", 64},
+     {"run_inputs", "run, dataset", "t.run = ?1", 256},
+     {"run_models", "run, direction, model", "t.run = ?1", 256},
+     {"phases", "session, id", "t.run = ?1", 256},
+     {"events", "id", "t.run = ?1", 256},
+     {"logs", "id", "t.run = ?1", 16},
+     {"log_streams", "run, stream", "t.run = ?1", 16},
+     {"facts", "run, kind, key", "t.run = ?1", 256}}};
 
-std::string sql_of(const Step& step, const Owner& owner) {
-  std::string sql(step.sql);
-  const auto kind = static_cast<std::size_t>(owner.kind);
-  for (const auto& [word, query] :
-       {std::pair("{sessions}", kSessions.at(kind)), std::pair("{series}", kSeries.at(kind)),
-        std::pair("{feeds}", kFeeds.at(kind))}) {
-    if (const auto at = sql.find(word); at != std::string::npos)
-      sql.replace(at, std::string_view(word).size(), query);
-  }
-  return sql;
+// Deletes ?2 rows of the owner ?1. RETURNING counts them.
+std::string delete_statement(const Step& step, const Owner& owner) {
+  const std::string_view of_others = owner.kind == kHostOwner ? " AND x.owner <> ?1" : "";
+  const std::string where =
+      fmt::format(fmt::runtime(step.where),
+                  fmt::arg("sessions", kSessions.at(static_cast<std::size_t>(owner.kind))),
+                  fmt::arg("series", fmt::format(kSeries, owner.kind)),
+                  fmt::arg("feeds", fmt::format(kFeeds, of_others)));
+  return fmt::format(
+      "DELETE FROM {0} WHERE ({1}) IN (SELECT {1} FROM {0} t WHERE {2} LIMIT ?2) RETURNING 1",
+      step.table, step.keys, where);
 }
 
 class Cleaning {
@@ -209,7 +182,7 @@ class Cleaning {
 
   // Returns the number of deleted rows.
   Result<std::int64_t> one(const Step& step) {
-    Statement row = TRY(db_.query(sql_of(step, owner_), owner_.key, step.rows));
+    Statement row = TRY(db_.query(delete_statement(step, owner_), owner_.key, step.rows));
     std::int64_t count = 0;
     while (TRY(row.step())) ++count;
     failpoint::reach("remove.step");
@@ -248,14 +221,10 @@ Result<> mark_idle_hosts(Connection& db) {
       db.exec("UPDATE hosts SET idle_since = ?1 WHERE idle_since IS NULL AND NOT EXISTS (SELECT 1 "
               "FROM runs r WHERE r.machine = hosts.key)",
               now));
-  std::vector<std::int64_t> gone;
-  {
-    Statement row =
-        TRY(db.query("DELETE FROM hosts WHERE idle_since < ?1 AND NOT EXISTS (SELECT 1 FROM runs r "
-                     "WHERE r.machine = hosts.key) RETURNING key",
-                     now - kHostsKept));
-    while (TRY(row.step())) gone.push_back(row.integer(0));
-  }
+  const auto gone = TRY(db.numbers(
+      "DELETE FROM hosts WHERE idle_since < ?1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE "
+      "r.machine = hosts.key) RETURNING key",
+      now - kHostsKept));
   for (const std::int64_t key : gone) TRY(mark(db, {.kind = kHostOwner, .key = key}, 0));
   return {};
 }
@@ -281,12 +250,12 @@ tl::unexpected<Error> still_running(const std::string& name, RunId id) {
                           id.hex()));
 }
 
-Result<bool> mark_removed(Connection& db, RunId id, OfRunning running) {
+Result<bool> mark_removed(Connection& db, RunId id, IfRunning running) {
   const auto run = TRY(lock_run(db, id));
   if (!run) return false;
   if (run->status == RunStatus::kRunning) {
-    if (running == OfRunning::kRefuse) return still_running(run->name, id);
-    if (running == OfRunning::kSkip) return false;
+    if (running == IfRunning::kRefuse) return still_running(run->name, id);
+    if (running == IfRunning::kSkip) return false;
   }
   TRY(db.exec("UPDATE sessions SET removed = 1 WHERE run = ?1", run->key));
   TRY(db.exec("INSERT INTO removed_runs (id, key, workload, removed) VALUES (?1, ?2, ?3, ?4)", id,
@@ -342,6 +311,190 @@ Result<bool> clean_removed(Connection& db, BootTime until) {
     if (cleaning.clean()) failpoint::reach("remove.cleaned");
   } while (sys::boot_now() < until);
   return true;
+}
+
+// ---- the size of what a removal deletes
+namespace {
+
+// The rows of sessions s, of series x and of the output l whose bytes count; empty: none.
+struct Counted {
+  std::string_view sessions, series, output;
+};
+// length() reads no blob.
+std::string bytes_query(const Counted& counted) {
+  std::string sum = "0";
+  const auto add = [&](std::string_view column, std::string_view from, std::string_view where) {
+    if (!where.empty())
+      sum += fmt::format(" + coalesce((SELECT sum(length({})) FROM {} WHERE {}), 0)", column, from,
+                         where);
+  };
+  add("b.frame", "sessions s JOIN batches b ON b.session = s.key", counted.sessions);
+  add("g.data", "sessions s JOIN row_groups g ON g.session = s.key", counted.sessions);
+  add("t.data", "sessions s JOIN block_times t ON t.session = s.key", counted.sessions);
+  add("b.data", "series x JOIN blocks b ON b.series = x.id", counted.series);
+  add("p.data", "series x JOIN pyramid p ON p.series = x.id", counted.series);
+  add("l.bytes", "logs l", counted.output);
+  return fmt::format("SELECT CAST({} AS BIGINT)", sum);
+}
+
+constexpr Counted kOfRun = {.sessions = "s.run = ?1",
+                            .series = "x.owner_kind = 0 AND x.owner = ?1",
+                            .output = "l.run = ?1"};
+// If a run is being removed, its sessions' rows count no more.
+constexpr Counted kOfGoingRun = {
+    .sessions = "", .series = "x.owner_kind = 0 AND x.owner = ?1", .output = "l.run = ?1"};
+constexpr Counted kOfWorkload = {
+    .sessions = "", .series = "x.owner_kind = 1 AND x.owner = ?1", .output = ""};
+// Without series of hosts, which no removal of runs makes smaller.
+constexpr Counted kAll = {
+    .sessions = "s.removed = 0", .series = "x.owner_kind <> 2", .output = "TRUE"};
+
+Result<std::int64_t> count_bytes(Connection& db, const Counted& counted, std::int64_t key) {
+  return TRY(db.number(bytes_query(counted), key)).value_or(0);
+}
+
+std::int64_t points_of(const std::vector<codec::SamplesBody>& bodies,
+                       const std::set<std::int64_t>& locals) {
+  std::size_t points = 0;
+  for (const codec::SamplesBody& body : bodies) {
+    for (const codec::SampleGroup& group : body.groups) {
+      for (const codec::Column& column : group.columns)
+        points += locals.contains(column.series) ? column.values.size() : 0;
+    }
+  }
+  return static_cast<std::int64_t>(points);
+}
+
+// Points of the run's own series; damaged rows do not count.
+Result<std::int64_t> points_of_run(Connection& db, std::int64_t run) {
+  std::set<SeriesId> own;
+  std::map<std::int64_t, std::set<std::int64_t>> locals;  // by session
+  {
+    Statement row = TRY(
+        db.query("SELECT x.id, m.session, m.local FROM series x JOIN session_series m ON m.series "
+                 "= x.id WHERE x.owner_kind = 0 AND x.owner = ?1",
+                 run));
+    while (TRY(row.step())) {
+      own.insert(SeriesId{row.integer(0)});
+      locals[row.integer(1)].insert(row.integer(2));
+    }
+  }
+  std::int64_t points = 0;
+  {
+    Statement row =
+        TRY(db.query("SELECT p.statistics FROM sessions s JOIN slices p ON p.session = s.key WHERE "
+                     "s.run = ?1",
+                     run));
+    while (TRY(row.step())) {
+      const auto statistics = decode_statistics(row.blob(0));
+      if (!statistics) continue;
+      for (const auto& [series, delta] : *statistics)
+        points += own.contains(series) ? delta.points : 0;
+    }
+  }
+  Statement row = TRY(db.query(
+      "SELECT b.session, b.frame FROM sessions s JOIN batches b ON b.session = s.key WHERE s.run = "
+      "?1 AND b.damaged = 0",
+      run));
+  while (TRY(row.step())) {
+    const auto samples = samples_of(row.blob(1));
+    if (samples) points += points_of(*samples, locals[row.integer(0)]);
+  }
+  return points;
+}
+
+struct Candidate {
+  RunId id;
+  std::int64_t key = 0;
+  std::int64_t workload = 0;
+  std::int64_t ended = 0;
+};
+
+// Runs that ended, the oldest first.
+Result<std::vector<Candidate>> ended_runs(Connection& db, UtcTime now) {
+  return read_all(
+      db.query(
+          "SELECT id, key, workload, coalesce(ended, newest) FROM runs WHERE status <> 0 AND NOT "
+          "(status = ?1 AND newest > ?2) ORDER BY coalesce(ended, newest), key",
+          RunStatus::kUnknown, now - kStillSends),
+      [](const Statement& row) {
+        return Candidate{.id = row.id128<RunId>(0),
+                         .key = row.integer(1),
+                         .workload = row.integer(2),
+                         .ended = row.integer(3)};
+      });
+}
+
+// The number of runs of each workload.
+Result<std::map<std::int64_t, std::int64_t>> runs_by_workload(Connection& db) {
+  Statement row = TRY(db.query("SELECT workload, count(*) FROM runs GROUP BY workload"));
+  std::map<std::int64_t, std::int64_t> runs;
+  while (TRY(row.step())) runs[row.integer(0)] = row.integer(1);
+  return runs;
+}
+
+// Rows of removed runs that are not yet deleted.
+Result<std::int64_t> bytes_that_go(Connection& db) {
+  const auto owners = TRY(read_all(
+      db.query("SELECT owner_kind, owner FROM removals WHERE owner_kind <> ?1", kHostOwner),
+      [](const Statement& row) { return Owner{.kind = row.integer(0), .key = row.integer(1)}; }));
+  std::int64_t bytes = 0;
+  for (const auto& [kind, key] : owners) {
+    const bool run = kind == kRunOwner;
+    bytes += TRY(count_bytes(db, run ? kOfGoingRun : kOfWorkload, key));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, IfRunning running) {
+  Removal removal;
+  std::set<RunId> seen;
+  for (const RunId id : runs) {
+    if (!seen.insert(id).second) continue;
+    std::int64_t key = 0;
+    {
+      Statement row = TRY(db.query("SELECT key, status, name FROM runs WHERE id = ?1", id));
+      if (!TRY(row.step())) continue;
+      key = row.integer(0);
+      const bool runs_now = static_cast<RunStatus>(row.integer(1)) == RunStatus::kRunning;
+      if (runs_now && running == IfRunning::kRefuse) return still_running(row.text(2), id);
+      if (runs_now && running == IfRunning::kSkip) continue;
+    }
+    removal.runs.push_back(id);
+    removal.points += TRY(points_of_run(db, key));
+    removal.bytes += TRY(count_bytes(db, kOfRun, key));
+  }
+  return removal;
+}
+
+Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id) {
+  if (!TRY(db.number("SELECT 1 FROM experiments WHERE id = ?1", id)))
+    return fail(Code::kNotFound, "no experiment " + std::to_string(id.value));
+  return read_all(db.query("SELECT id FROM runs WHERE experiment = ?1 ORDER BY key", id),
+                  [](const Statement& row) { return row.id128<RunId>(0); });
+}
+
+Result<std::vector<RunId>> runs_beyond_retention(Connection& db, const Retention& retention,
+                                                 UtcTime now) {
+  // The database is larger than the counted data in it: if it is below the limit, counting is not
+  // needed.
+  std::int64_t excess = 0;
+  if (retention.bytes && TRY(db.bytes()) > *retention.bytes)
+    excess =
+        TRY(db.number(bytes_query(kAll))).value_or(0) - TRY(bytes_that_go(db)) - *retention.bytes;
+  auto left = TRY(runs_by_workload(db));
+  std::vector<RunId> runs;
+  for (const Candidate& run : TRY(ended_runs(db, now))) {
+    const bool old = retention.age && utc_time(run.ended) < now - *retention.age;
+    if (!old && excess <= 0) break;
+    runs.push_back(run.id);
+    if (excess <= 0) continue;
+    excess -= TRY(count_bytes(db, kOfRun, run.key));
+    if (--left[run.workload] == 0) excess -= TRY(count_bytes(db, kOfWorkload, run.workload));
+  }
+  return runs;
 }
 
 }  // namespace corral::store::sql

@@ -24,11 +24,11 @@
 namespace corral::store::sql {
 
 // The treatment of a run that is running.
-enum class OfRunning : std::uint8_t { kRefuse, kSkip, kTake };
+enum class IfRunning : std::uint8_t { kRefuse, kSkip, kRemove };
 
 // False: there is no such run, or it is skipped. kConflict: it is refused; or another process's
 // writes came between (the caller rolls back and may try again).
-Result<bool> mark_removed(Connection& db, RunId id, OfRunning running);
+Result<bool> mark_removed(Connection& db, RunId id, IfRunning running);
 // Removes an experiment without runs and workloads, unless a client made it explicitly.
 Result<> drop_empty_experiment(Connection& db, ExperimentId id);
 // Removes an empty experiment even if a client made it explicitly. Experiment 0 always stays.
@@ -47,7 +47,7 @@ inline constexpr Nanos kRemovalSlice = std::chrono::milliseconds(30);
 
 // Measures what removing these runs would delete, in the caller's snapshot. kConflict: one of them
 // is running, and refused.
-Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfRunning running);
+Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, IfRunning running);
 // The refusal of both.
 tl::unexpected<Error> still_running(const std::string& name, RunId id);
 // kNotFound: there is no such experiment.
@@ -56,6 +56,7 @@ Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id);
 // within kStillSends are not among them. Removed runs take no space, even before their rows are
 // deleted.
 inline constexpr Nanos kStillSends = std::chrono::minutes(10);
-Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, UtcTime now);
+Result<std::vector<RunId>> runs_beyond_retention(Connection& db, const Retention& retention,
+                                                 UtcTime now);
 
 }  // namespace corral::store::sql

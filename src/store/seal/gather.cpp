@@ -27,17 +27,17 @@ void sort_by_time(SamplingGroup& group) {
 }
 
 template <class T>
-std::vector<T> rows_of(const std::vector<T>& all, std::size_t first, std::size_t rows) {
+std::vector<T> copy_range(const std::vector<T>& all, std::size_t first, std::size_t rows) {
   const auto from = all.begin() + static_cast<std::ptrdiff_t>(first);
   return {from, from + static_cast<std::ptrdiff_t>(rows)};
 }
 
-SamplingGroup piece_of(const SamplingGroup& group, std::size_t first, std::size_t rows) {
-  SamplingGroup piece{.times = rows_of(group.times, first, rows), .steps = {}, .columns = {}};
-  if (!group.steps.empty()) piece.steps = rows_of(group.steps, first, rows);
+SamplingGroup copy_rows(const SamplingGroup& group, std::size_t first, std::size_t rows) {
+  SamplingGroup piece{.times = copy_range(group.times, first, rows), .steps = {}, .columns = {}};
+  if (!group.steps.empty()) piece.steps = copy_range(group.steps, first, rows);
   for (const auto& column : group.columns)
     piece.columns.push_back(
-        {.series = column.series, .values = rows_of(column.values, first, rows)});
+        {.series = column.series, .values = copy_range(column.values, first, rows)});
   return piece;
 }
 
@@ -127,7 +127,7 @@ std::vector<SamplingGroup> cut(std::vector<SamplingGroup> groups, std::size_t ro
       continue;
     }
     for (std::size_t first = 0; first < group.times.size(); first += rows)
-      out.push_back(piece_of(group, first, std::min(rows, group.times.size() - first)));
+      out.push_back(copy_rows(group, first, std::min(rows, group.times.size() - first)));
   }
   return out;
 }

@@ -4,16 +4,191 @@
 #include <array>
 #include <limits>
 
-#include "store/seal/blocks.h"
+#include "codec/block/column.h"
+#include "codec/block/rate.h"
 #include "store/seal/gather.h"
 
 namespace corral::store {
 namespace {
 
+using codec::Bucket;
+using codec::kBucketPoints;
+using codec::kColumnEntries;
 using codec::SamplingGroup;
 
-NewRowGroup row_group_of(std::int64_t slice, RowGroupState state,
-                         std::vector<SamplingGroup> groups) {
+template <class T>
+std::span<const T> rows_of(const std::vector<T>& all, std::size_t first) {
+  return all.empty() ? std::span<const T>() : std::span(all).subspan(first, kColumnEntries);
+}
+
+template <class T>
+void drop_front(std::vector<T>& all, std::size_t rows) {
+  if (!all.empty()) all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rows));
+}
+
+// Cuts full blocks off sampling groups and carries their pyramids on.
+class BlockMaker {
+ public:
+  // All three must outlive this object; `plan` takes what is made.
+  BlockMaker(SealPlan& plan, std::map<SeriesId, SeriesToSeal>& series, const ReadPyramidRow& read)
+      : plan_(plan), series_(series), read_(read) {}
+
+  // The rest of the group that fills no block; empty when nothing is left.
+  Result<codec::SamplingGroup> make(codec::SamplingGroup group);
+  // Puts the pyramids' last rows into the plan.
+  void finish();
+
+ private:
+  struct Key {
+    SeriesId series;
+    Channel channel = Channel::kValue;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Tier {
+    std::int64_t no = 0;
+    codec::PyramidRow row;
+  };
+  // The rows of a block.
+  struct Points {
+    std::span<const std::int64_t> times, steps;
+    std::span<const double> values;
+  };
+  Result<> add_block(SeriesId series, std::size_t times, const Points& points);
+  Result<> add_rates(SeriesId series, std::int64_t block, const Points& points);
+  Result<> add_buckets(const Key& key, std::int64_t block, const Points& points);
+  Result<codec::PyramidRow> open_row(const Key& key, int tier, std::int64_t child);
+  Result<> extend(const Key& key, int tier, std::int64_t child,
+                  std::span<const codec::Bucket> buckets);
+  Result<std::optional<codec::CounterSample>> last_sample_before(SeriesId series,
+                                                                 std::int64_t block);
+  void keep(const Key& key, int tier, const Tier& row);
+
+  SealPlan& plan_;
+  std::map<SeriesId, SeriesToSeal>& series_;
+  const ReadPyramidRow& read_;
+  std::map<Key, std::map<int, Tier>> open_;        // by tier: the last row, not full
+  std::map<SeriesId, codec::CounterSample> last_;  // last points of the blocks made here
+};
+
+Result<codec::SamplingGroup> BlockMaker::make(codec::SamplingGroup group) {
+  const std::size_t full = group.times.size() / kColumnEntries * kColumnEntries;
+  for (std::size_t first = 0; first < full; first += kColumnEntries) {
+    const Points shared{
+        .times = rows_of(group.times, first), .steps = rows_of(group.steps, first), .values = {}};
+    std::string& times = plan_.times.emplace_back();
+    codec::append_times(times, shared.times, codec::Effort::kBest);
+    if (!shared.steps.empty()) codec::append_steps(times, shared.steps, codec::Effort::kBest);
+    const std::size_t number = plan_.times.size() - 1;
+    for (const auto& column : group.columns) {
+      Points points = shared;
+      points.values = rows_of(column.values, first);
+      TRY(add_block(column.series, number, points));
+    }
+  }
+  drop_front(group.times, full);
+  drop_front(group.steps, full);
+  for (auto& column : group.columns) drop_front(column.values, full);
+  return group;
+}
+
+Result<> BlockMaker::add_block(SeriesId series, std::size_t times, const Points& points) {
+  SeriesToSeal& known = series_.at(series);
+  const std::int64_t no = known.blocks;
+  NewBlock& block = plan_.blocks.emplace_back();
+  block.series = series;
+  block.no = no;
+  block.times = times;
+  codec::append_values(block.data, points.values, codec::Effort::kBest);
+  plan_.block_counts.try_emplace(series, no, no).first->second.second = no + 1;
+  if (known.counter) TRY(add_rates(series, no, points));
+  TRY(add_buckets({.series = series, .channel = Channel::kValue}, no, points));
+  ++known.blocks;
+  known.last_session = plan_.session;
+  return {};
+}
+
+Result<> BlockMaker::add_rates(SeriesId series, std::int64_t block, const Points& points) {
+  codec::CounterRates counter;
+  counter.start_after(TRY(last_sample_before(series, block)));
+  std::vector<double> rates(points.values.size());
+  for (std::size_t row = 0; row < rates.size(); ++row)
+    rates[row] = counter.next(points.times[row], points.values[row]);
+  if (counter.before()) last_.insert_or_assign(series, *counter.before());
+  return add_buckets({.series = series, .channel = Channel::kRate}, block,
+                     {.times = points.times, .steps = points.steps, .values = rates});
+}
+
+// The last finite point before a block, if the block before it is of this session. If that block
+// ended in values that are not finite, the first rate of this block is omitted.
+Result<std::optional<codec::CounterSample>> BlockMaker::last_sample_before(SeriesId series,
+                                                                           std::int64_t block) {
+  if (const auto made = last_.find(series); made != last_.end()) return made->second;
+  if (block == 0 || series_.at(series).last_session != plan_.session) return std::nullopt;
+  const auto row = read_(series, Channel::kValue, 0, (block - 1) / kRowBlocks);
+  const bool damaged =
+      !row && (row.error().code == Code::kCorruption || row.error().code == Code::kNotFound);
+  if (!row && !damaged) return tl::unexpected(row.error());
+  if (!row || row->lower.empty()) return std::nullopt;
+  const Bucket& bucket = row->lower.back();
+  if (bucket.count == bucket.not_finite() || bucket.last_at + 1 != bucket.count)
+    return std::nullopt;
+  return codec::CounterSample{.time = bucket.t1, .value = bucket.last};
+}
+
+Result<> BlockMaker::add_buckets(const Key& key, std::int64_t block, const Points& points) {
+  return extend(key, 0, block, buckets_of_block(points.times, points.steps, points.values));
+}
+
+// The row that child number `child` is to be added to; kCorruption when it does not hold exactly
+// those before it.
+Result<codec::PyramidRow> BlockMaker::open_row(const Key& key, int tier, std::int64_t child) {
+  const std::int64_t children = children_in_row(tier);
+  auto row = read_(key.series, key.channel, tier, child / children);
+  if (!row && row.error().code == Code::kNotFound)
+    return fail(Code::kCorruption, "a row of the pyramid is missing");
+  const auto buckets = static_cast<std::size_t>(child % children) * codec::kLowerBuckets /
+                       static_cast<std::size_t>(children);
+  if (row && row->lower.size() != buckets)
+    return fail(Code::kCorruption, "a row of the pyramid has not the buckets of its blocks");
+  return row;
+}
+
+// Adds the buckets of child number `child` (a block, or a full row of the tier below) to a tier.
+Result<> BlockMaker::extend(const Key& key, int tier, std::int64_t child,
+                            std::span<const Bucket> buckets) {
+  const std::int64_t children = children_in_row(tier);
+  auto& tiers = open_[key];
+  auto known = tiers.find(tier);
+  if (known == tiers.end()) {
+    Tier opened{.no = child / children, .row = {}};
+    if (child % children != 0) opened.row = TRY(open_row(key, tier, child));
+    known = tiers.emplace(tier, std::move(opened)).first;
+  }
+  codec::extend_row(known->second.row, buckets);
+  if ((child + 1) % children != 0) return {};
+  const Tier full = std::move(known->second);
+  tiers.erase(known);
+  keep(key, tier, full);
+  return extend(key, tier + 1, full.no, buckets_above(full.row));
+}
+
+void BlockMaker::keep(const Key& key, int tier, const Tier& row) {
+  plan_.pyramid.push_back({.series = key.series,
+                           .channel = key.channel,
+                           .tier = tier,
+                           .no = row.no,
+                           .data = codec::encode_pyramid_row(row.row)});
+}
+
+void BlockMaker::finish() {
+  for (const auto& [key, tiers] : open_) {
+    for (const auto& [tier, row] : tiers) keep(key, tier, row);
+  }
+  open_.clear();
+}
+
+NewRowGroup make_row_group(std::int64_t slice, RowGroupState state,
+                           std::vector<SamplingGroup> groups) {
   NewRowGroup made{.slice = slice,
                    .id = {},
                    .state = state,
@@ -81,10 +256,31 @@ std::map<std::int64_t, SamplingGroup> by_slice(SamplingGroup group,
 
 }  // namespace
 
+std::array<Bucket, kBlockBuckets> buckets_of_block(std::span<const std::int64_t> times,
+                                                   std::span<const std::int64_t> steps,
+                                                   std::span<const double> values) {
+  std::array<Bucket, kBlockBuckets> buckets;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const std::size_t first = i * kBucketPoints;
+    buckets[i] = codec::make_bucket(times.subspan(first, kBucketPoints),
+                                    steps.empty() ? steps : steps.subspan(first, kBucketPoints),
+                                    values.subspan(first, kBucketPoints));
+  }
+  return buckets;
+}
+
+std::vector<Bucket> buckets_above(const codec::PyramidRow& row) {
+  std::vector<Bucket> above;
+  const std::span<const Bucket> upper(row.upper);
+  for (std::size_t i = 0; i < upper.size(); i += codec::kFanOut)
+    above.push_back(codec::join_buckets(upper.subspan(i, codec::kFanOut)));
+  return above;
+}
+
 std::int64_t buckets_in_row(std::int64_t blocks, int tier, std::int64_t no) {
   std::int64_t children = blocks;  // blocks, or complete rows of the tier below
-  for (int below = 0; below < tier; ++below) children /= below == 0 ? kRowBlocks : kTierRows;
-  const std::int64_t most = tier == 0 ? kRowBlocks : kTierRows;
+  for (int below = 0; below < tier; ++below) children /= children_in_row(below);
+  const std::int64_t most = children_in_row(tier);
   const std::int64_t mine = std::clamp<std::int64_t>(children - no * most, 0, most);
   return mine * static_cast<std::int64_t>(codec::kLowerBuckets) / most;
 }
@@ -104,7 +300,7 @@ SealPlan seal_batches(BatchesToSeal work) {
     const auto before = work.statistics.find(slice);
     if (before != work.statistics.end()) statistics = std::move(before->second);
     add_groups(statistics, groups);
-    plan.new_groups.push_back(row_group_of(slice, work.state, std::move(groups)));
+    plan.new_groups.push_back(make_row_group(slice, work.state, std::move(groups)));
   }
   return plan;
 }
@@ -121,7 +317,7 @@ Result<SealPlan> seal_row_groups(RowGroupsToSeal work, const ReadPyramidRow& rea
   }
   maker.finish();
   if (!rest.empty()) {
-    plan.new_groups.push_back(row_group_of(work.slice, work.state, std::move(rest)));
+    plan.new_groups.push_back(make_row_group(work.slice, work.state, std::move(rest)));
     plan.new_groups.back().id = plan.row_groups.back();
   }
   return plan;

@@ -7,11 +7,13 @@
 // side by side; a slice is the unit of row groups and of everything above them. Pure, any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +21,7 @@
 #include "codec/block/pyramid.h"
 #include "codec/block/row_group.h"
 #include "store/model/point_view.h"
-#include "store/model/slice_statistics.h"
+#include "store/model/statistics.h"
 
 namespace corral::store {
 
@@ -32,6 +34,14 @@ inline constexpr std::int64_t kRowBlocks =
 // Rows of a tier under one of the next.
 inline constexpr std::int64_t kTierRows = 16;
 
+// Children of a full pyramid row of a tier: blocks, or rows of the tier below.
+constexpr std::int64_t children_in_row(int tier) { return tier == 0 ? kRowBlocks : kTierRows; }
+// The buckets of a block's points; `steps` may be empty.
+std::array<codec::Bucket, kBlockBuckets> buckets_of_block(std::span<const std::int64_t> times,
+                                                          std::span<const std::int64_t> steps,
+                                                          std::span<const double> values);
+// The buckets that a full row adds to a row of the next tier.
+std::vector<codec::Bucket> buckets_above(const codec::PyramidRow& row);
 // Buckets in the lower level of a pyramid's row, when the series has `blocks` blocks.
 std::int64_t buckets_in_row(std::int64_t blocks, int tier, std::int64_t no);
 

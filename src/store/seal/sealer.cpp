@@ -75,24 +75,24 @@ void Sealer::note(std::int64_t session, std::size_t bytes) {
 }
 
 // Full ones before those that wait, and these before those that are silent.
-Sealer::Place Sealer::place_of(std::int64_t session, const Waiting& waiting) {
-  Place place{.rank = Rank::kSilent,
-              .due = std::max(waiting.newest + kSilent, waiting.look_again),
-              .session = session};
+Sealer::Turn Sealer::turn_of(std::int64_t session, const Waiting& waiting) {
+  Turn turn{.rank = Rank::kSilent,
+            .due = std::max(waiting.newest + kSilent, waiting.look_again),
+            .session = session};
   if (waiting.bytes >= kSealBytes || waiting.rows >= kSealRows) {
-    place.rank = Rank::kFull;
-    place.due = waiting.first;
+    turn.rank = Rank::kFull;
+    turn.due = waiting.first;
   } else if (waiting.rows > 0) {
-    place.rank = Rank::kWaits;
-    place.due = waiting.first + kSealAge;
+    turn.rank = Rank::kWaits;
+    turn.due = waiting.first + kSealAge;
   }
-  place.due = std::max(place.due, waiting.not_before);
-  return place;
+  turn.due = std::max(turn.due, waiting.not_before);
+  return turn;
 }
 
 void Sealer::add(std::int64_t session) {
   const auto [entry, fresh] = waiting_.try_emplace(session);
-  if (fresh) turns_.insert(place_of(session, entry->second));
+  if (fresh) turns_.insert(turn_of(session, entry->second));
 }
 
 // Does nothing when the session does not wait.
@@ -100,9 +100,9 @@ template <class Edit>
 void Sealer::change(std::int64_t session, Edit&& edit) {
   const auto known = waiting_.find(session);
   if (known == waiting_.end()) return;
-  const Place before = place_of(session, known->second);
+  const Turn before = turn_of(session, known->second);
   edit(known->second);
-  const Place after = place_of(session, known->second);
+  const Turn after = turn_of(session, known->second);
   if (after == before) return;
   turns_.erase(before);
   turns_.insert(after);
@@ -181,7 +181,7 @@ bool Sealer::reclaim() {
 // repeated calls find the rows that no server has sealed since the last call.
 void Sealer::find_left_over() {
   look_at_ = sys::boot_now() + kPause;
-  const auto found = readers_.with([&](Connection& db) { return left_over(db, seen_); });
+  const auto found = readers_.with([&](Connection& db) { return find_left_over_rows(db, seen_); });
   if (!found) return;
   seen_ = found->newest;
   const BootTime now = sys::boot_now();
@@ -282,7 +282,7 @@ Result<> Sealer::seal(const Task& task) {
   const RowGroupState state = settle ? RowGroupState::kSettled : RowGroupState::kOpen;
   TRY(seal_batches(task.session));
   const auto slices =
-      TRY(readers_.with([&](Connection& db) { return slices_of(db, task.session); }));
+      TRY(readers_.with([&](Connection& db) { return read_slices(db, task.session); }));
   // A slice that cannot be sealed keeps no other from it.
   Result<> done;
   for (const std::int64_t slice : slices) {
@@ -294,7 +294,7 @@ Result<> Sealer::seal(const Task& task) {
   change(task.session, [](Waiting& waiting) { waiting.look_again = sys::boot_now() + kSilent; });
   if (const auto known = waiting_.find(task.session);
       settle && known != waiting_.end() && known->second.rows == 0) {
-    turns_.erase(place_of(task.session, known->second));
+    turns_.erase(turn_of(task.session, known->second));
     waiting_.erase(known);
   }
   spare_room_ = true;
@@ -390,14 +390,9 @@ Result<> Sealer::seal_patiently(const Task& task) {
 }
 
 Result<> Sealer::seal_all(bool settle) {
-  const auto sessions = readers_.with([](Connection& db) -> Result<std::vector<std::int64_t>> {
-    std::vector<std::int64_t> found;
-    Statement row = TRY(db.query("SELECT key FROM sessions ORDER BY key"));
-    while (TRY(row.step())) found.push_back(row.integer(0));
-    return found;
-  });
-  if (!sessions) return tl::unexpected(sessions.error());
-  for (const std::int64_t session : *sessions)
+  const auto sessions = TRY(readers_.with(
+      [](Connection& db) { return db.numbers("SELECT key FROM sessions ORDER BY key"); }));
+  for (const std::int64_t session : sessions)
     TRY(seal_patiently({.session = session, .settle = settle, .asked = true}));
   TRY(clean_all());
   while (settle && reclaim()) {

@@ -27,8 +27,8 @@
 #include "core/time.h"
 #include "store/engine/readers.h"
 #include "store/ingest/writer.h"
+#include "store/seal/levels.h"
 #include "store/seal/plan.h"
-#include "store/seal/seal_reads.h"
 
 namespace corral::store::sql {
 
@@ -67,11 +67,11 @@ class Sealer {
   };
   // The time and rank of a session's turn.
   enum class Rank : std::uint8_t { kFull, kWaits, kSilent };
-  struct Place {
+  struct Turn {
     Rank rank = Rank::kFull;
     BootTime due;
     std::int64_t session = 0;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Turn&) const = default;
   };
   struct Task {
     std::int64_t session = 0;
@@ -82,7 +82,7 @@ class Sealer {
   void loop();
   void find_left_over();
   std::optional<Task> next_task() REQUIRES(mutex_);
-  static Place place_of(std::int64_t session, const Waiting& waiting);
+  static Turn turn_of(std::int64_t session, const Waiting& waiting);
   void add(std::int64_t session) REQUIRES(mutex_);
   template <class Edit>
   void change(std::int64_t session, Edit&& edit) REQUIRES(mutex_);
@@ -116,7 +116,7 @@ class Sealer {
   std::condition_variable work_, room_;
   // Guarded by mutex_.
   std::map<std::int64_t, Waiting> waiting_ GUARDED_BY(mutex_);
-  std::set<Place> turns_ GUARDED_BY(mutex_);  // one element for each waiting session
+  std::set<Turn> turns_ GUARDED_BY(mutex_);  // one element for each waiting session
   std::size_t backlog_ GUARDED_BY(mutex_) = 0;
   // The next repair of each damaged session.
   std::map<std::int64_t, BootTime> repair_again_ GUARDED_BY(mutex_);

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "store/remove/remove.h"
-
 namespace corral::store::tracking {
 namespace {
 
@@ -13,15 +11,13 @@ using sql::Statement;
 constexpr std::string_view kColumns =
     "SELECT id, name, created, updated, lifecycle, artifact_location FROM experiments WHERE ";
 
-Result<Tags> tags_of(Connection& db, ExperimentId id) {
-  Tags tags;
-  Statement row = TRY(
-      db.query("SELECT key, value FROM experiment_tags WHERE experiment = ?1 ORDER BY key", id));
-  while (TRY(row.step())) tags.emplace_back(row.text(0), row.text(1));
-  return tags;
+Result<Tags> read_tags(Connection& db, ExperimentId id) {
+  return sql::read_all(
+      db.query("SELECT key, value FROM experiment_tags WHERE experiment = ?1 ORDER BY key", id),
+      [](const Statement& row) { return std::pair(row.text(0), row.text(1)); });
 }
 
-ExperimentRow experiment_of(const Statement& row) {
+ExperimentRow experiment_from_row(const Statement& row) {
   ExperimentRow experiment;
   experiment.id = ExperimentId{row.integer(0)};
   experiment.name = row.text(1);
@@ -34,14 +30,9 @@ ExperimentRow experiment_of(const Statement& row) {
   return experiment;
 }
 
-Result<std::optional<ExperimentRow>> one(Connection& db, Result<Statement> query) {
-  ExperimentRow experiment;
-  {
-    Statement row = TRY(std::move(query));
-    if (!TRY(row.step())) return std::nullopt;
-    experiment = experiment_of(row);
-  }
-  experiment.tags = TRY(tags_of(db, experiment.id));
+Result<std::optional<ExperimentRow>> read_one(Connection& db, Result<Statement> query) {
+  auto experiment = TRY(sql::read_first(std::move(query), experiment_from_row));
+  if (experiment) experiment->tags = TRY(read_tags(db, experiment->id));
   return experiment;
 }
 
@@ -50,10 +41,6 @@ tl::unexpected<Error> name_taken(std::string_view name) {
 }
 
 }  // namespace
-
-std::string default_artifact_location(ExperimentId id) {
-  return sql::default_artifact_location(id);
-}
 
 Result<ExperimentId> create_experiment(Connection& db, const NewExperiment& experiment,
                                        UtcTime now) {
@@ -68,20 +55,18 @@ Result<ExperimentId> create_experiment(Connection& db, const NewExperiment& expe
 }
 
 Result<std::optional<ExperimentRow>> experiment(Connection& db, ExperimentId id) {
-  return one(db, db.query(std::string(kColumns) + "id = ?1", id));
+  return read_one(db, db.query(std::string(kColumns) + "id = ?1", id));
 }
 
 Result<std::optional<ExperimentRow>> experiment_named(Connection& db, std::string_view name) {
-  return one(db, db.query(std::string(kColumns) + "name = ?1", name));
+  return read_one(db, db.query(std::string(kColumns) + "name = ?1", name));
 }
 
 Result<std::vector<ExperimentRow>> experiments(Connection& db, Lifecycle first, Lifecycle last) {
-  std::vector<ExperimentRow> all;
-  Statement row =
-      TRY(db.query(std::string(kColumns) + "lifecycle BETWEEN ?1 AND ?2 ORDER BY created DESC, id",
-                   first, last));
-  while (TRY(row.step())) all.push_back(experiment_of(row));
-  return all;
+  return sql::read_all(
+      db.query(std::string(kColumns) + "lifecycle BETWEEN ?1 AND ?2 ORDER BY created DESC, id",
+               first, last),
+      experiment_from_row);
 }
 
 Result<> rename_experiment(Connection& db, ExperimentId id, std::string_view name, UtcTime now) {

@@ -16,6 +16,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "store/engine/database.h"
+#include "store/remove/remove.h"
 
 namespace corral::store::tracking {
 
@@ -58,7 +59,6 @@ Result<> set_experiment_tag(sql::Connection& db, ExperimentId id, std::string_vi
 // False: it is not there.
 Result<bool> delete_experiment_tag(sql::Connection& db, ExperimentId id, std::string_view key);
 
-// "mlflow-artifacts:/<id>".
-std::string default_artifact_location(ExperimentId id);
+using sql::default_artifact_location;
 
 }  // namespace corral::store::tracking

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "store/engine/postgres/database.h"
-#include "store/open/postgres_fixture.h"
 #include "store/open/postgres_store.h"
+#include "store/open/test_postgres.h"
 #include "store/search/runs.h"
 
 namespace corral::store::tracking {

@@ -3,19 +3,133 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/text.h"
+#include "store/engine/keys.h"
 #include "store/read/reads.h"
-#include "store/search/many.h"
-#include "store/search/run_facets.h"
 #include "store/search/search.h"
 
 namespace corral::store::tracking {
 namespace {
 
-using sql::Statement;
 using Kind = RunField::Kind;
+using Counts = std::unordered_map<std::string_view, std::int64_t>;
+
+// The parts of a question that a run misses: a bit for each choice by its place, and one for the
+// rest.
+using Misses = std::uint64_t;
+constexpr Misses kOutside = Misses{1} << 63;
+constexpr Misses miss_of(std::size_t choice) { return Misses{1} << choice; }
+
+// ---- facets: the number of found runs per value
+// The choices of the field itself.
+Misses own_choices(const RunQuestion& question, const RunField& field) {
+  Misses own = 0;
+  for (std::size_t i = 0; i < question.choices.size(); ++i) {
+    if (question.choices[i].field == field) own |= miss_of(i);
+  }
+  return own;
+}
+
+Facet make_facet(RunField field, const Counts& counts, std::size_t most) {
+  Facet facet{.field = std::move(field), .values = {}, .distinct = 0};
+  facet.distinct = static_cast<std::int64_t>(counts.size());
+  std::vector<std::pair<std::string_view, std::int64_t>> all(counts.begin(), counts.end());
+  const auto before = [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  };
+  const std::size_t kept = std::min(most, all.size());
+  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(kept), before);
+  for (std::size_t i = 0; i < kept; ++i)
+    facet.values.push_back({std::string(all[i].first), all[i].second});
+  return facet;
+}
+
+class FacetCount {
+ public:
+  FacetCount(RunTable& table, const RunQuestion& question, const std::vector<Misses>& misses)
+      : table_(table), question_(question), misses_(misses) {}
+
+  Result<Facet> field(const RunField& field) {
+    const auto& texts = *TRY(table_.texts(field));
+    const Misses own = own_choices(question_, field);
+    Counts counts;
+    for (std::size_t row = 0; row < texts.size(); ++row) {
+      if ((misses_[row] & ~own) == 0) ++counts[texts[row]];
+    }
+    return make_facet(field, counts, kMostFacetValues);
+  }
+
+  Result<std::vector<Facet>> keys(Fact kind) {
+    struct Counted {
+      Facet facet;
+      std::int64_t runs = 0;  // runs that have the key
+    };
+    std::vector<Counted> all;
+    for (const auto& [name, column] : *TRY(table_.facts())) {
+      if (name.first != kind) continue;
+      RunField field{.kind = kind == Fact::kTag ? Kind::kTag : Kind::kParam, .key = name.second};
+      Counted one;
+      const Counts counts = count_values(field, column, one.runs);
+      if (one.runs == 0) continue;
+      one.facet = make_facet(std::move(field), counts, kMostFacetValuesOfKey);
+      all.push_back(std::move(one));
+    }
+    std::ranges::stable_sort(all, std::greater{}, &Counted::runs);
+    std::vector<Facet> facets;
+    facets.reserve(all.size());
+    for (Counted& one : all) facets.push_back(std::move(one.facet));
+    return facets;
+  }
+
+ private:
+  Counts count_values(const RunField& field, const RunTable::FactColumn& column,
+                      std::int64_t& runs) {
+    const Misses own = own_choices(question_, field);
+    Counts counts;
+    for (const auto& [row, value] : column) {
+      if ((misses_[row] & ~own) != 0) continue;
+      ++counts[value];
+      ++runs;
+    }
+    if (counts.empty()) return counts;
+    const auto unset =
+        std::ranges::count_if(misses_, [&](Misses m) { return (m & ~own) == 0; }) - runs;
+    if (unset > 0) counts[""] += unset;
+    return counts;
+  }
+
+  RunTable& table_;
+  const RunQuestion& question_;
+  const std::vector<Misses>& misses_;
+};
+
+bool cut(const std::vector<Facet>& facets) {
+  return std::ranges::any_of(facets, [](const Facet& facet) {
+    return facet.distinct > static_cast<std::int64_t>(facet.values.size());
+  });
+}
+
+// `misses`: by row of the table.
+Result<> count_facets(RunTable& table, const RunQuestion& question,
+                      const std::vector<Misses>& misses, FoundRuns& found) {
+  FacetCount count(table, question, misses);
+  for (const RunField& field : question.facets) found.facets.push_back(TRY(count.field(field)));
+  if (question.param_facets) found.params = TRY(count.keys(Fact::kParam));
+  if (question.tag_facets) found.tags = TRY(count.keys(Fact::kTag));
+  for (auto* keys : {&found.params, &found.tags}) {
+    if (keys->size() <= kMostFacetKeys) continue;
+    keys->resize(kMostFacetKeys);
+    found.facets_cut = true;
+  }
+  found.facets_cut = found.facets_cut || cut(found.facets) || cut(found.params) || cut(found.tags);
+  return {};
+}
+
+// ---- the search
+using sql::Statement;
 
 class RunFinder {
  public:
@@ -31,7 +145,7 @@ class RunFinder {
     FoundRuns found;
     found.total = std::ranges::count(misses_, Misses{0});
     const auto page = TRY(order());
-    TRY(tell(page, found));
+    TRY(fill_page(page, found));
     TRY(count_facets(table_, question_, misses_, found));
     return found;
   }
@@ -42,11 +156,11 @@ class RunFinder {
   Result<std::vector<std::string>> haystacks();
   Result<> choose();
   Result<std::vector<std::uint32_t>> order();
-  Result<> tell(const std::vector<std::uint32_t>& page, FoundRuns& found);
+  Result<> fill_page(const std::vector<std::uint32_t>& page, FoundRuns& found);
   using Values = std::vector<std::vector<ColumnValue>>;
-  Result<> tell_metrics(const std::vector<std::uint32_t>& page, Values& values);
-  Result<> tell_facts(const std::vector<std::uint32_t>& page, Values& values);
-  Result<> tell_texts(std::size_t column, const std::vector<std::uint32_t>& page, Values& values);
+  Result<> fill_metrics(const std::vector<std::uint32_t>& page, Values& values);
+  Result<> fill_facts(const std::vector<std::uint32_t>& page, Values& values);
+  Result<> fill_texts(std::size_t column, const std::vector<std::uint32_t>& page, Values& values);
 
   sql::Reading& reading_;
   const RunQuestion& question_;
@@ -55,24 +169,22 @@ class RunFinder {
 };
 
 // All experiments that the scope's runs may lie in.
-Result<std::vector<ExperimentId>> experiments_of(sql::Connection& db, const RunScope& scope) {
+Result<std::vector<ExperimentId>> experiments_in(sql::Connection& db, const RunScope& scope) {
   if (!scope.experiments.empty()) return scope.experiments;
-  std::vector<ExperimentId> all;
-  Statement row = TRY(db.query("SELECT id FROM experiments"));
-  while (TRY(row.step())) all.push_back(ExperimentId{row.integer(0)});
-  return all;
+  return sql::read_all(db.query("SELECT id FROM experiments"),
+                       [](const Statement& row) { return ExperimentId{row.integer(0)}; });
 }
 
 Result<> RunFinder::filter() {
   if (question_.filter.empty()) return {};
-  RunSearch search{.experiments = TRY(experiments_of(reading_.db, question_.scope)),
+  RunSearch search{.experiments = TRY(experiments_in(reading_.db, question_.scope)),
                    .view = View::kActive,
                    .search = {.filter = question_.filter, .orders = {}, .paging = {}}};
   search.search.paging.limit = std::numeric_limits<std::int32_t>::max();
   const auto found = TRY(search_runs(reading_, search));
   std::ranges::fill(misses_, kOutside);
   for (const std::int64_t key : found.rows) {
-    if (const auto row = table_.row_of(key)) misses_[*row] = 0;
+    if (const auto row = table_.find_row(key)) misses_[*row] = 0;
   }
   return {};
 }
@@ -145,19 +257,19 @@ Result<std::vector<std::uint32_t>> RunFinder::order() {
   return TRY(rows.page(orders, question_.paging)).rows;
 }
 
-Result<> RunFinder::tell(const std::vector<std::uint32_t>& page, FoundRuns& found) {
+Result<> RunFinder::fill_page(const std::vector<std::uint32_t>& page, FoundRuns& found) {
   std::vector<std::int64_t> keys;
   keys.reserve(page.size());
   for (const std::uint32_t row : page) keys.push_back(table_.rows()[row].key);
   found.runs = TRY(sql::read_listed_runs(reading_.db, keys));
   found.values.assign(page.size(), std::vector<ColumnValue>(question_.columns.size()));
-  TRY(tell_metrics(page, found.values));
-  TRY(tell_facts(page, found.values));
-  for (std::size_t i = 0; i < question_.columns.size(); ++i) TRY(tell_texts(i, page, found.values));
+  TRY(fill_metrics(page, found.values));
+  TRY(fill_facts(page, found.values));
+  for (std::size_t i = 0; i < question_.columns.size(); ++i) TRY(fill_texts(i, page, found.values));
   return {};
 }
 
-Result<> RunFinder::tell_metrics(const std::vector<std::uint32_t>& page, Values& values) {
+Result<> RunFinder::fill_metrics(const std::vector<std::uint32_t>& page, Values& values) {
   const auto& columns = question_.columns;
   if (std::ranges::none_of(columns, [](const auto& c) { return c.kind == Kind::kMetric; }))
     return {};
@@ -172,7 +284,7 @@ Result<> RunFinder::tell_metrics(const std::vector<std::uint32_t>& page, Values&
 }
 
 // Params and tags of the page alone: a whole column of the table would be read for its sake.
-Result<> RunFinder::tell_facts(const std::vector<std::uint32_t>& page, Values& values) {
+Result<> RunFinder::fill_facts(const std::vector<std::uint32_t>& page, Values& values) {
   using Named = std::pair<std::int64_t, std::string_view>;
   std::map<Named, std::vector<std::size_t>> wanted;
   for (std::size_t c = 0; c < question_.columns.size(); ++c) {
@@ -200,7 +312,7 @@ Result<> RunFinder::tell_facts(const std::vector<std::uint32_t>& page, Values& v
       });
 }
 
-Result<> RunFinder::tell_texts(std::size_t column, const std::vector<std::uint32_t>& page,
+Result<> RunFinder::fill_texts(std::size_t column, const std::vector<std::uint32_t>& page,
                                Values& values) {
   const RunField& field = question_.columns[column];
   if (!field.is_text() || field.kind == Kind::kParam || field.kind == Kind::kTag) return {};

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "store/search/search_test_support.h"
+#include "store/search/test_search.h"
 #include "store/test_frames.h"
 
 namespace corral::store::tracking {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "metric/catalogue.h"
 #include "store/read/host_series.h"
@@ -28,7 +29,7 @@ std::string rate_unit(const Series& series) {
 using Member = std::optional<double> MetricSummary::*;
 
 // Sum of the sources that have the value.
-std::optional<double> sum_of(std::span<const MetricSummary> all, Member member) {
+std::optional<double> sum_values(std::span<const MetricSummary> all, Member member) {
   std::optional<double> sum;
   for (const MetricSummary& one : all) {
     if (one.*member) sum = sum.value_or(0) + *(one.*member);
@@ -36,8 +37,8 @@ std::optional<double> sum_of(std::span<const MetricSummary> all, Member member) 
   return sum;
 }
 
-std::optional<double> mean_of(std::span<const MetricSummary> all, Member member) {
-  const auto sum = sum_of(all, member);
+std::optional<double> mean_value(std::span<const MetricSummary> all, Member member) {
+  const auto sum = sum_values(all, member);
   const auto n =
       std::ranges::count_if(all, [&](const auto& one) { return (one.*member).has_value(); });
   return sum ? std::optional(*sum / static_cast<double>(n)) : std::nullopt;
@@ -45,7 +46,7 @@ std::optional<double> mean_of(std::span<const MetricSummary> all, Member member)
 
 // The least, or of negated values the greatest.
 template <class Better>
-std::optional<double> best_of(std::span<const MetricSummary> all, Member member, Better better) {
+std::optional<double> best_value(std::span<const MetricSummary> all, Member member, Better better) {
   std::optional<double> best;
   for (const MetricSummary& one : all) {
     const auto& value = one.*member;
@@ -73,10 +74,10 @@ Result<Owned> read_owned(sql::Reading& reading, metric::Owner owner,
 }
 
 // Series of hosts that runs of a workload were on, by keys of workload and host, and by metric.
-using Place = std::pair<std::int64_t, std::int64_t>;
+using WorkloadHost = std::pair<std::int64_t, std::int64_t>;
 struct OfHosts {
-  std::map<std::int64_t, Place> places;  // by run's key
-  std::map<std::pair<Place, std::string>, std::vector<Series>> series;
+  std::map<std::int64_t, WorkloadHost> places;  // by run's key
+  std::map<std::pair<WorkloadHost, std::string>, std::vector<Series>> series;
 };
 
 Result<bool> any_of_hosts(sql::Connection& db, std::span<const std::string> names) {
@@ -97,9 +98,9 @@ Result<OfHosts> read_of_hosts(sql::Reading& reading, const RunTable& table,
     const auto host = TRY(reading.db.number("SELECT machine FROM runs WHERE key = ?1", run.key));
     if (host.value_or(0) != 0) all.places[run.key] = {run.workload, *host};
   }
-  std::set<Place> places;
+  std::set<WorkloadHost> places;
   for (const auto& [run, place] : all.places) places.insert(place);
-  for (const Place& place : places) {
+  for (const WorkloadHost& place : places) {
     auto found = TRY(sql::read_host_series(
         reading.db, reading.latest.caches(),
         {.workload = place.first, .host = place.second, .names = question.metrics}));
@@ -154,13 +155,13 @@ MetricSummary combined(std::span<const Series* const> sources) {
   if (sources.front()->aggregation != metric::Aggregation::kMean) {
     for (const Member member :
          {&MetricSummary::last, &MetricSummary::mean, &MetricSummary::min, &MetricSummary::max})
-      one.*member = sum_of(all, member);
+      one.*member = sum_values(all, member);
     return one;
   }
-  one.last = mean_of(all, &MetricSummary::last);
-  one.mean = mean_of(all, &MetricSummary::mean);
-  one.min = best_of(all, &MetricSummary::min, std::less{});
-  one.max = best_of(all, &MetricSummary::max, std::greater{});
+  one.last = mean_value(all, &MetricSummary::last);
+  one.mean = mean_value(all, &MetricSummary::mean);
+  one.min = best_value(all, &MetricSummary::min, std::less{});
+  one.max = best_value(all, &MetricSummary::max, std::greater{});
   return one;
 }
 
@@ -187,6 +188,59 @@ Result<RunSummaries> summarize(Reading& reading, const RunTable& table,
       of_run.push_back(std::move(one));
     }
   }
+  return all;
+}
+
+// ---- overview
+namespace {
+
+using Kind = RunField::Kind;
+
+Result<std::unordered_map<std::int64_t, WorkloadId>> workload_ids(sql::Connection& db,
+                                                                  ExperimentId experiment) {
+  std::unordered_map<std::int64_t, WorkloadId> ids;
+  sql::Statement row = TRY(db.query(
+      "SELECT DISTINCT w.key, w.id FROM runs r JOIN workloads w ON w.key = r.workload WHERE "
+      "r.experiment = ?1",
+      experiment));
+  while (TRY(row.step())) ids.emplace(row.integer(0), row.id128<WorkloadId>(1));
+  return ids;
+}
+
+}  // namespace
+
+Result<std::vector<OverviewWorkload>> overview(Reading& reading, ExperimentId experiment,
+                                               const std::string& metric) {
+  RunTable table(reading);
+  TRY(table.read({.experiments = {experiment}, .workloads = {}, .runs = {}}));
+  const auto ids = TRY(workload_ids(reading, experiment));
+  const auto& models = *TRY(table.texts({.kind = Kind::kModel, .key = ""}));
+  const auto& names = *TRY(table.texts({.kind = Kind::kWorkload, .key = ""}));
+  const auto& collocations = *TRY(table.texts({.kind = Kind::kCollocation, .key = ""}));
+  RunSummaries values;
+  if (!metric.empty())
+    values = TRY(summarize(reading, table, {.metrics = {metric}, .source = std::nullopt}));
+  std::vector<OverviewWorkload> all;
+  std::unordered_map<std::int64_t, std::size_t> places;
+  // The oldest run first.
+  for (std::size_t i = table.rows().size(); i-- > 0;) {
+    const RunTable::Row& run = table.rows()[i];
+    const auto [place, fresh] = places.emplace(run.workload, all.size());
+    if (fresh) {
+      all.push_back({.id = ids.at(run.workload),
+                     .name = names[i],
+                     .collocation = collocations[i],
+                     .runs = {}});
+    }
+    all[place->second].runs.push_back({.id = run.id,
+                                       .name = run.name,
+                                       .model = models[i],
+                                       .status = run.status,
+                                       .start = run.start,
+                                       .end = run.end,
+                                       .value = metric.empty() ? std::nullopt : values[i].front()});
+  }
+  std::ranges::reverse(all);
   return all;
 }
 

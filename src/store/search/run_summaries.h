@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ids.h"
 #include "core/result.h"
 #include "store/read/reads.h"
 #include "store/search/run_table.h"
@@ -45,5 +46,24 @@ MetricSummary combined(std::span<const Series* const> sources);
 using RunSummaries = std::vector<std::vector<std::optional<MetricSummary>>>;
 Result<RunSummaries> summarize(Reading& reading, const RunTable& table,
                                const SummaryQuestion& question);
+
+// ---- an experiment at a glance: its workloads with their runs, each with one value of a metric
+struct OverviewRun {
+  RunId id;
+  std::string name, model;  // model: as RunField::Kind::kModel
+  RunStatus status = RunStatus::kRunning;
+  std::int64_t start = 0, end = 0;  // UTC, ns; end: the newest time while it runs
+  std::optional<MetricSummary> value;
+};
+struct OverviewWorkload {
+  WorkloadId id;
+  std::string name;               // empty: a run's own
+  std::string collocation;        // that of its first run
+  std::vector<OverviewRun> runs;  // by start
+};
+
+// The newest workload first, by the start of its first run. `metric` empty: no values.
+Result<std::vector<OverviewWorkload>> overview(Reading& reading, ExperimentId experiment,
+                                               const std::string& metric);
 
 }  // namespace corral::store::tracking

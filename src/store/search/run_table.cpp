@@ -8,8 +8,7 @@
 #include "codec/frame.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/text.h"
-#include "store/search/many.h"
-#include "store/search/search_scope.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 namespace {
@@ -64,7 +63,7 @@ RunField metric_field(std::string_view name) {
   return field;
 }
 
-RunTable::Row row_of_statement(const Statement& row) {
+RunTable::Row run_from_row(const Statement& row) {
   RunTable::Row run;
   run.key = row.integer(0);
   run.id = row.id128<RunId>(1);
@@ -79,21 +78,21 @@ RunTable::Row row_of_statement(const Statement& row) {
 }
 
 template <class Id>
-bool meant(const std::unordered_set<Id>& wanted, const Id& id) {
+bool is_wanted(const std::unordered_set<Id>& wanted, const Id& id) {
   return wanted.empty() || wanted.contains(id);
 }
 template <class Id>
-std::unordered_set<Id> set_of(const std::vector<Id>& ids) {
+std::unordered_set<Id> to_set(const std::vector<Id>& ids) {
   return {ids.begin(), ids.end()};
 }
 
 // Seconds, for ordering.
-double duration_of(const RunTable::Row& run) {
+double duration_seconds(const RunTable::Row& run) {
   return mlflow::run_seconds(run.start, run.end).value_or(0);
 }
 
 // The numbers, if the texts are all numbers.
-Column column_of(const RunTable::Texts& texts) {
+Column text_column(const RunTable::Texts& texts) {
   Column column;
   bool numbers = true;
   for (std::uint32_t row = 0; row < texts.size() && numbers; ++row) {
@@ -161,20 +160,20 @@ Result<> RunTable::read(const RunScope& scope) {
 
 // Reads by the list that names the fewest runs.
 Result<> RunTable::read_scope(const RunScope& scope) {
-  const auto experiments = set_of(scope.experiments);
+  const auto experiments = to_set(scope.experiments);
   std::unordered_set<std::int64_t> workloads;
   const std::vector<WorkloadId> workload_ids = [&] {
-    const auto ids = set_of(scope.workloads);
+    const auto ids = to_set(scope.workloads);
     return std::vector<WorkloadId>(ids.begin(), ids.end());
   }();
   TRY(for_rows_of<WorkloadId>(reading_.db, "SELECT key FROM workloads WHERE {}", "id", workload_ids,
                               [&](const Statement& row) { workloads.insert(row.integer(0)); }));
   if (!scope.workloads.empty() && workloads.empty()) return {};
-  const auto runs = set_of(scope.runs);
+  const auto runs = to_set(scope.runs);
   const auto take = [&](const Statement& row) {
-    Row run = row_of_statement(row);
-    if (meant(experiments, ExperimentId{run.experiment}) && meant(workloads, run.workload) &&
-        meant(runs, run.id))
+    Row run = run_from_row(row);
+    if (is_wanted(experiments, ExperimentId{run.experiment}) &&
+        is_wanted(workloads, run.workload) && is_wanted(runs, run.id))
       rows_.push_back(std::move(run));
   };
   const std::string one_by_one = std::string(kRows) + "{}";
@@ -199,7 +198,7 @@ Result<> RunTable::read_scope(const RunScope& scope) {
   return {};
 }
 
-std::optional<std::uint32_t> RunTable::row_of(std::int64_t key) const {
+std::optional<std::uint32_t> RunTable::find_row(std::int64_t key) const {
   const auto found = by_key_.find(key);
   return found != by_key_.end() ? std::optional(found->second) : std::nullopt;
 }
@@ -209,7 +208,7 @@ Result<> RunTable::read_facts(codec::FactKind kind, std::string_view key, Take&&
   const auto take_all = [&](Result<Statement> query) -> Result<> {
     Statement statement = TRY(std::move(query));
     while (TRY(statement.step())) {
-      if (const auto row = row_of(statement.integer(0))) take(*row, statement);
+      if (const auto row = find_row(statement.integer(0))) take(*row, statement);
     }
     return {};
   };
@@ -265,15 +264,18 @@ Result<const RunTable::Texts*> RunTable::texts(const RunField& field) {
 Result<RunTable::Texts> RunTable::read_texts(const RunField& field) {
   switch (field.kind) {
     case Kind::kWorkload:
-      return workload_names();
+      return names_by(
+          &Row::workload,
+          "SELECT key, name FROM workloads WHERE name <> '' AND experiment BETWEEN ?1 AND ?2");
     case Kind::kExperiment:
-      return experiment_names();
+      return names_by(&Row::experiment,
+                      "SELECT id, name FROM experiments WHERE id BETWEEN ?1 AND ?2");
     case Kind::kCollocation:
       return collocations();
     case Kind::kModel:
-      return first_of(kModelKeys);
+      return first_text(kModelKeys);
     case Kind::kDevice:
-      return first_of(kDeviceKeys);
+      return first_text(kDeviceKeys);
     case Kind::kParam:
     case Kind::kTag:
       return fact_texts(field.kind == Kind::kTag ? Fact::kTag : Fact::kParam, field.key);
@@ -304,7 +306,7 @@ Result<RunTable::Texts> RunTable::fact_texts(Fact kind, const std::string& key) 
 }
 
 // Tags before params, the first key before the next.
-Result<RunTable::Texts> RunTable::first_of(std::span<const std::string_view> keys) {
+Result<RunTable::Texts> RunTable::first_text(std::span<const std::string_view> keys) {
   const Facts& all = *TRY(facts());
   Texts texts(rows_.size());
   for (const Fact kind : {Fact::kTag, Fact::kParam}) {
@@ -321,7 +323,7 @@ Result<RunTable::Texts> RunTable::first_of(std::span<const std::string_view> key
 
 // A run that says nothing is together if its workload, which has a name, has other runs.
 Result<RunTable::Texts> RunTable::collocations() {
-  Texts texts = TRY(first_of(kCollocationKeys));
+  Texts texts = TRY(first_text(kCollocationKeys));
   std::unordered_set<std::int64_t> shared;
   Statement row = TRY(reading_.db.query(
       "SELECT w.key FROM runs r JOIN workloads w ON w.key = r.workload WHERE w.name <> '' AND "
@@ -334,28 +336,15 @@ Result<RunTable::Texts> RunTable::collocations() {
   return texts;
 }
 
-Result<RunTable::Texts> RunTable::workload_names() {
+Result<RunTable::Texts> RunTable::names_by(std::int64_t Row::*key, std::string_view query) {
   std::unordered_map<std::int64_t, std::string> names;
-  Statement row = TRY(reading_.db.query(
-      "SELECT key, name FROM workloads WHERE name <> '' AND experiment BETWEEN ?1 AND ?2",
-      first_experiment_, last_experiment_));
+  Statement row = TRY(reading_.db.query(query, first_experiment_, last_experiment_));
   while (TRY(row.step())) names.emplace(row.integer(0), row.text(1));
   Texts texts(rows_.size());
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const auto found = names.find(rows_[i].workload);
+    const auto found = names.find(rows_[i].*key);
     if (found != names.end()) texts[i] = found->second;
   }
-  return texts;
-}
-
-Result<RunTable::Texts> RunTable::experiment_names() {
-  std::unordered_map<std::int64_t, std::string> names;
-  Statement row =
-      TRY(reading_.db.query("SELECT id, name FROM experiments WHERE id BETWEEN ?1 AND ?2",
-                            first_experiment_, last_experiment_));
-  while (TRY(row.step())) names.emplace(row.integer(0), row.text(1));
-  Texts texts(rows_.size());
-  for (std::size_t i = 0; i < rows_.size(); ++i) texts[i] = names[rows_[i].experiment];
   return texts;
 }
 
@@ -381,14 +370,14 @@ Result<Column> RunTable::metric_column(const RunField& field, const RowSearch::K
 
 Result<Column> RunTable::column(const RunField& field, const RowSearch::Kept& kept) {
   if (field.kind == Kind::kMetric) return metric_column(field, kept);
-  if (field.is_text()) return column_of(*TRY(texts(field)));
+  if (field.is_text()) return text_column(*TRY(texts(field)));
   Column column;
   column.reserve(rows_.size());
   for (std::uint32_t row = 0; row < rows_.size(); ++row) {
     if (field.kind == Kind::kStart) {
       column.emplace_back(row, rows_[row].start);
     } else {
-      column.emplace_back(row, duration_of(rows_[row]));
+      column.emplace_back(row, duration_seconds(rows_[row]));
     }
   }
   return column;

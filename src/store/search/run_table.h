@@ -86,7 +86,7 @@ class RunTable {
   Result<> read(const RunScope& scope);
 
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
-  [[nodiscard]] std::optional<std::uint32_t> row_of(std::int64_t key) const;
+  [[nodiscard]] std::optional<std::uint32_t> find_row(std::int64_t key) const;
   // For a field that is a text.
   Result<const Texts*> texts(const RunField& field);
   // All params and tags.
@@ -99,14 +99,12 @@ class RunTable {
   Result<Column> column(const RunField& field, const RowSearch::Kept& kept);
 
  private:
-  Result<> read_where(std::string_view condition, std::span<const std::int64_t> values,
-                      const RunScope& scope);
   Result<> read_scope(const RunScope& scope);
   Result<Texts> read_texts(const RunField& field);
-  Result<Texts> first_of(std::span<const std::string_view> keys);
+  Result<Texts> first_text(std::span<const std::string_view> keys);
   Result<Texts> collocations();
-  Result<Texts> workload_names();
-  Result<Texts> experiment_names();
+  // The names that a query over the experiments gives for keys.
+  Result<Texts> names_by(std::int64_t Row::*key, std::string_view query);
   Result<Texts> fact_texts(Fact kind, const std::string& key);
   // Calls take(row, statement of run, key, value) for every fact of `kind` with `key`, or with any
   // when that is empty.

@@ -3,9 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string>
 #include <unordered_map>
 
+#include "core/ids.h"
 #include "core/json.h"
+#include "store/engine/keys.h"
+#include "store/ingest/ingest.h"
 
 namespace corral::store::tracking {
 namespace {
@@ -33,8 +37,8 @@ RunStatus stored_status(ClientStatus status) {
   return RunStatus::kStopped;
 }
 
-// The status of a run without a report of a client. A run whose end is unknown counts as failed.
-ClientStatus told_status(RunStatus status) {
+// The status of a run without a report of a client. An unknown end counts as failed.
+ClientStatus client_status(RunStatus status) {
   switch (status) {
     case RunStatus::kRunning:
       return ClientStatus::kRunning;
@@ -49,7 +53,7 @@ ClientStatus told_status(RunStatus status) {
   return ClientStatus::kFailed;
 }
 
-RunRow run_of(const Statement& row) {
+RunRow run_from_row(const Statement& row) {
   RunRow run;
   run.key = row.integer(0);
   run.id = row.id128<RunId>(1);
@@ -57,7 +61,7 @@ RunRow run_of(const Statement& row) {
   run.experiment = ExperimentId{row.integer(3)};
   run.experiment_location = row.text(4);
   run.user_id = row.text(5);
-  run.status = row.is_null(7) ? told_status(static_cast<RunStatus>(row.integer(6)))
+  run.status = row.is_null(7) ? client_status(static_cast<RunStatus>(row.integer(6)))
                               : static_cast<ClientStatus>(row.integer(7));
   run.start = row.utc(8);
   if (!row.is_null(10)) {
@@ -75,46 +79,14 @@ RunRow run_of(const Statement& row) {
   return run;
 }
 
-Result<std::optional<RunRow>> one(Result<Statement> query) {
-  Statement row = TRY(std::move(query));
-  if (!TRY(row.step())) return std::nullopt;
-  return run_of(row);
-}
-
-// A statement for `keys.size()` runs: "?1, ?2, ...".
-std::string places(std::size_t count) {
-  std::string text;
-  for (std::size_t i = 1; i <= count; ++i) text += fmt::format("{}?{}", i == 1 ? "" : ", ", i);
-  return text;
-}
-
-constexpr std::size_t kAtOnce = 64;
-
-// Runs `query` for up to kAtOnce runs at a time, `{}` in it being their places; the last places are
-// filled with a key that no run has, so that few statements are prepared.
-template <class Take>
-Result<> for_runs(Connection& db, std::string_view query, std::span<const std::int64_t> keys,
-                  Take&& take) {
-  while (!keys.empty()) {
-    const std::size_t room = keys.size() == 1 ? 1 : kAtOnce;
-    const auto some = keys.first(std::min(room, keys.size()));
-    Statement row = TRY(db.query(fmt::format(fmt::runtime(query), places(room))));
-    for (std::size_t i = 0; i < room; ++i)
-      row.set(static_cast<int>(i + 1), i < some.size() ? some[i] : std::int64_t{-1});
-    while (TRY(row.step())) take(row);
-    keys = keys.subspan(some.size());
-  }
-  return {};
-}
-
 // A JSON object of strings.
-std::string json_of_tags(const Tags& tags) {
+std::string tags_to_json(const Tags& tags) {
   Json::Object object;
   for (const auto& [key, value] : tags) object.emplace_back(key, value);
   return Json(std::move(object)).dump();
 }
 
-Tags tags_of_json(const std::string& text) {
+Tags parse_tags(const std::string& text) {
   Tags tags;
   const auto json = Json::parse(text);
   if (!json || json->as_object() == nullptr) return tags;
@@ -143,7 +115,7 @@ Result<std::int64_t> create_run(Connection& db, const NewRun& run) {
 }
 
 Result<std::optional<RunRow>> run(Connection& db, RunId id) {
-  return one(db.query(std::string(kColumns) + "r.id = ?1", id));
+  return sql::read_first(db.query(std::string(kColumns) + "r.id = ?1", id), run_from_row);
 }
 
 Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
@@ -155,8 +127,8 @@ Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
 
 Result<std::vector<RunRow>> runs(Connection& db, std::span<const std::int64_t> keys) {
   std::unordered_map<std::int64_t, RunRow> found;
-  TRY(for_runs(db, std::string(kColumns) + "r.key IN ({})", keys, [&](const Statement& row) {
-    RunRow run = run_of(row);
+  TRY(sql::for_rows_of(db, std::string(kColumns) + "{}", "r.key", keys, [&](const Statement& row) {
+    RunRow run = run_from_row(row);
     found.emplace(run.key, std::move(run));
   }));
   std::vector<RunRow> all;
@@ -168,31 +140,27 @@ Result<std::vector<RunRow>> runs(Connection& db, std::span<const std::int64_t> k
 }
 
 Result<std::vector<RunRow>> runs_of(Connection& db, ExperimentId first, ExperimentId last) {
-  std::vector<RunRow> all;
-  Statement row =
-      TRY(db.query(std::string(kColumns) + "r.experiment BETWEEN ?1 AND ?2", first, last));
-  while (TRY(row.step())) all.push_back(run_of(row));
-  return all;
+  return sql::read_all(
+      db.query(std::string(kColumns) + "r.experiment BETWEEN ?1 AND ?2", first, last),
+      run_from_row);
 }
 
 Result<std::vector<RunDetails>> details(Connection& db, std::span<const std::int64_t> keys) {
   std::vector<RunDetails> all(keys.size());
   std::unordered_map<std::int64_t, RunDetails*> by_key;
   for (std::size_t i = 0; i < keys.size(); ++i) by_key.emplace(keys[i], &all[i]);
-  TRY(for_runs(
-      db,
-      "SELECT run, kind, key, value FROM facts WHERE run IN ({}) AND kind <= 1 "
-      "ORDER BY run, kind, key",
-      keys, [&](const Statement& row) {
+  TRY(sql::for_rows_of(
+      db, "SELECT run, kind, key, value FROM facts WHERE {} AND kind <= 1 ORDER BY run, kind, key",
+      "run", keys, [&](const Statement& row) {
         RunDetails& one = *by_key.at(row.integer(0));
         (row.integer(1) == 0 ? one.params : one.tags).emplace_back(row.text(2), row.text(3));
       }));
-  TRY(for_runs(
+  TRY(sql::for_rows_of(
       db,
-      "SELECT i.run, d.name, d.digest, d.source_type, d.source, d.dataset_schema, "
-      "d.profile, i.tags FROM run_inputs i JOIN datasets d ON d.id = i.dataset WHERE i.run "
-      "IN ({}) ORDER BY i.run, d.id",
-      keys, [&](const Statement& row) {
+      "SELECT i.run, d.name, d.digest, d.source_type, d.source, d.dataset_schema, d.profile, "
+      "i.tags "
+      "FROM run_inputs i JOIN datasets d ON d.id = i.dataset WHERE {} ORDER BY i.run, d.id",
+      "i.run", keys, [&](const Statement& row) {
         by_key.at(row.integer(0))
             ->inputs.push_back({.name = row.text(1),
                                 .digest = row.text(2),
@@ -200,16 +168,16 @@ Result<std::vector<RunDetails>> details(Connection& db, std::span<const std::int
                                 .source = row.text(4),
                                 .schema = row.text(5),
                                 .profile = row.text(6),
-                                .tags = tags_of_json(row.text(7))});
+                                .tags = parse_tags(row.text(7))});
       }));
-  TRY(for_runs(db,
-               "SELECT run, direction, model, step FROM run_models WHERE run IN ({}) "
-               "ORDER BY run, direction, model",
-               keys, [&](const Statement& row) {
-                 RunDetails& one = *by_key.at(row.integer(0));
-                 (row.integer(1) == 0 ? one.model_inputs : one.model_outputs)
-                     .push_back({.model = row.text(2), .step = row.integer(3)});
-               }));
+  TRY(sql::for_rows_of(
+      db,
+      "SELECT run, direction, model, step FROM run_models WHERE {} ORDER BY run, direction, model",
+      "run", keys, [&](const Statement& row) {
+        RunDetails& one = *by_key.at(row.integer(0));
+        (row.integer(1) == 0 ? one.model_inputs : one.model_outputs)
+            .push_back({.model = row.text(2), .step = row.integer(3)});
+      }));
   return all;
 }
 
@@ -252,10 +220,9 @@ Result<> move_run(Connection& db, std::int64_t run, ExperimentId experiment) {
 
 Result<std::optional<std::string>> fact(Connection& db, std::int64_t run, Fact kind,
                                         std::string_view key) {
-  Statement row = TRY(db.query("SELECT value FROM facts WHERE run = ?1 AND kind = ?2 AND key = ?3",
-                               run, kind, key));
-  if (!TRY(row.step())) return std::nullopt;
-  return row.text(0);
+  return sql::read_first(
+      db.query("SELECT value FROM facts WHERE run = ?1 AND kind = ?2 AND key = ?3", run, kind, key),
+      [](const Statement& row) { return row.text(0); });
 }
 
 Result<> set_fact(Connection& db, std::int64_t run, Fact kind, std::string_view key,
@@ -289,7 +256,7 @@ Result<> add_input(Connection& db, const RunRow& run, const RunInput& input) {
   return db.exec(
       "INSERT INTO run_inputs (run, dataset, context, tags) VALUES (?1, ?2, ?3, ?4) "
       "ON CONFLICT (run, dataset) DO NOTHING",
-      run.key, dataset, context, json_of_tags(input.tags));
+      run.key, dataset, context, tags_to_json(input.tags));
 }
 
 Result<> add_model(Connection& db, std::int64_t run, Direction direction, const RunModel& model) {
@@ -312,6 +279,32 @@ Result<std::vector<DatasetSummary>> datasets_of(Connection& db,
     while (TRY(row.step())) all.push_back({experiment, row.text(0), row.text(1), row.text(2)});
   }
   return all;
+}
+
+// ---- workloads
+Result<> assign_workload(Connection& db, std::int64_t run, std::string_view name) {
+  std::int64_t previous = 0;
+  sql::NewWorkload named{.id = {}, .name = std::string(name), .created = {}};
+  {
+    Statement row = TRY(db.query(
+        "SELECT r.experiment, r.workload, r.started, e.name FROM runs r JOIN experiments e "
+        "ON e.id = r.experiment WHERE r.key = ?1 AND r.supervised = 0",
+        run));
+    if (!TRY(row.step())) return {};
+    named.experiment = row.integer(0);
+    previous = row.integer(1);
+    named.created = row.utc(2);
+    named.id = workload_id_of(row.text(3), name);
+  }
+  const std::int64_t workload = TRY(sql::find_or_make_workload(db, named));
+  if (workload == previous) return {};
+  TRY(db.exec("UPDATE runs SET workload = ?2 WHERE key = ?1", run, workload));
+  TRY(db.exec("UPDATE sessions SET workload = ?2 WHERE run = ?1", run, workload));
+  return db.exec(
+      "DELETE FROM workloads WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE workload = "
+      "?1) AND NOT EXISTS (SELECT 1 FROM sessions WHERE workload = ?1) AND NOT EXISTS (SELECT 1 "
+      "FROM series WHERE owner_kind = 1 AND owner = ?1)",
+      previous);
 }
 
 }  // namespace corral::store::tracking

@@ -117,4 +117,11 @@ Result<std::vector<DatasetSummary>> datasets_of(sql::Connection& db,
                                                 std::span<const ExperimentId> experiments,
                                                 std::size_t limit);
 
+// ---- workloads of runs that no supervisor records: a client said which were launched together
+// Puts the run into the named workload of its experiment, which is made when it is missing and is
+// the one that `corral run --workload NAME` means there. The run's previous workload is removed if
+// this was its last run. A run that a supervisor records stays in its workload, because its host's
+// series belong to that.
+Result<> assign_workload(sql::Connection& db, std::int64_t run, std::string_view name);
+
 }  // namespace corral::store::tracking

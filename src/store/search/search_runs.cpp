@@ -5,7 +5,6 @@
 #include "store/read/latest_metrics.h"
 #include "store/search/runs.h"
 #include "store/search/search.h"
-#include "store/search/search_scope.h"
 
 namespace corral::store::tracking {
 namespace {
@@ -197,11 +196,10 @@ Result<Column> RunColumns::metrics(const std::string& key, const RowSearch::Kept
 Result<Found<std::int64_t>> RunColumns::newest(const Paging& paging) {
   Found<std::int64_t> found;
   const Bounds only = scope_.bounds().front();
-  Statement row = TRY(reading_.db.query(
+  found.rows = TRY(reading_.db.numbers(
       "SELECT key FROM runs WHERE experiment = ?1 AND lifecycle BETWEEN ?2 AND ?3 ORDER BY started "
       "DESC, id LIMIT ?4 OFFSET ?5",
       only.first, lifecycle_.first, lifecycle_.last, paging.limit + 1, paging.offset));
-  while (TRY(row.step())) found.rows.push_back(row.integer(0));
   found.more = static_cast<std::int64_t>(found.rows.size()) > paging.limit;
   if (found.more) found.rows.pop_back();
   return found;

@@ -9,7 +9,7 @@
 
 #include "store/search/runs.h"
 #include "store/search/search.h"
-#include "store/search/search_test_support.h"
+#include "store/search/test_search.h"
 
 namespace corral::store::tracking {
 namespace {

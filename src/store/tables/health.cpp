@@ -49,14 +49,11 @@ Result<std::vector<LaneCoverage>> read_coverage(Connection& db, const Run& run) 
   const double length = seconds(end - run.start);
   Statement row = TRY(db.query(
       "SELECT lane, count(*), CAST(sum(greatest(0, till - greatest(since, coalesce(before, "
-      "since)))) "
-      "AS BIGINT) FROM (SELECT lane, greatest(started, ?2) AS since, least(ended, ?3) AS till, "
-      "max(least(ended, ?3)) OVER (PARTITION BY lane ORDER BY started, session, id ROWS BETWEEN "
-      "UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM phases WHERE run = (SELECT key FROM "
-      "runs "
-      "WHERE id = ?1) AND parent = 0 AND started < ?3 AND (ended IS NULL OR ended > ?2)) AS "
-      "outermost "
-      "GROUP BY lane ORDER BY lane LIMIT ?4",
+      "since)))) AS BIGINT) FROM (SELECT lane, greatest(started, ?2) AS since, least(ended, ?3) AS "
+      "till, max(least(ended, ?3)) OVER (PARTITION BY lane ORDER BY started, session, id ROWS "
+      "BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM phases WHERE run = (SELECT key "
+      "FROM runs WHERE id = ?1) AND parent = 0 AND started < ?3 AND (ended IS NULL OR ended > ?2)) "
+      "AS outermost GROUP BY lane ORDER BY lane LIMIT ?4",
       run.id, run.start, end, kMostLanes));
   std::vector<LaneCoverage> lanes;
   while (TRY(row.step())) {
@@ -73,11 +70,9 @@ Result<std::vector<LaneCoverage>> read_coverage(Connection& db, const Run& run) 
 constexpr std::string_view kChanges =
     "SELECT e.time, e.attributes, e.session, s.role, s.pid, s.rank, s.host FROM events e JOIN "
     "sessions s ON s.key = e.session WHERE e.id IN (SELECT id FROM (SELECT id FROM events WHERE "
-    "run "
-    "= ?1 AND name = 'health' AND origin = 'corral' ORDER BY id LIMIT ?2) AS oldest UNION SELECT "
-    "id "
-    "FROM (SELECT id FROM events WHERE run = ?1 AND name = 'health' AND origin = 'corral' ORDER BY "
-    "id DESC LIMIT ?2) AS newest) ORDER BY e.time, e.id";
+    "run = ?1 AND name = 'health' AND origin = 'corral' ORDER BY id LIMIT ?2) AS oldest UNION "
+    "SELECT id FROM (SELECT id FROM events WHERE run = ?1 AND name = 'health' AND origin = "
+    "'corral' ORDER BY id DESC LIMIT ?2) AS newest) ORDER BY e.time, e.id";
 
 }  // namespace
 
@@ -89,9 +84,9 @@ bool HealthPart::troubled() const {
 }
 
 Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run) {
-  sql::Connection& db = reading;
-  const auto key = TRY(db.number("SELECT key FROM runs WHERE id = ?1", run));
-  Statement row = TRY(db.query(std::string(kChanges), key.value_or(0), kMostHealthChanges / 2));
+  const auto key = TRY(reading->number("SELECT key FROM runs WHERE id = ?1", run));
+  Statement row =
+      TRY(reading->query(std::string(kChanges), key.value_or(0), kMostHealthChanges / 2));
   static_assert(codec::kHealthEvent == "health");  // as the index has it
   std::vector<HealthPart> parts;
   ProcessNames names;
@@ -111,9 +106,8 @@ Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run) {
 }
 
 Result<RunHealth> run_health(Reading& reading, const Run& run) {
-  sql::Connection& db = reading;
   return RunHealth{.parts = TRY(health_parts(reading, run.id)),
-                   .coverage = TRY(read_coverage(db, run))};
+                   .coverage = TRY(read_coverage(reading, run))};
 }
 
 }  // namespace corral::store::page

@@ -10,28 +10,22 @@
 namespace corral::store::page {
 namespace {
 
-using sql::Blob;
 using sql::Connection;
 using sql::Statement;
 
 constexpr std::int64_t kAfterAll = std::numeric_limits<std::int64_t>::max();
 
-Result<std::int64_t> key_of(Connection& db, RunId run) {
-  return TRY(db.number("SELECT key FROM runs WHERE id = ?1", run)).value_or(0);
-}
-
 Result<std::vector<LogChunk>> chunks_after(Connection& db, std::int64_t run,
                                            const LogPageQuery& query) {
-  return sql::chunks_of(
+  return sql::read_chunks(
       db.query(std::string(sql::kLogColumns) +
-                   "?1 AND id > ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id LIMIT "
-                   "?4",
+                   "?1 AND id > ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id LIMIT ?4",
                run, query.row, query.stream, query.limit));
 }
 
 Result<std::vector<LogChunk>> chunks_before(Connection& db, std::int64_t run,
                                             const LogPageQuery& query) {
-  auto chunks = TRY(sql::chunks_of(
+  auto chunks = TRY(sql::read_chunks(
       db.query(std::string(sql::kLogColumns) +
                    "?1 AND id <= ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id DESC LIMIT ?4",
                run, query.row, query.stream, query.limit)));
@@ -41,10 +35,10 @@ Result<std::vector<LogChunk>> chunks_before(Connection& db, std::int64_t run,
 
 // The row before the first chunk that is not older; the last row when there is none.
 Result<std::int64_t> row_before(Connection& db, std::int64_t run, const LogPageQuery& query) {
-  const auto first = TRY(
-      db.number("SELECT id FROM logs WHERE run = ?1 AND time >= ?2 AND (?3 IS NULL OR stream = ?3) "
-                "ORDER BY id LIMIT 1",
-                run, query.time, query.stream));
+  const auto first =
+      TRY(db.number("SELECT id FROM logs WHERE run = ?1 AND time >= ?2 AND (?3 IS NULL OR stream = "
+                    "?3) ORDER BY id LIMIT 1",
+                    run, query.time, query.stream));
   if (first) return *first - 1;
   return TRY(db.number("SELECT max(id) FROM logs WHERE run = ?1", run)).value_or(0);
 }
@@ -79,15 +73,15 @@ Result<std::int64_t> end_at(Connection& db, std::int64_t run, codec::LogStream s
 }  // namespace
 
 Result<LogPage> log_page(Reading& reading, const LogPageQuery& asked) {
-  sql::Connection& db = reading;
   using Which = LogPageQuery::Which;
-  const std::int64_t run = TRY(key_of(db, asked.run));
+  const std::int64_t run = TRY(sql::run_key(reading, asked.run));
   LogPageQuery query = asked;
   if (query.which == Which::kLast) query.row = kAfterAll;
-  if (query.which == Which::kFromTime) query.row = TRY(row_before(db, run, query));
+  if (query.which == Which::kFromTime) query.row = TRY(row_before(reading, run, query));
   const bool backwards = query.which == Which::kBefore || query.which == Which::kLast;
   LogPage page;
-  page.chunks = TRY(backwards ? chunks_before(db, run, query) : chunks_after(db, run, query));
+  page.chunks =
+      TRY(backwards ? chunks_before(reading, run, query) : chunks_after(reading, run, query));
   if (!backwards || page.chunks.empty()) {
     page.row = query.which == Which::kLast ? 0 : query.row;
   } else {
@@ -97,22 +91,19 @@ Result<LogPage> log_page(Reading& reading, const LogPageQuery& asked) {
 }
 
 Result<LogPlace> log_place(Reading& reading, RunId run, std::int64_t row) {
-  sql::Connection& db = reading;
-  const std::int64_t key = TRY(key_of(db, run));
+  const std::int64_t key = TRY(sql::run_key(reading, run));
   LogPlace place{.row = row, .ends = {}};
-  for (const auto stream : kLogStreams) place.ends[stream] = TRY(end_at(db, key, stream, row));
+  for (const auto stream : kLogStreams) place.ends[stream] = TRY(end_at(reading, key, stream, row));
   return place;
 }
 
 Result<std::vector<LogChunk>> log_bytes(Reading& reading, const LogBytesQuery& query) {
-  sql::Connection& db = reading;
-  const std::int64_t run = TRY(key_of(db, query.run));
+  const std::int64_t run = TRY(sql::run_key(reading, query.run));
   constexpr auto kLongest = static_cast<std::int64_t>(limits::kLogChunkBytes);
-  return sql::chunks_of(
-      db.query(std::string(sql::kLogColumns) +
-                   "?1 AND stream = ?2 AND start > ?3 AND start + length > ?4 AND id "
-                   "<= ?5 ORDER BY start",
-               run, query.stream, query.offset - kLongest, query.offset, query.row));
+  return sql::read_chunks(reading->query(
+      std::string(sql::kLogColumns) +
+          "?1 AND stream = ?2 AND start > ?3 AND start + length > ?4 AND id <= ?5 ORDER BY start",
+      run, query.stream, query.offset - kLongest, query.offset, query.row));
 }
 
 }  // namespace corral::store::page

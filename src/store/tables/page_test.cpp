@@ -3,16 +3,13 @@
 
 #include "core/text.h"
 #include "store/maintain/tables.h"
-#include "store/search/search_test_support.h"
-#include "store/tables/boards.h"
-#include "store/tables/epoch_phases.h"
+#include "store/search/test_search.h"
 #include "store/tables/health.h"
 #include "store/tables/logs.h"
-#include "store/tables/notes.h"
+#include "store/tables/page.h"
 #include "store/tables/phases.h"
 #include "store/tables/plans.h"
 #include "store/tables/sharing.h"
-#include "store/tables/views.h"
 #include "store/test_frames.h"
 
 namespace corral::store::page {

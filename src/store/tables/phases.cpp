@@ -42,12 +42,13 @@ std::int64_t least_length(const PhaseChoice& choice) {
 Result<std::vector<Phase>> read_chosen(Connection& db, RunId run, const PhaseChoice& choice) {
   const PhaseWindow& window = choice.window;
   if (!choice.limit) {
-    return sql::phases_of(db.query(select(sql::kPhaseColumns, {kInWindow, kNotShorter, kByStart}),
-                                   run, window.from, window.to, least_length(choice)));
+    return sql::read_phase_rows(
+        db.query(select(sql::kPhaseColumns, {kInWindow, kNotShorter, kByStart}), run, window.from,
+                 window.to, least_length(choice)));
   }
-  auto phases = TRY(
-      sql::phases_of(db.query(select(sql::kPhaseColumns, {kInWindow, kNotShorter, kLongest}), run,
-                              window.from, window.to, least_length(choice), *choice.limit)));
+  auto phases = TRY(sql::read_phase_rows(
+      db.query(select(sql::kPhaseColumns, {kInWindow, kNotShorter, kLongest}), run, window.from,
+               window.to, least_length(choice), *choice.limit)));
   std::ranges::sort(phases, {}, [](const Phase& phase) {
     return std::tuple(phase.start, phase.session, phase.id);
   });
@@ -57,35 +58,77 @@ Result<std::vector<Phase>> read_chosen(Connection& db, RunId run, const PhaseCho
 }  // namespace
 
 Result<ChosenPhases> choose_phases(Reading& reading, RunId run, const PhaseChoice& choice) {
-  sql::Connection& db = reading;
-  ChosenPhases chosen{.phases = TRY(read_chosen(db, run, choice))};
+  ChosenPhases chosen{.phases = TRY(read_chosen(reading, run, choice))};
   const bool all =
       choice.shortest <= Nanos(0) && (!choice.limit || chosen.phases.size() < *choice.limit);
   if (all) return chosen;
-  const auto count = TRY(db.number(select("SELECT count(*) ", {kInWindow}), run, choice.window.from,
-                                   choice.window.to));
+  const auto count = TRY(reading->number(select("SELECT count(*) ", {kInWindow}), run,
+                                         choice.window.from, choice.window.to));
   chosen.left_out = count.value_or(0) - static_cast<std::int64_t>(chosen.phases.size());
   return chosen;
 }
 
 Result<std::vector<PhaseSpan>> phase_spans(Reading& reading, RunId run, UtcTime to,
                                            std::size_t limit) {
-  sql::Connection& db = reading;
-  Statement row =
-      TRY(db.query("SELECT session, id, parent, started, ended, name, lane FROM phases WHERE run = "
-                   "(SELECT key FROM runs WHERE id = ?1) AND started < ?2 LIMIT ?3",
-                   run, to, limit));
-  std::vector<PhaseSpan> spans;
-  while (TRY(row.step())) {
-    spans.push_back({.session = row.integer(0),
-                     .id = static_cast<std::uint64_t>(row.integer(1)),
-                     .parent = static_cast<std::uint64_t>(row.integer(2)),
-                     .start = row.utc(3),
-                     .end = row.is_null(4) ? std::nullopt : std::optional(row.utc(4)),
-                     .name = row.text(5),
-                     .lane = row.text(6)});
-  }
-  return spans;
+  return sql::read_all(
+      reading->query("SELECT session, id, parent, started, ended, name, lane FROM phases WHERE run "
+                     "= (SELECT key FROM runs WHERE id = ?1) AND started < ?2 LIMIT ?3",
+                     run, to, limit),
+      [](const Statement& row) {
+        return PhaseSpan{.session = row.integer(0),
+                         .id = static_cast<std::uint64_t>(row.integer(1)),
+                         .parent = static_cast<std::uint64_t>(row.integer(2)),
+                         .start = row.utc(3),
+                         .end = row.maybe_utc(4),
+                         .name = row.text(5),
+                         .lane = row.text(6)};
+      });
+}
+
+// ---- by name
+namespace {
+
+constexpr std::string_view kNamedColumns =
+    "SELECT name, lane, started, ended, attributes FROM phases WHERE run = (SELECT key FROM runs "
+    "WHERE id = ?1) AND started IS NOT NULL AND ";
+
+NamedPhase named_phase(const Statement& row) {
+  return {.name = row.text(0),
+          .lane = row.text(1),
+          .start = row.utc(2),
+          .end = row.maybe_utc(3),
+          .attributes = attributes_of(row.text(4))};
+}
+
+}  // namespace
+
+Result<std::vector<NamedPhase>> epoch_phases(Reading& reading, RunId run, std::size_t limit) {
+  return sql::read_all(
+      reading->query(std::string(kNamedColumns) +
+                         "lower(name) LIKE 'epoch%' ORDER BY started, session, id LIMIT ?2",
+                     run, limit),
+      named_phase);
+}
+
+Result<std::optional<NamedPhase>> nth_phase(Reading& reading, RunId run, const std::string& name,
+                                            std::size_t index) {
+  return sql::read_first(
+      reading->query(
+          std::string(kNamedColumns) +
+              "name = ?2 AND lane = (SELECT lane FROM phases WHERE run = (SELECT key FROM runs "
+              "WHERE id = ?1) AND started IS NOT NULL AND name = ?2 ORDER BY started, session, id "
+              "LIMIT 1) ORDER BY started, session, id LIMIT 1 OFFSET ?3",
+          run, name, index),
+      named_phase);
+}
+
+Result<std::optional<UtcTime>> first_step(Reading& reading, RunId run) {
+  const auto first =
+      TRY(reading->number("SELECT min(started) FROM phases WHERE run = (SELECT key FROM runs WHERE "
+                          "id = ?1) AND lower(name) IN ('step', 'train_step', 'training_step', "
+                          "'batch', 'train_batch', 'run_training_batch')",
+                          run));
+  return first ? std::optional(utc_time(*first)) : std::nullopt;
 }
 
 }  // namespace corral::store::page

@@ -8,7 +8,6 @@ namespace corral::store::page {
 namespace {
 
 using sql::Blob;
-using sql::Connection;
 using sql::Statement;
 
 constexpr int kLevel = 1;  // packs a plan of 10,000 runs from 4 MB to 0.2 MB in 10 ms
@@ -32,50 +31,41 @@ Result<std::string> unpack(Blob packed, std::string_view id) {
   return fail(Code::kCorruption, fmt::format("the document of plan {} cannot be unpacked", id));
 }
 
-Result<> make_room(Connection& db) {
-  return db.exec(
+}  // namespace
+
+Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now) {
+  const std::string packed = TRY(pack(plan.document));
+  const Blob blob = sql::blob_of(packed);
+  const auto known = TRY(writing->number(
+      "UPDATE plans SET updated = ?2, summary = ?3, document = ?4 WHERE id = ?1 RETURNING 1",
+      plan.id, now, plan.summary, blob));
+  if (known) return {};
+  TRY(
+      writing->exec("INSERT INTO plans (id, updated, summary, document) VALUES (?1, ?2, ?3, ?4) ON "
+                    "CONFLICT (id) DO UPDATE SET updated = ?2, summary = ?3, document = ?4",
+                    plan.id, now, plan.summary, blob));
+  return writing->exec(
       "DELETE FROM plans WHERE id IN (SELECT id FROM plans ORDER BY updated DESC, id LIMIT ?2 "
       "OFFSET ?1)",
       kMostPlans, kMostPlans);
 }
 
-}  // namespace
-
-Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now) {
-  sql::Connection& db = writing;
-  const std::string packed = TRY(pack(plan.document));
-  const Blob blob(reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size());
-  const auto known =
-      TRY(db.number("UPDATE plans SET updated = ?2, summary = ?3, document = ?4 WHERE id = ?1 "
-                    "RETURNING 1",
-                    plan.id, now, plan.summary, blob));
-  if (known) return {};
-  TRY(db.exec(
-      "INSERT INTO plans (id, updated, summary, document) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) "
-      "DO UPDATE SET updated = ?2, summary = ?3, document = ?4",
-      plan.id, now, plan.summary, blob));
-  return make_room(db);
-}
-
 Result<std::vector<PlanSummary>> plans(Reading& reading) {
-  sql::Connection& db = reading;
-  std::vector<PlanSummary> all;
-  Statement row = TRY(db.query("SELECT id, summary, updated FROM plans ORDER BY updated DESC, id"));
-  while (TRY(row.step()))
-    all.push_back({.id = row.text(0), .summary = row.text(1), .received = row.utc(2)});
-  return all;
+  return sql::read_all(
+      reading->query("SELECT id, summary, updated FROM plans ORDER BY updated DESC, id"),
+      [](const Statement& row) {
+        return PlanSummary{.id = row.text(0), .summary = row.text(1), .received = row.utc(2)};
+      });
 }
 
 Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id) {
-  sql::Connection& db = reading;
-  Statement row = TRY(db.query("SELECT document FROM plans WHERE id = ?1", id));
+  Statement row = TRY(reading->query("SELECT document FROM plans WHERE id = ?1", id));
   if (!TRY(row.step())) return std::nullopt;
   return TRY(unpack(row.blob(0), id));
 }
 
 Result<bool> delete_plan(Writing& writing, std::string_view id) {
-  sql::Connection& db = writing;
-  return TRY(db.number("DELETE FROM plans WHERE id = ?1 RETURNING 1", id)).has_value();
+  return TRY(writing->number("DELETE FROM plans WHERE id = ?1 RETURNING 1", id)).has_value();
 }
 
 }  // namespace corral::store::page

@@ -18,7 +18,7 @@ constexpr std::string_view kColumns =
     "SELECT r.key, r.id, r.name, w.id, w.name, r.status, r.started, coalesce(r.ended, r.newest), "
     "r.host FROM runs r JOIN workloads w ON w.key = r.workload ";
 
-SharingRun run_of_row(const Statement& row) {
+SharingRun run_from_row(const Statement& row) {
   SharingRun run;
   run.key = row.integer(0);
   run.id = row.id128<RunId>(1);
@@ -55,19 +55,15 @@ Result<> read_facts(Connection& db, SharingRun& run) {
     while (TRY(tag.step())) run.tags.emplace_back(tag.text(0), tag.text(1));
   }
   Statement info =
-      TRY(db.query("SELECT key, value FROM facts WHERE run = ?1 AND kind = ?2 AND key > "
-                   "'device.' AND key < 'device/' ORDER BY key",
+      TRY(db.query("SELECT key, value FROM facts WHERE run = ?1 AND kind = ?2 AND key > 'device.' "
+                   "AND key < 'device/' ORDER BY key",
                    run.key, codec::FactKind::kInfo));
   while (TRY(info.step())) add_uuid(run, info.text(0), info.text(1));
   return {};
 }
 
-Result<std::vector<SharingRun>> runs_of(Connection& db, Result<Statement> query) {
-  std::vector<SharingRun> runs;
-  {
-    Statement row = TRY(std::move(query));
-    while (TRY(row.step())) runs.push_back(run_of_row(row));
-  }
+Result<std::vector<SharingRun>> read_runs(Connection& db, Result<Statement> query) {
+  auto runs = TRY(sql::read_all(std::move(query), run_from_row));
   for (SharingRun& run : runs) TRY(read_facts(db, run));
   return runs;
 }
@@ -77,7 +73,7 @@ struct Stay {
 };
 
 // By host, from the first begin to the last end.
-std::map<std::string, Stay> stays_of(const std::vector<SharingRun>& runs) {
+std::map<std::string, Stay> host_stays(const std::vector<SharingRun>& runs) {
   std::map<std::string, Stay> hosts;
   for (const SharingRun& run : runs) {
     if (run.host.empty()) continue;
@@ -100,14 +96,13 @@ Result<std::vector<SharingRun>> runs_where(Connection& db, const std::string& wh
         TRY(db.query(std::string(kColumns) + living + " ORDER BY r.started, r.id", values...));
     while (TRY(row.step())) {
       places.emplace(row.integer(0), runs.size());
-      runs.push_back(run_of_row(row));
+      runs.push_back(run_from_row(row));
     }
   }
   const auto facts = [&](std::string_view kind, std::string_view begin, const auto& take) {
     return db
         .query(
-            "SELECT f.run, f.key, f.value FROM runs r JOIN facts f ON f.run = r.key AND "
-            "f.kind = " +
+            "SELECT f.run, f.key, f.value FROM runs r JOIN facts f ON f.run = r.key AND f.kind = " +
                 std::string(kind) + " AND f.key > '" + std::string(begin) + ".' AND f.key < '" +
                 std::string(begin) + "/'" + living + " ORDER BY f.key",
             values...)
@@ -155,7 +150,7 @@ Neighbours::Neighbours(const std::vector<SharingRun>& runs) {
 
 std::vector<SharingRun> Neighbours::of(WorkloadId id, const std::vector<SharingRun>& runs) const {
   std::vector<SharingRun> all;
-  for (const auto& [name, stay] : stays_of(runs)) {
+  for (const auto& [name, stay] : host_stays(runs)) {
     const auto found = hosts_.find(name);
     if (found == hosts_.end()) continue;
     const Host& host = found->second;
@@ -178,33 +173,31 @@ std::vector<SharingRun> Neighbours::of(WorkloadId id, const std::vector<SharingR
 }
 
 Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id) {
-  sql::Connection& db = reading;
-  return runs_of(db, db.query(std::string(kColumns) +
-                                  "WHERE r.workload = (SELECT key FROM workloads WHERE id = ?1) "
-                                  "AND r.lifecycle = 0 ORDER BY r.started, r.id",
-                              id));
+  return read_runs(reading,
+                   reading->query(std::string(kColumns) +
+                                      "WHERE r.workload = (SELECT key FROM workloads WHERE id "
+                                      "= ?1) AND r.lifecycle = 0 ORDER BY r.started, r.id",
+                                  id));
 }
 
 Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
                                                    std::optional<ExperimentId> id) {
-  sql::Connection& db = reading;
-  return runs_where(db, "(?1 IS NULL OR r.experiment = ?1)", id);
+  return runs_where(reading, "(?1 IS NULL OR r.experiment = ?1)", id);
 }
 
 Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, ExperimentId id) {
-  sql::Connection& db = reading;
   UtcTime first;
   UtcTime last;
   {
     Statement row =
-        TRY(db.query("SELECT coalesce(min(started), 0), coalesce(max(coalesce(ended, newest)), 0) "
-                     "FROM runs WHERE experiment = ?1 AND lifecycle = 0",
-                     id));
+        TRY(reading->query("SELECT coalesce(min(started), 0), coalesce(max(coalesce(ended, "
+                           "newest)), 0) FROM runs WHERE experiment = ?1 AND lifecycle = 0",
+                           id));
     if (!TRY(row.step())) return std::vector<SharingRun>();
     first = row.utc(0);
     last = row.utc(1);
   }
-  return runs_where(db,
+  return runs_where(reading,
                     "r.experiment <> ?1 AND r.started >= ?2 AND r.started < ?3 AND "
                     "coalesce(r.ended, r.newest) > ?4",
                     id, first - kLongestNeighbour, last, first);
@@ -212,16 +205,15 @@ Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, Experim
 
 Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
                                               const std::vector<SharingRun>& runs) {
-  sql::Connection& db = reading;
   std::vector<SharingRun> all;
-  for (const auto& [host, stay] : stays_of(runs)) {
-    auto found = TRY(runs_of(
-        db,
-        db.query(std::string(kColumns) +
-                     "WHERE r.host = ?1 AND r.started >= ?2 AND r.started < ?3 AND "
-                     "coalesce(r.ended, r.newest) > ?4 AND w.id <> ?5 AND r.lifecycle = 0 "
-                     "ORDER BY r.started DESC, r.id DESC LIMIT ?6",
-                 host, stay.start - kLongestNeighbour, stay.end, stay.start, id, kMostNeighbours)));
+  for (const auto& [host, stay] : host_stays(runs)) {
+    auto found = TRY(read_runs(
+        reading,
+        reading->query(
+            std::string(kColumns) + "WHERE r.host = ?1 AND r.started >= ?2 AND r.started < ?3 AND "
+                                    "coalesce(r.ended, r.newest) > ?4 AND w.id <> ?5 AND "
+                                    "r.lifecycle = 0 ORDER BY r.started DESC, r.id DESC LIMIT ?6",
+            host, stay.start - kLongestNeighbour, stay.end, stay.start, id, kMostNeighbours)));
     std::ranges::move(found, std::back_inserter(all));
   }
   return all;

@@ -8,7 +8,7 @@
 #include "compat/mlflow/wire/log_batch.h"
 #include "compat/mlflow/wire/names.h"
 #include "compat/radt/radt.h"
-#include "store/search/workloads.h"
+#include "store/search/runs.h"
 
 namespace corral::server::mlflow {
 namespace {

@@ -10,7 +10,7 @@
 #include "compat/mlflow/import/text.h"
 #include "compat/radt/radt.h"
 #include "core/sha256.h"
-#include "store/search/workloads.h"
+#include "store/search/runs.h"
 
 namespace corral::store::importing {
 namespace {

@@ -11,8 +11,7 @@
 #include <unordered_map>
 
 #include "compat/mlflow/tables/search.h"
-#include "store/search/many.h"
-#include "store/search/search_scope.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 namespace {

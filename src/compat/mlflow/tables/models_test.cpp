@@ -6,7 +6,7 @@
 
 #include "compat/mlflow/tables/logged_models.h"
 #include "compat/mlflow/tables/registry.h"
-#include "store/search/search_test_support.h"
+#include "store/search/test_search.h"
 
 namespace corral::store::tracking {
 namespace {

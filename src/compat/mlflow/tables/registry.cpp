@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "compat/mlflow/tables/search.h"
-#include "store/search/search_scope.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/time.h"
 #include "store/engine/database.h"
 #include "store/search/experiments.h"
-#include "store/search/many.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 

@@ -9,7 +9,6 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "store/search/experiments.h"
-#include "store/search/many.h"
 #include "store/search/search.h"
 
 namespace corral::store::tracking {

@@ -5,7 +5,7 @@
 #include "compat/mlflow/tables/registry.h"
 #include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/tables/traces.h"
-#include "store/search/search_test_support.h"
+#include "store/search/test_search.h"
 
 namespace corral::store::tracking {
 namespace {

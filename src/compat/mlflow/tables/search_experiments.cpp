@@ -2,7 +2,7 @@
 #include <string>
 
 #include "compat/mlflow/tables/search.h"
-#include "store/search/search_scope.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "compat/mlflow/tables/search.h"
-#include "store/search/search_scope.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 namespace {

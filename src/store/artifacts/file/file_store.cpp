@@ -159,7 +159,7 @@ class FileStore final : public ArtifactStore {
     const Result<sys::Fd> directory = open_directory(root_.get(), path);
     if (!directory && directory.error().code == Code::kNotFound) return std::vector<Entry>();
     if (!directory) return tl::unexpected(directory.error());
-    std::vector<Entry> entries = TRY(entries_of(directory->get()));
+    std::vector<Entry> entries = TRY(read_entries(directory->get()));
     if (path.empty()) std::erase_if(entries, [](const Entry& e) { return is_hidden(e.name); });
     return entries;
   }
@@ -234,7 +234,7 @@ class FileStore final : public ArtifactStore {
 
 // Removes files that uploads of dead processes have left.
 void remove_left_overs(int uploads) {
-  const Result<std::vector<Entry>> entries = entries_of(uploads);
+  const Result<std::vector<Entry>> entries = read_entries(uploads);
   if (!entries) return;
   for (const Entry& entry : *entries) {
     const sys::Fd file(::openat(uploads, entry.name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));

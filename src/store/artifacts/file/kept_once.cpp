@@ -17,12 +17,12 @@ namespace {
 
 constexpr int kTries = 3;  // contents come and go by other processes only
 
-std::string path_of(const std::string& hash) {
+std::string content_folder(const std::string& hash) {
   return fmt::format("{}/{}", kContents, hash.substr(0, 2));
 }
 
 // Empty: it cannot be read whole.
-std::string hash_of(int file) {
+std::string hash_file(int file) {
   Sha256Stream hash;
   std::array<char, 64u << 10> piece{};
   for (;;) {
@@ -38,7 +38,7 @@ std::string hash_of(int file) {
 bool is_whole(int directory, const std::string& hash) {
   const sys::Fd file(
       ::openat(directory, hash.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  return file && hash_of(file.get()) == hash;
+  return file && hash_file(file.get()) == hash;
 }
 
 // Links nobody but the content itself.
@@ -55,13 +55,13 @@ bool KeptOnce::covers(std::string_view path) {
          path.ends_with("/artifacts/corral/together");
 }
 
-Result<sys::Fd> KeptOnce::folder_of(const std::string& hash) const {
-  return open_directory(root_, path_of(hash));
+Result<sys::Fd> KeptOnce::open_folder(const std::string& hash) const {
+  return open_directory(root_, content_folder(hash));
 }
 
 void KeptOnce::share(int directory, const std::string& name, const std::string& hash) {
   const Lock lock(mutex_);
-  const auto folder = make_directories_below(root_, path_of(hash));
+  const auto folder = make_directories_below(root_, content_folder(hash));
   if (!folder) return;
   const std::string same = name + ".same";
   for (int i = 0; i < kTries; ++i) {
@@ -105,23 +105,23 @@ std::string KeptOnce::last_user_of(int directory, const std::string& name) {
       ::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 2)
     return {};
-  return hash_of(file.get());
+  return hash_file(file.get());
 }
 
 void KeptOnce::release(const std::string& hash) {
   if (hash.empty()) return;
-  const auto folder = folder_of(hash);
+  const auto folder = open_folder(hash);
   if (folder && is_unused(folder->get(), hash)) ::unlinkat(folder->get(), hash.c_str(), 0);
 }
 
 void KeptOnce::sweep() {
   const Lock lock(mutex_);
   const auto contents = open_directory(root_, kContents);
-  const auto folders = contents ? entries_of(contents->get()) : Result<std::vector<Entry>>();
+  const auto folders = contents ? read_entries(contents->get()) : Result<std::vector<Entry>>();
   if (!contents || !folders) return;
   for (const Entry& entry : *folders) {
     const auto folder = open_directory(contents->get(), entry.name);
-    const auto files = folder ? entries_of(folder->get()) : Result<std::vector<Entry>>();
+    const auto files = folder ? read_entries(folder->get()) : Result<std::vector<Entry>>();
     if (!folder || !files) continue;
     for (const Entry& file : *files) {
       if (is_unused(folder->get(), file.name)) ::unlinkat(folder->get(), file.name.c_str(), 0);

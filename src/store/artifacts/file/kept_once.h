@@ -44,7 +44,7 @@ class KeptOnce {
  private:
   // The hash of a file when only its content has another name; else empty.
   static std::string last_user_of(int directory, const std::string& name);
-  [[nodiscard]] Result<sys::Fd> folder_of(const std::string& hash) const;
+  [[nodiscard]] Result<sys::Fd> open_folder(const std::string& hash) const;
   void release(const std::string& hash) REQUIRES(mutex_);
 
   // Constant after construction.

@@ -127,7 +127,7 @@ Result<sys::Fd> open_regular(int root, std::string_view path) {
   return file;
 }
 
-Result<std::vector<Entry>> entries_of(int directory) {
+Result<std::vector<Entry>> read_entries(int directory) {
   std::vector<Entry> entries;
   TRY(for_each_name(directory, [&](const std::string& name) -> Result<> {
     struct stat info {};

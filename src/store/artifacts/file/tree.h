@@ -22,7 +22,7 @@ Result<sys::Fd> make_directories_below(int root, std::string_view path);
 Result<sys::Fd> open_regular(int root, std::string_view path);
 
 // Regular files and directories, sorted by name; kTooLarge beyond kMostEntries.
-Result<std::vector<Entry>> entries_of(int directory);
+Result<std::vector<Entry>> read_entries(int directory);
 // unlinkat() of the last name of `path`, which lies in `directory`.
 using Unlink = std::function<int(int directory, const std::string& path)>;
 // The entry `path` with all that is below it; `parent` is the directory that it lies in. An absent

@@ -12,7 +12,7 @@
 namespace corral::store::artifacts {
 namespace {
 
-Result<std::filesystem::path> directory_of(std::string_view location) {
+Result<std::filesystem::path> local_directory(std::string_view location) {
   if (location.starts_with("file://")) location.remove_prefix(7);
   if (location.find("://") == std::string_view::npos) return std::filesystem::path(location);
   return fail(Code::kInvalidArgument,
@@ -24,7 +24,7 @@ Result<std::filesystem::path> directory_of(std::string_view location) {
 
 Result<std::unique_ptr<ArtifactStore>> open_artifact_store(std::string_view location,
                                                            const std::string& scratch) {
-  if (!location.starts_with("s3://")) return open_file_store(TRY(directory_of(location)));
+  if (!location.starts_with("s3://")) return open_file_store(TRY(local_directory(location)));
   S3Settings settings = TRY(s3_settings(location));
   settings.scratch = scratch;
   return open_s3_store(std::move(settings));
@@ -32,7 +32,7 @@ Result<std::unique_ptr<ArtifactStore>> open_artifact_store(std::string_view loca
 
 Result<std::unique_ptr<ArtifactStore>> open_artifact_source(std::string_view location) {
   if (location.starts_with("s3://")) return open_artifact_store(location);
-  return open_file_source(TRY(directory_of(location)));
+  return open_file_source(TRY(local_directory(location)));
 }
 
 }  // namespace corral::store::artifacts

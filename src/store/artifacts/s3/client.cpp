@@ -2,17 +2,187 @@
 
 #include <curl/curl.h>
 #include <fmt/core.h>
+#include <pugixml.hpp>
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 
+#include "core/sha256.h"
 #include "core/text.h"
-#include "store/artifacts/s3/answers.h"
-#include "store/artifacts/s3/presign.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
 
 namespace corral::store::artifacts {
+
+// ---- signed URLs
 namespace {
+
+std::string_view as_text(const Sha256& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+// "20130524T000000Z"
+std::string timestamp(UtcTime now) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch());
+  const auto time = static_cast<std::time_t>(seconds.count());
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  std::array<char, 32> text{};
+  const std::size_t n = std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &utc);
+  return {text.data(), n};
+}
+
+struct Address {
+  std::string_view host;  // with its port
+  std::string_view path;  // path of the bucket, empty or "/..."
+};
+
+Address split_url(std::string_view url) {
+  url.remove_prefix(url.find("://") + 3);
+  const std::size_t slash = std::min(url.find('/'), url.size());
+  return {.host = url.substr(0, slash), .path = url.substr(slash)};
+}
+
+std::string canonical_query(std::vector<std::pair<std::string, std::string>> query) {
+  for (auto& [name, value] : query) {
+    name = sys::url_encode(name);
+    value = sys::url_encode(value);
+  }
+  std::ranges::sort(query);
+  std::string text;
+  for (const auto& [name, value] : query)
+    text += fmt::format("{}{}={}", text.empty() ? "" : "&", name, value);
+  return text;
+}
+
+std::string signature(const S3Settings& settings, std::string_view date, std::string_view text) {
+  Sha256 key = hmac_sha256("AWS4" + settings.keys.secret, date);
+  for (const std::string_view part : {std::string_view(settings.region), std::string_view("s3"),
+                                      std::string_view("aws4_request"), text}) {
+    key = hmac_sha256(as_text(key), part);
+  }
+  return hex(key);
+}
+
+// SHA-256 as 64 lower-case hex digits.
+std::string hex_digest(std::string_view text) { return hex(sha256(text)); }
+
+// Every byte but RFC 3986's unreserved ones and '/' as %XX.
+std::string encode_key(std::string_view key) {
+  std::string out;
+  for (const std::string_view segment : split(key, '/'))
+    out.append(out.empty() ? "" : "/").append(sys::url_encode(segment));
+  return out;
+}
+
+}  // namespace
+
+std::string presigned_url(const S3Settings& settings, const Presigned& what) {
+  const Address address = split_url(settings.base_url);
+  const std::string time = timestamp(what.now);
+  const std::string_view date = std::string_view(time).substr(0, 8);
+  const std::string scope = fmt::format("{}/{}/s3/aws4_request", date, settings.region);
+  auto query = what.query;
+  query.emplace_back("X-Amz-Algorithm", "AWS4-HMAC-SHA256");
+  query.emplace_back("X-Amz-Credential", fmt::format("{}/{}", settings.keys.access, scope));
+  query.emplace_back("X-Amz-Date", time);
+  query.emplace_back("X-Amz-Expires", std::to_string(what.valid.count()));
+  query.emplace_back("X-Amz-SignedHeaders", "host");
+  if (!settings.keys.session.empty())
+    query.emplace_back("X-Amz-Security-Token", settings.keys.session);
+  const std::string path = fmt::format("{}/{}", address.path, encode_key(what.key));
+  const std::string sent = canonical_query(std::move(query));
+  const std::string canonical = fmt::format("{}\n{}\n{}\nhost:{}\n\nhost\nUNSIGNED-PAYLOAD",
+                                            what.method, path, sent, address.host);
+  const std::string to_sign =
+      fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, scope, hex_digest(canonical));
+  return fmt::format("{}/{}?{}&X-Amz-Signature={}", settings.base_url, encode_key(what.key), sent,
+                     signature(settings, date, to_sign));
+}
+
+// ---- XML
+namespace {
+
+// The root element of that name, or kIo. No entities but XML's own: pugixml knows no DTD.
+Result<pugi::xml_node> parse_root(pugi::xml_document& document, std::string_view xml,
+                                  const char* name) {
+  const pugi::xml_parse_result parsed = document.load_buffer(xml.data(), xml.size());
+  const pugi::xml_node root = document.child(name);
+  if (!parsed || !root)
+    return fail(Code::kIo,
+                fmt::format("S3's answer is no {}: {}", name,
+                            to_utf8(xml.substr(0, std::min<std::size_t>(xml.size(), 200)))));
+  return root;
+}
+
+void append_escaped(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
+  }
+}
+
+}  // namespace
+
+Result<KeyPage> parse_key_page(std::string_view xml) {
+  pugi::xml_document document;
+  const pugi::xml_node root = TRY(parse_root(document, xml, "ListBucketResult"));
+  KeyPage page;
+  for (const pugi::xml_node item : root.children("Contents")) {
+    const auto size = parse_int(item.child_value("Size"));
+    const std::string key = item.child_value("Key");
+    if (key.empty() || !size || *size < 0)
+      return fail(Code::kIo, "S3's list holds an object without key or size");
+    page.keys.push_back({.key = key, .size = static_cast<std::uint64_t>(*size)});
+  }
+  for (const pugi::xml_node item : root.children("CommonPrefixes"))
+    page.prefixes.emplace_back(item.child_value("Prefix"));
+  if (std::string_view(root.child_value("IsTruncated")) == "true") {
+    page.next = root.child_value("NextContinuationToken");
+    if (page.next.empty()) return fail(Code::kIo, "S3's list goes on, but does not say where");
+  }
+  return page;
+}
+
+Result<std::string> parse_upload_id(std::string_view xml) {
+  pugi::xml_document document;
+  const pugi::xml_node root = TRY(parse_root(document, xml, "InitiateMultipartUploadResult"));
+  std::string id = root.child_value("UploadId");
+  if (id.empty()) return fail(Code::kIo, "S3 started an upload without an id");
+  return id;
+}
+
+std::string completion_xml(std::span<const UploadedPart> parts) {
+  std::string xml = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+  for (const UploadedPart& part : parts) {
+    xml += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>", part.number);
+    append_escaped(xml, part.etag);
+    xml += "</ETag></Part>";
+  }
+  return xml + "</CompleteMultipartUpload>";
+}
+
+// ---- requests
+namespace {
+
+// "NoSuchKey: The specified key does not exist."; empty when the text is no <Error>.
+struct S3Error {
+  std::string code;
+  std::string message;
+};
+S3Error parse_s3_error(std::string_view xml) {
+  pugi::xml_document document;
+  if (!document.load_buffer(xml.data(), xml.size())) return {};
+  const pugi::xml_node root = document.child("Error");
+  return {.code = root.child_value("Code"), .message = root.child_value("Message")};
+}
 
 constexpr std::size_t kAnswerBytes = 16u << 20;  // a list of 1,000 keys is a tenth of it
 constexpr std::size_t kIdleConnections = 8;
@@ -76,7 +246,7 @@ std::size_t take_header(char* data, std::size_t size, std::size_t n, void* conte
   }
 }
 
-std::string url_of(const S3Settings& settings, const S3Request& request) {
+std::string request_url(const S3Settings& settings, const S3Request& request) {
   std::string url = settings.base_url + "/" + encode_key(request.key);
   char separator = '?';
   for (const auto& [name, value] : request.query) {
@@ -119,7 +289,7 @@ bool is_passing(int status) {
   return status == 408 || status == 429 || (status >= 500 && status != 501 && status != 507);
 }
 
-Code code_of(int status, std::string_view s3_code) {
+Code to_code(int status, std::string_view s3_code) {
   if (is_passing(status)) return Code::kUnavailable;
   if (status == 507) return Code::kNoSpace;
   if (status == 412) return Code::kConflict;
@@ -130,13 +300,13 @@ Code code_of(int status, std::string_view s3_code) {
   return Code::kPermission;  // keys, region or bucket are not what S3 expects: trying again is vain
 }
 
-Error error_of(const S3Settings& settings, const S3Request& request, int status,
+Error to_error(const S3Settings& settings, const S3Request& request, int status,
                const S3Answer& answer) {
   const S3Error said = parse_s3_error(answer.body);
   std::string message =
       fmt::format("s3://{}/{}: S3 answered {}", settings.bucket, request.key, status);
   if (!said.code.empty()) message += fmt::format(" {}: {}", said.code, said.message);
-  return {code_of(status, said.code), std::move(message)};
+  return {to_code(status, said.code), std::move(message)};
 }
 
 }  // namespace
@@ -161,7 +331,7 @@ S3Client::S3Client(S3Settings settings) : settings_(std::move(settings)) {
 
 S3Client::~S3Client() = default;
 
-std::unique_ptr<S3Client::Connection> S3Client::take_connection() {
+std::unique_ptr<S3Client::Connection> S3Client::borrow_connection() {
   const Lock lock(mutex_);
   if (idle_.empty()) return std::make_unique<Connection>();
   std::unique_ptr<Connection> connection = std::move(idle_.back());
@@ -180,7 +350,7 @@ void S3Client::pause_before(int n) const {
 
 Result<S3Answer> S3Client::send(const S3Request& request) {
   for (int n = 1;; ++n) {
-    std::unique_ptr<Connection> connection = take_connection();
+    std::unique_ptr<Connection> connection = borrow_connection();
     CORRAL_ASSERT(connection->easy != nullptr);
     Outcome outcome = perform(*connection, request);
     give_back(std::move(connection));
@@ -203,7 +373,7 @@ S3Client::Outcome S3Client::perform(Connection& connection, const S3Request& req
   for (const std::string& line : request.headers) headers.add(line);
   set_limits(easy);
   set_method(easy, request);
-  ::curl_easy_setopt(easy, CURLOPT_URL, url_of(settings_, request).c_str());
+  ::curl_easy_setopt(easy, CURLOPT_URL, request_url(settings_, request).c_str());
   ::curl_easy_setopt(easy, CURLOPT_AWS_SIGV4,
                      fmt::format("aws:amz:{}:s3", settings_.region).c_str());
   ::curl_easy_setopt(easy, CURLOPT_USERNAME, settings_.keys.access.c_str());
@@ -229,7 +399,7 @@ S3Client::Outcome S3Client::perform(Connection& connection, const S3Request& req
     status = 500;
   if (status < 200 || status >= 300) {
     return {.answer = tl::unexpected(
-                error_of(settings_, request, static_cast<int>(status), incoming.answer)),
+                to_error(settings_, request, static_cast<int>(status), incoming.answer)),
             .again = is_passing(static_cast<int>(status))};
   }
   curl_off_t length = 0;

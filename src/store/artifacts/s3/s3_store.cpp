@@ -7,9 +7,7 @@
 
 #include <algorithm>
 
-#include "store/artifacts/s3/answers.h"
 #include "store/artifacts/s3/client.h"
-#include "store/artifacts/s3/presign.h"
 #include "sys/clock.h"
 #include "sys/fd.h"
 #include "sys/file.h"
@@ -235,7 +233,7 @@ class S3Store final : public ArtifactStore {
 
   Result<std::unique_ptr<Reader>> open(std::string_view path) override {
     TRY(check_file_path(path));
-    std::string key = key_of(path);
+    std::string key = object_key(path);
     S3Answer head = TRY(client_.send({.method = "HEAD", .key = key}));
     return std::make_unique<S3Reader>(client_, S3Reader::Version{.key = std::move(key),
                                                                  .etag = std::move(head.etag),
@@ -245,12 +243,12 @@ class S3Store final : public ArtifactStore {
   Result<std::unique_ptr<Writer>> create(std::string_view path,
                                          std::optional<std::uint64_t> size) override {
     TRY(check_file_path(path));
-    return std::make_unique<S3Writer>(client_, key_of(path), part_bytes(size));
+    return std::make_unique<S3Writer>(client_, object_key(path), part_bytes(size));
   }
 
   Result<> remove(std::string_view path) override {
     TRY(check_file_path(path));
-    TRY(remove_key(key_of(path)));
+    TRY(remove_key(object_key(path)));
     return for_each_page(directory_key(path), "", [&](const KeyPage& page) -> Result<> {
       for (const KeyPage::Key& object : page.keys) TRY(remove_key(object.key));
       return {};
@@ -261,7 +259,7 @@ class S3Store final : public ArtifactStore {
     TRY(check_file_path(path));
     if (parts < 1 || parts > kMostParts)
       return fail(Code::kInvalidArgument, fmt::format("an upload has 1 to {} parts", kMostParts));
-    const std::string key = key_of(path);
+    const std::string key = object_key(path);
     const S3Answer started =
         TRY(client_.send({.method = "POST", .key = key, .query = {{"uploads", ""}}}));
     MultipartUpload upload{.id = TRY(parse_upload_id(started.body)), .parts = {}};
@@ -286,7 +284,7 @@ class S3Store final : public ArtifactStore {
     std::ranges::sort(sorted, {}, &UploadedPart::number);
     const std::string xml = completion_xml(sorted);
     TRY(client_.send({.method = "POST",
-                      .key = key_of(path),
+                      .key = object_key(path),
                       .query = {{"uploadId", std::string(upload)}},
                       .body = xml}));
     return {};
@@ -294,20 +292,21 @@ class S3Store final : public ArtifactStore {
 
   Result<> abort_multipart(std::string_view path, std::string_view upload) override {
     TRY(check_file_path(path));
-    TRY(client_.send(
-        {.method = "DELETE", .key = key_of(path), .query = {{"uploadId", std::string(upload)}}}));
+    TRY(client_.send({.method = "DELETE",
+                      .key = object_key(path),
+                      .query = {{"uploadId", std::string(upload)}}}));
     return {};
   }
 
  private:
-  [[nodiscard]] std::string key_of(std::string_view path) const {
+  [[nodiscard]] std::string object_key(std::string_view path) const {
     const std::string& prefix = client_.settings().prefix;
     if (prefix.empty() || path.empty()) return prefix + std::string(path);
     return fmt::format("{}/{}", prefix, path);
   }
   // The prefix of every key below the directory.
   [[nodiscard]] std::string directory_key(std::string_view path) const {
-    const std::string key = key_of(path);
+    const std::string key = object_key(path);
     return key.empty() ? "" : key + "/";
   }
   [[nodiscard]] std::size_t part_bytes(std::optional<std::uint64_t> size) const {

@@ -5,8 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "store/artifacts/s3/answers.h"
-#include "store/artifacts/s3/presign.h"
+#include "store/artifacts/s3/client.h"
 #include "store/artifacts/s3/s3_store.h"
 #include "store/artifacts/s3/test_s3.h"
 

@@ -70,7 +70,7 @@ Profile read_profile(const Environment& environment) {
           .config = read_section(config, name == "default" ? name : "profile " + name)};
 }
 
-Result<S3Keys> keys_of(const Environment& environment, const Profile& profile) {
+Result<S3Keys> find_keys(const Environment& environment, const Profile& profile) {
   S3Keys keys{.access = environment("AWS_ACCESS_KEY_ID"),
               .secret = environment("AWS_SECRET_ACCESS_KEY"),
               .session = environment("AWS_SESSION_TOKEN")};
@@ -94,7 +94,7 @@ bool is_bucket_name(std::string_view name) {
          name.find("..") == std::string_view::npos;
 }
 
-std::string base_url_of(const S3Settings& settings, std::string endpoint) {
+std::string base_url(const S3Settings& settings, std::string endpoint) {
   while (endpoint.ends_with('/')) endpoint.pop_back();
   if (!endpoint.empty()) return fmt::format("{}/{}", endpoint, settings.bucket);
   // A certificate of *.s3.REGION covers no bucket with a dot in its name.
@@ -120,7 +120,7 @@ Result<S3Settings> s3_settings(std::string_view location, const Environment& env
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}' is not a valid bucket name", settings.bucket));
   const Profile profile = read_profile(environment);
-  settings.keys = TRY(keys_of(environment, profile));
+  settings.keys = TRY(find_keys(environment, profile));
   settings.region = first_set(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"});
   if (settings.region.empty()) settings.region = profile.value("region");
   if (settings.region.empty()) settings.region = kDefaultRegion;
@@ -129,7 +129,7 @@ Result<S3Settings> s3_settings(std::string_view location, const Environment& env
   if (!endpoint.empty() && !endpoint.starts_with("http://") && !endpoint.starts_with("https://"))
     return fail(Code::kInvalidArgument,
                 fmt::format("S3's endpoint '{}' must start with http:// or https://", endpoint));
-  settings.base_url = base_url_of(settings, std::move(endpoint));
+  settings.base_url = base_url(settings, std::move(endpoint));
   return settings;
 }
 

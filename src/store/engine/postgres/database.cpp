@@ -5,15 +5,16 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <vector>
 
 #include "core/text.h"
 #include "store/engine/postgres/sqlstate.h"
-#include "store/engine/postgres/wire.h"
 #include "sys/clock.h"
 
 namespace corral::store::postgres {
@@ -29,6 +30,33 @@ constexpr int kOldestServer = 150000;
 constexpr Nanos kConnectTime = std::chrono::seconds(10);
 constexpr Nanos kFirstPause = milliseconds(100);
 constexpr Nanos kLongestPause = std::chrono::seconds(2);
+
+// ---- numbers in the binary format: big-endian, in what libpq hands out and takes
+template <class T>
+T from_wire(const char* bytes) {
+  T value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    value = static_cast<T>((value << 8) | static_cast<unsigned char>(bytes[i]));
+  return value;
+}
+
+std::array<char, 8> to_wire(std::uint64_t value) {
+  std::array<char, 8> bytes{};
+  for (std::size_t i = 8; i-- > 0; value >>= 8) bytes.at(i) = static_cast<char>(value & 0xFF);
+  return bytes;
+}
+
+// numeric: count of base-10000 digits, weight of the first, sign, scale, digits. Sums of integers
+// come as such.
+double parse_numeric(const char* bytes) {
+  const auto digits = from_wire<std::uint16_t>(bytes);
+  const auto weight = static_cast<std::int16_t>(from_wire<std::uint16_t>(bytes + 2));
+  const auto sign = from_wire<std::uint16_t>(bytes + 4);
+  double value = 0;
+  for (int i = 0; i < digits; ++i)
+    value += from_wire<std::uint16_t>(bytes + 8 + 2 * i) * std::pow(10000.0, weight - i);
+  return sign == 0x4000 ? -value : value;
+}
 
 struct Clear {
   void operator()(PGresult* result) const { PQclear(result); }
@@ -59,7 +87,7 @@ Result<Options> parse_url(const std::string& url) {
               "(characters like / @ : % in a name or password are written %2F %40 %3A %25)");
 }
 
-std::string value_of(const Options& options, std::string_view keyword) {
+std::string option_value(const Options& options, std::string_view keyword) {
   for (const PQconninfoOption* o = options.get(); o != nullptr && o->keyword != nullptr; ++o) {
     if (keyword == o->keyword && o->val != nullptr) return o->val;
   }
@@ -177,8 +205,7 @@ constexpr sql::Dialect kDialect = {
     .lock_row = " FOR NO KEY UPDATE",
     .lock_schema =
         "SET LOCAL lock_timeout = '10s'; SELECT "
-        "pg_advisory_xact_lock(hashtextextended(CAST(current_schema() AS text), "
-        "1129468492))",
+        "pg_advisory_xact_lock(hashtextextended(CAST(current_schema() AS text), 1129468492))",
     .elsewhere = "name another database or schema (?options=-csearch_path%3Dcorral)",
     .words = kWords,
     .own_lines = "--postgresql",
@@ -306,17 +333,15 @@ class PgConnection final : public sql::Connection {
                 .has_value();
   }
   Result<std::vector<std::string>> columns(std::string_view table) override {
-    std::vector<std::string> names;
-    sql::Statement row =
-        TRY(query("SELECT CAST(column_name AS text) FROM information_schema.columns WHERE "
-                  "table_schema = current_schema() AND table_name = ?1 ORDER BY ordinal_position",
-                  table));
-    while (TRY(row.step())) names.push_back(row.text(0));
-    return names;
+    return sql::read_all(
+        query("SELECT CAST(column_name AS text) FROM information_schema.columns WHERE table_schema "
+              "= current_schema() AND table_name = ?1 ORDER BY ordinal_position",
+              table),
+        [](const sql::Statement& row) { return row.text(0); });
   }
   Result<std::int64_t> bytes() override {
-    return TRY(number("SELECT CAST(coalesce(sum(pg_total_relation_size(c.oid)), 0) AS BIGINT) "
-                      "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
+    return TRY(number("SELECT CAST(coalesce(sum(pg_total_relation_size(c.oid)), 0) AS BIGINT) FROM "
+                      "pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
                       "c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'"))
         .value_or(0);
   }
@@ -399,7 +424,7 @@ double PgCursor::real(int column) const {
     case kFloat4:
       return std::bit_cast<float>(from_wire<std::uint32_t>(at));
     case kNumeric:
-      return numeric_of(at);
+      return parse_numeric(at);
     default:
       return static_cast<double>(integer(column));
   }
@@ -574,14 +599,14 @@ Result<> PgConnection::flush() {
 Result<std::string> name_of(const std::string& url) {
   const Options options = TRY(parse_url(url));
   std::string name = "postgresql://";
-  const std::string user = value_of(options, "user");
-  const std::string port = value_of(options, "port");
-  std::string host = value_of(options, "host");
+  const std::string user = option_value(options, "user");
+  const std::string port = option_value(options, "port");
+  std::string host = option_value(options, "host");
   if (host.starts_with('/')) host = "[" + host + "]";
   if (!user.empty()) name += user + "@";
   name += host.empty() ? "localhost" : host;
   if (!port.empty()) name += ":" + port;
-  return name + "/" + value_of(options, "dbname");
+  return name + "/" + option_value(options, "dbname");
 }
 
 Result<std::unique_ptr<sql::Connection>> open_database(const std::string& url, Mode mode) {

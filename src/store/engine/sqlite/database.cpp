@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using sql::Blob;
 
-Code code_of(sqlite3* handle, int rc) {
+Code to_code(sqlite3* handle, int rc) {
   const int system_error = sqlite3_system_errno(handle);
   switch (rc & 0xFF) {
     case SQLITE_FULL:
@@ -45,7 +45,7 @@ Code code_of(sqlite3* handle, int rc) {
 tl::unexpected<Error> failed(sqlite3* handle, int rc, std::string name = "database") {
   const char* file = handle == nullptr ? nullptr : sqlite3_db_filename(handle, "main");
   const std::string where = file == nullptr || *file == '\0' ? std::move(name) : file;
-  const Code code = code_of(handle, rc);
+  const Code code = to_code(handle, rc);
   std::string what = handle == nullptr ? sqlite3_errstr(rc) : sqlite3_errmsg(handle);
   if (code == Code::kNoSpace)
     what += "; nothing is lost, make room on this filesystem and it goes on";
@@ -185,10 +185,8 @@ class SqliteConnection final : public sql::Connection {
     return !TRY(number("SELECT 1 FROM sqlite_schema LIMIT 1")).has_value();
   }
   Result<std::vector<std::string>> columns(std::string_view table) override {
-    std::vector<std::string> names;
-    sql::Statement row = TRY(query("SELECT name FROM pragma_table_xinfo(?1)", table));
-    while (TRY(row.step())) names.push_back(row.text(0));
-    return names;
+    return sql::read_all(query("SELECT name FROM pragma_table_xinfo(?1)", table),
+                         [](const sql::Statement& row) { return row.text(0); });
   }
   Result<std::int64_t> bytes() override {
     std::int64_t bytes = 0;
@@ -308,10 +306,9 @@ Result<> SqliteConnection::give_back_space() {
     const auto room = fs::space(file_, error);
     const auto size = static_cast<std::uintmax_t>(TRY(bytes()));
     if (!error && room.available < size + size / 8)
-      return fail(Code::kNoSpace,
-                  file_.string() +
-                      ": too little room to write it anew, which takes as much as it "
-                      "has now");
+      return fail(
+          Code::kNoSpace,
+          file_.string() + ": too little room to write it anew, which takes as much as it has now");
     TRY(script("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
   }
   return script("PRAGMA wal_checkpoint(TRUNCATE)");

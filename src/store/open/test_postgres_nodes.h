@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "store/engine/postgres/database.h"
-#include "store/open/postgres_fixture.h"
+#include "store/open/test_postgres.h"
 #include "store/open/postgres_store.h"
 #include "store/test_frames.h"
 #include "store/test_reader.h"

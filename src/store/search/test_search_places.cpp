@@ -1,10 +1,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "store/open/postgres_fixture.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
-#include "store/search/search_test_support.h"
+#include "store/open/test_postgres.h"
+#include "store/search/test_search.h"
 
 namespace corral::store::tracking {
 namespace {

@@ -1,23 +1,44 @@
-// PyramidMaker: the pyramid of a series out of its blocks, as sealing makes it
-// (store/seal/blocks.h) but for all blocks at once. check compares the result with the stored
-// pyramid; rebuild writes it.
-//
-// Memory: one open row for each tier and channel. One thread.
+// The blocks of a series, and the pyramid that is made from them. Used by check, rebuild and
+// repair.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "codec/block/pyramid.h"
 #include "codec/block/rate.h"
-#include "store/maintain/stored_blocks.h"
+#include "core/ids.h"
+#include "core/result.h"
+#include "store/engine/database.h"
 #include "store/model/point_view.h"
 
 namespace corral::store::maintain {
+
+// A block, decoded completely and checked.
+struct StoredBlock {
+  std::int64_t no = 0, session = 0;
+  std::string problem;                     // empty: good
+  std::vector<std::int64_t> times, steps;  // times may be there although the values are damaged
+  std::vector<double> values;
+};
+
+struct BlockRange {
+  std::optional<std::int64_t> session;  // only this one's
+  std::int64_t first = 0, end = std::numeric_limits<std::int64_t>::max();
+};
+
+// Calls `visit` with every row of the series that lies in the range, a page of rows in memory at a
+// time. kCorruption only where the database itself cannot be read.
+Result<> each_block(sql::Connection& db, SeriesId series,
+                    const std::function<Result<>(const StoredBlock&)>& visit,
+                    const BlockRange& range = {});
 
 // If more blocks in a row are missing than this, the number of blocks is itself damaged.
 inline constexpr std::int64_t kMostMissing = 1 << 20;
@@ -32,13 +53,16 @@ struct MadeRow {
   bool vague = false;
 };
 
+// The pyramid of a series out of its blocks, as sealing makes it (store/seal/plan.cpp) but for all
+// blocks at once. check compares the result with the stored pyramid; rebuild writes it. Memory: one
+// open row for each tier and channel. One thread.
 class PyramidMaker {
  public:
-  using Take = std::function<Result<>(const MadeRow&)>;
-  // `counter`: has a pyramid over its rate, too.
+  using Store = std::function<Result<>(const MadeRow&)>;
+  // `counter`: has a pyramid over its rate, too. `store` gets every row once.
   // `first`: the block that comes first; rows that reach below it are not whole then.
-  PyramidMaker(bool counter, Take take, std::int64_t first = 0)
-      : counter_(counter), take_(std::move(take)), blocks_(first) {}
+  PyramidMaker(bool counter, Store store, std::int64_t first = 0)
+      : counter_(counter), store_(std::move(store)), blocks_(first) {}
 
   // The next block; one that is not good, or missing, is a gap (add_gap).
   Result<> add(const StoredBlock& block);
@@ -57,10 +81,10 @@ class PyramidMaker {
   };
   Result<> add_rates(const StoredBlock& block);
   Result<> extend(Channel channel, int tier, std::int64_t child, const Children& children);
-  Result<> give(const MadeRow& row);
+  Result<> store_row(const MadeRow& row);
 
   const bool counter_;
-  const Take take_;
+  const Store store_;
   std::int64_t blocks_ = 0;  // the number of the next one
   std::int64_t rows_ = 0;
   std::map<std::pair<Channel, int>, MadeRow> open_;

@@ -1,4 +1,4 @@
-#include "store/open/postgres_fixture.h"
+#include "store/open/test_postgres.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -1,0 +1,157 @@
+#include "store/tables/page.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/sha256.h"
+#include "store/engine/database.h"
+
+namespace corral::store::page {
+
+using sql::Statement;
+
+// ---- boards
+namespace {
+
+Result<SavedBoard> make_board(Writing& writing, const BoardChange& change, UtcTime now) {
+  if (TRY(writing->number("SELECT count(*) FROM boards")).value_or(0) >= kMostBoards) {
+    return fail(Code::kTooLarge,
+                fmt::format("there are {} boards: delete one that nobody needs", kMostBoards));
+  }
+  const auto made =
+      TRY(writing->number("INSERT INTO boards (name, updated, state) VALUES (?1, ?2, ?3) ON "
+                          "CONFLICT (name) DO NOTHING RETURNING updated",
+                          change.name, now, change.state));
+  if (!made) return fail(Code::kConflict, "the board was made meanwhile");
+  return SavedBoard{.saved = true, .updated = now};
+}
+
+}  // namespace
+
+Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now) {
+  const auto known = TRY(writing->number(
+      "SELECT updated FROM boards WHERE name = ?1" + std::string(writing->dialect().lock_row),
+      change.name));
+  if (change.expected && ns_of(*change.expected) != known.value_or(0)) {
+    return SavedBoard{.saved = false,
+                      .updated = known ? std::optional(utc_time(*known)) : std::nullopt};
+  }
+  if (!known) return make_board(writing, change, now);
+  const UtcTime updated = std::max(now, utc_time(*known + 1));
+  TRY(writing->exec("UPDATE boards SET state = ?2, updated = ?3 WHERE name = ?1", change.name,
+                    change.state, updated));
+  return SavedBoard{.saved = true, .updated = updated};
+}
+
+Result<std::vector<Board>> boards(Reading& reading) {
+  return sql::read_all(reading->query("SELECT name, state, updated FROM boards ORDER BY name"),
+                       [](const Statement& row) {
+                         return Board{
+                             .name = row.text(0), .state = row.text(1), .updated = row.utc(2)};
+                       });
+}
+
+Result<bool> delete_board(Writing& writing, std::string_view name) {
+  return TRY(writing->number("DELETE FROM boards WHERE name = ?1 RETURNING 1", name)).has_value();
+}
+
+// ---- views
+namespace {
+
+// There are 2^40 ids: that so many are taken by other states never happens by chance.
+constexpr int kAttempts = 16;
+constexpr std::string_view kDigits = "abcdefghijklmnopqrstuvwxyz234567";
+
+// True if the view with this id has this state; nothing: the id is free.
+Result<std::optional<bool>> has_state(Writing& writing, std::string_view id,
+                                      const std::string& state) {
+  return sql::read_first(
+      writing->query("SELECT CASE WHEN state = ?2 THEN 1 ELSE 0 END FROM views WHERE id = ?1", id,
+                     state),
+      [](const Statement& row) { return row.integer(0) != 0; });
+}
+
+}  // namespace
+
+std::string view_id(const std::string& state, int attempt) {
+  const Sha256 hash = sha256(attempt == 0 ? state : fmt::format("{}\n{}", attempt, state));
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < sizeof bits; ++i) bits = bits << 8U | hash.at(i);
+  std::string id;
+  for (std::size_t i = 0; i < kViewIdLength; ++i, bits >>= 5U) id += kDigits.at(bits % 32);
+  return id;
+}
+
+Result<std::string> save_view(Writing& writing, const std::string& state, UtcTime now) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string id = view_id(state, attempt);
+    auto same = TRY(has_state(writing, id, state));
+    if (!same) {
+      TRY(writing->exec(
+          "INSERT INTO views (id, created, state) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
+          id, now, state));
+      // Another server may have been first, with this state or with another one.
+      same = TRY(has_state(writing, id, state));
+      if (!same) return fail(Code::kConflict, "the view was written meanwhile");
+    }
+    if (*same) return id;
+  }
+  return fail(Code::kInternal, "no id is free for this view");
+}
+
+Result<std::optional<View>> view(Reading& reading, std::string_view id) {
+  return sql::read_first(reading->query("SELECT id, state, created FROM views WHERE id = ?1", id),
+                         [](const Statement& row) {
+                           return View{
+                               .id = row.text(0), .state = row.text(1), .created = row.utc(2)};
+                         });
+}
+
+// ---- notes
+Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcTime now) {
+  // Held until the note is written: a removal takes it along, or there is no run any more.
+  const auto key = TRY(writing->number(
+      "SELECT key FROM runs WHERE id = ?1" + std::string(writing->dialect().lock_row), run));
+  if (!key) return fail(Code::kNotFound, fmt::format("no run {}", run.hex()));
+  const auto count = TRY(writing->number("SELECT count(*) FROM notes WHERE run = ?1", *key));
+  if (count.value_or(0) >= kMostNotes) {
+    return fail(Code::kTooLarge,
+                fmt::format("the run has {} notes: delete one that nobody needs", kMostNotes));
+  }
+  const auto id = TRY(writing->number(
+      "INSERT INTO notes (run, time, created, text) VALUES (?1, ?2, ?3, ?4) RETURNING id", *key,
+      content.time, now, content.text));
+  if (!id) return fail(Code::kInternal, "the note got no id");
+  return Note{.id = *id, .content = content, .created = now};
+}
+
+Result<std::vector<Note>> notes(Reading& reading, RunId run) {
+  return sql::read_all(reading->query("SELECT id, time, text, created FROM notes WHERE run = "
+                                      "(SELECT key FROM runs WHERE id = ?1) ORDER BY id",
+                                      run),
+                       [](const Statement& row) {
+                         return Note{.id = row.integer(0),
+                                     .content = {.time = row.maybe_utc(1), .text = row.text(2)},
+                                     .created = row.utc(3)};
+                       });
+}
+
+Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,
+                                        const NoteText& content) {
+  const auto created =
+      TRY(writing->number("UPDATE notes SET time = ?3, text = ?4 WHERE id = ?2 AND run = (SELECT "
+                          "key FROM runs WHERE id = ?1) RETURNING created",
+                          run, id, content.time, content.text));
+  if (!created) return std::nullopt;
+  return Note{.id = id, .content = content, .created = utc_time(*created)};
+}
+
+Result<bool> delete_note(Writing& writing, RunId run, std::int64_t id) {
+  return TRY(writing->number("DELETE FROM notes WHERE id = ?2 AND run = (SELECT key FROM runs "
+                             "WHERE id = ?1) RETURNING 1",
+                             run, id))
+      .has_value();
+}
+
+}  // namespace corral::store::page

@@ -1,0 +1,87 @@
+// The page's own rows: boards that people saved under a name, views (states of the page under a
+// short id), and notes about runs.
+//
+// Free functions over the caller's snapshot or transaction. Names, states and texts are checked by
+// the callers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "store/model/transaction.h"
+
+namespace corral::store::page {
+
+// ---- boards
+// A board's `updated` grows with every change, even if the clock goes back, so that a client that
+// knows it can detect a later save by another one.
+inline constexpr std::int64_t kMostBoards = 256;
+
+struct Board {
+  std::string name, state;
+  UtcTime updated;
+};
+
+struct BoardChange {
+  std::string name, state;
+  // The version that the caller believes to be stored; 0: none. Nothing: any.
+  std::optional<UtcTime> expected;
+};
+struct SavedBoard {
+  bool saved = false;              // false: it is not what was expected
+  std::optional<UtcTime> updated;  // current version; nothing: no such board
+};
+// kTooLarge: there are kMostBoards.
+Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now);
+// By name.
+Result<std::vector<Board>> boards(Reading& reading);
+Result<bool> delete_board(Writing& writing, std::string_view name);
+
+// ---- views
+// A view is never changed or deleted. Its id follows from its state alone, so that shared links
+// stay valid and saving the same state again costs nothing.
+inline constexpr std::size_t kViewIdLength = 8;  // characters of base32: a-z and 2-7
+
+struct View {
+  std::string id, state;
+  UtcTime created;
+};
+
+// The id that the state has, or now gets. Two states whose hashes begin alike get different ids.
+Result<std::string> save_view(Writing& writing, const std::string& state, UtcTime now);
+Result<std::optional<View>> view(Reading& reading, std::string_view id);
+
+// The attempt-th id of a state, from 0: the first that is free or already the state's is its id.
+std::string view_id(const std::string& state, int attempt);
+
+// ---- notes
+// Notes are about a time of a run, or about the run as a whole, and are removed with it
+// (remove/remove.h). An unknown run has no notes, and adding a note to it fails with kNotFound.
+inline constexpr std::int64_t kMostNotes = 1000;  // per run
+
+struct NoteText {
+  std::optional<UtcTime> time;  // nothing: of the whole run
+  std::string text;
+};
+struct Note {
+  std::int64_t id = 0;
+  NoteText content;
+  UtcTime created;
+};
+
+// kTooLarge: the run has kMostNotes.
+Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcTime now);
+// In the order in which they were written.
+Result<std::vector<Note>> notes(Reading& reading, RunId run);
+// Nothing: the run has no such note.
+Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,
+                                        const NoteText& content);
+Result<bool> delete_note(Writing& writing, RunId run, std::int64_t id);
+
+}  // namespace corral::store::page

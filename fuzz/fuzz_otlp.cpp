@@ -8,7 +8,6 @@
 
 #include "compat/mlflow/wire/otlp.h"
 #include "compat/mlflow/wire/phases_of_spans.h"
-#include "compat/mlflow/wire/span_json.h"
 #include "compat/mlflow/wire/trace_of_spans.h"
 #include "core/json.h"
 

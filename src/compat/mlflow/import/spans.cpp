@@ -7,7 +7,7 @@
 #include "compat/mlflow/import/text.h"
 #include "compat/mlflow/tables/span_phases.h"
 #include "compat/mlflow/tables/traces.h"
-#include "compat/mlflow/wire/span_json.h"
+#include "compat/mlflow/wire/otlp.h"
 
 namespace corral::store::importing {
 namespace {

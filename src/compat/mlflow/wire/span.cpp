@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compat/mlflow/wire/otlp_fields.h"
+#include "compat/mlflow/wire/otlp_parts.h"
 
 namespace corral::mlflow {
 namespace {

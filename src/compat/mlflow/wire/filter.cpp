@@ -12,8 +12,7 @@
 #include <span>
 #include <utility>
 
-#include "compat/mlflow/wire/filter_rules.h"
-#include "compat/mlflow/wire/filter_tokens.h"
+#include "compat/mlflow/wire/filter_grammar.h"
 #include "core/text.h"
 
 namespace corral::mlflow {
@@ -156,23 +155,20 @@ Answer<Clause> Parser::clause(Tokens& rest) const {
 }
 
 std::string Parser::attribute_names(bool for_order) const {
-  std::string text = "{";
+  std::vector<std::string_view> names;
   for (const AttributeRule& rule : rules_.attributes) {
-    if (for_order ? !rule.ordered : rule.filter.operators == 0) continue;
-    if (text.size() > 1) text += ", ";
-    text.append("'").append(rule.name).append("'");
+    if (for_order ? rule.ordered : rule.filter.operators != 0) names.push_back(rule.name);
   }
-  return text + "}";
+  return "{" + quoted_names(names) + "}";
 }
 
 std::string Parser::list_attributes() const {
-  std::string text = "[";
+  std::vector<std::string_view> names;
   for (const AttributeRule& rule : rules_.attributes) {
-    if (rule.filter.form != Form::kList && rule.filter.form != Form::kIds) continue;
-    if (text.size() > 1) text += ", ";
-    text.append("'").append(rule.name).append("'");
+    if (rule.filter.form == Form::kList || rule.filter.form == Form::kIds)
+      names.push_back(rule.name);
   }
-  return text + "]";
+  return "[" + quoted_names(names) + "]";
 }
 
 Answer<Subject> Parser::attribute(std::string_view key, bool for_order) const {
@@ -200,10 +196,10 @@ Answer<Entity> Parser::entity(std::string_view name) const {
                     "'parameter', 'tag', 'attribute', 'dataset']",
                     name));
   }
-  std::string names;
-  for (const EntityRule& known : rules_.entities)
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", known.name);
-  return invalid(fmt::format("Invalid entity type '{}'. Valid entity types are ({})", name, names));
+  std::vector<std::string_view> names;
+  for (const EntityRule& known : rules_.entities) names.push_back(known.name);
+  return invalid(fmt::format("Invalid entity type '{}'. Valid entity types are ({})", name,
+                             quoted_names(names)));
 }
 
 Answer<Subject> Parser::subject(std::string_view name, bool for_order) const {
@@ -315,9 +311,8 @@ Answer<Comparison::Value> Parser::number(const Token& token, const Subject& subj
       fmt::format("Invalid value for numeric attribute '{}': '{}'", subject.written, digits));
 }
 
-// As the store tells it: "1" for "01".
-Answer<Comparison::Value> id(const std::string& text) {
-  if (const auto number = parse_int(text)) return std::to_string(*number);
+Answer<std::int64_t> parse_experiment_id(const std::string& text) {
+  if (const auto number = parse_int(text)) return *number;
   return invalid(
       fmt::format("Invalid experiment ID '{}'. Experiment ID must be a valid integer.", text));
 }
@@ -327,10 +322,7 @@ Answer<Comparison::Value> Parser::text(const Token& token, const Subject& subjec
   const bool bare = rules_.bare_text && (token.kind == Kind::kNumber || token.kind == Kind::kName);
   if (is_quoted(text, '\'') || is_quoted(text, '"') || bare) {
     const std::string value(bare && !is_quoted(text, '"') ? text : without_quotes(text));
-    if (subject.operand.form == Form::kIds && !parse_int(value)) {
-      return invalid(
-          fmt::format("Invalid experiment ID '{}'. Experiment ID must be a valid integer.", value));
-    }
+    if (subject.operand.form == Form::kIds) TRY_API(parse_experiment_id(value));
     return value;
   }
   if (token.kind == Kind::kName) {
@@ -397,7 +389,8 @@ Answer<Comparison::Value> Parser::list(Tokens tokens, const Subject& subject) co
     }
     if (!comma) {
       std::string value = unescaped(without_quotes(token.text));
-      if (form == Form::kIds) value = std::get<std::string>(TRY_API(id(value)));
+      // As the store tells it: "1" for "01".
+      if (form == Form::kIds) value = std::to_string(TRY_API(parse_experiment_id(value)));
       values.push_back(std::move(value));
     }
     expects_value = comma;
@@ -505,10 +498,8 @@ Answer<std::vector<Order>> parse_order_by(SearchKind kind,
       return other.entity == order.entity && other.key == order.key;
     });
     if (twice) {
-      std::string all;
-      for (const std::string& each : clauses)
-        all += fmt::format("{}'{}'", all.empty() ? "" : ", ", each);
-      return invalid(fmt::format("`order_by` contains duplicate fields: [{}]", all));
+      return invalid(fmt::format("`order_by` contains duplicate fields: [{}]",
+                                 quoted_names({clauses.begin(), clauses.end()})));
     }
     orders.push_back(std::move(order));
   }

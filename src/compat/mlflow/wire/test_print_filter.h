@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "compat/mlflow/wire/filter.h"
-#include "compat/mlflow/wire/filter_rules.h"
-#include "compat/mlflow/wire/filter_tokens.h"
+#include "compat/mlflow/wire/filter_grammar.h"
 
 namespace corral::mlflow::testing {
 

@@ -7,7 +7,7 @@
 #include "compat/mlflow/tables/phase_writer.h"
 #include "compat/mlflow/tables/span_phases.h"
 #include "compat/mlflow/wire/otlp.h"
-#include "compat/radt/radt_spans.h"
+#include "compat/radt/radt.h"
 
 namespace corral::server::mlflow {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compat/mlflow/tables/phase_writer.h"
-#include "compat/mlflow/tables/span_phases.h"
+#include "compat/mlflow/tables/phase_writer.h"
 #include "compat/mlflow/wire/otlp.h"
 #include "compat/radt/radt.h"
 

@@ -4,7 +4,7 @@
 #include "compat/mlflow/api/entities.h"
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/api/search.h"
-#include "compat/mlflow/tables/search.h"
+#include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/wire/names.h"
 #include "sys/clock.h"
 

@@ -9,7 +9,7 @@
 
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/api/search.h"
-#include "compat/mlflow/tables/search.h"
+#include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/wire/names.h"
 #include "compat/mlflow/wire/page_token.h"
 #include "compat/mlflow/wire/run_name.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "analyze/history.h"
-#include "compat/mlflow/tables/client_session.h"
+#include "compat/mlflow/tables/phase_writer.h"
 #include "compat/mlflow/wire/times.h"
 #include "store/engine/database.h"
 

@@ -9,7 +9,7 @@
 #include "compat/mlflow/api/model_source.h"
 #include "compat/mlflow/api/search.h"
 #include "compat/mlflow/tables/logged_models.h"
-#include "compat/mlflow/tables/search.h"
+#include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/wire/names.h"
 #include "core/text.h"
 #include "sys/clock.h"

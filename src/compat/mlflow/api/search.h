@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "compat/mlflow/api/call.h"
-#include "compat/mlflow/tables/search.h"
+#include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/wire/filter.h"
 #include "core/json.h"
 

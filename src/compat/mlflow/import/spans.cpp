@@ -5,7 +5,7 @@
 #include <map>
 
 #include "compat/mlflow/import/text.h"
-#include "compat/mlflow/tables/span_phases.h"
+#include "compat/mlflow/tables/phase_writer.h"
 #include "compat/mlflow/tables/traces.h"
 #include "compat/mlflow/wire/otlp.h"
 

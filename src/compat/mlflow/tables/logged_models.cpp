@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,7 +11,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "compat/mlflow/tables/search.h"
 #include "store/search/many.h"
 #include "store/search/search_scope.h"
 
@@ -106,15 +106,9 @@ struct Measured {
 };
 
 std::string_view status_text(ModelStatus status) {
-  switch (status) {
-    case ModelStatus::kPending:
-      return "PENDING";
-    case ModelStatus::kReady:
-      return "READY";
-    case ModelStatus::kUploadFailed:
-      return "FAILED";
-  }
-  return "UNSPECIFIED";
+  constexpr std::array<std::string_view, 4> kTexts = {"UNSPECIFIED", "PENDING", "READY", "FAILED"};
+  const auto index = static_cast<std::size_t>(status);
+  return kTexts.at(index < kTexts.size() ? index : 0);
 }
 
 class ModelColumns {

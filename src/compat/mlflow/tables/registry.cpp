@@ -7,7 +7,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "compat/mlflow/tables/search.h"
 #include "store/search/search_scope.h"
 
 namespace corral::store::tracking {

@@ -19,6 +19,7 @@
 #include "store/engine/database.h"
 #include "store/search/experiments.h"
 #include "store/search/many.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 
@@ -115,5 +116,15 @@ Result<> delete_model_version(sql::Connection& db, const VersionKey& key, UtcTim
 Result<> set_model_version_tag(sql::Connection& db, const VersionKey& key, std::string_view tag,
                                std::string_view value);
 Result<> delete_model_version_tag(sql::Connection& db, const VersionKey& key, std::string_view tag);
+
+// ---- searches (store/search/search.h)
+
+// Names of registered models, by name where orders leave it open. Prompts are registered models
+// with the tag mlflow.prompt.is_prompt; they are found only when the filter asks for that tag to be
+// 'true' (or not 'false').
+Result<Found<std::string>> search_registered_models(sql::Connection& db, const Search& search);
+
+// Prompts as above. Without orders the last changed first; then by name, the newest version first.
+Result<Found<VersionKey>> search_model_versions(sql::Connection& db, const Search& search);
 
 }  // namespace corral::store::tracking

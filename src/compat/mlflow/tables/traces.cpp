@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "compat/mlflow/tables/search.h"
 #include "store/search/search_scope.h"
 
 namespace corral::store::tracking {
@@ -91,18 +90,9 @@ struct Trace {
   std::optional<std::int64_t> duration;
 };
 
-std::string_view state_text(TraceState state) {
-  switch (state) {
-    case TraceState::kOk:
-      return "OK";
-    case TraceState::kError:
-      return "ERROR";
-    case TraceState::kInProgress:
-      return "IN_PROGRESS";
-    case TraceState::kUnspecified:
-      break;
-  }
-  return "STATE_UNSPECIFIED";
+std::string state_text(TraceState state) {
+  const auto index = static_cast<std::size_t>(state);
+  return std::string(kTraceStates.at(index < kTraceStates.size() ? index : 0));
 }
 
 // Returns the times that the filter leaves, in ns and not exactly; the filter itself is applied
@@ -182,7 +172,7 @@ Column TraceColumns::attribute_column(const RowSearch::Field& field) const {
     if (field.key == "request_id") {
       column.emplace_back(row, trace.id);
     } else if (field.key == "status") {
-      column.emplace_back(row, std::string(state_text(trace.state)));
+      column.emplace_back(row, state_text(trace.state));
     } else if (field.key == "client_request_id") {
       if (!trace.client_request_id.empty()) column.emplace_back(row, trace.client_request_id);
     } else if (field.key == "experiment_id") {

@@ -7,7 +7,6 @@
 #include <limits>
 #include <unordered_map>
 
-#include "compat/mlflow/import/text.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/limits.h"
 #include "core/sha256.h"

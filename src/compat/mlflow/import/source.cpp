@@ -109,11 +109,11 @@ Result<Source> Source::open(const std::string& place) {
     std::error_code error;
     source.directory_ = fs::absolute(file, error).parent_path().string();
   }
-  TRY(source.look());
+  TRY(source.read_schema());
   return source;
 }
 
-Result<> Source::look() {
+Result<> Source::read_schema() {
   const auto columns_of = [&](std::string_view table) -> Result<> {
     for (std::string& column : TRY(db_->columns(table)))
       columns_[std::string(table)].insert(std::move(column));
@@ -125,7 +125,7 @@ Result<> Source::look() {
     const bool own = TRY(db_->has_table("meta")) && TRY(db_->has_table("batches"));
     return fail(Code::kUnsupported,
                 name() + (own ? " is a store of Corral's: corral store load or migrate copies it"
-                              : " is no database of MLflow's or radT's: it has no tables "
+                              : " is not a database of MLflow or radT: it has no tables "
                                 "`experiments` and `runs`"));
   }
   std::string missing;

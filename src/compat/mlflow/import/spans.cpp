@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include "compat/mlflow/import/text.h"
 #include "compat/mlflow/tables/phase_writer.h"
 #include "compat/mlflow/tables/traces.h"
 #include "compat/mlflow/wire/otlp.h"
@@ -57,7 +56,7 @@ class Page {
   // Stores spans that the store lacks, if their traces exist.
   Result<> keep_new() {
     std::vector<bool> wanted;
-    const Inspect look = [&](sql::Reading& reading) -> Result<> {
+    const Inspect read = [&](sql::Reading& reading) -> Result<> {
       wanted.clear();
       for (const Row& row : rows_) {
         wanted.push_back(TRY(reading.db.number(
@@ -68,7 +67,7 @@ class Page {
       }
       return {};
     };
-    TRY(reader_.inspect(look));
+    TRY(reader_.inspect(read));
     std::size_t at = 0;
     std::erase_if(rows_, [&](const Row&) { return !wanted[at++]; });
     return {};

@@ -8,7 +8,6 @@
 #include <span>
 
 #include "compat/mlflow/import/spans.h"
-#include "compat/mlflow/import/text.h"
 #include "core/text.h"
 #include "store/ingest/ingest.h"
 #include "sys/clock.h"
@@ -297,7 +296,7 @@ std::string name_of(const std::vector<Value>& values, const Check& check) {
 Result<> count_rows(const Reader& store, const Check& check,
                     std::span<const std::vector<Value>> rows, Count& count) {
   std::vector<bool> belongs(rows.size()), there(rows.size());
-  const Inspect look = [&](sql::Reading& reading) -> Result<> {
+  const Inspect read = [&](sql::Reading& reading) -> Result<> {
     Statement statement = TRY(reading.db.query(check.sql));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       int index = 0;
@@ -309,7 +308,7 @@ Result<> count_rows(const Reader& store, const Check& check,
     }
     return {};
   };
-  TRY(store.inspect(look));
+  TRY(store.inspect(read));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!belongs[i]) {
       ++count.left_out;
@@ -486,7 +485,7 @@ Result<std::vector<Count>> count_tables(Source& source, const Reader& store,
 
 Result<Count> count_experiments(const Reader& store, const Experiments& experiments) {
   Count count{.what = "experiments"};
-  const Inspect look = [&](sql::Reading& reading) -> Result<> {
+  const Inspect read = [&](sql::Reading& reading) -> Result<> {
     count = {.what = "experiments"};
     for (const auto& [from, to] : experiments) {
       const auto there = TRY(reading.db.number("SELECT 1 FROM experiments WHERE id = ?1", to));
@@ -494,7 +493,7 @@ Result<Count> count_experiments(const Reader& store, const Experiments& experime
     }
     return {};
   };
-  TRY(store.inspect(look));
+  TRY(store.inspect(read));
   return count;
 }
 

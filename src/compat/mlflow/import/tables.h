@@ -5,12 +5,14 @@
 // holds a few hundred rows. Spans are copied by spans.h, but counted here.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "compat/mlflow/import/count.h"
 #include "compat/mlflow/import/source.h"
 #include "core/ids.h"
 #include "store/maintain/watch.h"
@@ -18,6 +20,26 @@
 #include "store/store.h"
 
 namespace corral::store::importing {
+
+// The number of items of one kind in the source, and of those in the store.
+struct Count {
+  std::string what;
+  std::int64_t source = 0;  // items that cannot be imported are not counted
+  std::int64_t stored = 0;  // items of `source` in the store; complete if equal
+  std::optional<std::int64_t> added{};
+  std::int64_t left_out = 0;           // rows that belong to nothing that is in the store
+  std::vector<std::string> missing{};  // the first few, named
+
+  [[nodiscard]] bool complete() const { return stored >= source; }
+  // `name()` is asked only when less is there.
+  template <class Name>
+  void add(std::int64_t wanted, std::int64_t there, Name&& name) {
+    constexpr std::size_t kMostNamed = 5;
+    source += wanted;
+    stored += std::min(wanted, there);
+    if (there < wanted && missing.size() < kMostNamed) missing.push_back(name());
+  }
+};
 
 // Maps the source's ids to the store's: equal unless another experiment has the id here.
 using Experiments = std::map<std::int64_t, ExperimentId>;

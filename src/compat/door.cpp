@@ -53,8 +53,8 @@ Response dispatch(Request request, Context& context) {
 std::optional<Response> no_route(const Request& request) { return mlflow::no_rpc(request); }
 
 Response refusal(const Request&, const Error& error) {
-  const corral::mlflow::ApiError api = corral::mlflow::api_error(error);
-  return json_response(corral::mlflow::body_of(api), corral::mlflow::status_of(api.code));
+  const corral::mlflow::ApiError api(error);
+  return json_response(corral::mlflow::to_json(api), corral::mlflow::http_status(api.code));
 }
 
 bool takes_file(const Request& request) { return mlflow::takes_file(request); }

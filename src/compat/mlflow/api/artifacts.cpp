@@ -157,7 +157,7 @@ Answer<Response> stored(const Request& request, Context& context) {
 }
 
 Response told_of(const Result<>& done) {
-  return done ? json_response("{}") : answer(corral::mlflow::api_error(done.error()));
+  return done ? json_response("{}") : answer(done.error());
 }
 
 Answer<Response> store_it(const Request& request, Context& context) {

@@ -5,7 +5,7 @@
 namespace corral::server::mlflow {
 
 Response answer(const ApiError& error) {
-  return json_response(corral::mlflow::body_of(error), corral::mlflow::status_of(error.code));
+  return json_response(corral::mlflow::to_json(error), corral::mlflow::http_status(error.code));
 }
 
 Response answer(Body body) { return body ? json_response(*std::move(body)) : answer(body.error()); }

@@ -61,7 +61,7 @@ auto change(Context& context, Work&& work)
     return out->has_value() ? Result<>() : corral::fail(Code::kInvalidArgument, "refused");
   });
   if (out && (done || !out->has_value())) return *std::move(out);
-  return tl::unexpected(corral::mlflow::api_error(done.error()));
+  return tl::unexpected<ApiError>(done.error());
 }
 
 // Runs `work(store::sql::Reading&)`, which returns an Answer<T>, in one snapshot.
@@ -75,7 +75,7 @@ auto inspect(Context& context, Work&& work)
     return out->has_value() ? Result<>() : corral::fail(Code::kInvalidArgument, "refused");
   });
   if (out && (done || !out->has_value())) return *std::move(out);
-  return tl::unexpected(corral::mlflow::api_error(done.error()));
+  return tl::unexpected<ApiError>(done.error());
 }
 
 }  // namespace corral::server::mlflow

@@ -35,7 +35,7 @@ Answer<> taken_or(Result<> done, std::string_view name) {
   if (done) return {};
   if (done.error().code == Code::kAlreadyExists)
     return refuse(ErrorCode::kBadRequest, fmt::format("Experiment(name={}) already exists.", name));
-  return tl::unexpected(corral::mlflow::api_error(done.error()));
+  return tl::unexpected<ApiError>(done.error());
 }
 
 constexpr std::int64_t kMostFound = 50000;
@@ -70,7 +70,7 @@ Body create_experiment(Message& in, Context& context) {
     const auto made = tracking::create_experiment(db, experiment, sys::utc_now());
     if (made) return *made;
     if (made.error().code != Code::kAlreadyExists)
-      return tl::unexpected(corral::mlflow::api_error(made.error()));
+      return tl::unexpected<ApiError>(made.error());
     return refuse(ErrorCode::kResourceAlreadyExists,
                   fmt::format("Experiment(name={}) already exists.", experiment.name));
   }));

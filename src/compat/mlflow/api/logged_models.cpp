@@ -248,7 +248,7 @@ Body log_logged_model_params(Message& in, Context& context) {
     if (added) return empty_answer();
     if (added.error().code == Code::kUnprocessable)
       return refuse(ErrorCode::kBadRequest, added.error().message);
-    return tl::unexpected(corral::mlflow::api_error(added.error()));
+    return tl::unexpected<ApiError>(added.error());
   });
 }
 

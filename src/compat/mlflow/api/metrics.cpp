@@ -75,7 +75,7 @@ Body store_batch(const LogBatch& batch, Context& context) {
   }();
   if (done) return empty_answer();
   if (refused) return tl::unexpected(*refused);
-  return tl::unexpected(corral::mlflow::api_error(done.error()));
+  return tl::unexpected<ApiError>(done.error());
 }
 
 Response log(const Request& request, Context& context,
@@ -214,7 +214,7 @@ Response get_history(Message& in, Context& context) {
   if (!query->series) return answer(Body(empty_answer()));
   auto page = analyze::history_page(context.reader, *query->series, query->from,
                                     std::min(query->most, analyze::kHistoryPagePoints));
-  if (!page) return answer(corral::mlflow::api_error(page.error()));
+  if (!page) return answer(page.error());
   if (page->next && query->most > page->points.size()) {
     Response response = json_response({});
     response.stream = stream_history(context.reader, *std::move(query));

@@ -184,7 +184,7 @@ tl::expected<Found, Response> find_rpc(const Request& request) {
   for (const Rpc& rpc : rpcs()) {
     Pairs params;
     const Result<bool> matches = match(rpc.path, path, params);
-    if (!matches) return tl::unexpected(answer(corral::mlflow::api_error(matches.error())));
+    if (!matches) return tl::unexpected(answer(matches.error()));
     if (!*matches) continue;
     if (rpc.method == wanted) return Found{.rpc = &rpc, .params = std::move(params)};
     allowed += (allowed.empty() ? "" : ", ") + std::string(method_name(rpc.method));

@@ -21,12 +21,12 @@ std::uint64_t hash_of(std::string_view text) {
 }  // namespace
 
 http::Response refused(const mlflow::ApiError& error) {
-  return http::json_response(mlflow::body_of(error), mlflow::status_of(error.code));
+  return http::json_response(mlflow::to_json(error), mlflow::http_status(error.code));
 }
 
 http::Response no_server(const Error& why) {
   return http::json_response(
-      mlflow::body_of({mlflow::ErrorCode::kTemporarilyUnavailable,
+      mlflow::to_json({mlflow::ErrorCode::kTemporarilyUnavailable,
                        "Corral's server does not answer: " + why.message +
                            ". What this run logs is kept and stored when it does"}),
       kNoServer);

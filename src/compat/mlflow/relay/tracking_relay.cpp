@@ -160,7 +160,7 @@ Result<> TrackingRelay::start(pid_t command) {
       .gate = [this](const Request& request) { return gate(request); },
       .handle = [this](Request request) { return handle(std::move(request)); },
       .error = [](const Request&,
-                  const Error& error) { return refused(mlflow::api_error(error)); }};
+                  const Error& error) { return refused(error); }};
   handlers.streams_body = is_artifact;
   handlers.reads_json = [](const Request& request) { return !is_artifact(request); };
   std::vector<http::Listener> listeners;
@@ -265,7 +265,7 @@ void TrackingRelay::find_artifact(Request& request) {
 
 Response TrackingRelay::put_artifact(const Request& request) {
   auto made = upstream_.body_file();
-  if (!made) return refused(mlflow::api_error(made.error()));
+  if (!made) return refused(made.error());
   const auto file = std::make_shared<sys::Fd>(*std::move(made));
   return http::take_body(
       request,
@@ -273,7 +273,7 @@ Response TrackingRelay::put_artifact(const Request& request) {
        .end =
            [this, file, request](const Result<>& taken) {
              return taken ? send_artifact(request, *file)
-                          : refused(mlflow::api_error(taken.error()));
+                          : refused(taken.error());
            }});
 }
 

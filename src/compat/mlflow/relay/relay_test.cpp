@@ -4,13 +4,12 @@
 
 #include <thread>
 
-#include "compat/mlflow/relay/answers.h"
-#include "compat/mlflow/relay/artifact_place.h"
-#include "compat/mlflow/relay/takeover.h"
+#include "compat/mlflow/relay/messages.h"
 #include "compat/mlflow/relay/tracking_relay.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "http/test_client.h"
+#include "run/tracking.h"
 #include "spool/spool_test_support.h"
 #include "sys/clock.h"
 #include "sys/socket.h"
@@ -357,7 +356,7 @@ class TakeoverTest : public Book {
   }
   std::unique_ptr<upload::Successor> successor_of(spool::RunDirectory& run,
                                                   spool::Journal& journal) {
-    return tracking_takeover(
+    return tracking_door().takeover(
         {.target = {}, .page = [] { return std::string(); }, .delivery = delivery_})(run, journal);
   }
   Delivery delivery_;

@@ -1,5 +1,6 @@
 #include "compat/mlflow/relay/run_book.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -55,7 +56,7 @@ std::string request_key(const NewRun& run) {
   return hex(sha256(text));
 }
 
-void take_pairs(const Json* list, std::map<std::string, std::string>& into) {
+void read_pairs(const Json* list, std::map<std::string, std::string>& into) {
   if (list == nullptr || list->as_array() == nullptr) return;
   for (const Json& pair : *list->as_array())
     into[pair.get_string("key")] = pair.get_string("value");
@@ -73,13 +74,41 @@ RunView view_of(RunId id, const Json& run) {
     view.start_ms = info->get_int("start_time", view.start_ms);
   }
   if (const Json* data = run.find("data")) {
-    take_pairs(data->find("params"), view.params);
-    take_pairs(data->find("tags"), view.tags);
+    read_pairs(data->find("params"), view.params);
+    read_pairs(data->find("tags"), view.tags);
   }
   return view;
 }
 
+constexpr std::size_t kMostBytes = 1u << 30;
+constexpr const char* kLogs = "mlflow";
+constexpr const char* kBook = "mlflow/book";
+
 }  // namespace
+
+std::vector<Json> BookLog::lines() const {
+  std::vector<Json> all;
+  const std::string text = run_.read_file(kBook, kMostBytes).value_or("");
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    auto line = Json::parse(std::string_view(text).substr(at, end - at));
+    if (line && line->as_object() != nullptr) all.push_back(*std::move(line));
+    at = end + 1;
+  }
+  return all;
+}
+
+void BookLog::add(const Json& line) {
+  if (!file_) {
+    const auto folder = run_.make_directory(kLogs);
+    auto opened = folder ? run_.open_file(kBook, O_WRONLY | O_CREAT | O_APPEND)
+                         : Result<sys::Fd>(tl::unexpected(folder.error()));
+    if (!opened) return;
+    file_ = std::move(*opened);
+  }
+  // It begins with a line end, so that a torn line before it does not swallow it.
+  [[maybe_unused]] const auto written = sys::write_all(file_.get(), "\n" + line.dump());
+}
 
 RunBook::RunBook(BookOptions options)
     : options_(std::move(options)),
@@ -89,12 +118,7 @@ RunBook::RunBook(BookOptions options)
   RunView view{.id = run.run,
                .name = run.run_name,
                .experiment = std::string(kNoExperiment),
-               .user = {},
-               .start_ms = now_ms(),
-               .end_ms = {},
-               .params = {},
-               .tags = {},
-               .metrics = {}};
+               .start_ms = now_ms()};
   own_ = std::make_shared<TrackedRun>(std::move(view), session_of(run.run, run.run_name, now_ms()),
                                       options_.room);
   runs_.emplace(run.run, own_);
@@ -199,11 +223,7 @@ void RunBook::recall_child(const Json& child) {
                .name = child.get_string("name"),
                .experiment = child.get_string("experiment_id"),
                .user = child.get_string("user"),
-               .start_ms = child.get_int("start_ms"),
-               .end_ms = {},
-               .params = {},
-               .tags = {},
-               .metrics = {}};
+               .start_ms = child.get_int("start_ms")};
   codec::SessionBody session = session_of(*id, view.name, view.start_ms);
   const std::string experiment = child.get_string("experiment");
   if (fits(experiment)) session.experiment = experiment;
@@ -227,8 +247,7 @@ bool RunBook::is_own(const NewRun& run, std::string_view parent) {
 }
 
 RunBook::Shared RunBook::start_own(const NewRun& run) {
-  mlflow::LogBatch tags{
-      .run_id = {}, .metrics = {}, .model_metrics = {}, .params = {}, .tags = run.tags};
+  mlflow::LogBatch tags{.tags = run.tags};
   const std::string wanted = run.name.empty() ? value_of(run.tags, kNameTag) : run.name;
   const bool renamed = !wanted.empty() && !options_.name_chosen;
   set(tags.tags, kNameTag, renamed ? wanted : own_->view().name);
@@ -238,11 +257,7 @@ RunBook::Shared RunBook::start_own(const NewRun& run) {
       ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
     set(tags.tags, kRanksTag, ranks);
   }
-  RunUpdate update{.status = ClientStatus::kRunning,
-                   .end_ms = {},
-                   .name = {},
-                   .user = run.user,
-                   .experiment = {}};
+  RunUpdate update{.status = ClientStatus::kRunning, .user = run.user};
   if (own_wish_.empty() && run.experiment != kNoExperiment) {
     own_wish_ = run.experiment;
     if (options_.experiment_chosen) {
@@ -315,15 +330,8 @@ RunBook::Shared RunBook::make_child(const NewRun& run) {
   if (fits(experiment)) session.experiment = experiment;
   if (is_with_own(run) && options_.experiment_chosen && run.experiment != kNoExperiment)
     believed_[id] = run.experiment;
-  RunView view{.id = id,
-               .name = name,
-               .experiment = run.experiment,
-               .user = run.user,
-               .start_ms = start,
-               .end_ms = {},
-               .params = {},
-               .tags = {},
-               .metrics = {}};
+  RunView view{
+      .id = id, .name = name, .experiment = run.experiment, .user = run.user, .start_ms = start};
   // Entered in the book before the spool, so that a process that continues the book can end it.
   note_child(run, view, experiment);
   auto child = std::make_shared<TrackedRun>(std::move(view), std::move(session), options_.room);
@@ -334,14 +342,11 @@ RunBook::Shared RunBook::make_child(const NewRun& run) {
 }
 
 void RunBook::announce(const NewRun& run, const Shared& child) {
-  mlflow::LogBatch tags{
-      .run_id = {}, .metrics = {}, .model_metrics = {}, .params = {}, .tags = run.tags};
+  mlflow::LogBatch tags{.tags = run.tags};
   set(tags.tags, kNameTag, child->view().name);
   if (value_of(run.tags, kParentTag).empty()) set(tags.tags, kParentTag, own_->id().hex());
   const std::string experiment = experiment_of(run);
   child->update({.status = ClientStatus::kRunning,
-                 .end_ms = {},
-                 .name = {},
                  .user = run.user,
                  .experiment = fits(experiment) ? std::string() : experiment});
   [[maybe_unused]] const auto logged = child->log(tags, {});

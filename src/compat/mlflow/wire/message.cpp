@@ -74,6 +74,11 @@ std::string invalid_value(std::string_view path, const Json& value, std::string_
                      hint.empty() ? "." : ": ", hint);
 }
 
+Answer<> Message::check() const {
+  if (*error_) return tl::unexpected(**error_);
+  return {};
+}
+
 void Message::wrong(ApiError error) {
   if (!*error_) *error_ = std::move(error);
 }

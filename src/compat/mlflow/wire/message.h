@@ -9,7 +9,7 @@
 //
 //   Request in(json);
 //   const std::string run = in.need_text("run_id");
-//   if (in.error()) return answer(*in.error());
+//   TRY_API(in.check());
 //
 // Not for hot paths (log_batch.h). One thread.
 #pragma once
@@ -35,6 +35,8 @@ class Message {
       : object_(&object), error_(std::make_shared<std::optional<ApiError>>()) {}
 
   [[nodiscard]] const std::optional<ApiError>& error() const { return *error_; }
+  // Returns the first error, if any. Call it after the last field was read.
+  [[nodiscard]] Answer<> check() const;
   // Records an error; only the first is kept.
   void wrong(ApiError error);
   // "Invalid value ... for parameter ... supplied: hint".

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "compat/mlflow/api/entities.h"
@@ -47,7 +48,7 @@ Answer<std::string> name_of(const std::string& id) {
 
 Answer<std::string> read_name(Message& in) {
   const std::string id = in.need_text("dataset_id");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   return name_of(id);
 }
 
@@ -65,13 +66,11 @@ std::string dataset_answer(const std::string& name, const std::string& tags = {}
   });
 }
 
-}  // namespace
-
 Body create_evaluation_dataset(Message& in, Context&) {
   const std::string name = in.need_text("name");
   const std::string tags = in.text("tags");
-  TRY_API(all_read(in));
-  TRY_API(corral::mlflow::check_length("name", name, corral::mlflow::kKeyLength));
+  TRY_API(in.check());
+  TRY_API(wire::check_length("name", name, wire::kKeyLength));
   return dataset_answer(name, tags);
 }
 
@@ -104,6 +103,32 @@ Body refuse_evaluation_records(Message& in, Context&) {
                 fmt::format("Corral does not keep evaluation datasets: the records of '{}' cannot "
                             "be read. Pass them to the evaluation as a list or data frame.",
                             name));
+}
+
+}  // namespace
+
+std::span<const Rpc> evaluation_dataset_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/create", create_evaluation_dataset},
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/search", find_no_evaluation_datasets},
+      Rpc{Method::kGet, "/3.0/mlflow/datasets/search", find_no_evaluation_datasets},
+      Rpc{Method::kGet, "/3.0/mlflow/datasets/{dataset_id}", get_evaluation_dataset},
+      Rpc{Method::kDelete, "/3.0/mlflow/datasets/{dataset_id}", drop_from_evaluation_dataset},
+      Rpc{Method::kPatch, "/3.0/mlflow/datasets/{dataset_id}/tags", set_evaluation_dataset_tags},
+      Rpc{Method::kDelete, "/3.0/mlflow/datasets/{dataset_id}/tags/{key}",
+          drop_from_evaluation_dataset},
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/{dataset_id}/records", count_evaluation_records},
+      Rpc{Method::kGet, "/3.0/mlflow/datasets/{dataset_id}/records", refuse_evaluation_records},
+      Rpc{Method::kDelete, "/3.0/mlflow/datasets/{dataset_id}/records",
+          drop_from_evaluation_dataset},
+      Rpc{Method::kGet, "/3.0/mlflow/datasets/{dataset_id}/experiment-ids",
+          drop_from_evaluation_dataset},
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/{dataset_id}/add-experiments",
+          get_evaluation_dataset},
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/{dataset_id}/remove-experiments",
+          get_evaluation_dataset},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

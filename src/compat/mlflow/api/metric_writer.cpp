@@ -28,11 +28,11 @@ SessionId session_for(RunId run) {
   return id;
 }
 
-BootTime time_of(const corral::mlflow::MetricPoint& point) {
-  return corral::mlflow::nearest_client_time(point.time_ms);
+BootTime time_of(const wire::MetricPoint& point) {
+  return wire::nearest_client_time(point.time_ms);
 }
 
-bool same_axes(const codec::SampleGroup& group, const corral::mlflow::MetricColumn& column) {
+bool same_axes(const codec::SampleGroup& group, const wire::MetricColumn& column) {
   if (group.times.size() != column.points.size()) return false;
   for (std::size_t i = 0; i < column.points.size(); ++i) {
     if (group.steps[i] != column.points[i].step || group.times[i] != time_of(column.points[i]))
@@ -42,7 +42,7 @@ bool same_axes(const codec::SampleGroup& group, const corral::mlflow::MetricColu
 }
 
 codec::SampleGroup& group_for(codec::SamplesBody& samples,
-                              const corral::mlflow::MetricColumn& column) {
+                              const wire::MetricColumn& column) {
   const std::size_t last = samples.groups.size() - std::min(kGroupsCompared, samples.groups.size());
   for (std::size_t i = samples.groups.size(); i-- > last;) {
     if (same_axes(samples.groups[i], column)) return samples.groups[i];
@@ -63,7 +63,7 @@ struct Newest {
   std::int64_t step = std::numeric_limits<std::int64_t>::min();
 
   // False: the point may be one of those before it.
-  bool take(const corral::mlflow::MetricPoint& point) {
+  bool take(const wire::MetricPoint& point) {
     const bool newer = point.time_ms > time_ms || point.step > step;
     time_ms = std::max(time_ms, point.time_ms);
     step = std::max(step, point.step);
@@ -71,7 +71,7 @@ struct Newest {
   }
 };
 
-analyze::HistoryPoint history_point(const corral::mlflow::MetricPoint& point) {
+analyze::HistoryPoint history_point(const wire::MetricPoint& point) {
   return {.time_ms = point.time_ms, .step = point.step, .value = point.value};
 }
 
@@ -84,12 +84,12 @@ std::vector<analyze::HistoryPoint> in_order(std::vector<analyze::HistoryPoint> p
 }
 
 // Leaves out the points of `known` and those that the column has twice.
-void drop_points(corral::mlflow::MetricColumn& column,
+void drop_points(wire::MetricColumn& column,
                  std::span<const analyze::HistoryPoint> known) {
   std::set<analyze::HistoryPoint,
            bool (*)(const analyze::HistoryPoint&, const analyze::HistoryPoint&)>
       seen(known.begin(), known.end(), analyze::history_less);
-  std::erase_if(column.points, [&](const corral::mlflow::MetricPoint& point) {
+  std::erase_if(column.points, [&](const wire::MetricPoint& point) {
     return !seen.insert(history_point(point)).second;
   });
 }

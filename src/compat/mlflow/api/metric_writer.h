@@ -31,7 +31,9 @@
 
 namespace corral::server::mlflow {
 
-using MetricColumns = std::span<const corral::mlflow::MetricColumn>;
+namespace wire = corral::mlflow;
+
+using MetricColumns = std::span<const wire::MetricColumn>;
 // Metrics whose points may be stored already: clients send those of a logged model twice.
 using Repeated = std::set<std::string, std::less<>>;
 
@@ -61,7 +63,7 @@ class MetricWriter final : public door::State {
   void give_back(std::unique_ptr<Lane> lane);
   Result<store::AppendResult> append(Lane& lane, MetricColumns metrics,
                                      const store::Change& before);
-  using Columns = std::vector<corral::mlflow::MetricColumn>;
+  using Columns = std::vector<wire::MetricColumn>;
   // Returns the columns without points that the run has, or nullopt when all points are new.
   Result<std::optional<Columns>> new_points(const Lane& lane, MetricColumns metrics,
                                             const Repeated& repeated);

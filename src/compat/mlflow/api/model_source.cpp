@@ -1,12 +1,19 @@
-#include "compat/mlflow/api/model_source.h"
+// The origin of a model version: `source` of model-versions/create, checked and resolved.
+//
+// `models:/<id of a logged model>`, `models:/<name>/<version, stage or "latest">`,
+// `models:/<name>@<alias>` and `runs:/<run>/<path>` are resolved into the place where the files
+// are, and into the run and the logged model that they belong to. Any other URI is taken as it is
+// unless it climbs: its path must be absolute and without "..", however often it is encoded. Paths
+// of the server's own file system are taken only within the artifacts of the run or logged model
+// that the request names, because a client that may read a model version may read its files.
+#include "compat/mlflow/api/handlers.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "compat/mlflow/api/logged_models.h"
-#include "compat/mlflow/api/registry.h"
+#include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/wire/artifact_path.h"
 #include "core/text.h"
 #include "http/request.h"
@@ -74,7 +81,7 @@ Answer<> check_remote(std::string_view source, std::string_view scheme) {
   std::string_view path = path_of(source);
   if (path.size() < 2 || !path.starts_with('/')) return bad(source, kNotAbsolute);
   if (scheme == "mlflow-artifacts") {
-    if (!corral::mlflow::artifact_path(path.substr(1))) return bad(source, kNotAbsolute);
+    if (!wire::artifact_path(path.substr(1))) return bad(source, kNotAbsolute);
     return {};
   }
   path = path.substr(0, path.find_first_of("?#"));
@@ -175,9 +182,8 @@ Answer<ModelSource> of_run(Connection& db, ModelSource asked) {
   const std::string_view path = path_of(asked.source);
   const std::size_t slash = path.find('/', 1);
   const std::string id(path.substr(0, slash).substr(std::min<std::size_t>(path.size(), 1)));
-  const auto inside = slash == std::string_view::npos
-                          ? Result<std::string>("")
-                          : corral::mlflow::artifact_path(path.substr(slash + 1));
+  const auto inside = slash == std::string_view::npos ? Result<std::string>("")
+                                                      : wire::artifact_path(path.substr(slash + 1));
   if (!inside || inside->empty()) return bad(asked.source, kNotAbsolute);
   if (!asked.run_id.empty() && asked.run_id != id) {
     return bad(asked.source,

@@ -1,4 +1,3 @@
-#include "compat/mlflow/api/registry.h"
 
 #include <fmt/core.h>
 
@@ -6,10 +5,7 @@
 #include <array>
 
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/model_source.h"
-#include "compat/mlflow/api/search.h"
 #include "compat/mlflow/tables/logged_models.h"
-#include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/wire/names.h"
 #include "core/text.h"
 #include "sys/clock.h"
@@ -17,9 +13,9 @@
 namespace corral::server::mlflow {
 namespace {
 
-using corral::mlflow::SearchKind;
 using store::sql::Connection;
 using tracking::VersionKey;
+using wire::SearchKind;
 
 constexpr std::size_t kRegistryTagLength = 100'000;
 constexpr std::array<std::string_view, 4> kStages = {"None", "Staging", "Production", "Archived"};
@@ -50,11 +46,8 @@ void write_model_version(JsonWriter& json, const tracking::ModelVersionRow& vers
   write_unless_empty(json, "status_message", version.status_message);
   write_tags(json, "tags", version.tags);
   json.member("run_link", version.run_link);
-  if (!version.aliases.empty()) {
-    json.key("aliases").begin_array();
-    for (const std::string& alias : version.aliases) json.value(alias);
-    json.end_array();
-  }
+  write_list(json, "aliases", version.aliases,
+             [](JsonWriter& out, const std::string& alias) { out.value(alias); });
   json.end_object();
 }
 
@@ -63,20 +56,12 @@ void write_registered_model(JsonWriter& json, const tracking::RegisteredModelRow
   write_ms(json, "creation_timestamp", model.created);
   write_ms(json, "last_updated_timestamp", model.updated);
   write_unless_empty(json, "description", model.description);
-  if (!model.latest.empty()) {
-    json.key("latest_versions").begin_array();
-    for (const auto& version : model.latest) write_model_version(json, version);
-    json.end_array();
-  }
+  write_list(json, "latest_versions", model.latest, write_model_version);
   write_tags(json, "tags", model.tags);
-  if (!model.aliases.empty()) {
-    json.key("aliases").begin_array();
-    for (const auto& alias : model.aliases) {
-      json.begin_object().member("alias", alias.name);
-      json.member("version", std::to_string(alias.version)).end_object();
-    }
-    json.end_array();
-  }
+  write_list(json, "aliases", model.aliases, [](JsonWriter& out, const tracking::Alias& alias) {
+    out.begin_object().member("alias", alias.name);
+    out.member("version", std::to_string(alias.version)).end_object();
+  });
   json.end_object();
 }
 
@@ -96,11 +81,11 @@ Answer<VersionKey> read_version_key(Message& in) {
   const Json* value = in.find("version");
   if (value != nullptr && value->as_int() != nullptr) {
     key.version = *value->as_int();
-    TRY_API(all_read(in));
+    TRY_API(in.check());
     return key;
   }
   const std::string text = in.need_text("version");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   const auto number = parse_int(text);
   if (!number) {
     return invalid(fmt::format("Parameter 'version' must be an integer, got '{}'.", to_utf8(text)));
@@ -110,8 +95,8 @@ Answer<VersionKey> read_version_key(Message& in) {
 }
 
 Answer<> check_registry_tag(std::string_view key, std::string_view value) {
-  TRY_API(corral::mlflow::check_key(key, "key"));
-  if (corral::mlflow::code_points(value) <= kRegistryTagLength) return {};
+  TRY_API(wire::check_key(key, "key"));
+  if (wire::code_points(value) <= kRegistryTagLength) return {};
   return invalid(
       fmt::format("'value' exceeds the maximum length of {} characters", kRegistryTagLength));
 }
@@ -119,7 +104,7 @@ Answer<> check_registry_tag(std::string_view key, std::string_view value) {
 Answer<tracking::Tags> read_registry_tags(Message& in) {
   tracking::Tags tags;
   for (Message& item : in.messages("tags")) tags.emplace_back(item.text("key"), item.text("value"));
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   for (const auto& [key, value] : tags) TRY_API(check_registry_tag(key, value));
   return tags;
 }
@@ -152,7 +137,7 @@ Answer<> check_model_name(std::string_view name) {
     return invalid(
         fmt::format("Invalid model name '{}'. Names cannot contain '/' or ':'.", to_utf8(name)));
   }
-  if (corral::mlflow::code_points(name) <= kModelNameLength) return {};
+  if (wire::code_points(name) <= kModelNameLength) return {};
   return invalid(
       fmt::format("'name' exceeds the maximum length of {} characters", kModelNameLength));
 }
@@ -175,7 +160,7 @@ Answer<> check_alias(std::string_view alias) {
                     "(_), and dashes (-).",
                     to_utf8(alias)));
   }
-  if (corral::mlflow::code_points(alias) > kAliasLength) {
+  if (wire::code_points(alias) > kAliasLength) {
     return invalid(fmt::format(
         "'Registered model alias name' exceeds the maximum length of {} characters", kAliasLength));
   }
@@ -242,51 +227,11 @@ Body change_version(Context& context, const VersionKey& key, Work&& work) {
   });
 }
 
-// `rows` under `name`, none left out, and the token of the next page.
-template <class Rows, class Write>
-std::string page_answer(std::string_view name, const Rows& rows, Write&& write,
-                        const std::pair<tracking::Paging, bool>& page) {
-  std::string out;
-  JsonWriter json(out);
-  json.begin_object();
-  if (!rows.empty()) {
-    json.key(name).begin_array();
-    for (const auto& row : rows) write(json, row);
-    json.end_array();
-  }
-  write_next_page(json, page.first, page.second, rows.size());
-  json.end_object();
-  return out;
-}
-
-}  // namespace
-
-Answer<> check_registered_model(Connection& db, std::string_view name) {
-  if (TRY_API(tracking::has_registered_model(db, name))) return {};
-  return no_registered_model(name);
-}
-
-Answer<tracking::ModelVersionRow> find_model_version(Connection& db, const VersionKey& key) {
-  auto version = TRY_API(tracking::model_version(db, key));
-  if (!version) return no_model_version(key);
-  return *std::move(version);
-}
-
-Answer<std::string> canonical_stage(std::string_view stage) {
-  for (const std::string_view known : kStages) {
-    if (equal_ignoring_case(stage, known)) return std::string(known);
-  }
-  return invalid(
-      fmt::format("Invalid Model Version stage: {}. Value must be one of None, Staging, "
-                  "Production, Archived.",
-                  to_utf8(stage)));
-}
-
 Body create_registered_model(Message& in, Context& context) {
   tracking::NewRegisteredModel model;
   model.name = in.need_text("name");
   model.description = in.text("description");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   TRY_API(check_model_name(model.name));
   model.tags = TRY_API(read_registry_tags(in));
   return change(context, [&](Connection& db) -> Body {
@@ -298,8 +243,7 @@ Body create_registered_model(Message& in, Context& context) {
 
 Body get_registered_model(Message& in, Context& context) {
   const std::string name = in.need_text("name");
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
     return registered_model_answer(TRY_API(find_registered_model(reading.db, name)));
   });
 }
@@ -307,7 +251,7 @@ Body get_registered_model(Message& in, Context& context) {
 Body rename_registered_model(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string new_name = in.need_text("new_name");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   TRY_API(check_model_name(new_name));
   return change(context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, name));
@@ -321,8 +265,7 @@ Body rename_registered_model(Message& in, Context& context) {
 Body update_registered_model(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string description = in.text("description");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, name));
     TRY_API(tracking::describe_registered_model(db, name, description, sys::utc_now()));
     return registered_model_answer(TRY_API(find_registered_model(db, name)));
@@ -331,8 +274,7 @@ Body update_registered_model(Message& in, Context& context) {
 
 Body delete_registered_model(Message& in, Context& context) {
   const std::string name = in.need_text("name");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, name));
     TRY_API(tracking::delete_registered_model(db, name));
     return empty_answer();
@@ -342,20 +284,14 @@ Body delete_registered_model(Message& in, Context& context) {
 Body get_latest_versions(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   std::vector<std::string> stages = in.texts("stages");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   for (std::string& stage : stages) stage = TRY_API(canonical_stage(stage));
   return inspect(context, [&](store::sql::Reading& reading) -> Body {
     TRY_API(check_registered_model(reading.db, name));
     const auto keys = TRY_API(tracking::latest_versions(reading.db, name, stages));
     const auto versions =
         TRY_API(tracking::model_versions(reading.db, keys, tracking::With::kAliases));
-    if (versions.empty()) return empty_answer();
-    std::string out;
-    JsonWriter json(out);
-    json.begin_object().key("model_versions").begin_array();
-    for (const auto& version : versions) write_model_version(json, version);
-    json.end_array().end_object();
-    return out;
+    return list_answer("model_versions", versions, write_model_version);
   });
 }
 
@@ -363,7 +299,7 @@ Body set_registered_model_tag(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string key = in.need_text("key");
   const std::string value = in.text("value");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   TRY_API(check_registry_tag(key, value));
   return change(context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, name));
@@ -375,8 +311,7 @@ Body set_registered_model_tag(Message& in, Context& context) {
 Body delete_registered_model_tag(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string key = in.need_text("key");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, name));
     TRY_API(tracking::delete_registered_model_tag(db, name, key));
     return empty_answer();
@@ -385,7 +320,7 @@ Body delete_registered_model_tag(Message& in, Context& context) {
 
 Body set_registered_model_alias(Message& in, Context& context) {
   const std::string alias = in.need_text("alias");
-  const tracking::VersionKey key = TRY_API(read_version_key(in));
+  const VersionKey key = TRY_API(read_version_key(in));
   TRY_API(check_alias(alias));
   return change(context, [&](Connection& db) -> Body {
     TRY_API(check_model_version(db, key));
@@ -397,8 +332,7 @@ Body set_registered_model_alias(Message& in, Context& context) {
 Body delete_registered_model_alias(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string alias = in.need_text("alias");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, name));
     TRY_API(tracking::delete_alias(db, name, alias));
     return empty_answer();
@@ -408,8 +342,7 @@ Body delete_registered_model_alias(Message& in, Context& context) {
 Body get_version_by_alias(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string alias = in.need_text("alias");
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
     TRY_API(check_registered_model(reading.db, name));
     const auto version = TRY_API(tracking::version_of_alias(reading.db, name, alias));
     if (!version)
@@ -428,9 +361,9 @@ Body create_model_version(Message& in, Context& context) {
   version.description = in.text("description");
   version.run_link = in.text("run_link");
   version.user_id = in.text("user_id");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   version.tags = TRY_API(read_registry_tags(in));
-  if (!asked.run_id.empty()) TRY_API(corral::mlflow::check_run_id(asked.run_id));
+  if (!asked.run_id.empty()) TRY_API(wire::check_run_id(asked.run_id));
   return change(context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, version.model));
     ModelSource source = TRY_API(source_of(db, asked, version.tags));
@@ -455,7 +388,7 @@ Body get_model_version(Message& in, Context& context) {
 Body update_model_version(Message& in, Context& context) {
   const VersionKey key = TRY_API(read_version_key(in));
   const auto description = in.maybe_text("description");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   return change_version(context, key, [&](Connection& db) {
     return tracking::describe_model_version(db, key, description, sys::utc_now());
   });
@@ -468,7 +401,7 @@ Body transition_stage(Message& in, Context& context) {
   const bool archive = flag != nullptr && flag->as_bool() != nullptr && *flag->as_bool();
   if (flag != nullptr && flag->as_bool() == nullptr)
     in.wrong_value("archive_existing_versions", "It must be true or false.");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   const std::string stage = TRY_API(canonical_stage(asked));
   if (archive && (stage == tracking::kNoStage || stage == tracking::kArchived)) {
     return invalid(
@@ -495,13 +428,9 @@ Body get_download_uri(Message& in, Context& context) {
   const VersionKey key = TRY_API(read_version_key(in));
   return inspect(context, [&](store::sql::Reading& reading) -> Body {
     const auto version = TRY_API(find_model_version(reading.db, key));
-    std::string out;
-    JsonWriter json(out);
-    json.begin_object();
-    json.member("artifact_uri",
-                version.storage_location.empty() ? version.source : version.storage_location);
-    json.end_object();
-    return out;
+    return object_with("artifact_uri", [&](JsonWriter& json) {
+      json.value(version.storage_location.empty() ? version.source : version.storage_location);
+    });
   });
 }
 
@@ -509,7 +438,7 @@ Body set_model_version_tag(Message& in, Context& context) {
   const VersionKey key = TRY_API(read_version_key(in));
   const std::string tag = in.need_text("key");
   const std::string value = in.text("value");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   TRY_API(check_registry_tag(tag, value));
   return change(context, [&](Connection& db) -> Body {
     TRY_API(check_model_version(db, key));
@@ -521,8 +450,7 @@ Body set_model_version_tag(Message& in, Context& context) {
 Body delete_model_version_tag(Message& in, Context& context) {
   const VersionKey key = TRY_API(read_version_key(in));
   const std::string tag = in.need_text("key");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     TRY_API(check_model_version(db, key));
     TRY_API(tracking::delete_model_version_tag(db, key, tag));
     return empty_answer();
@@ -535,8 +463,8 @@ Body search_registered_models(Message& in, Context& context) {
   return inspect(context, [&](store::sql::Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_registered_models(reading.db, search));
     const auto models = TRY_API(tracking::registered_models(reading.db, found.rows));
-    return page_answer("registered_models", models, write_registered_model,
-                       {search.paging, found.more});
+    return list_answer("registered_models", models, write_registered_model,
+                       next_page(search.paging, found));
   });
 }
 
@@ -545,12 +473,61 @@ Body search_model_versions(Message& in, Context& context) {
       read_search(in, {.kind = SearchKind::kModelVersions, .fallback = 10000, .most = 200'000}));
   return inspect(context, [&](store::sql::Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_model_versions(reading.db, search));
-    std::vector<tracking::VersionKey> keys;
-    for (const auto& [model, version] : found.rows) keys.push_back({model, version});
-    const auto versions = TRY_API(tracking::model_versions(reading.db, keys));
-    return page_answer("model_versions", versions, write_model_version,
-                       {search.paging, found.more});
+    const auto versions = TRY_API(tracking::model_versions(reading.db, found.rows));
+    return list_answer("model_versions", versions, write_model_version,
+                       next_page(search.paging, found));
   });
+}
+
+}  // namespace
+
+Answer<> check_registered_model(Connection& db, std::string_view name) {
+  if (TRY_API(tracking::has_registered_model(db, name))) return {};
+  return no_registered_model(name);
+}
+
+Answer<tracking::ModelVersionRow> find_model_version(Connection& db, const VersionKey& key) {
+  auto version = TRY_API(tracking::model_version(db, key));
+  if (!version) return no_model_version(key);
+  return *std::move(version);
+}
+
+Answer<std::string> canonical_stage(std::string_view stage) {
+  for (const std::string_view known : kStages) {
+    if (equal_ignoring_case(stage, known)) return std::string(known);
+  }
+  return invalid(
+      fmt::format("Invalid Model Version stage: {}. Value must be one of None, Staging, "
+                  "Production, Archived.",
+                  to_utf8(stage)));
+}
+
+std::span<const Rpc> registry_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/2.0/mlflow/registered-models/create", create_registered_model},
+      Rpc{Method::kGet, "/2.0/mlflow/registered-models/get", get_registered_model},
+      Rpc{Method::kGet, "/2.0/mlflow/registered-models/search", search_registered_models},
+      Rpc{Method::kPost, "/2.0/mlflow/registered-models/rename", rename_registered_model},
+      Rpc{Method::kPatch, "/2.0/mlflow/registered-models/update", update_registered_model},
+      Rpc{Method::kDelete, "/2.0/mlflow/registered-models/delete", delete_registered_model},
+      Rpc{Method::kGet, "/2.0/mlflow/registered-models/get-latest-versions", get_latest_versions},
+      Rpc{Method::kPost, "/2.0/mlflow/registered-models/get-latest-versions", get_latest_versions},
+      Rpc{Method::kPost, "/2.0/mlflow/registered-models/set-tag", set_registered_model_tag},
+      Rpc{Method::kDelete, "/2.0/mlflow/registered-models/delete-tag", delete_registered_model_tag},
+      Rpc{Method::kPost, "/2.0/mlflow/registered-models/alias", set_registered_model_alias},
+      Rpc{Method::kDelete, "/2.0/mlflow/registered-models/alias", delete_registered_model_alias},
+      Rpc{Method::kGet, "/2.0/mlflow/registered-models/alias", get_version_by_alias},
+      Rpc{Method::kPost, "/2.0/mlflow/model-versions/create", create_model_version},
+      Rpc{Method::kGet, "/2.0/mlflow/model-versions/get", get_model_version},
+      Rpc{Method::kGet, "/2.0/mlflow/model-versions/search", search_model_versions},
+      Rpc{Method::kPatch, "/2.0/mlflow/model-versions/update", update_model_version},
+      Rpc{Method::kPost, "/2.0/mlflow/model-versions/transition-stage", transition_stage},
+      Rpc{Method::kDelete, "/2.0/mlflow/model-versions/delete", delete_model_version},
+      Rpc{Method::kGet, "/2.0/mlflow/model-versions/get-download-uri", get_download_uri},
+      Rpc{Method::kPost, "/2.0/mlflow/model-versions/set-tag", set_model_version_tag},
+      Rpc{Method::kDelete, "/2.0/mlflow/model-versions/delete-tag", delete_model_version_tag},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

@@ -2,21 +2,13 @@
 #pragma once
 
 #include <optional>
-#include <span>
-#include <string_view>
 
 #include "compat/mlflow/api/call.h"
 
 namespace corral::server::mlflow {
 
-struct Rpc {
-  Method method;
-  std::string_view path;  // behind the prefix: "/2.0/mlflow/runs/get", with {names} as routes have
-  Body (*call)(Message& in, Context& context) = nullptr;
-  Response (*raw)(const Request& request, Context& context) = nullptr;  // instead of `call`
-  Response (*stream)(Message& in, Context& context) = nullptr;          // likewise
-};
-std::span<const Rpc> rpcs();
+// The MLflow release of the emulated interface.
+Response mlflow_version(const Request& request, Context& context);
 
 // Returns the error for an unknown path or method, if it is one. door::owns() the path.
 std::optional<Response> no_rpc(const Request& request);

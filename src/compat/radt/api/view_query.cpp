@@ -54,7 +54,7 @@ Result<std::size_t> column_of(std::string_view name, Columns columns) {
 // (a,"b, c") with \ before a quote or backslash inside quotes.
 Result<std::vector<std::string>> parse_list(std::string_view text) {
   if (!text.starts_with('(') || !text.ends_with(')') || text.size() < 2)
-    return bad("a list is wanted: in.(a,b)");
+    return bad("expected a list: in.(a,b)");
   text = text.substr(1, text.size() - 2);
   std::vector<std::string> values;
   if (text.empty()) return values;

@@ -73,14 +73,14 @@ class Gunzip {
   bool any_ = false;
 };
 
-std::optional<std::uint64_t> id_of(const Json& value) {
+std::optional<std::uint64_t> parse_id(const Json& value) {
   const auto* number = value.as_int();
   if (number == nullptr || *number <= 0) return std::nullopt;
   return static_cast<std::uint64_t>(*number);
 }
 
 // "radt/thread 7"; "radt" if the thread is not known.
-std::string lane_of(const Json* attributes) {
+std::string thread_lane(const Json* attributes) {
   const Json* thread = attributes != nullptr ? attributes->find("thread_id") : nullptr;
   if (thread == nullptr || thread->is_null()) return std::string(kRadtLane);
   const auto* text = thread->as_string();
@@ -121,17 +121,17 @@ class Records {
   }
 
   bool begin(const Json::Array& fields) {
-    const auto id = id_of(fields[1]);
+    const auto id = parse_id(fields[1]);
     const auto* name = fields[4].as_string();
     const auto* start = fields[6].as_int();
     if (!id || name == nullptr || start == nullptr) return false;
     codec::PhaseRecord phase;
     phase.id = *id;
-    phase.parent = id_of(fields[2]).value_or(0);
+    phase.parent = parse_id(fields[2]).value_or(0);
     phase.begin = phase_time(*start);
     phase.name = name->empty() ? "span" : phase_text(*name, limits::kNameBytes);
     phase.type = "span";
-    phase.lane = lane_of(&fields[5]);
+    phase.lane = thread_lane(&fields[5]);
     if (const auto* attributes = fields[5].as_object()) {
       phase.attributes = phase_attributes(*attributes);
       link(fields[5], phase);
@@ -143,7 +143,7 @@ class Records {
   }
 
   bool end(const Json::Array& fields) {
-    const auto id = id_of(fields[1]);
+    const auto id = parse_id(fields[1]);
     const auto* time = fields[2].as_int();
     if (!id || time == nullptr) return false;
     ++batch_.ends;

@@ -27,7 +27,7 @@ using store::artifacts::Entry;
 constexpr std::size_t kUploadBytes = 10u << 20;  // from the page, as MLflow's own server takes
 constexpr std::size_t kPageEntries = 10'000;
 
-Answer<ArtifactStore*> artifacts_of(Context& context) {
+Answer<ArtifactStore*> artifact_store(Context& context) {
   if (context.artifacts != nullptr) return context.artifacts;
   return refuse(ErrorCode::kNotImplemented, "This server stores no artifacts.");
 }
@@ -61,7 +61,7 @@ void write_files(JsonWriter& json, std::span<const Entry> entries, std::string_v
 // The list of a directory within `uri`, a page at a time.
 Body listing(Context& context, const std::string& uri, std::string_view inside,
              std::string_view token) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const auto offset = token.empty() ? 0 : parse_int(token);
   if (!offset || *offset < 0)
     return invalid(fmt::format("Invalid page token '{}'", to_utf8(token)));
@@ -79,13 +79,13 @@ Body listing(Context& context, const std::string& uri, std::string_view inside,
   return out;
 }
 
-Answer<std::string> uri_of_run(Context& context, const std::string& id) {
+Answer<std::string> find_run_uri(Context& context, const std::string& id) {
   return inspect(context, [&](store::sql::Reading& reading) -> Answer<std::string> {
     return TRY_API(find_run(reading.db, id)).artifact_uri;
   });
 }
 
-Answer<std::string> uri_of_logged_model(Context& context, const std::string& id) {
+Answer<std::string> find_model_uri(Context& context, const std::string& id) {
   return inspect(context, [&](store::sql::Reading& reading) -> Answer<std::string> {
     return TRY_API(find_logged_model(reading.db, id)).artifact_uri;
   });
@@ -93,7 +93,7 @@ Answer<std::string> uri_of_logged_model(Context& context, const std::string& id)
 
 Answer<Response> file_within(const Request& request, Context& context, const std::string& uri,
                              std::string_view inside) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const std::string path = TRY_API(path_in_store(*store, uri, inside));
   return file_response(request, path, TRY_API(store->open(path)), Disposition::kAttachment);
 }
@@ -121,11 +121,11 @@ Answer<std::string> run_in_query(const Request& request) {
 Answer<Response> get_logged_model_file(const Request& request, Context& context) {
   const std::string path = TRY_API(need_query(request, "artifact_file_path"));
   const std::string id(request.param("model_id"));
-  return file_within(request, context, TRY_API(uri_of_logged_model(context, id)), path);
+  return file_within(request, context, TRY_API(find_model_uri(context, id)), path);
 }
 
 Answer<Response> get_stored_artifact(const Request& request, Context& context) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const std::string path = TRY_API(wire::artifact_path(request.param("artifact_path")));
   return file_response(request, path, TRY_API(store->open(path)), Disposition::kAttachment);
 }
@@ -135,20 +135,20 @@ Response answer_stored(const Result<>& done) {
 }
 
 Answer<Response> put_artifact(const Request& request, Context& context) {
-  TRY_API(artifacts_of(context));
+  TRY_API(artifact_store(context));
   const std::string path = TRY_API(wire::artifact_path(request.param("artifact_path")));
   return receive_file(request, context, path, answer_stored);
 }
 
 Answer<Response> delete_artifact(const Request& request, Context& context) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const std::string path = TRY_API(wire::artifact_path(request.param("artifact_path")));
   TRY_API(store->remove(path));
   return json_response("{}");
 }
 
 Answer<Response> upload_artifact(const Request& request, Context& context) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const auto asked = run_in_query(request);
   if (!asked) return invalid("Request must specify run_uuid.");
   const auto inside = need_query(request, "path");
@@ -156,7 +156,7 @@ Answer<Response> upload_artifact(const Request& request, Context& context) {
   if (request.body.empty()) return invalid("Request must specify data.");
   if (request.body.size() > kUploadBytes)
     return invalid("Artifact size is too large. Max size is 10MB.");
-  const std::string uri = TRY_API(uri_of_run(context, *asked));
+  const std::string uri = TRY_API(find_run_uri(context, *asked));
   const std::string path = TRY_API(path_in_store(*store, uri, *inside));
   return receive_file(request, context, path, answer_stored);
 }
@@ -169,7 +169,7 @@ constexpr std::uint64_t kBatchBytes = 256u << 20;
 constexpr std::uint64_t kTraceFileBytes = 8u << 20;
 
 // The run whose batch this is.
-std::optional<RunId> run_of_batch(std::string_view path) {
+std::optional<RunId> parse_batch_path(std::string_view path) {
   constexpr std::string_view kRoot = "/artifacts/";
   const std::size_t root = path.rfind(kRoot);
   if (root == std::string_view::npos || !wire::is_radt_batch(path.substr(root + kRoot.size())))
@@ -180,7 +180,7 @@ std::optional<RunId> run_of_batch(std::string_view path) {
 }
 
 // The trace whose spans this is: "traces/<id>/artifacts/traces.json" at the end.
-std::optional<std::string> trace_of_file(std::string_view path) {
+std::optional<std::string> parse_trace_path(std::string_view path) {
   constexpr std::string_view kFile = "/artifacts/traces.json";
   constexpr std::string_view kFolder = "traces/";
   if (!path.ends_with(kFile)) return std::nullopt;
@@ -191,8 +191,8 @@ std::optional<std::string> trace_of_file(std::string_view path) {
   return of_traces ? std::optional(std::string(path.substr(id))) : std::nullopt;
 }
 
-Result<std::string> content_of(store::artifacts::ArtifactStore& store, std::string_view path,
-                               std::uint64_t most) {
+Result<std::string> read_content(store::artifacts::ArtifactStore& store, std::string_view path,
+                                 std::uint64_t most) {
   const auto reader = TRY(store.open(path));
   if (reader->size() > most)
     return fail(Code::kTooLarge, "the file holds more spans than are looked at");
@@ -205,7 +205,7 @@ Result<std::string> content_of(store::artifacts::ArtifactStore& store, std::stri
   return content;
 }
 
-Result<> take_batch(Context& context, RunId run, const std::string& gzip) {
+Result<> store_batch(Context& context, RunId run, const std::string& gzip) {
   const auto take = [&](std::span<const codec::PhaseRecord> phases) -> Result<> {
     const auto stored = TRY(store::tracking::write_phases(
         context.store, run, store::tracking::PhaseOrigin::kRadt, phases));
@@ -215,7 +215,7 @@ Result<> take_batch(Context& context, RunId run, const std::string& gzip) {
   return wire::read_radt_spans(gzip, take).map([](const auto&) {});
 }
 
-Result<> take_trace(Context& context, const std::string& trace, const std::string& json) {
+Result<> store_trace_file(Context& context, const std::string& trace, const std::string& json) {
   const auto spans = TRY(wire::parse_trace_file(json));
   std::vector<const wire::Span*> each;
   each.reserve(spans.size());
@@ -230,7 +230,7 @@ Result<> take_trace(Context& context, const std::string& trace, const std::strin
 // ---- the proxy
 
 Body list_stored_artifacts(Message& in, Context& context) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const std::string path = TRY_API(wire::artifact_path(in.text("path")));
   std::vector<Entry> entries = TRY_API(store->list(path));
   if (is_root_of_run(path)) hide_own(entries);
@@ -243,7 +243,7 @@ Body list_stored_artifacts(Message& in, Context& context) {
 }
 
 Body create_multipart_upload(Message& in, Context& context) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const std::int64_t parts = in.maybe_integer("num_parts").value_or(1);
   const std::string path = TRY_API(part_path(in));
   if (parts < 1 || parts > store::artifacts::kMostParts) in.wrong_value("num_parts");
@@ -262,7 +262,7 @@ Body create_multipart_upload(Message& in, Context& context) {
 }
 
 Body complete_multipart_upload(Message& in, Context& context) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const std::string upload = in.need_text("upload_id");
   std::vector<store::artifacts::UploadedPart> parts;
   for (Message& part : in.messages("parts")) {
@@ -278,7 +278,7 @@ Body complete_multipart_upload(Message& in, Context& context) {
 }
 
 Body abort_multipart_upload(Message& in, Context& context) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  ArtifactStore* store = TRY_API(artifact_store(context));
   const std::string upload = in.need_text("upload_id");
   const std::string path = TRY_API(part_path(in));
   TRY_API(store->abort_multipart(path, upload));
@@ -288,11 +288,11 @@ Body abort_multipart_upload(Message& in, Context& context) {
 // ---- of runs and models
 
 Body list_artifacts(Message& in, Context& context) {
-  const std::string run = run_id_of(in);
+  const std::string run = read_run_id(in);
   const std::string path = in.text("path");
   const std::string token = in.text("page_token");
   TRY_API(in.check());
-  return listing(context, TRY_API(uri_of_run(context, run)), path, token);
+  return listing(context, TRY_API(find_run_uri(context, run)), path, token);
 }
 
 Body list_logged_model_artifacts(Message& in, Context& context) {
@@ -300,19 +300,19 @@ Body list_logged_model_artifacts(Message& in, Context& context) {
   const std::string path = in.text("artifact_directory_path");
   const std::string token = in.text("page_token");
   TRY_API(in.check());
-  return listing(context, TRY_API(uri_of_logged_model(context, model)), path, token);
+  return listing(context, TRY_API(find_model_uri(context, model)), path, token);
 }
 
 }  // namespace
 
 Result<> on_artifact(Context& context, store::artifacts::ArtifactStore& store,
                      std::string_view path) {
-  const auto run = run_of_batch(path);
-  const auto trace = trace_of_file(path);
+  const auto run = parse_batch_path(path);
+  const auto trace = parse_trace_path(path);
   if (!run && !trace) return {};
   Result<> read = [&]() -> Result<> {
-    const std::string content = TRY(content_of(store, path, run ? kBatchBytes : kTraceFileBytes));
-    return run ? take_batch(context, *run, content) : take_trace(context, *trace, content);
+    const std::string content = TRY(read_content(store, path, run ? kBatchBytes : kTraceFileBytes));
+    return run ? store_batch(context, *run, content) : store_trace_file(context, *trace, content);
   }();
   if (read) return {};
   const Code code = read.error().code;
@@ -324,7 +324,7 @@ Result<> on_artifact(Context& context, store::artifacts::ArtifactStore& store,
 Answer<Response> get_artifact(const Request& request, Context& context) {
   const std::string run = TRY_API(run_in_query(request));
   const std::string path = TRY_API(need_query(request, "path"));
-  return file_within(request, context, TRY_API(uri_of_run(context, run)), path);
+  return file_within(request, context, TRY_API(find_run_uri(context, run)), path);
 }
 
 Answer<Response> get_model_version_artifact(const Request& request, Context& context) {

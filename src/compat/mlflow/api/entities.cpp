@@ -111,7 +111,7 @@ Answer<tracking::ExperimentRow> hold_active_experiment(Connection& db, std::stri
   return experiment;
 }
 
-std::string run_id_of(Message& in) {
+std::string read_run_id(Message& in) {
   std::string id = in.text("run_id");
   if (id.empty()) id = in.text("run_uuid");
   if (id.empty()) in.missing("run_id");

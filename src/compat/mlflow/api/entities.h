@@ -21,7 +21,7 @@ Answer<tracking::ExperimentRow> hold_active_experiment(store::sql::Connection& d
                                                        std::string_view id);
 
 // Reads run_id or, from old clients, run_uuid.
-std::string run_id_of(Message& in);
+std::string read_run_id(Message& in);
 // kRow locks the run's row (PostgreSQL) for comparing or writing params and tags; points need no
 // lock, since their sessions have one.
 enum class Lock : unsigned char { kRow, kNone };

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "d-";
 
-std::string id_of(std::string_view name) {
+std::string dataset_id(std::string_view name) {
   std::string id(kPrefix);
   for (const char c : name) id += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return id;
@@ -33,7 +33,7 @@ std::optional<int> digit(char c) {
   return std::nullopt;
 }
 
-Answer<std::string> name_of(const std::string& id) {
+Answer<std::string> parse_dataset_id(const std::string& id) {
   const std::string_view hex = std::string_view(id).substr(std::min(kPrefix.size(), id.size()));
   std::string name;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
@@ -41,7 +41,8 @@ Answer<std::string> name_of(const std::string& id) {
     if (!high || !low) break;
     name += static_cast<char>(*high * 16 + *low);
   }
-  if (id.starts_with(kPrefix) && !name.empty() && id_of(name) == id && is_utf8(name)) return name;
+  if (id.starts_with(kPrefix) && !name.empty() && dataset_id(name) == id && is_utf8(name))
+    return name;
   return refuse(ErrorCode::kResourceDoesNotExist,
                 fmt::format("Evaluation dataset with id '{}' not found", to_utf8(id)));
 }
@@ -49,16 +50,16 @@ Answer<std::string> name_of(const std::string& id) {
 Answer<std::string> read_name(Message& in) {
   const std::string id = in.need_text("dataset_id");
   TRY_API(in.check());
-  return name_of(id);
+  return parse_dataset_id(id);
 }
 
 // Clients need one; it would be that of the records.
-std::string digest_of(std::string_view name) { return hex(sha256(name), 4); }
+std::string dataset_digest(std::string_view name) { return hex(sha256(name), 4); }
 
 std::string dataset_answer(const std::string& name, const std::string& tags = {}) {
   return object_with("dataset", [&](JsonWriter& json) {
-    json.begin_object().member("dataset_id", id_of(name)).member("name", name);
-    json.member("digest", digest_of(name));
+    json.begin_object().member("dataset_id", dataset_id(name)).member("name", name);
+    json.member("digest", dataset_digest(name));
     if (!tags.empty()) json.member("tags", tags);
     write_ms(json, "created_time", sys::utc_now());
     write_ms(json, "last_update_time", sys::utc_now());

@@ -32,7 +32,7 @@ std::string as_answer(const tracking::ExperimentRow& experiment) {
 }
 
 // Returns the error of a change; kAlreadyExists becomes MLflow's message about a taken name.
-Answer<> taken_or(Result<> done, std::string_view name) {
+Answer<> rename_error(Result<> done, std::string_view name) {
   if (done) return {};
   if (done.error().code == Code::kAlreadyExists)
     return refuse(ErrorCode::kBadRequest, fmt::format("Experiment(name={}) already exists.", name));
@@ -101,7 +101,8 @@ Body update_experiment(Message& in, Context& context) {
     const auto experiment = TRY_API(find_experiment(db, id));
     if (experiment.lifecycle != Lifecycle::kActive)
       return refuse(ErrorCode::kInvalidState, "Cannot rename a non-active experiment.");
-    TRY_API(taken_or(tracking::rename_experiment(db, experiment.id, name, sys::utc_now()), name));
+    TRY_API(
+        rename_error(tracking::rename_experiment(db, experiment.id, name, sys::utc_now()), name));
     return empty_answer();
   });
 }

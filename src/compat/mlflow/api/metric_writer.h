@@ -59,8 +59,8 @@ class MetricWriter final : public door::State {
   using Lanes = std::list<std::unique_ptr<Lane>>;
 
   // `fresh` requests a new lane in any case.
-  std::unique_ptr<Lane> take(RunId run, bool fresh);
-  void give_back(std::unique_ptr<Lane> lane);
+  std::unique_ptr<Lane> acquire(RunId run, bool fresh);
+  void release(std::unique_ptr<Lane> lane);
   Result<store::AppendResult> append(Lane& lane, MetricColumns metrics,
                                      const store::Change& before);
   using Columns = std::vector<wire::MetricColumn>;

@@ -86,8 +86,8 @@ Answer<Response> log(const Request& request, Context& context) {
 }
 
 // Nothing for a run or a metric that is not there: clients expect an empty history.
-Answer<std::optional<SeriesId>> series_of(Context& context, std::string_view run,
-                                          std::string_view key) {
+Answer<std::optional<SeriesId>> find_run_series(Context& context, std::string_view run,
+                                                std::string_view key) {
   const auto id = RunId::parse(run);
   if (!id) return std::nullopt;
   return TRY_API(find_series(context.reader, *id, key));
@@ -109,7 +109,7 @@ struct HistoryQuery {
 
 Answer<HistoryQuery> history_query(Message& in, Context& context) {
   HistoryQuery query;
-  const std::string run = run_id_of(in);
+  const std::string run = read_run_id(in);
   query.key = in.need_text("metric_key");
   const auto most = in.maybe_integer("max_results");
   const std::string token = in.text("page_token");
@@ -122,7 +122,7 @@ Answer<HistoryQuery> history_query(Message& in, Context& context) {
   if (most) query.most = static_cast<std::size_t>(*most);
   if (const auto place = TRY_API(wire::parse_history_token(token)))
     query.from = {.time_ms = place->time_ms, .skip = static_cast<std::size_t>(place->offset)};
-  query.series = TRY_API(series_of(context, run, query.key));
+  query.series = TRY_API(find_run_series(context, run, query.key));
   return query;
 }
 
@@ -224,7 +224,7 @@ Body get_history_bulk(Message& in, Context& context) {
   json.begin_object().key("metrics").begin_array();
   for (const std::string& run : sorted) {
     if (left == 0) break;
-    const auto series = TRY_API(series_of(context, run, key));
+    const auto series = TRY_API(find_run_series(context, run, key));
     if (!series) continue;
     const auto page = TRY_API(analyze::history_page(context.reader, *series, {}, left));
     for (const auto& point : page.points) write_point(json, point, key, run);
@@ -258,7 +258,7 @@ Body get_history_bulk_interval(Message& in, Context& context) {
   std::string out;
   ListText list("metrics");
   for (const std::string& run : runs) {
-    const auto series = TRY_API(series_of(context, run, key));
+    const auto series = TRY_API(find_run_series(context, run, key));
     if (!series) continue;
     analyze::SampleQuery sample{.series = *series};
     sample.most = static_cast<std::size_t>(most);

@@ -39,7 +39,7 @@ tl::unexpected<ApiError> bad(std::string_view source, std::string_view why) {
 }
 
 // "s3" of "s3://..."; empty for a path. One letter is a drive.
-std::string_view scheme_of(std::string_view uri) {
+std::string_view uri_scheme(std::string_view uri) {
   const std::size_t colon = uri.find(':');
   if (colon == std::string_view::npos || colon < 2) return {};
   const std::string_view scheme = uri.substr(0, colon);
@@ -51,8 +51,8 @@ std::string_view scheme_of(std::string_view uri) {
 }
 
 // Behind "scheme:" and "//authority".
-std::string_view path_of(std::string_view uri) {
-  const std::string_view scheme = scheme_of(uri);
+std::string_view uri_path(std::string_view uri) {
+  const std::string_view scheme = uri_scheme(uri);
   if (!scheme.empty()) uri.remove_prefix(scheme.size() + 1);
   if (!uri.starts_with("//")) return uri;
   const std::size_t slash = uri.find('/', 2);
@@ -78,7 +78,7 @@ bool climbs(std::string_view path) {
 }
 
 Answer<> check_remote(std::string_view source, std::string_view scheme) {
-  std::string_view path = path_of(source);
+  std::string_view path = uri_path(source);
   if (path.size() < 2 || !path.starts_with('/')) return bad(source, kNotAbsolute);
   if (scheme == "mlflow-artifacts") {
     if (!wire::artifact_path(path.substr(1))) return bad(source, kNotAbsolute);
@@ -91,10 +91,10 @@ Answer<> check_remote(std::string_view source, std::string_view scheme) {
 
 // The path in this file system that a path or a file: URI names.
 std::optional<std::filesystem::path> local_path(std::string_view uri) {
-  const std::string_view scheme = scheme_of(uri);
+  const std::string_view scheme = uri_scheme(uri);
   if (scheme.empty()) return std::filesystem::path(uri);
-  if (scheme != "file" || climbs(path_of(uri))) return std::nullopt;
-  const auto text = decoded(path_of(uri));
+  if (scheme != "file" || climbs(uri_path(uri))) return std::nullopt;
+  const auto text = decoded(uri_path(uri));
   return text ? std::optional(std::filesystem::path(*text)) : std::nullopt;
 }
 
@@ -116,7 +116,7 @@ Answer<> check_local(std::string_view source, const std::string& artifact_uri) {
   return {};
 }
 
-Answer<ModelSource> of_version(Connection& db, ModelSource asked, const VersionKey& key) {
+Answer<ModelSource> resolve_version(Connection& db, ModelSource asked, const VersionKey& key) {
   const auto version = TRY_API(find_model_version(db, key));
   asked.source = fmt::format("models:/{}/{}", key.model, key.version);
   asked.storage_location =
@@ -127,7 +127,7 @@ Answer<ModelSource> of_version(Connection& db, ModelSource asked, const VersionK
 }
 
 // models:/<name>@<alias>
-Answer<ModelSource> of_alias(Connection& db, ModelSource asked, std::string_view rest) {
+Answer<ModelSource> resolve_alias(Connection& db, ModelSource asked, std::string_view rest) {
   const std::size_t at = rest.find('@');
   const std::string name(rest.substr(0, at));
   const std::string alias(rest.substr(at + 1));
@@ -135,11 +135,11 @@ Answer<ModelSource> of_alias(Connection& db, ModelSource asked, std::string_view
   TRY_API(check_registered_model(db, name));
   const auto number = TRY_API(tracking::version_of_alias(db, name, alias));
   if (!number) return invalid(fmt::format("Registered model alias {} not found.", alias));
-  return of_version(db, std::move(asked), {name, *number});
+  return resolve_version(db, std::move(asked), {name, *number});
 }
 
 // models:/<name>/<version, stage or "latest">
-Answer<ModelSource> of_number(Connection& db, ModelSource asked, std::string_view rest) {
+Answer<ModelSource> resolve_number(Connection& db, ModelSource asked, std::string_view rest) {
   const std::size_t slash = rest.find('/');
   const std::string name(rest.substr(0, slash));
   const std::string_view which = rest.substr(slash + 1);
@@ -147,7 +147,7 @@ Answer<ModelSource> of_number(Connection& db, ModelSource asked, std::string_vie
     return bad(asked.source, "It names no version of a model.");
   TRY_API(check_registered_model(db, name));
   if (const auto number = parse_int(which))
-    return of_version(db, std::move(asked), {name, *number});
+    return resolve_version(db, std::move(asked), {name, *number});
   std::vector<std::string> stages;
   if (!equal_ignoring_case(which, "latest")) stages = {TRY_API(canonical_stage(which))};
   const auto keys = TRY_API(tracking::latest_versions(db, name, stages));
@@ -156,15 +156,15 @@ Answer<ModelSource> of_number(Connection& db, ModelSource asked, std::string_vie
                   fmt::format("No versions of model with name '{}' and stage '{}' found", name,
                               to_utf8(which)));
   }
-  return of_version(db, std::move(asked), std::ranges::max(keys));
+  return resolve_version(db, std::move(asked), std::ranges::max(keys));
 }
 
-Answer<ModelSource> of_models(Connection& db, ModelSource asked) {
+Answer<ModelSource> resolve_models(Connection& db, ModelSource asked) {
   const std::string rest = asked.source.substr(std::min(asked.source.size(), std::size_t{8}));
   if (!asked.source.starts_with("models:/") || rest.empty())
     return bad(asked.source, "It names no model.");
-  if (rest.find('/') != std::string::npos) return of_number(db, std::move(asked), rest);
-  if (rest.find('@') != std::string::npos) return of_alias(db, std::move(asked), rest);
+  if (rest.find('/') != std::string::npos) return resolve_number(db, std::move(asked), rest);
+  if (rest.find('@') != std::string::npos) return resolve_alias(db, std::move(asked), rest);
   if (!rest.starts_with("m-") || (!asked.model_id.empty() && asked.model_id != rest)) {
     return bad(asked.source,
                "The model_id request parameter must identify the resource that contains the "
@@ -178,8 +178,8 @@ Answer<ModelSource> of_models(Connection& db, ModelSource asked) {
 }
 
 // runs:/<run>/<path>
-Answer<ModelSource> of_run(Connection& db, ModelSource asked) {
-  const std::string_view path = path_of(asked.source);
+Answer<ModelSource> resolve_run(Connection& db, ModelSource asked) {
+  const std::string_view path = uri_path(asked.source);
   const std::size_t slash = path.find('/', 1);
   const std::string id(path.substr(0, slash).substr(std::min<std::size_t>(path.size(), 1)));
   const auto inside = slash == std::string_view::npos ? Result<std::string>("")
@@ -198,7 +198,7 @@ Answer<ModelSource> of_run(Connection& db, ModelSource asked) {
 }
 
 // Returns the artifact URI of the run or logged model in the request, or "" if it names neither.
-Answer<std::string> artifacts_of(Connection& db, const ModelSource& asked) {
+Answer<std::string> find_artifact_uri(Connection& db, const ModelSource& asked) {
   if (!asked.model_id.empty()) return TRY_API(find_logged_model(db, asked.model_id)).artifact_uri;
   const auto id = RunId::parse(asked.run_id);
   if (!id) return std::string();
@@ -209,11 +209,11 @@ Answer<std::string> artifacts_of(Connection& db, const ModelSource& asked) {
 }  // namespace
 
 Answer<ModelSource> resolve_source(Connection& db, ModelSource asked) {
-  const std::string scheme = lower_ascii(scheme_of(asked.source));
-  if (scheme == "models") return of_models(db, std::move(asked));
-  if (scheme == "runs") return of_run(db, std::move(asked));
+  const std::string scheme = lower_ascii(uri_scheme(asked.source));
+  if (scheme == "models") return resolve_models(db, std::move(asked));
+  if (scheme == "runs") return resolve_run(db, std::move(asked));
   if (scheme.empty() || scheme == "file") {
-    const std::string root = TRY_API(artifacts_of(db, asked));
+    const std::string root = TRY_API(find_artifact_uri(db, asked));
     TRY_API(check_local(asked.source, root));
   } else {
     TRY_API(check_remote(asked.source, scheme));

@@ -120,7 +120,7 @@ void name_traces(SpanExport& spans) {
     for (auto& span : group.spans) {
       const auto named = std::ranges::find(span.attributes, wire::kRequestIdAttribute,
                                            [](const auto& attribute) { return attribute.first; });
-      Json id = wire::trace_id_of(span.trace);
+      Json id = wire::trace_id_text(span.trace);
       if (named != span.attributes.end()) {
         named->second = std::move(id);
       } else {
@@ -161,7 +161,7 @@ Response post_spans(const Request& request, Context& context) {
   if (!spans) return refused_spans(spans.error());
   if (spans->empty()) return detail("Invalid OpenTelemetry format - no spans found", 400);
   name_traces(*spans);
-  const auto stored = store_spans(context, request, wire::traces_of(*spans));
+  const auto stored = store_spans(context, request, wire::traces_from_spans(*spans));
   if (!stored) return answer(stored.error());
   // An ExportTraceServiceResponse that has nothing to say.
   Response response = json_response(type == kJson ? "{}" : "");

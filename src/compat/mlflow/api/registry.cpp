@@ -171,7 +171,7 @@ Answer<> check_alias(std::string_view alias) {
   return {};
 }
 
-tl::unexpected<ApiError> taken(std::string_view name) {
+tl::unexpected<ApiError> name_taken(std::string_view name) {
   return refuse(ErrorCode::kResourceAlreadyExists,
                 fmt::format("Registered Model (name={}) already exists.", name));
 }
@@ -182,7 +182,7 @@ Answer<> check_name_free(Connection& db, const tracking::NewRegisteredModel& wan
   const bool prompt = is_prompt(wanted.tags);
   const auto tag = TRY_API(tracking::registered_model_tag(db, wanted.name, tracking::kPromptTag));
   const bool by_prompt = tag && equal_ignoring_case(*tag, "true");
-  if (prompt == by_prompt && !prompt) return taken(wanted.name);
+  if (prompt == by_prompt && !prompt) return name_taken(wanted.name);
   if (prompt == by_prompt) {
     return refuse(ErrorCode::kResourceAlreadyExists,
                   fmt::format("Prompt (name={}) already exists.", wanted.name));
@@ -196,13 +196,13 @@ Answer<> check_name_free(Connection& db, const tracking::NewRegisteredModel& wan
 }
 
 // A prompt has no files: its source is a word.
-Answer<ModelSource> source_of(Connection& db, const ModelSource& asked,
-                              const tracking::Tags& tags) {
+Answer<ModelSource> find_source(Connection& db, const ModelSource& asked,
+                                const tracking::Tags& tags) {
   return is_prompt(tags) ? Answer<ModelSource>(asked) : resolve_source(db, asked);
 }
 
 // The logged model's tag mlflow.modelVersions lists the versions that were made of it.
-Answer<> tell_logged_model(Connection& db, const std::string& model, const VersionKey& key) {
+Answer<> add_to_logged_model(Connection& db, const std::string& model, const VersionKey& key) {
   constexpr std::string_view kTag = "mlflow.modelVersions";
   const auto logged = TRY_API(tracking::logged_model(db, model));
   if (!logged) return {};
@@ -256,7 +256,7 @@ Body rename_registered_model(Message& in, Context& context) {
   return change(context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, name));
     const bool other = name != new_name && TRY_API(tracking::has_registered_model(db, new_name));
-    if (other) return taken(new_name);
+    if (other) return name_taken(new_name);
     TRY_API(tracking::rename_registered_model(db, name, new_name, sys::utc_now()));
     return registered_model_answer(TRY_API(find_registered_model(db, new_name)));
   });
@@ -366,14 +366,14 @@ Body create_model_version(Message& in, Context& context) {
   if (!asked.run_id.empty()) TRY_API(wire::check_run_id(asked.run_id));
   return change(context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, version.model));
-    ModelSource source = TRY_API(source_of(db, asked, version.tags));
+    ModelSource source = TRY_API(find_source(db, asked, version.tags));
     version.source = std::move(source.source);
     version.storage_location = std::move(source.storage_location);
     version.run_id = std::move(source.run_id);
     version.model_id = std::move(source.model_id);
     const VersionKey key = TRY_API(tracking::create_model_version(db, version, sys::utc_now()));
     if (!version.model_id.empty() && !is_prompt(version.tags))
-      TRY_API(tell_logged_model(db, version.model_id, key));
+      TRY_API(add_to_logged_model(db, version.model_id, key));
     return model_version_answer(TRY_API(find_model_version(db, key)));
   });
 }

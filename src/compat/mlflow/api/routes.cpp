@@ -48,24 +48,25 @@ std::string_view behind_prefix(std::string_view path) {
   return {};
 }
 
-Answer<Json> message_of(const Request& request) {
+Answer<Json> read_message(const Request& request) {
   const bool read = request.method == Method::kGet || request.method == Method::kHead;
   if (read && (!request.query.empty() || request.body.empty()))
-    return wire::object_of(request.query);
+    return wire::query_object(request.query);
   TRY_API(check_content_type(request));
   return wire::parse_body(request.body);
 }
 
 Answer<Response> run(const Rpc& rpc, const Request& request, Context& context) {
   if (rpc.raw != nullptr) return rpc.raw(request, context);
-  Json json = TRY_API(message_of(request));
+  Json json = TRY_API(read_message(request));
   for (const auto& [name, value] : request.params) json.set(name, value);
   Message in(json);
   if (rpc.stream != nullptr) return rpc.stream(in, context);
   return json_response(TRY_API(rpc.call(in, context)));
 }
 
-Response no_such(std::string_view method, std::string_view path, const std::string& allowed) {
+Response unknown_endpoint(std::string_view method, std::string_view path,
+                          const std::string& allowed) {
   Response response = answer(
       ApiError{ErrorCode::kEndpointNotFound,
                allowed.empty()
@@ -97,7 +98,7 @@ tl::expected<Found, Response> find_rpc(const Request& request) {
       allowed += (allowed.empty() ? "" : ", ") + std::string(method_name(rpc.method));
     }
   }
-  return tl::unexpected(no_such(method_name(request.method), request.path, allowed));
+  return tl::unexpected(unknown_endpoint(method_name(request.method), request.path, allowed));
 }
 
 }  // namespace

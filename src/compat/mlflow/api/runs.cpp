@@ -33,7 +33,7 @@ std::string run_answer(const tracking::RunRow& run, const tracking::RunDetails& 
 }
 
 // A time that a client gave, or nothing when it left it out.
-Answer<std::optional<UtcTime>> time_of(Message& in, std::string_view name) {
+Answer<std::optional<UtcTime>> read_time(Message& in, std::string_view name) {
   const auto ms = in.maybe_integer(name);
   TRY_API(in.check());
   if (!ms) return std::nullopt;
@@ -45,7 +45,7 @@ Answer<std::optional<UtcTime>> time_of(Message& in, std::string_view name) {
 }
 
 // The name of the field and the one of the tag are one; none of both: a made one.
-Answer<std::string> name_of(const std::string& name, tracking::Tags& tags, RunId id) {
+Answer<std::string> choose_name(const std::string& name, tracking::Tags& tags, RunId id) {
   const auto tag =
       std::ranges::find(tags, kRunNameTag, &std::pair<std::string, std::string>::first);
   if (tag != tags.end() && !name.empty() && tag->second != name) {
@@ -64,7 +64,7 @@ Answer<std::string> name_of(const std::string& name, tracking::Tags& tags, RunId
   return chosen;
 }
 
-Result<tracking::RunDetails> details_of(Connection& db, std::int64_t key) {
+Result<tracking::RunDetails> read_details(Connection& db, std::int64_t key) {
   auto all = TRY(tracking::details(db, std::span(&key, 1)));
   return std::move(all.front());
 }
@@ -146,7 +146,7 @@ Answer<tracking::RunSearch> read_run_search(Message& in) {
 }
 
 Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   TRY_API(in.check());
   const auto run = change(context, [&](Connection& db) -> Answer<RunId> {
     const auto found = TRY_API(find_run(db, id));
@@ -166,7 +166,7 @@ struct OneFact {
 };
 Answer<OneFact> read_fact(Message& in, std::size_t length, std::string_view what) {
   OneFact fact;
-  fact.run = run_id_of(in);
+  fact.run = read_run_id(in);
   fact.key = in.need_text("key");
   fact.value = wire::cut(in.text("value"), length);
   TRY_API(in.check());
@@ -242,9 +242,9 @@ Body create_run(Message& in, Context& context) {
     return refuse(ErrorCode::kBadRequest, "Creating a run needs an 'experiment_id'.");
   run.user_id = in.text("user_id");
   const std::string name = in.text("run_name");
-  run.start = TRY_API(time_of(in, "start_time")).value_or(sys::utc_now());
+  run.start = TRY_API(read_time(in, "start_time")).value_or(sys::utc_now());
   run.tags = TRY_API(read_tags(in, "tags", wire::kTagLength));
-  run.name = TRY_API(name_of(name, run.tags, run.id));
+  run.name = TRY_API(choose_name(name, run.tags, run.id));
   const auto row = change(context, [&](Connection& db) -> Answer<tracking::RunRow> {
     run.experiment = TRY_API(hold_active_experiment(db, experiment)).id;
     TRY_API(tracking::create_run(db, run));
@@ -259,20 +259,20 @@ Body create_run(Message& in, Context& context) {
 }
 
 Body get_run(Message& in, Context& context) {
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
     const auto run = TRY_API(find_run(reading.db, id));
     const auto metrics = TRY_API(reading.latest.of(reading.db, std::span(&run.key, 1)));
-    return run_answer(run, TRY_API(details_of(reading.db, run.key)), metrics.front());
+    return run_answer(run, TRY_API(read_details(reading.db, run.key)), metrics.front());
   });
 }
 
 Body update_run(Message& in, Context& context) {
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   tracking::RunUpdate update;
   if (const auto status = in.maybe_enum("status", wire::kRunStatuses))
     update.status = static_cast<tracking::ClientStatus>(*status);
-  update.end = TRY_API(time_of(in, "end_time"));
+  update.end = TRY_API(read_time(in, "end_time"));
   update.name = in.maybe_text("run_name");
   if (update.name && update.name->empty()) update.name.reset();
   TRY_API(in.check());
@@ -326,7 +326,7 @@ Body set_tag(Message& in, Context& context) {
 }
 
 Body delete_tag(Message& in, Context& context) {
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   const std::string key = in.need_text("key");
   return change(in, context, [&](Connection& db) -> Body {
     const auto run = TRY_API(find_active_run(db, id));
@@ -339,7 +339,7 @@ Body delete_tag(Message& in, Context& context) {
 // ---- datasets and models
 
 Body log_inputs(Message& in, Context& context) {
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   std::vector<tracking::RunInput> inputs;
   for (Message& item : in.messages("datasets")) inputs.push_back(TRY_API(read_input(item)));
   const auto models = TRY_API(read_models(in));
@@ -352,7 +352,7 @@ Body log_inputs(Message& in, Context& context) {
 }
 
 Body log_outputs(Message& in, Context& context) {
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   const auto models = TRY_API(read_models(in));
   return change(in, context, [&](Connection& db) -> Body {
     const auto run = TRY_API(find_active_run(db, id));
@@ -388,7 +388,7 @@ Body search_datasets(Message& in, Context& context) {
 // Clients of MLflow 2 tell so of the models that they put among a run's artifacts: the server keeps
 // their list in a tag.
 Body log_model(Message& in, Context& context) {
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   const std::string text = in.need_text("model_json");
   TRY_API(in.check());
   auto model = Json::parse(text);

@@ -37,22 +37,22 @@ std::string span_of_time(Nanos duration) {
 }
 
 // Takes a decimal number of at most `digits` digits from the front.
-bool take_number(std::string_view& text, std::size_t digits, std::int64_t& number) {
+bool read_number(std::string_view& text, std::size_t digits, std::int64_t& number) {
   const char* end = text.data() + std::min(digits, text.size());
   const auto read = std::from_chars(text.data(), end, number);
   if (read.ec != std::errc() || number < 0 || text.front() == '-') return false;
   text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
   return true;
 }
-bool take(std::string_view& text, char c) {
+bool skip(std::string_view& text, char c) {
   if (!text.starts_with(c)) return false;
   text.remove_prefix(1);
   return true;
 }
 // Digits behind a point, as milliseconds; none are 0.
-bool take_fraction(std::string_view& text, std::int64_t& ms) {
+bool read_fraction(std::string_view& text, std::int64_t& ms) {
   ms = 0;
-  if (!take(text, '.')) return true;
+  if (!skip(text, '.')) return true;
   std::int64_t unit = 100;
   const std::size_t before = text.size();
   while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
@@ -63,14 +63,14 @@ bool take_fraction(std::string_view& text, std::int64_t& ms) {
   return text.size() < before;
 }
 // "Z", "+02:00": minutes east of UTC.
-bool take_zone(std::string_view& text, std::int64_t& minutes) {
+bool read_zone(std::string_view& text, std::int64_t& minutes) {
   minutes = 0;
-  if (take(text, 'Z')) return true;
+  if (skip(text, 'Z')) return true;
   const bool west = text.starts_with('-');
   if (!west && !text.starts_with('+')) return false;
   text.remove_prefix(1);
   std::int64_t hours = 0;
-  if (!take_number(text, 2, hours) || !take(text, ':') || !take_number(text, 2, minutes))
+  if (!read_number(text, 2, hours) || !skip(text, ':') || !read_number(text, 2, minutes))
     return false;
   minutes = (hours * 60 + minutes) * (west ? -1 : 1);
   return true;
@@ -124,10 +124,10 @@ Answer<> check_source_run(const tracking::Tags& metadata) {
 
 Answer<Nanos> parse_span_of_time(std::string_view text, std::string_view path) {
   std::string_view rest = text;
-  const bool negative = take(rest, '-');
+  const bool negative = skip(rest, '-');
   std::int64_t seconds = 0, ms = 0;
   constexpr std::size_t kDigits = 9;  // 31 years
-  if (!take_number(rest, kDigits, seconds) || !take_fraction(rest, ms) || rest != "s")
+  if (!read_number(rest, kDigits, seconds) || !read_fraction(rest, ms) || rest != "s")
     return bad_time(text, path, "\"0.106s\"");
   const Nanos duration = std::chrono::seconds(seconds) + milliseconds(ms);
   return negative ? -duration : duration;
@@ -218,7 +218,7 @@ tracking::Tags read_map(Message& in, std::string_view name) {
 }
 
 // The experiment that a location names; nothing for one that is no experiment.
-std::optional<std::string> experiment_of(Message& location) {
+std::optional<std::string> read_experiment_id(Message& location) {
   auto experiment = location.message("mlflow_experiment");
   if (!experiment) return std::nullopt;
   return experiment->need_text("experiment_id");
@@ -233,7 +233,7 @@ Answer<Started> read_trace_info(Message& in) {
   Started out;
   auto location = in.message("trace_location");
   if (!location) in.missing("trace_location");
-  const auto experiment = location ? experiment_of(*location) : std::nullopt;
+  const auto experiment = location ? read_experiment_id(*location) : std::nullopt;
   if (location && !experiment) location->missing("mlflow_experiment");
   TraceRow& trace = out.trace;
   trace.id = in.need_text("trace_id");
@@ -267,7 +267,7 @@ std::string info_answer(const TraceRow& trace) {
 }
 
 // Returns the number of spans that the client announced, or 0.
-std::size_t spans_said(const TraceRow& trace) {
+std::size_t announced_spans(const TraceRow& trace) {
   for (const auto& [key, value] : trace.metadata) {
     if (key != "mlflow.trace.sizeStats") continue;
     const auto stats = Json::parse(value);
@@ -279,8 +279,8 @@ std::size_t spans_said(const TraceRow& trace) {
 
 // Spans of a trace that has all of its spans; nothing otherwise.
 Answer<std::optional<std::vector<std::string>>> whole_spans(Connection& db, const TraceRow& trace) {
-  auto spans = TRY_API(tracking::spans_of(db, trace.id));
-  if (spans.empty() || spans.size() < spans_said(trace)) return std::nullopt;
+  auto spans = TRY_API(tracking::read_spans(db, trace.id));
+  if (spans.empty() || spans.size() < announced_spans(trace)) return std::nullopt;
   return spans;
 }
 
@@ -290,7 +290,7 @@ Answer<> check_tag_is_free(std::string_view key, std::string_view operation) {
 }
 
 // Version 2 calls it request_id.
-std::string trace_id_of(Message& in) {
+std::string read_trace_id(Message& in) {
   const auto id = in.maybe_text("trace_id");
   return id ? *id : in.need_text("request_id");
 }
@@ -333,7 +333,7 @@ constexpr std::array<std::string_view, 4> kStatusesV2 = {"", "OK", "ERROR", "IN_
 // Times are of years that nanoseconds can represent: those end in 2262.
 constexpr std::int64_t kGreatestMs = 9'000'000'000'000;
 
-Answer<UtcTime> time_of(Message& in, std::string_view name) {
+Answer<UtcTime> read_time(Message& in, std::string_view name) {
   const std::int64_t ms = in.need_integer(name);
   TRY_API(in.check());
   if (ms < -kGreatestMs || ms > kGreatestMs) {
@@ -343,7 +343,7 @@ Answer<UtcTime> time_of(Message& in, std::string_view name) {
   return utc_time(ms * 1'000'000);
 }
 
-std::string answer_of(const TraceRow& trace) {
+std::string info_answer_v2(const TraceRow& trace) {
   std::string out;
   JsonWriter json(out);
   json.begin_object().key("trace_info");
@@ -391,7 +391,7 @@ Body get_trace(Message& in, Context& context) {
           ErrorCode::kResourceDoesNotExist,
           fmt::format("Trace with ID {} is not fully exported yet, please try again later.", id));
     }
-    if (!spans) spans = TRY_API(tracking::spans_of(reading.db, id));
+    if (!spans) spans = TRY_API(tracking::read_spans(reading.db, id));
     return object_with("trace", [&](JsonWriter& json) { write_trace(json, trace, *spans); });
   });
 }
@@ -430,7 +430,7 @@ Body search_traces(Message& in, Context& context) {
   tracking::TraceSearch search;
   if (!in.has("locations")) in.missing("locations");
   for (Message& location : in.messages("locations")) {
-    if (const auto id = experiment_of(location); id && !in.error())
+    if (const auto id = read_experiment_id(location); id && !in.error())
       search.experiments.push_back(TRY_API(parse_experiment_id(*id)));
   }
   TRY_API(in.check());
@@ -470,7 +470,7 @@ Body delete_traces(Message& in, Context& context) {
 }
 
 Body set_trace_tag(Message& in, Context& context) {
-  const std::string id = trace_id_of(in);
+  const std::string id = read_trace_id(in);
   const std::string key = in.need_text("key");
   const std::string value = in.text("value");
   TRY_API(in.check());
@@ -485,7 +485,7 @@ Body set_trace_tag(Message& in, Context& context) {
 }
 
 Body delete_trace_tag(Message& in, Context& context) {
-  const std::string id = trace_id_of(in);
+  const std::string id = read_trace_id(in);
   const std::string key = in.need_text("key");
   TRY_API(in.check());
   TRY_API(check_tag_is_free(key, "deleted"));
@@ -523,7 +523,7 @@ Body link_traces_to_run(Message& in, Context& context) {
 Body start_trace_v2(Message& in, Context& context) {
   TraceRow trace;
   const std::string id = in.need_text("experiment_id");
-  trace.start = TRY_API(time_of(in, "timestamp_ms"));
+  trace.start = TRY_API(read_time(in, "timestamp_ms"));
   trace.metadata = TRY_API(read_tags(in, "request_metadata", wire::kTagLength));
   TRY_API(check_source_run(trace.metadata));
   trace.tags = TRY_API(read_tags(in, "tags", wire::kTagLength));
@@ -535,13 +535,13 @@ Body start_trace_v2(Message& in, Context& context) {
     row.experiment = experiment.id;
     for (auto& tag : first_tags(experiment, row.id)) row.tags.push_back(std::move(tag));
     TRY_API(tracking::put_trace(db, row));
-    return answer_of(TRY_API(find_trace(db, row.id)));
+    return info_answer_v2(TRY_API(find_trace(db, row.id)));
   });
 }
 
 Body end_trace_v2(Message& in, Context& context) {
   const std::string id = in.need_text("request_id");
-  const UtcTime end = TRY_API(time_of(in, "timestamp_ms"));
+  const UtcTime end = TRY_API(read_time(in, "timestamp_ms"));
   const auto status = in.maybe_enum("status", kStatusesV2).value_or(0);
   const auto metadata = TRY_API(read_tags(in, "request_metadata", wire::kTagLength));
   TRY_API(check_source_run(metadata));
@@ -553,14 +553,14 @@ Body end_trace_v2(Message& in, Context& context) {
     trace.metadata = metadata;
     trace.tags = tags;
     TRY_API(tracking::put_trace(db, trace));
-    return answer_of(TRY_API(find_trace(db, id)));
+    return info_answer_v2(TRY_API(find_trace(db, id)));
   });
 }
 
 Body get_trace_info_v2(Message& in, Context& context) {
   const std::string id = in.need_text("request_id");
   return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
-    return answer_of(TRY_API(find_trace(reading.db, id)));
+    return info_answer_v2(TRY_API(find_trace(reading.db, id)));
   });
 }
 
@@ -588,11 +588,11 @@ std::string timestamp(UtcTime time) {
 Answer<UtcTime> parse_timestamp(std::string_view text, std::string_view path) {
   std::string_view rest = text;
   std::int64_t year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, ms = 0, east = 0;
-  const bool read = take_number(rest, 4, year) && take(rest, '-') && take_number(rest, 2, month) &&
-                    take(rest, '-') && take_number(rest, 2, day) && take(rest, 'T') &&
-                    take_number(rest, 2, hour) && take(rest, ':') && take_number(rest, 2, minute) &&
-                    take(rest, ':') && take_number(rest, 2, second) && take_fraction(rest, ms) &&
-                    take_zone(rest, east) && rest.empty();
+  const bool read = read_number(rest, 4, year) && skip(rest, '-') && read_number(rest, 2, month) &&
+                    skip(rest, '-') && read_number(rest, 2, day) && skip(rest, 'T') &&
+                    read_number(rest, 2, hour) && skip(rest, ':') && read_number(rest, 2, minute) &&
+                    skip(rest, ':') && read_number(rest, 2, second) && read_fraction(rest, ms) &&
+                    read_zone(rest, east) && rest.empty();
   const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
                                          std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};

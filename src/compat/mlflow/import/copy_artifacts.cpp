@@ -16,8 +16,8 @@ using artifacts::Entry;
 
 // Returns a location in the form that open_artifact_store() takes. kUnsupported: this program
 // cannot read it.
-Result<std::string> place_of(const std::string& uri, const Source& source,
-                             const std::string& root) {
+Result<std::string> resolve_location(const std::string& uri, const Source& source,
+                                     const std::string& root) {
   constexpr std::string_view kProxy = "mlflow-artifacts:";
   if (uri.starts_with("s3://")) return uri;
   std::string path = uri;
@@ -49,7 +49,7 @@ class Copier {
 
   // True: the tree's files are in `to` now. False: it was left out.
   Result<bool> tree(const std::string& uri, const std::string& to) {
-    const auto place = place_of(uri, imported_.source, copy_.root);
+    const auto place = resolve_location(uri, imported_.source, copy_.root);
     if (!place) return leave_out(uri, place.error());
     std::error_code error;
     if (place->starts_with('/') && !fs::is_directory(*place, error))

@@ -23,7 +23,7 @@ using tracking::ClientStatus;
 using tracking::Tags;
 
 // Ids of 32 hex digits stay; others, which no client of today makes, become one.
-RunId run_id_of(std::string_view text) {
+RunId run_id_from(std::string_view text) {
   if (auto id = RunId::parse(text)) return *id;
   const Sha256 hash = sha256("mlflow run " + std::string(text));
   RunId id;
@@ -31,7 +31,7 @@ RunId run_id_of(std::string_view text) {
   return id;
 }
 
-ClientStatus status_of(std::string_view text) {
+ClientStatus parse_status(std::string_view text) {
   if (text == "SCHEDULED") return ClientStatus::kScheduled;
   if (text == "FINISHED") return ClientStatus::kFinished;
   if (text == "FAILED") return ClientStatus::kFailed;
@@ -39,7 +39,7 @@ ClientStatus status_of(std::string_view text) {
   return ClientStatus::kRunning;
 }
 
-UtcTime time_of_ms(std::int64_t ms) { return utc_time(in_range_ms(ms) * 1'000'000); }
+UtcTime time_from_ms(std::int64_t ms) { return utc_time(in_range_ms(ms) * 1'000'000); }
 
 struct RunData {
   const SourceRun* run = nullptr;
@@ -114,7 +114,7 @@ Result<RunData> read_run(Source& source, const SourceRun& run, ExperimentId expe
 }
 
 // Old releases keep the name in a tag.
-std::string name_of(const RunData& data) {
+std::string run_name(const RunData& data) {
   if (!data.run->name.empty()) return data.run->name;
   const auto tag =
       std::ranges::find(data.tags, "mlflow.runName", &std::pair<std::string, std::string>::first);
@@ -144,7 +144,7 @@ Result<bool> write_run(Connection& db, const RunData& data, bool own_artifacts) 
   if (!TRY(db.number("SELECT key FROM runs WHERE id = ?1", run.id))) {
     TRY(tracking::create_run(db, {.id = run.id,
                                   .experiment = data.experiment,
-                                  .name = name_of(data),
+                                  .name = run_name(data),
                                   .user_id = run.user_id,
                                   .host = {},
                                   .start = run.start,
@@ -153,7 +153,7 @@ Result<bool> write_run(Connection& db, const RunData& data, bool own_artifacts) 
   const auto row = TRY(tracking::run(db, run.id));
   CORRAL_ASSERT(row.has_value());
   TRY(tracking::update_run(db, *row,
-                           {.status = run.status, .end = run.end, .name = name_of(data)}));
+                           {.status = run.status, .end = run.end, .name = run_name(data)}));
   TRY(db.exec(own_artifacts
                   ? "UPDATE runs SET lifecycle = ?2, artifact_uri = '' WHERE key = ?1 AND ?3 = ?3"
                   : "UPDATE runs SET lifecycle = ?2, artifact_uri = ?3 WHERE key = ?1",
@@ -164,7 +164,7 @@ Result<bool> write_run(Connection& db, const RunData& data, bool own_artifacts) 
 
 std::int64_t number(const auto& list) { return static_cast<std::int64_t>(list.size()); }
 
-RunCounts counts_of(const RunData& data) {
+RunCounts count_items(const RunData& data) {
   std::set<std::pair<std::string, std::string>> datasets;
   for (const auto& input : data.inputs) datasets.emplace(input.name, input.digest);
   return {.params = number(data.params),
@@ -288,14 +288,14 @@ Result<std::vector<SourceRun>> read_runs(Source& source) {
   while (TRY(row.step())) {
     SourceRun run;
     run.text_id = row.text(0);
-    run.id = run_id_of(run.text_id);
+    run.id = run_id_from(run.text_id);
     run.experiment = row.integer(1);
     run.name = clean(row.text(2));
     run.user_id = clean(row.text(3));
     run.artifact_uri = clean(row.text(4));
-    run.status = status_of(row.text(5));
-    run.start = time_of_ms(row.integer(6));
-    if (!row.is_null(7)) run.end = time_of_ms(row.integer(7));
+    run.status = parse_status(row.text(5));
+    run.start = time_from_ms(row.integer(6));
+    if (!row.is_null(7)) run.end = time_from_ms(row.integer(7));
     run.deleted = row.text(8) == "deleted";
     if (const auto known = points.find(run.text_id); known != points.end())
       run.points = known->second;
@@ -321,7 +321,7 @@ Result<WrittenRuns> write_runs(Source& source, Store& store, const Experiments& 
     written.clear();
     for (const RunData& data : all) {
       const bool there = TRY(write_run(db, data, own_artifacts));
-      written.push_back(there ? std::optional(counts_of(data)) : std::nullopt);
+      written.push_back(there ? std::optional(count_items(data)) : std::nullopt);
     }
     return {};
   };

@@ -126,7 +126,7 @@ struct Column {
   bool optional = false;
 };
 
-std::vector<Column> columns_of(const Copy& copy) {
+std::vector<Column> parse_columns(const Copy& copy) {
   std::vector<Column> columns;
   for (const std::string_view word : split(copy.columns, ' ')) {
     const std::size_t colon = word.find(':');
@@ -145,7 +145,7 @@ std::string name_column(const Source& source, std::string_view table) {
              : "name";
 }
 
-std::string select_of(const Source& source, const Copy& copy, std::span<const Column> columns) {
+std::string select_text(const Source& source, const Copy& copy, std::span<const Column> columns) {
   std::string list;
   for (const Column& column : columns) {
     if (!list.empty()) list += ", ";
@@ -190,8 +190,8 @@ void set(Statement& statement, int index, const Value& value) {
 }
 
 // Nothing for a row of an experiment that is not there.
-std::optional<std::vector<Value>> values_of(const Statement& row, std::span<const Column> columns,
-                                            const Experiments& experiments) {
+std::optional<std::vector<Value>> read_values(const Statement& row, std::span<const Column> columns,
+                                              const Experiments& experiments) {
   std::vector<Value> values;
   for (const Column& column : columns) {
     const int index = static_cast<int>(values.size());
@@ -215,7 +215,7 @@ std::optional<std::vector<Value>> values_of(const Statement& row, std::span<cons
   return values;
 }
 
-std::string insert_of(const Copy& copy) {
+std::string insert_text(const Copy& copy) {
   return fmt::format(
       "INSERT INTO {} SELECT {} WHERE EXISTS (SELECT 1 FROM {}) ON CONFLICT DO NOTHING RETURNING 1",
       copy.into, copy.values, copy.parent);
@@ -242,9 +242,9 @@ Result<std::int64_t> insert_rows(Store& store, std::string_view insert,
 Result<Copied> copy_table(Source& source, Store& store, const Copy& copy,
                           const Experiments& experiments) {
   Copied copied{.what = std::string(copy.what)};
-  const std::vector<Column> columns = columns_of(copy);
-  Rows rows = TRY(Rows::open(source, select_of(source, copy, columns), {}));
-  const std::string insert = insert_of(copy);
+  const std::vector<Column> columns = parse_columns(copy);
+  Rows rows = TRY(Rows::open(source, select_text(source, copy, columns), {}));
+  const std::string insert = insert_text(copy);
   std::vector<std::vector<Value>> page;
   const auto flush = [&]() -> Result<> {
     copied.added += TRY(insert_rows(store, insert, page));
@@ -252,7 +252,7 @@ Result<Copied> copy_table(Source& source, Store& store, const Copy& copy,
     return {};
   };
   while (TRY(rows.next())) {
-    if (auto values = values_of(rows.row(), columns, experiments))
+    if (auto values = read_values(rows.row(), columns, experiments))
       page.push_back(*std::move(values));
     if (page.size() == kRowsAtOnce) TRY(flush());
   }
@@ -265,7 +265,7 @@ struct Check {
   std::string sql;
   std::vector<std::size_t> columns;
 };
-Check check_of(const Copy& copy) {
+Check make_check(const Copy& copy) {
   const std::string text = fmt::format(
       "SELECT CASE WHEN EXISTS (SELECT 1 FROM {}) THEN 1 ELSE 0 END, CASE WHEN EXISTS (SELECT 1 "
       "FROM {}) THEN 1 ELSE 0 END",
@@ -283,7 +283,7 @@ Check check_of(const Copy& copy) {
   return check;
 }
 
-std::string name_of(const std::vector<Value>& values, const Check& check) {
+std::string row_name(const std::vector<Value>& values, const Check& check) {
   std::string name;
   for (const std::size_t column : std::set(check.columns.begin(), check.columns.end())) {
     const Value& value = values[column];
@@ -314,7 +314,7 @@ Result<> count_rows(const Reader& store, const Check& check,
       ++count.left_out;
       continue;
     }
-    count.add(1, there[i] ? 1 : 0, [&] { return name_of(rows[i], check); });
+    count.add(1, there[i] ? 1 : 0, [&] { return row_name(rows[i], check); });
   }
   return {};
 }
@@ -322,12 +322,12 @@ Result<> count_rows(const Reader& store, const Check& check,
 Result<Count> count_table(Source& source, const Reader& store, const Copy& copy,
                           const Experiments& experiments) {
   Count count{.what = std::string(copy.what)};
-  const std::vector<Column> columns = columns_of(copy);
-  const Check check = check_of(copy);
-  Rows rows = TRY(Rows::open(source, select_of(source, copy, columns), {}));
+  const std::vector<Column> columns = parse_columns(copy);
+  const Check check = make_check(copy);
+  Rows rows = TRY(Rows::open(source, select_text(source, copy, columns), {}));
   std::vector<std::vector<Value>> page;
   while (TRY(rows.next())) {
-    if (auto values = values_of(rows.row(), columns, experiments)) {
+    if (auto values = read_values(rows.row(), columns, experiments)) {
       page.push_back(*std::move(values));
     } else {
       ++count.left_out;
@@ -454,7 +454,7 @@ Result<std::vector<Copied>> copy_tables(Source& source, Store& store,
                                         const maintain::Watch& watch) {
   std::vector<Copied> all;
   for (const Copy& copy : kCopies) {
-    if (copy.into.empty() || !can_copy(source, copy, columns_of(copy))) continue;
+    if (copy.into.empty() || !can_copy(source, copy, parse_columns(copy))) continue;
     TRY(watch.at(copy.what, 0, 0));
     all.push_back(TRY(copy_table(source, store, copy, experiments)));
   }
@@ -475,7 +475,7 @@ Result<std::vector<Count>> count_tables(Source& source, const Reader& store,
                                         const maintain::Watch& watch) {
   std::vector<Count> all;
   for (const Copy& copy : kCopies) {
-    if (!can_copy(source, copy, columns_of(copy))) continue;
+    if (!can_copy(source, copy, parse_columns(copy))) continue;
     TRY(watch.at("counting", 0, 0));
     Count count = TRY(count_table(source, store, copy, experiments));
     if (count.source + count.left_out > 0) all.push_back(std::move(count));

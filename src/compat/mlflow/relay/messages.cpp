@@ -13,7 +13,7 @@ constexpr std::uint64_t kFirstProvisional = 8'000'000'000'000'000'000;
 constexpr std::uint64_t kProvisional = 1'000'000'000'000'000'000;
 
 // FNV-1a.
-std::uint64_t hash_of(std::string_view text) {
+std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
@@ -44,7 +44,7 @@ std::optional<Span> span_in(std::string& text, std::size_t begin) {
 }
 
 // In the path behind ".../artifacts/" or ".../mpu/<verb>/", or for lists in the query.
-std::optional<Span> span_of(http::Request& request) {
+std::optional<Span> find_span(http::Request& request) {
   std::size_t at = request.path.find(kProxy);
   if (at == std::string::npos) return std::nullopt;
   at += kProxy.size();
@@ -88,7 +88,7 @@ http::Response with_experiment(std::string body, const std::string& experiment) 
   return http::json_response(json->dump());
 }
 
-std::string artifact_uri_of(std::string_view body) {
+std::string parse_artifact_uri(std::string_view body) {
   const auto json = Json::parse(body);
   const Json* run = json ? json->find("run") : nullptr;
   const Json* info = run != nullptr ? run->find("info") : nullptr;
@@ -96,7 +96,7 @@ std::string artifact_uri_of(std::string_view body) {
 }
 
 std::string provisional_id(std::string_view experiment_name) {
-  return std::to_string(kFirstProvisional + hash_of(experiment_name) % kProvisional);
+  return std::to_string(kFirstProvisional + fnv1a(experiment_name) % kProvisional);
 }
 
 http::Response experiment_answer(const std::string& id, const std::string& name) {
@@ -113,7 +113,7 @@ std::optional<ArtifactPlace> artifact_place(const http::Request& request) {
   http::Request copy;
   copy.path = request.path;
   copy.query = request.query;
-  const auto span = span_of(copy);
+  const auto span = find_span(copy);
   if (!span) return std::nullopt;
   std::string inside = span->text->substr(std::min(span->end + 1, span->text->size()));
   if (span->text == &copy.path) {
@@ -127,7 +127,7 @@ std::optional<ArtifactPlace> artifact_place(const http::Request& request) {
 void move_artifact(http::Request& request, std::string_view uri) {
   if (!uri.starts_with(kScheme)) return;
   std::string place(uri.substr(kScheme.size()));
-  const auto span = span_of(request);
+  const auto span = find_span(request);
   if (!span) return;
   // A URI's path is encoded as a request's is; queries are decoded here.
   if (span->text != &request.path) place = http::percent_decode(place).value_or(place);

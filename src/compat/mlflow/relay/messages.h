@@ -31,7 +31,7 @@ http::Response empty_answer();
 http::Response with_experiment(std::string body, const std::string& experiment);
 
 // Returns the artifact URI in an answer of runs/get.
-std::string artifact_uri_of(std::string_view body);
+std::string parse_artifact_uri(std::string_view body);
 
 // Returns an id that no server assigns; equal names get equal ids.
 std::string provisional_id(std::string_view experiment_name);

@@ -23,7 +23,7 @@ constexpr const char* kRanksTag = "corral.ranks";
 // Clients without an experiment send this id: MLflow's "Default".
 constexpr std::string_view kNoExperiment = "0";
 
-std::string value_of(const std::vector<mlflow::Pair>& tags, std::string_view key) {
+std::string find_value(const std::vector<mlflow::Pair>& tags, std::string_view key) {
   for (const auto& [name, value] : tags) {
     if (name == key) return value;
   }
@@ -62,7 +62,7 @@ void read_pairs(const Json* list, std::map<std::string, std::string>& into) {
     into[pair.get_string("key")] = pair.get_string("value");
 }
 
-RunView view_of(RunId id, const Json& run) {
+RunView parse_view(RunId id, const Json& run) {
   RunView view;
   view.id = id;
   view.start_ms = now_ms();
@@ -119,14 +119,14 @@ RunBook::RunBook(BookOptions options)
                .name = run.run_name,
                .experiment = std::string(kNoExperiment),
                .start_ms = now_ms()};
-  own_ = std::make_shared<TrackedRun>(std::move(view), session_of(run.run, run.run_name, now_ms()),
-                                      options_.room);
+  own_ = std::make_shared<TrackedRun>(std::move(view),
+                                      make_session(run.run, run.run_name, now_ms()), options_.room);
   runs_.emplace(run.run, own_);
   for (const Json& line : log_.lines()) recall(line);
 }
 
-codec::SessionBody RunBook::session_of(RunId run, const std::string& name,
-                                       std::int64_t start_ms) const {
+codec::SessionBody RunBook::make_session(RunId run, const std::string& name,
+                                         std::int64_t start_ms) const {
   codec::SessionBody session = spool::session_body(options_.manifest);
   session.run = run;
   session.run_name = fitting(name);
@@ -144,20 +144,20 @@ RunBook::Shared RunBook::find(RunId id) const {
 }
 
 RunBook::Shared RunBook::adopt(RunId id, const Json& run) {
-  RunView view = view_of(id, run);
+  RunView view = parse_view(id, run);
   const Lock lock(mutex_);
   Shared& known = runs_[id];
   if (known != nullptr) {
     known->learn(std::move(view));
   } else {
-    codec::SessionBody session = session_of(id, view.name, view.start_ms);
+    codec::SessionBody session = make_session(id, view.name, view.start_ms);
     known = std::make_shared<TrackedRun>(std::move(view), std::move(session), options_.room);
   }
   return known;
 }
 
 RunBook::Shared RunBook::create(const NewRun& run) {
-  const std::string parent = value_of(run.tags, kParentTag);
+  const std::string parent = find_value(run.tags, kParentTag);
   const Lock lock(mutex_);
   if (const auto again = recalled_.extract(request_key(run))) {
     if (again.mapped() == own_) return start_own(run);
@@ -208,10 +208,10 @@ void RunBook::recall_own(const Json& own) {
   own_started_ = true;
   if (const Json* rank = own.find("rank"))
     ranks_[static_cast<std::int64_t>(rank->as_double(0))] = static_cast<pid_t>(own.get_int("pid"));
-  own_wish_ = own.get_string("wish");
+  own_requested_ = own.get_string("wish");
   experiment_name_ = own.get_string("experiment");
-  if (!own_wish_.empty()) own_->set_experiment_id(own_wish_);
-  if (!own_wish_.empty() && options_.experiment_chosen) believed_[own_->id()] = own_wish_;
+  if (!own_requested_.empty()) own_->set_experiment_id(own_requested_);
+  if (!own_requested_.empty() && options_.experiment_chosen) believed_[own_->id()] = own_requested_;
   own_->recall(ClientStatus::kRunning, own.get_string("name"));
   recalled_[own.get_string("request")] = own_;
 }
@@ -224,7 +224,7 @@ void RunBook::recall_child(const Json& child) {
                .experiment = child.get_string("experiment_id"),
                .user = child.get_string("user"),
                .start_ms = child.get_int("start_ms")};
-  codec::SessionBody session = session_of(*id, view.name, view.start_ms);
+  codec::SessionBody session = make_session(*id, view.name, view.start_ms);
   const std::string experiment = child.get_string("experiment");
   if (fits(experiment)) session.experiment = experiment;
   if (child.find("believed") != nullptr) believed_[*id] = view.experiment;
@@ -248,7 +248,7 @@ bool RunBook::is_own(const NewRun& run, std::string_view parent) {
 
 RunBook::Shared RunBook::start_own(const NewRun& run) {
   mlflow::LogBatch tags{.tags = run.tags};
-  const std::string wanted = run.name.empty() ? value_of(run.tags, kNameTag) : run.name;
+  const std::string wanted = run.name.empty() ? find_value(run.tags, kNameTag) : run.name;
   const bool renamed = !wanted.empty() && !options_.name_chosen;
   set(tags.tags, kNameTag, renamed ? wanted : own_->view().name);
   if (!ranks_.empty()) {
@@ -258,8 +258,8 @@ RunBook::Shared RunBook::start_own(const NewRun& run) {
     set(tags.tags, kRanksTag, ranks);
   }
   RunUpdate update{.status = ClientStatus::kRunning, .user = run.user};
-  if (own_wish_.empty() && run.experiment != kNoExperiment) {
-    own_wish_ = run.experiment;
+  if (own_requested_.empty() && run.experiment != kNoExperiment) {
+    own_requested_ = run.experiment;
     if (options_.experiment_chosen) {
       believed_[own_->id()] = run.experiment;
     } else if (!run.experiment_name.empty()) {
@@ -279,7 +279,7 @@ void RunBook::note_own(const NewRun& run) {
   Json own;
   own.set("request", request_key(run));
   own.set("name", own_->view().name);
-  own.set("wish", own_wish_);
+  own.set("wish", own_requested_);
   own.set("experiment", experiment_name_);
   if (run.client) {
     own.set("rank", run.client->rank);
@@ -313,20 +313,20 @@ void RunBook::note_status(RunId child, ClientStatus status) {
 }
 
 bool RunBook::is_with_own(const NewRun& run) const {
-  return run.experiment == kNoExperiment || run.experiment == own_wish_;
+  return run.experiment == kNoExperiment || run.experiment == own_requested_;
 }
 
-std::string RunBook::experiment_of(const NewRun& run) const {
+std::string RunBook::child_experiment(const NewRun& run) const {
   return is_with_own(run) || run.experiment_name.empty() ? experiment_name_ : run.experiment_name;
 }
 
 RunBook::Shared RunBook::make_child(const NewRun& run) {
   const RunId id = RunId::random();
-  std::string name = run.name.empty() ? value_of(run.tags, kNameTag) : run.name;
+  std::string name = run.name.empty() ? find_value(run.tags, kNameTag) : run.name;
   if (name.empty()) name = make_run_name(id);
   const std::int64_t start = run.start_ms != 0 ? run.start_ms : now_ms();
-  codec::SessionBody session = session_of(id, name, start);
-  const std::string experiment = experiment_of(run);
+  codec::SessionBody session = make_session(id, name, start);
+  const std::string experiment = child_experiment(run);
   if (fits(experiment)) session.experiment = experiment;
   if (is_with_own(run) && options_.experiment_chosen && run.experiment != kNoExperiment)
     believed_[id] = run.experiment;
@@ -344,8 +344,8 @@ RunBook::Shared RunBook::make_child(const NewRun& run) {
 void RunBook::announce(const NewRun& run, const Shared& child) {
   mlflow::LogBatch tags{.tags = run.tags};
   set(tags.tags, kNameTag, child->view().name);
-  if (value_of(run.tags, kParentTag).empty()) set(tags.tags, kParentTag, own_->id().hex());
-  const std::string experiment = experiment_of(run);
+  if (find_value(run.tags, kParentTag).empty()) set(tags.tags, kParentTag, own_->id().hex());
+  const std::string experiment = child_experiment(run);
   child->update({.status = ClientStatus::kRunning,
                  .user = run.user,
                  .experiment = fits(experiment) ? std::string() : experiment});

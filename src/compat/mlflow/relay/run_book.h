@@ -93,7 +93,7 @@ class RunBook {
   // Returns true when the child belongs to the experiment of the own run.
   [[nodiscard]] bool is_with_own(const NewRun& run) const REQUIRES(mutex_);
   // Returns the name of a child's experiment.
-  [[nodiscard]] std::string experiment_of(const NewRun& run) const REQUIRES(mutex_);
+  [[nodiscard]] std::string child_experiment(const NewRun& run) const REQUIRES(mutex_);
   void announce(const NewRun& run, const Shared& child) REQUIRES(mutex_);
   void note_own(const NewRun& run) REQUIRES(mutex_);
   void note_child(const NewRun& run, const RunView& view, const std::string& experiment)
@@ -102,8 +102,8 @@ class RunBook {
   void recall(const Json& line) REQUIRES(mutex_);
   void recall_own(const Json& own) REQUIRES(mutex_);
   void recall_child(const Json& child) REQUIRES(mutex_);
-  [[nodiscard]] codec::SessionBody session_of(RunId run, const std::string& name,
-                                              std::int64_t start_ms) const REQUIRES(mutex_);
+  [[nodiscard]] codec::SessionBody make_session(RunId run, const std::string& name,
+                                                std::int64_t start_ms) const REQUIRES(mutex_);
 
   // Constant after construction.
   const BookOptions options_;
@@ -117,7 +117,7 @@ class RunBook {
   std::map<std::int64_t, pid_t> ranks_ GUARDED_BY(mutex_);  // ranks that started the own run
   std::string experiment_name_ GUARDED_BY(mutex_);          // the own run's experiment
   // The experiment id that the first program named when it started the own run.
-  std::string own_wish_ GUARDED_BY(mutex_);
+  std::string own_requested_ GUARDED_BY(mutex_);
   std::map<RunId, std::string> believed_ GUARDED_BY(mutex_);
   std::map<RunId, Shared> children_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> experiments_ GUARDED_BY(mutex_);  // names by id

@@ -47,7 +47,7 @@ void write_info(JsonWriter& json, const RunView& run) {
 }
 
 // Columns whose points have the same times and steps become one group.
-codec::SampleGroup group_of(const mlflow::MetricColumn& column) {
+codec::SampleGroup make_group(const mlflow::MetricColumn& column) {
   codec::SampleGroup group;
   for (const mlflow::MetricPoint& point : column.points) {
     group.times.push_back(mlflow::nearest_client_time(point.time_ms));
@@ -130,8 +130,8 @@ mlflow::Answer<> TrackedRun::check(const mlflow::LogBatch& batch) const {
   return {};
 }
 
-std::uint32_t TrackedRun::series_of(const std::string& key, const std::string& source,
-                                    codec::SchemaBody& fresh) {
+std::uint32_t TrackedRun::find_series(const std::string& key, const std::string& source,
+                                      codec::SchemaBody& fresh) {
   const auto [known, is_fresh] = series_.try_emplace({source, key}, last_series_ + 1);
   if (is_fresh) {
     fresh.series.push_back({.id = ++last_series_,
@@ -151,9 +151,9 @@ mlflow::Answer<> TrackedRun::log(const mlflow::LogBatch& batch, const std::strin
   codec::SchemaBody schema;
   codec::SamplesBody samples;
   for (const mlflow::MetricColumn& column : batch.metrics) {
-    codec::SampleGroup group = group_of(column);
+    codec::SampleGroup group = make_group(column);
     codec::Column values{
-        .series = series_of(column.key, source, schema), .present = {}, .values = {}};
+        .series = find_series(column.key, source, schema), .present = {}, .values = {}};
     for (const mlflow::MetricPoint& point : column.points) values.values.push_back(point.value);
     const bool shared = !samples.groups.empty() && samples.groups.back().times == group.times &&
                         samples.groups.back().steps == group.steps;

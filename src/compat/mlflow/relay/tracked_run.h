@@ -97,8 +97,8 @@ class TrackedRun {
 
  private:
   [[nodiscard]] mlflow::Answer<> check(const mlflow::LogBatch& batch) const REQUIRES(mutex_);
-  std::uint32_t series_of(const std::string& key, const std::string& source,
-                          codec::SchemaBody& fresh) REQUIRES(mutex_);
+  std::uint32_t find_series(const std::string& key, const std::string& source,
+                            codec::SchemaBody& fresh) REQUIRES(mutex_);
   void remember(const mlflow::LogBatch& batch, bool whole_run) REQUIRES(mutex_);
   bool open_log() REQUIRES(mutex_);
   // Returns false when the spool could not take the bundle.

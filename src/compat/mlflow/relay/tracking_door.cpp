@@ -5,7 +5,7 @@
 namespace corral::run {
 namespace {
 
-std::vector<LoggedPoint> points_of(const TrackingRelay& relay) {
+std::vector<LoggedPoint> newest_points(const TrackingRelay& relay) {
   std::vector<LoggedPoint> points;
   for (auto& [name, point] : relay.newest_metrics())
     points.push_back(
@@ -32,7 +32,7 @@ Result<Tracking> open_tracking(TrackingOptions options, Delivery& delivery) {
                   .start = [relay](pid_t command) { return relay->start(command); },
                   .set_command = [relay](pid_t command) { relay->set_command(command); },
                   .end = [relay] { relay->end(); },
-                  .newest_points = [relay] { return points_of(*relay); },
+                  .newest_points = [relay] { return newest_points(*relay); },
                   .loss = [relay] { return relay->loss(); }};
 }
 

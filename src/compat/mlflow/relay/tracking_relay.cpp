@@ -43,7 +43,7 @@ Answer<> check_fact_key(std::string_view key, std::string_view path) {
                                      limits::kNameBytes));
 }
 
-std::string run_id_of(Message& in) {
+std::string read_run_id(Message& in) {
   std::string id = in.text("run_id");
   return id.empty() ? in.text("run_uuid") : id;
 }
@@ -80,7 +80,7 @@ struct TrackingRelay::Call {
   Handler handler;
 };
 
-const TrackingRelay::Call* TrackingRelay::call_of(const Request& request) {
+const TrackingRelay::Call* TrackingRelay::find_call(const Request& request) {
   static constexpr std::array<Call, 14> kCalls = {{
       {Method::kPost, "runs/log-metric", &TrackingRelay::log_metric},
       {Method::kPost, "runs/log-batch", &TrackingRelay::log_batch},
@@ -191,13 +191,13 @@ Response TrackingRelay::handle(Request request) {
   request.path.erase(0, prefix_.size());
   if (request.path.empty() || request.path == "/") return home();
   if (is_artifact(request)) return put_artifact(request);
-  if (const Call* call = call_of(request)) {
+  if (const Call* call = find_call(request)) {
     Reply answer = (this->*call->handler)(request);
     return answer ? *std::move(answer) : refused(answer.error());
   }
   if (request.method == Method::kPost && options_.not_kept &&
       request.path.find("/3.0/mlflow/datasets/") != std::string::npos &&
-      !told_datasets_.exchange(true))
+      !datasets_reported_.exchange(true))
     options_.not_kept("mlflow.evaluation-datasets", "evaluation datasets are not kept");
   find_artifact(request);
   return forward(request);
@@ -235,7 +235,7 @@ Reply TrackingRelay::forward_or_keep(const Request& request) {
   if (answer.status != kNoServer) return answer;
   const Json json = TRY_API(mlflow::parse_body(request.body));
   Message in(json);
-  const auto id = RunId::parse(run_id_of(in));
+  const auto id = RunId::parse(read_run_id(in));
   if (!id || book_.find(*id) == nullptr) return answer;
   const auto kept =
       spool::keep_call(options_.upstream.directory, {.path = request.path, .body = request.body});
@@ -247,7 +247,7 @@ std::string TrackingRelay::artifact_uri(TrackedRun& run) {
   if (std::string known = run.view().artifact_uri; !known.empty()) return known;
   const auto reply = upstream_.get("/api/2.0/mlflow/runs/get?run_id=" + run.id().hex());
   if (!reply || reply->status != 200) return {};
-  std::string uri = artifact_uri_of(reply->body);
+  std::string uri = parse_artifact_uri(reply->body);
   run.set_artifact_uri(uri);
   return uri;
 }
@@ -286,7 +286,7 @@ Response TrackingRelay::send_artifact(Request request, const sys::Fd& body) {
 }
 
 // The run, asked of the server when nothing is known of it here.
-TrackingRelay::Found TrackingRelay::run_of(const std::string& id) {
+TrackingRelay::Found TrackingRelay::find_run(const std::string& id) {
   const auto run = RunId::parse(id);
   if (!run)
     return tl::unexpected(refused(
@@ -303,7 +303,7 @@ TrackingRelay::Found TrackingRelay::run_of(const std::string& id) {
   return book_.adopt(*run, *found);
 }
 
-std::optional<RankedClient> TrackingRelay::client_of(const Request& request) {
+std::optional<RankedClient> TrackingRelay::find_client(const Request& request) {
   using Client = std::optional<RankedClient>;
   using Clients = std::map<std::uint64_t, Client>;
   std::optional<Client> known;
@@ -321,13 +321,13 @@ std::optional<RankedClient> TrackingRelay::client_of(const Request& request) {
 }
 
 // Rank 0 speaks for the run, as it does in trainings that log from one rank only.
-std::string TrackingRelay::source_of(const Request& request) {
-  const auto client = client_of(request);
+std::string TrackingRelay::source_name(const Request& request) {
+  const auto client = find_client(request);
   return client && client->rank > 0 ? fmt::format("rank{}", client->rank) : std::string();
 }
 
 Reply TrackingRelay::log(const Request& request, const LogBatch& batch) {
-  const Found run = run_of(batch.run_id);
+  const Found run = find_run(batch.run_id);
   if (!run) return run.error();
   // Points of a logged model also need the server; without one they are spooled for the run alone.
   if (!batch.model_metrics.empty()) {
@@ -335,7 +335,7 @@ Reply TrackingRelay::log(const Request& request, const LogBatch& batch) {
     if (answer.status != kNoServer) return answer;
   }
   const bool is_own = *run == book_.own();
-  TRY_API((*run)->log(batch, is_own ? source_of(request) : std::string()));
+  TRY_API((*run)->log(batch, is_own ? source_name(request) : std::string()));
   delivery_.note_written();
   return empty_answer();
 }
@@ -352,7 +352,7 @@ Reply TrackingRelay::log_pair(const Request& request, bool param) {
   const Json json = TRY_API(mlflow::parse_body(request.body));
   Message in(json);
   LogBatch batch;
-  batch.run_id = run_id_of(in);
+  batch.run_id = read_run_id(in);
   if (batch.run_id.empty()) in.missing("run_id");
   const std::string key = in.need_text("key");
   if (const auto checked = check_fact_key(key, "key"); !checked) in.wrong(checked.error());
@@ -374,7 +374,7 @@ Reply TrackingRelay::delete_tag(const Request& request) {
   const auto json = mlflow::parse_body(request.body);
   if (!json || (answer.status != 200 && answer.status != kNoServer)) return answer;
   Message in(*json);
-  const auto id = RunId::parse(run_id_of(in));
+  const auto id = RunId::parse(read_run_id(in));
   const RunBook::Shared run = id ? book_.find(*id) : nullptr;
   if (run == nullptr) return answer;
   if (answer.status == 200) {
@@ -389,13 +389,13 @@ Reply TrackingRelay::delete_tag(const Request& request) {
 Reply TrackingRelay::create_run(const Request& request) {
   const Json json = TRY_API(mlflow::parse_body(request.body));
   NewRun asked = TRY_API(parse_new_run(json));
-  asked.client = client_of(request);
+  asked.client = find_client(request);
   if (asked.experiment != "0") asked.experiment_name = experiment_name(asked.experiment);
   const RunBook::Shared run = book_.create(asked);
   delivery_.note_written();
   const auto reply = upstream_.get("/api/2.0/mlflow/runs/get?run_id=" + run->id().hex());
   if (reply && reply->status == 200) {
-    run->set_artifact_uri(artifact_uri_of(reply->body));
+    run->set_artifact_uri(parse_artifact_uri(reply->body));
     return with_experiment(reply->body, book_.believed_experiment(run->id()));
   }
   return http::json_response("{\"run\":" + run_json(run->view()) + "}");
@@ -404,7 +404,7 @@ Reply TrackingRelay::create_run(const Request& request) {
 Reply TrackingRelay::update_run(const Request& request) {
   const Json json = TRY_API(mlflow::parse_body(request.body));
   Message in(json);
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   if (id.empty()) in.missing("run_id");
   RunUpdate update;
   if (const auto status = in.maybe_enum("status", mlflow::kRunStatuses))
@@ -412,7 +412,7 @@ Reply TrackingRelay::update_run(const Request& request) {
   update.end_ms = in.maybe_integer("end_time");
   update.name = mlflow::cut(in.text("run_name"), kNameLength);
   TRY_API(in.check());
-  const Found run = run_of(id);
+  const Found run = find_run(id);
   if (!run) return run.error();
   book_.update(*run, update);
   if (update.status && *update.status >= ClientStatus::kFinished && *run != book_.own())
@@ -422,9 +422,9 @@ Reply TrackingRelay::update_run(const Request& request) {
 }
 
 Reply TrackingRelay::get_run(const Request& request) {
-  const Json query = mlflow::object_of(request.query);
+  const Json query = mlflow::query_object(request.query);
   Message in(query);
-  const auto id = RunId::parse(run_id_of(in));
+  const auto id = RunId::parse(read_run_id(in));
   Response answer = forward(request);
   const RunBook::Shared run = id ? book_.find(*id) : nullptr;
   if (run == nullptr) return answer;

@@ -65,7 +65,7 @@ class TrackingRelay {
   using Found = tl::expected<RunBook::Shared, http::Response>;
   using Handler = Reply (TrackingRelay::*)(const http::Request&);
   struct Call;
-  static const Call* call_of(const http::Request& request);
+  static const Call* find_call(const http::Request& request);
 
   TrackingRelay(RelayOptions options, Delivery& delivery, sys::Fd socket, std::uint16_t port);
   [[nodiscard]] std::optional<http::Response> gate(const http::Request& request) const;
@@ -77,9 +77,9 @@ class TrackingRelay {
   http::Response send_artifact(http::Request request, const sys::Fd& body);
   std::string artifact_uri(TrackedRun& run);
   void find_artifact(http::Request& request);
-  Found run_of(const std::string& id);
-  std::optional<RankedClient> client_of(const http::Request& request);
-  std::string source_of(const http::Request& request);
+  Found find_run(const std::string& id);
+  std::optional<RankedClient> find_client(const http::Request& request);
+  std::string source_name(const http::Request& request);
   std::string experiment_name(const std::string& id);
   Reply log(const http::Request& request, const mlflow::LogBatch& batch);
   Reply log_pair(const http::Request& request, bool param);
@@ -109,7 +109,7 @@ class TrackingRelay {
 
   std::atomic<pid_t> command_{0};
   std::atomic<int> forwarding_{0};
-  std::atomic<bool> told_datasets_{false};
+  std::atomic<bool> datasets_reported_{false};
   // The clients by the number of their connection.
   Guarded<std::map<std::uint64_t, std::optional<RankedClient>>> clients_;
 

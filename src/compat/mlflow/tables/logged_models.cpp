@@ -24,7 +24,7 @@ enum class Kind : std::uint8_t { kParam = 0, kTag = 1 };
 
 using ById = std::unordered_map<std::string, LoggedModelRow>;
 
-LoggedModelRow model_of(const Statement& row) {
+LoggedModelRow read_model(const Statement& row) {
   LoggedModelRow model;
   model.id = row.text(0);
   model.experiment = ExperimentId{row.integer(1)};
@@ -40,7 +40,7 @@ LoggedModelRow model_of(const Statement& row) {
   return model;
 }
 
-ModelMetric metric_of(const Statement& row) {
+ModelMetric read_metric(const Statement& row) {
   ModelMetric metric;
   metric.model_id = row.text(0);
   metric.run_id = row.text(1);
@@ -53,13 +53,13 @@ ModelMetric metric_of(const Statement& row) {
   return metric;
 }
 
-Result<ById> rows_of(Connection& db, std::span<const std::string> ids) {
+Result<ById> read_rows(Connection& db, std::span<const std::string> ids) {
   ById models;
   TRY(for_rows_of(db,
                   "SELECT id, experiment, name, model_type, source_run, status, status_message, "
                   "artifact_uri, created, updated, lifecycle FROM logged_models WHERE {}",
                   "id", ids, [&](const Statement& row) {
-                    models.insert_or_assign(row.text(0), model_of(row));
+                    models.insert_or_assign(row.text(0), read_model(row));
                   }));
   return models;
 }
@@ -78,7 +78,7 @@ Result<> add_details(Connection& db, std::span<const std::string> ids, ById& mod
       "SELECT model, run, key, time, step, dataset_digest, dataset_name, value, is_nan FROM "
       "logged_model_metrics WHERE {} ORDER BY model, run, key, time, step, dataset_digest",
       "model", ids,
-      [&](const Statement& row) { models[row.text(0)].metrics.push_back(metric_of(row)); });
+      [&](const Statement& row) { models[row.text(0)].metrics.push_back(read_metric(row)); });
 }
 
 Result<> add_fact(Connection& db, std::string_view id, Kind kind,
@@ -319,7 +319,7 @@ Result<std::optional<LoggedModelRow>> logged_model(Connection& db, const std::st
 
 Result<std::vector<LoggedModelRow>> logged_models(Connection& db,
                                                   std::span<const std::string> ids) {
-  ById models = TRY(rows_of(db, ids));
+  ById models = TRY(read_rows(db, ids));
   if (!models.empty()) TRY(add_details(db, ids, models));
   std::vector<LoggedModelRow> rows;
   for (const std::string& id : ids) {

@@ -17,7 +17,7 @@ namespace {
 // An attempt fails if another process wrote meanwhile.
 constexpr int kAttempts = 100;
 
-SessionId session_of(RunId run, PhaseOrigin origin) {
+SessionId phase_session(RunId run, PhaseOrigin origin) {
   const Sha256 hash = sha256(
       (origin == PhaseOrigin::kTraces ? "phases of traces " : "phases of radt ") + run.hex());
   SessionId id;
@@ -42,7 +42,7 @@ using sql::Connection;
 using SpansByRun = std::map<RunId, std::vector<mlflow::Span>>;
 
 // Returns the existing runs among those that the trace came from or was linked to.
-Result<std::vector<RunId>> runs_of(Connection& db, const std::string& id) {
+Result<std::vector<RunId>> find_runs(Connection& db, const std::string& id) {
   std::vector<RunId> runs;
   const auto trace = TRY(tracking::trace(db, id));
   if (!trace) return runs;
@@ -61,9 +61,9 @@ Result<std::vector<RunId>> runs_of(Connection& db, const std::string& id) {
 Result<SpansByRun> stored_spans(Connection& db, std::span<const std::string> traces) {
   SpansByRun out;
   for (const std::string& id : traces) {
-    const auto runs = TRY(runs_of(db, id));
+    const auto runs = TRY(find_runs(db, id));
     if (runs.empty()) continue;
-    for (const std::string& content : TRY(spans_of(db, id))) {
+    for (const std::string& content : TRY(read_spans(db, id))) {
       const auto span = mlflow::decode_span(content);
       if (!span) continue;
       for (const RunId run : runs) out[run].push_back(*span);
@@ -72,10 +72,10 @@ Result<SpansByRun> stored_spans(Connection& db, std::span<const std::string> tra
   return out;
 }
 
-Result<SpansByRun> given_spans(Connection& db, std::span<const SpansOfTrace> traces) {
+Result<SpansByRun> spans_by_run(Connection& db, std::span<const SpansOfTrace> traces) {
   SpansByRun out;
   for (const SpansOfTrace& trace : traces) {
-    for (const RunId run : TRY(runs_of(db, std::string(trace.trace)))) {
+    for (const RunId run : TRY(find_runs(db, std::string(trace.trace)))) {
       for (const mlflow::Span* span : trace.spans) out[run].push_back(*span);
     }
   }
@@ -114,7 +114,7 @@ codec::SessionBody client_session(RunId run) {
 
 Result<AppendResult> write_phases(Store& store, RunId run, PhaseOrigin origin,
                                   std::span<const codec::PhaseRecord> phases) {
-  const SessionId session = session_of(run, origin);
+  const SessionId session = phase_session(run, origin);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto known = TRY(store.session(session));
     const std::uint64_t durable = known ? known->durable_seq : 0;
@@ -152,7 +152,7 @@ Result<> show_stored_spans(Store& store, const Reader& reader, std::span<const s
 Result<> show_spans(Store& store, const Reader& reader, std::span<const SpansOfTrace> traces,
                     const TellAppend& tell) {
   return show(
-      store, reader, [&](Connection& db) { return given_spans(db, traces); }, tell);
+      store, reader, [&](Connection& db) { return spans_by_run(db, traces); }, tell);
 }
 
 }  // namespace corral::store::tracking

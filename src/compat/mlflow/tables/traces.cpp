@@ -14,7 +14,7 @@ using sql::Blob;
 using sql::Connection;
 using sql::Statement;
 
-std::string source_run_of(const TraceRow& trace) {
+std::string find_source_run(const TraceRow& trace) {
   const auto found =
       std::ranges::find(trace.metadata, kSourceRun, [](const auto& fact) { return fact.first; });
   return found == trace.metadata.end() ? std::string() : found->second;
@@ -241,7 +241,7 @@ Result<> put_trace(Connection& db, const TraceRow& trace) {
               "traces.request_preview ELSE excluded.request_preview END, "
               "response_preview = CASE WHEN excluded.response_preview = '' THEN "
               "traces.response_preview ELSE excluded.response_preview END",
-              trace.id, trace.experiment, source_run_of(trace), trace.client_request_id,
+              trace.id, trace.experiment, find_source_run(trace), trace.client_request_id,
               trace.start, duration, trace.state, trace.request_preview, trace.response_preview));
   TRY(put_facts(db, trace.id, TraceFact::kMetadata, trace.metadata));
   TRY(put_facts(db, trace.id, TraceFact::kTag, trace.tags));
@@ -299,7 +299,7 @@ Result<> put_span(Connection& db, const std::string& trace, std::string_view id,
       trace, id, bytes);
 }
 
-Result<std::vector<std::string>> spans_of(Connection& db, const std::string& trace) {
+Result<std::vector<std::string>> read_spans(Connection& db, const std::string& trace) {
   Statement row = TRY(db.query("SELECT content FROM spans WHERE trace = ?1 ORDER BY id", trace));
   std::vector<std::string> contents;
   while (TRY(row.step())) {

@@ -66,7 +66,7 @@ Result<bool> delete_trace_fact(sql::Connection& db, const std::string& trace, Tr
 Result<> put_span(sql::Connection& db, const std::string& trace, std::string_view id,
                   std::string_view content);
 // Returns the contents of the trace's spans, ordered by span id.
-Result<std::vector<std::string>> spans_of(sql::Connection& db, const std::string& trace);
+Result<std::vector<std::string>> read_spans(sql::Connection& db, const std::string& trace);
 
 struct TraceRemoval {
   ExperimentId experiment;

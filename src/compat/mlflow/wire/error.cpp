@@ -25,7 +25,7 @@ static_assert(kNames.size() == static_cast<std::size_t>(ErrorCode::kInternal) + 
 
 const Name& entry(ErrorCode code) { return kNames.at(static_cast<std::size_t>(code)); }
 
-ErrorCode code_of(Code code) {
+ErrorCode translate(Code code) {
   switch (code) {
     case Code::kNotFound:
       return ErrorCode::kResourceDoesNotExist;
@@ -57,7 +57,7 @@ ErrorCode code_of(Code code) {
 
 }  // namespace
 
-ApiError::ApiError(const Error& error) : code(code_of(error.code)), message(error.message) {}
+ApiError::ApiError(const Error& error) : code(translate(error.code)), message(error.message) {}
 
 int http_status(ErrorCode code) { return entry(code).status; }
 

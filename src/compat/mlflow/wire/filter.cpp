@@ -59,7 +59,7 @@ struct Clause {
 
 class Parser {
  public:
-  explicit Parser(SearchKind kind) : kind_(kind), rules_(rules_of(kind)) {}
+  explicit Parser(SearchKind kind) : kind_(kind), rules_(rules_for(kind)) {}
 
   Answer<std::vector<Comparison>> filter(std::string_view text) const;
   [[nodiscard]] Answer<Subject> subject(std::string_view name, bool for_order) const;
@@ -69,7 +69,7 @@ class Parser {
   [[nodiscard]] Answer<Comparison> comparison(const Clause& clause) const;
   [[nodiscard]] Answer<Entity> entity(std::string_view name) const;
   [[nodiscard]] Answer<Subject> attribute(std::string_view key, bool for_order) const;
-  [[nodiscard]] Answer<Operator> operator_of(const Clause& clause, const Subject& subject) const;
+  [[nodiscard]] Answer<Operator> parse_operator(const Clause& clause, const Subject& subject) const;
   [[nodiscard]] Answer<Comparison::Value> value(const Clause& clause, const Subject& subject) const;
   [[nodiscard]] Answer<Comparison::Value> number(const Token& token, const Subject& subject) const;
   [[nodiscard]] Answer<Comparison::Value> text(const Token& token, const Subject& subject) const;
@@ -252,10 +252,11 @@ std::string blamed(SearchKind kind, const Subject& subject) {
   return subject.operand.form == Form::kAnyInteger ? "attribute " + subject.key : "attribute";
 }
 
-Answer<Operator> Parser::operator_of(const Clause& clause, const Subject& subject) const {
+Answer<Operator> Parser::parse_operator(const Clause& clause, const Subject& subject) const {
   for (unsigned i = 0; i <= static_cast<unsigned>(Operator::kIsNotNull); ++i) {
     const auto op = static_cast<Operator>(i);
-    if (operator_text(op) == clause.op && (subject.operand.operators & set_of(op)) != 0) return op;
+    if (operator_text(op) == clause.op && (subject.operand.operators & operator_bit(op)) != 0)
+      return op;
   }
   const std::string allowed = operators_text(subject.operand.operators);
   if (kind_ == SearchKind::kLoggedModels) {
@@ -276,7 +277,7 @@ std::string written(Tokens tokens) {
 }
 
 // As a double; beyond its range: infinite, or 0.
-double real_of(std::string_view text) {
+double parse_real(std::string_view text) {
   double value = 0;
   const auto done = std::from_chars(text.data(), text.data() + text.size(), value);
   if (done.ec != std::errc::result_out_of_range) return value;
@@ -304,9 +305,9 @@ Answer<Comparison::Value> Parser::number(const Token& token, const Subject& subj
     digits = without_quotes(digits);
   else if (token.kind != Kind::kNumber)
     return not_a_number(token, subject);
-  if (form == Form::kDouble) return real_of(digits);
+  if (form == Form::kDouble) return parse_real(digits);
   if (const auto whole = parse_int(digits)) return *whole;
-  if (form == Form::kNumber && token.kind == Kind::kNumber) return real_of(digits);
+  if (form == Form::kNumber && token.kind == Kind::kNumber) return parse_real(digits);
   return invalid(
       fmt::format("Invalid value for numeric attribute '{}': '{}'", subject.written, digits));
 }
@@ -418,14 +419,14 @@ Answer<Comparison::Value> Parser::value(const Clause& clause, const Subject& sub
 
 Answer<Comparison> Parser::comparison(const Clause& clause) const {
   Subject subject = TRY_API(this->subject(clause.name.text, false));
-  if (clause.value.empty() && (subject.operand.operators & set_of(Operator::kIsNull)) == 0) {
+  if (clause.value.empty() && (subject.operand.operators & operator_bit(Operator::kIsNull)) == 0) {
     return invalid(
         fmt::format("IS NULL / IS NOT NULL is only supported for tags and params, not for '{}' "
                     "'{}'",
                     entity_text(subject.entity), subject.written));
   }
   Comparison::Value value = TRY_API(this->value(clause, subject));
-  const Operator op = TRY_API(operator_of(clause, subject));
+  const Operator op = TRY_API(parse_operator(clause, subject));
   const auto* pattern = std::get_if<std::string>(&value);
   if ((op == Operator::kLike || op == Operator::kIlike) && pattern->size() > kLongestPattern) {
     return invalid(fmt::format("A pattern of {} has at most {} bytes, got {}", clause.op,
@@ -437,7 +438,7 @@ Answer<Comparison> Parser::comparison(const Clause& clause) const {
 Answer<std::vector<Comparison>> Parser::filter(std::string_view text) const {
   std::vector<Comparison> comparisons;
   if (text.empty()) return comparisons;
-  const std::vector<Token> tokens = tokens_of(text);
+  const std::vector<Token> tokens = tokenize(text);
   if (tokens.empty())
     return invalid(fmt::format("Invalid filter '{}'. Could not be parsed.", text));
   for (Tokens rest = tokens; !rest.empty();) {
@@ -458,8 +459,8 @@ tl::unexpected<ApiError> unknown_order(std::string_view clause) {
   return invalid(fmt::format("Invalid order_by clause '{}'. Could not be parsed.", clause));
 }
 
-Answer<Order> order_of(SearchKind kind, const std::string& clause) {
-  const std::vector<Token> tokens = tokens_of(clause);
+Answer<Order> parse_order(SearchKind kind, const std::string& clause) {
+  const std::vector<Token> tokens = tokenize(clause);
   if (tokens.empty() || tokens.size() > 2 || tokens.front().kind != Kind::kName ||
       tokens.back().kind != Kind::kName)
     return unknown_order(clause);
@@ -493,7 +494,7 @@ Answer<std::vector<Order>> parse_order_by(SearchKind kind,
     return invalid(fmt::format("`order_by` has at most {} fields", kMostComparisons));
   std::vector<Order> orders;
   for (const std::string& clause : clauses) {
-    Order order = TRY_API(order_of(kind, clause));
+    Order order = TRY_API(parse_order(kind, clause));
     const bool twice = std::ranges::any_of(orders, [&](const Order& other) {
       return other.entity == order.entity && other.key == order.key;
     });

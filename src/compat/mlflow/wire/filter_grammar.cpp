@@ -102,10 +102,11 @@ Token token_at(std::string_view text, std::size_t at) {
 constexpr std::array<std::string_view, 12> kOperatorTexts = {
     "=", "!=", "<", "<=", ">", ">=", "LIKE", "ILIKE", "IN", "NOT IN", "IS NULL", "IS NOT NULL"};
 
-constexpr OperatorSet kSame = set_of(Operator::kEqual) | set_of(Operator::kNotEqual);
-constexpr OperatorSet kLikes = kSame | set_of(Operator::kLike) | set_of(Operator::kIlike);
-constexpr OperatorSet kLists = set_of(Operator::kIn) | set_of(Operator::kNotIn);
-constexpr OperatorSet kNulls = set_of(Operator::kIsNull) | set_of(Operator::kIsNotNull);
+constexpr OperatorSet kSame = operator_bit(Operator::kEqual) | operator_bit(Operator::kNotEqual);
+constexpr OperatorSet kLikes =
+    kSame | operator_bit(Operator::kLike) | operator_bit(Operator::kIlike);
+constexpr OperatorSet kLists = operator_bit(Operator::kIn) | operator_bit(Operator::kNotIn);
+constexpr OperatorSet kNulls = operator_bit(Operator::kIsNull) | operator_bit(Operator::kIsNotNull);
 constexpr OperatorSet kOrders = kMetricOperand.operators;
 
 constexpr Operand kText{kLikes, Form::kText};
@@ -246,7 +247,7 @@ constexpr Rules kTraces{.entities = kTraceEntities,
 
 }  // namespace
 
-std::vector<Token> tokens_of(std::string_view text) {
+std::vector<Token> tokenize(std::string_view text) {
   std::vector<Token> tokens;
   for (std::size_t at = 0; at < text.size();) {
     if (is_space(text[at])) {
@@ -259,7 +260,7 @@ std::vector<Token> tokens_of(std::string_view text) {
   return tokens;
 }
 
-const Rules& rules_of(SearchKind kind) {
+const Rules& rules_for(SearchKind kind) {
   switch (kind) {
     case SearchKind::kExperiments:
       return kExperiments;
@@ -284,7 +285,8 @@ std::string_view operator_text(Operator op) {
 std::string operators_text(OperatorSet operators) {
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < kOperatorTexts.size(); ++i) {
-    if ((operators & set_of(static_cast<Operator>(i))) != 0) names.push_back(kOperatorTexts.at(i));
+    if ((operators & operator_bit(static_cast<Operator>(i))) != 0)
+      names.push_back(kOperatorTexts.at(i));
   }
   return "{" + quoted_names(names) + "}";
 }

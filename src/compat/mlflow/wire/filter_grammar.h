@@ -27,7 +27,7 @@ struct Token {
   std::string_view text;
 };
 
-std::vector<Token> tokens_of(std::string_view text);
+std::vector<Token> tokenize(std::string_view text);
 
 // The kind of value to the right of the operator.
 enum class Form : std::uint8_t {
@@ -41,7 +41,7 @@ enum class Form : std::uint8_t {
 };
 
 using OperatorSet = std::uint16_t;
-constexpr OperatorSet set_of(Operator op) {
+constexpr OperatorSet operator_bit(Operator op) {
   return static_cast<OperatorSet>(1U << static_cast<unsigned>(op));
 }
 
@@ -76,10 +76,11 @@ struct Rules {
   bool bare_attributes = false;
 };
 
-const Rules& rules_of(SearchKind kind);
+const Rules& rules_for(SearchKind kind);
 inline constexpr Operand kMetricOperand{
-    set_of(Operator::kEqual) | set_of(Operator::kNotEqual) | set_of(Operator::kLess) |
-        set_of(Operator::kLessEqual) | set_of(Operator::kGreater) | set_of(Operator::kGreaterEqual),
+    operator_bit(Operator::kEqual) | operator_bit(Operator::kNotEqual) |
+        operator_bit(Operator::kLess) | operator_bit(Operator::kLessEqual) |
+        operator_bit(Operator::kGreater) | operator_bit(Operator::kGreaterEqual),
     Form::kDouble};
 
 std::string_view operator_text(Operator op);

@@ -24,7 +24,7 @@ std::string_view type_name(const Json& value) {
   return value.is_null() ? "NoneType" : "str";
 }
 
-std::optional<double> number_of(const std::string& text) {
+std::optional<double> parse_number(const std::string& text) {
   if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
   if (text == "Infinity") return std::numeric_limits<double>::infinity();
   if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
@@ -37,7 +37,7 @@ std::optional<double> number_of(const std::string& text) {
   return value;
 }
 
-std::optional<std::int64_t> integer_of(const Json& value) {
+std::optional<std::int64_t> read_integer(const Json& value) {
   if (const auto* n = value.as_int()) return *n;
   if (const auto* text = value.as_string()) return parse_int(*text);
   if (!value.is_double()) return std::nullopt;
@@ -53,7 +53,7 @@ std::string missing_value(std::string_view path) {
   return fmt::format("Missing value for required parameter '{}'. {}", path, kSeeDocs);
 }
 
-std::string wrong_type_of(std::string_view path, const Json& value) {
+std::string wrong_type_message(std::string_view path, const Json& value) {
   return invalid_value(
       path, value, fmt::format(" Hint: Value was of type '{}'. {}", type_name(value), kSeeDocs));
 }
@@ -92,7 +92,7 @@ void Message::wrong_value(std::string_view name, std::string_view hint) {
 void Message::wrong_type(std::string_view name) {
   const Json* value = find(name);
   if (value != nullptr)
-    wrong({ErrorCode::kInvalidParameterValue, wrong_type_of(path_of(name), *value)});
+    wrong({ErrorCode::kInvalidParameterValue, wrong_type_message(path_of(name), *value)});
 }
 
 void Message::missing(std::string_view name) {
@@ -123,7 +123,7 @@ std::string Message::need_text(std::string_view name) {
 std::optional<std::int64_t> Message::maybe_integer(std::string_view name) {
   const Json* value = find(name);
   if (value == nullptr) return std::nullopt;
-  const auto number = integer_of(*value);
+  const auto number = read_integer(*value);
   if (!number) wrong_type(name);
   return number;
 }
@@ -139,7 +139,7 @@ std::optional<double> Message::maybe_number(std::string_view name) {
   if (value == nullptr) return std::nullopt;
   if (value->as_int() != nullptr || value->is_double()) return value->as_double(0);
   const auto* text = value->as_string();
-  const auto number = text != nullptr ? number_of(*text) : std::nullopt;
+  const auto number = text != nullptr ? parse_number(*text) : std::nullopt;
   if (!number) wrong_type(name);
   return number;
 }
@@ -160,7 +160,7 @@ std::optional<std::size_t> Message::maybe_enum(std::string_view name,
                                                std::span<const std::string_view> names) {
   const Json* value = find(name);
   if (value == nullptr) return std::nullopt;
-  const auto number = integer_of(*value);
+  const auto number = read_integer(*value);
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty()) continue;
     if (number ? *number == static_cast<std::int64_t>(i)
@@ -243,7 +243,7 @@ Answer<Json> parse_body(std::string_view body) {
   return *std::move(json);
 }
 
-Json object_of(const std::vector<std::pair<std::string, std::string>>& query) {
+Json query_object(const std::vector<std::pair<std::string, std::string>>& query) {
   Json::Object object;
   for (const auto& [name, value] : query) {
     Json* known = nullptr;

@@ -78,7 +78,7 @@ class Message {
 // object (old clients encode twice). Anything else is an error.
 Answer<Json> parse_body(std::string_view body);
 // The object that a query is.
-Json object_of(const std::vector<std::pair<std::string, std::string>>& query);
+Json query_object(const std::vector<std::pair<std::string, std::string>>& query);
 
 // Without a byte order mark.
 std::string_view without_mark(std::string_view body);
@@ -86,7 +86,7 @@ std::string_view without_mark(std::string_view body);
 Answer<> check_no_nul(std::string_view json);
 
 // MLflow's own messages, which clients and their tests know.
-std::string wrong_type_of(std::string_view path, const Json& value);
+std::string wrong_type_message(std::string_view path, const Json& value);
 std::string invalid_value(std::string_view path, const Json& value, std::string_view hint = {});
 std::string missing_value(std::string_view path);
 // Formats a number as Python prints a float: 9 is "9.0".

@@ -73,7 +73,7 @@ TEST(Message, NumbersAreShownAsPythonShowsThem) {
 }
 
 TEST(Message, AQueryIsAMessage) {
-  const Json json = object_of({{"run_id", "a"}, {"ids", "1"}, {"ids", "2"}, {"ids", "3"}});
+  const Json json = query_object({{"run_id", "a"}, {"ids", "1"}, {"ids", "2"}, {"ids", "3"}});
   Message in(json);
   EXPECT_EQ(in.text("run_id"), "a");
   EXPECT_EQ(in.texts("run_id"), std::vector<std::string>{"a"});

@@ -52,7 +52,7 @@ void read_status(std::string_view message, Checks& checks, Span& span) {
 }
 
 // Events, links and values count alike: all of them take memory.
-void take_bytes(const ProtoField& field, Checks& checks, Span& span) {
+void read_bytes_field(const ProtoField& field, Checks& checks, Span& span) {
   switch (field.number) {
     case otlp::kTraceId:
       return checks.trace_id(field.bytes, span.trace);
@@ -87,7 +87,7 @@ void take_bytes(const ProtoField& field, Checks& checks, Span& span) {
 Span read_span(std::string_view message, Checks& checks) {
   Span span;
   each_field(message, checks, [&](const ProtoField& field) {
-    if (field.wire == ProtoWire::kBytes) take_bytes(field, checks, span);
+    if (field.wire == ProtoWire::kBytes) read_bytes_field(field, checks, span);
     if (field.is(otlp::kKind, ProtoWire::kVarint)) span.kind = otlp::span_kind(field.value);
     if (field.is(otlp::kStart, ProtoWire::kFixed64)) span.start_ns = checks.time(field.value);
     if (field.is(otlp::kEnd, ProtoWire::kFixed64)) span.end_ns = checks.time(field.value);

@@ -244,8 +244,8 @@ std::pair<double, double> read_quantile(std::string_view message, Checks& checks
   return out;
 }
 
-void take_fixed(const ProtoField& field, const PointForm& form, Checks& checks,
-                MetricPoint& point) {
+void read_fixed_field(const ProtoField& field, const PointForm& form, Checks& checks,
+                      MetricPoint& point) {
   if (field.number == kTime) point.time_ns = checks.time(field.value);
   if (form.number) {
     if (field.number == kDouble) point.value = field.real();
@@ -263,7 +263,7 @@ MetricPoint read_point(std::string_view message, const PointForm& form, Checks& 
   if (!form.number) point.count = 0;
   if (form.summary) point.sum = 0;
   each_field(message, checks, [&](const ProtoField& field) {
-    if (field.wire == ProtoWire::kFixed64) take_fixed(field, form, checks, point);
+    if (field.wire == ProtoWire::kFixed64) read_fixed_field(field, form, checks, point);
     if (field.is(form.flags, ProtoWire::kVarint)) point.flags = field.value;
     if (is_bytes(field, form.attributes))
       point.attributes.push_back(otlp::key_value(field.bytes, checks, 0));

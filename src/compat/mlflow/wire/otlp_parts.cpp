@@ -14,7 +14,7 @@ using codec::ProtoField;
 using codec::ProtoWire;
 
 // A text or number as a part of a lane; separators in it become "_".
-std::string part_of(const Json* value) {
+std::string lane_part(const Json* value) {
   if (value == nullptr) return {};
   std::string text;
   if (const auto* given = value->as_string()) {
@@ -26,22 +26,23 @@ std::string part_of(const Json* value) {
   return text;
 }
 
-std::string first_of(const SpanAttributes& attributes,
-                     std::initializer_list<std::string_view> names) {
+std::string first_lane_part(const SpanAttributes& attributes,
+                            std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
-    if (std::string text = part_of(find_attribute(attributes, name)); !text.empty()) return text;
+    if (std::string text = lane_part(find_attribute(attributes, name)); !text.empty()) return text;
   }
   return {};
 }
 
 // "host/service:pid/thread" from the known parts; "" if none is known.
-std::string lane_of(const SpanAttributes& resource, const Span& span) {
-  const std::string host = first_of(resource, {"host.name", "host.id"});
-  std::string process = first_of(resource, {"service.name"});
+std::string make_lane(const SpanAttributes& resource, const Span& span) {
+  const std::string host = first_lane_part(resource, {"host.name", "host.id"});
+  std::string process = first_lane_part(resource, {"service.name"});
   if (process.starts_with("unknown_service")) process.clear();
-  const std::string pid = first_of(resource, {"process.pid", "service.instance.id"});
+  const std::string pid = first_lane_part(resource, {"process.pid", "service.instance.id"});
   if (!pid.empty()) process += (process.empty() ? "" : ":") + pid;
-  const std::string thread = first_of(span.attributes, {"thread.name", "thread.id", "thread_id"});
+  const std::string thread =
+      first_lane_part(span.attributes, {"thread.name", "thread.id", "thread_id"});
   std::string lane;
   for (const std::string& part : {host, process, thread}) {
     if (!part.empty()) lane += (lane.empty() ? "" : "/") + part;
@@ -163,7 +164,7 @@ std::int64_t Checks::time(std::uint64_t ns) {
 void Checks::finish(const SpanAttributes& resource, Span& span) {
   if (span.id == 0) bad_span("a span has no id");
   if (span.trace == OtelTraceId{}) bad_span("a span has no trace id");
-  if (span.lane.empty()) span.lane = lane_of(resource, span);
+  if (span.lane.empty()) span.lane = make_lane(resource, span);
 }
 
 SpanKind span_kind(std::uint64_t number) {

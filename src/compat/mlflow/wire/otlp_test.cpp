@@ -98,7 +98,7 @@ TEST(Otlp, JsonBecomesTheAnswerThatClientsRead) {
   EXPECT_EQ(answer_of(span), kAnswer);
   EXPECT_EQ(span.lane, "h1/svc_a/7");
   EXPECT_EQ(span.kind, SpanKind::kClient);
-  EXPECT_EQ(trace_id_of(span.trace), "tr-0102030405060708090a0b0c0d0e0f10");
+  EXPECT_EQ(trace_id_text(span.trace), "tr-0102030405060708090a0b0c0d0e0f10");
 }
 
 TEST(Otlp, AStoredSpanIsTheSameSpan) {
@@ -227,7 +227,7 @@ bool has_nul(std::initializer_list<std::string_view> texts) {
 
 // Checks all that becomes text of a database, because PostgreSQL takes no NUL.
 void expect_no_nul(const SpanExport& spans) {
-  for (const TraceOfSpans& trace : traces_of(spans)) {
+  for (const TraceOfSpans& trace : traces_from_spans(spans)) {
     EXPECT_FALSE(has_nul({trace.request, trace.response}));
     for (const auto& [key, value] : trace.tags) EXPECT_FALSE(has_nul({key, value})) << key;
     for (const auto& [key, value] : trace.metadata) EXPECT_FALSE(has_nul({key, value})) << key;
@@ -252,7 +252,7 @@ TEST(Otlp, NulsStayOutOfTheDatabasesText) {
   const auto protobuf = parse_otlp_protobuf(request_of(span, "ho\0st"sv));
   ASSERT_TRUE(protobuf) << protobuf.error().message;
   expect_no_nul(*protobuf);
-  const auto traces = traces_of(*protobuf);
+  const auto traces = traces_from_spans(*protobuf);
   ASSERT_EQ(traces.size(), 1U);
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(traces[0].metadata,
@@ -326,7 +326,7 @@ TEST(SpanJson, ReadsWhatItsFirstReleaseStored) {
           "parent_span_id": null, "name": "x", "start_time_unix_nano": "1",
           "end_time_unix_nano": null, "status": {"code": "OK"}, "attributes": null})");
   ASSERT_TRUE(span) << span.error().message;
-  EXPECT_EQ(trace_id_of(span->trace), "tr-0102030405060708090a0b0c0d0e0f10");
+  EXPECT_EQ(trace_id_text(span->trace), "tr-0102030405060708090a0b0c0d0e0f10");
   EXPECT_EQ(span_id_text(span->id), "0102030405060708");
   EXPECT_EQ(span->parent, 0U);
   EXPECT_EQ(span->status, SpanStatus::kOk);

@@ -205,7 +205,7 @@ Result<std::vector<std::pair<std::string, RunId>>> metric_names(
 }
 
 // MLflow's database has no infinities. A NaN, which radT's view showed as 0, is null.
-Json value_of(double value) {
+Json finite_value(double value) {
   constexpr double kMost = std::numeric_limits<double>::max();
   if (std::isnan(value)) return {};
   return std::clamp(value, -kMost, kMost);
@@ -230,7 +230,7 @@ class Histories {
         TRY(analyze::history_page(store_, series.id, place_, analyze::kStreamedPagePoints));
     Row row = {Json(runs_[run_ - 1].hex()), Json(series.name), Json(), Json(), Json()};
     for (const analyze::HistoryPoint& point : page.points) {
-      row[2] = value_of(point.value);
+      row[2] = finite_value(point.value);
       row[3] = point.time_ms;
       row[4] = point.step;
       take(row);

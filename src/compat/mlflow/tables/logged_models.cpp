@@ -65,20 +65,23 @@ Result<ById> read_rows(Connection& db, std::span<const std::string> ids) {
 }
 
 Result<> add_details(Connection& db, std::span<const std::string> ids, ById& models) {
+  const auto add_detail = [&](const Statement& row) {
+    LoggedModelRow& model = models[row.text(0)];
+    const bool tag = static_cast<Kind>(row.integer(1)) == Kind::kTag;
+    (tag ? model.tags : model.params).emplace_back(row.text(2), row.text(3));
+  };
   TRY(for_rows_of(
       db,
       "SELECT model, kind, key, value FROM logged_model_facts WHERE {} ORDER BY model, kind, key",
-      "model", ids, [&](const Statement& row) {
-        LoggedModelRow& model = models[row.text(0)];
-        const bool tag = static_cast<Kind>(row.integer(1)) == Kind::kTag;
-        (tag ? model.tags : model.params).emplace_back(row.text(2), row.text(3));
-      }));
+      "model", ids, add_detail));
+  const auto add_metric = [&](const Statement& row) {
+    models[row.text(0)].metrics.push_back(read_metric(row));
+  };
   return for_rows_of(
       db,
       "SELECT model, run, key, time, step, dataset_digest, dataset_name, value, is_nan FROM "
       "logged_model_metrics WHERE {} ORDER BY model, run, key, time, step, dataset_digest",
-      "model", ids,
-      [&](const Statement& row) { models[row.text(0)].metrics.push_back(read_metric(row)); });
+      "model", ids, add_metric);
 }
 
 Result<> add_fact(Connection& db, std::string_view id, Kind kind,

@@ -1,4 +1,4 @@
-// What the server writes in a run's name: points and phases that a client logged.
+// Sessions that the server writes in a run's name: points and phases that a client logged.
 //
 // All phases of one origin (spans of the run's traces, and radT's) belong to one session of the
 // run, whose id is derived from the run's id. So a begin and its end, or a span that is sent twice,

@@ -48,17 +48,19 @@ Result<ByName> read_rows(Connection& db, std::span<const std::string> names) {
 }
 
 Result<> add_details(Connection& db, std::span<const std::string> names, ByName& models) {
+  const auto add_tag = [&](const Statement& row) {
+    models[row.text(0)].tags.emplace_back(row.text(1), row.text(2));
+  };
   TRY(for_rows_of(
       db, "SELECT model, key, value FROM registered_model_tags WHERE {} ORDER BY model, key",
-      "model", names, [&](const Statement& row) {
-        models[row.text(0)].tags.emplace_back(row.text(1), row.text(2));
-      }));
+      "model", names, add_tag));
+  const auto add_alias = [&](const Statement& row) {
+    models[row.text(0)].aliases.push_back({row.text(1), row.integer(2)});
+  };
   TRY(for_rows_of(
       db,
       "SELECT model, alias, version FROM registered_model_aliases WHERE {} ORDER BY model, alias",
-      "model", names, [&](const Statement& row) {
-        models[row.text(0)].aliases.push_back({row.text(1), row.integer(2)});
-      }));
+      "model", names, add_alias));
   std::vector<VersionKey> keys;
   for (Latest& latest : TRY(read_latest(db, names))) keys.push_back(std::move(latest.key));
   for (ModelVersionRow& version : TRY(model_versions(db, keys)))

@@ -6,7 +6,6 @@
 
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/api/metric_writer.h"
-#include "compat/mlflow/api/routes.h"
 #include "compat/radt/api/upload.h"
 #include "compat/radt/api/views.h"
 

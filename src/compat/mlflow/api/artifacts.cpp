@@ -80,13 +80,13 @@ Body listing(Context& context, const std::string& uri, std::string_view inside,
 }
 
 Answer<std::string> find_run_uri(Context& context, const std::string& id) {
-  return inspect(context, [&](store::sql::Reading& reading) -> Answer<std::string> {
+  return inspect(context, [&](Reading& reading) -> Answer<std::string> {
     return TRY_API(find_run(reading.db, id)).artifact_uri;
   });
 }
 
 Answer<std::string> find_model_uri(Context& context, const std::string& id) {
-  return inspect(context, [&](store::sql::Reading& reading) -> Answer<std::string> {
+  return inspect(context, [&](Reading& reading) -> Answer<std::string> {
     return TRY_API(find_logged_model(reading.db, id)).artifact_uri;
   });
 }
@@ -334,7 +334,7 @@ Answer<Response> get_model_version_artifact(const Request& request, Context& con
   if (!version) return invalid("Model version must be an integer");
   key.version = *version;
   const std::string path = TRY_API(need_query(request, "path"));
-  const auto find = [&](store::sql::Reading& reading) -> Answer<std::string> {
+  const auto find = [&](Reading& reading) -> Answer<std::string> {
     const tracking::ModelVersionRow row = TRY_API(find_model_version(reading.db, key));
     return row.storage_location.empty() ? row.source : row.storage_location;
   };

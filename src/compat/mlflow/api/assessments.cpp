@@ -13,7 +13,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::TraceFact;
 
 constexpr std::array kKinds = {"feedback", "expectation", "issue"};
@@ -163,7 +162,7 @@ Body create_assessment(Message& in, Context& context) {
 
 Body get_assessment(Message& in, Context& context) {
   const AssessmentKey key = TRY_API(read_key(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     return assessment_answer(TRY_API(find_assessment(reading.db, key.trace, key.id)));
   });
 }

@@ -14,7 +14,6 @@
 #include "compat/mlflow/wire/error.h"
 #include "compat/mlflow/wire/filter.h"
 #include "compat/mlflow/wire/message.h"
-#include "compat/mlflow/wire/page_token.h"
 #include "core/json.h"
 #include "server/core/context.h"
 #include "server/core/http_types.h"
@@ -27,6 +26,8 @@ namespace corral::server::mlflow {
 namespace tracking = store::tracking;
 namespace wire = corral::mlflow;
 
+using store::sql::Connection;
+using store::sql::Reading;
 using wire::Answer;
 using wire::ApiError;
 using wire::ErrorCode;

@@ -17,7 +17,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::Fact;
 
 std::string_view stage_of(tracking::Lifecycle lifecycle) {

@@ -14,21 +14,19 @@ namespace corral::server::mlflow {
 
 Answer<ExperimentId> parse_experiment_id(std::string_view text);
 // RESOURCE_DOES_NOT_EXIST (404) unless the experiment exists.
-Answer<tracking::ExperimentRow> find_experiment(store::sql::Connection& db, std::string_view id);
+Answer<tracking::ExperimentRow> find_experiment(Connection& db, std::string_view id);
 Answer<> check_active(const tracking::ExperimentRow& experiment);
 // For creating something in the experiment: it cannot be deleted before the transaction ends.
-Answer<tracking::ExperimentRow> hold_active_experiment(store::sql::Connection& db,
-                                                       std::string_view id);
+Answer<tracking::ExperimentRow> hold_active_experiment(Connection& db, std::string_view id);
 
 // Reads run_id or, from old clients, run_uuid.
 std::string read_run_id(Message& in);
 // kRow locks the run's row (PostgreSQL) for comparing or writing params and tags; points need no
 // lock, since their sessions have one.
 enum class Lock : unsigned char { kRow, kNone };
-Answer<tracking::RunRow> find_run(store::sql::Connection& db, std::string_view id,
-                                  Lock lock = Lock::kNone);
+Answer<tracking::RunRow> find_run(Connection& db, std::string_view id, Lock lock = Lock::kNone);
 // INVALID_PARAMETER_VALUE (400) if the run is deleted.
-Answer<tracking::RunRow> find_active_run(store::sql::Connection& db, std::string_view id,
+Answer<tracking::RunRow> find_active_run(Connection& db, std::string_view id,
                                          Lock lock = Lock::kRow);
 
 // Reads and checks [{"key", "value"}], values cut to `length`; `twice` is the error code of a
@@ -53,10 +51,9 @@ using KeyValues = std::span<const std::pair<std::string, std::string>>;
 // A param never changes its value: one conflict refuses all of `params`. The params that radT gives
 // its runs also set the workload.
 enum class Params : std::uint8_t { kOne, kBatch };  // decides the wording of the refusal
-Answer<> set_params(store::sql::Connection& db, const tracking::RunRow& run, KeyValues params,
-                    Params form);
+Answer<> set_params(Connection& db, const tracking::RunRow& run, KeyValues params, Params form);
 // The tag mlflow.runName and the run's name are kept equal.
-Answer<> set_tags(store::sql::Connection& db, const tracking::RunRow& run, KeyValues tags);
+Answer<> set_tags(Connection& db, const tracking::RunRow& run, KeyValues tags);
 
 // Returns a name for what nobody named: "calm-heron-412", at most 20 characters; the same for the
 // same id.

@@ -12,7 +12,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::Lifecycle;
 
 Answer<> check_location(std::string_view location) {
@@ -77,14 +76,14 @@ Body create_experiment(Message& in, Context& context) {
 
 Body get_experiment(Message& in, Context& context) {
   const std::string id = in.need_text("experiment_id");
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     return as_answer(TRY_API(find_experiment(reading.db, id)));
   });
 }
 
 Body get_experiment_by_name(Message& in, Context& context) {
   const std::string name = in.need_text("experiment_name");
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     const auto experiment = TRY_API(tracking::experiment_named(reading.db, name));
     if (experiment) return as_answer(*experiment);
     return refuse(ErrorCode::kResourceDoesNotExist,
@@ -147,7 +146,7 @@ Body search_experiments(Message& in, Context& context) {
   search.search = TRY_API(
       read_search(in, {.kind = wire::SearchKind::kExperiments, .fallback = 0, .most = kMostFound}));
   search.view = TRY_API(read_view(in, "view_type"));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_experiments(reading.db, search));
     return list_answer("experiments", found.rows, write_experiment,
                        next_page(search.search.paging, found));

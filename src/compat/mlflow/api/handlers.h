@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,20 @@
 #include "server/core/context.h"
 
 namespace corral::server::mlflow {
+
+// routes.cpp: /api/{2.0,3.0}/... and /ajax-api/{2.0,3.0}/..., which is the same
+// The MLflow release of the emulated interface.
+Response mlflow_version(const Request& request, Context& context);
+
+// Returns the error for an unknown path or method, if it is one. door::owns() the path.
+std::optional<Response> no_rpc(const Request& request);
+
+// True if the body is a file, of any content. door::owns() the path.
+bool takes_file(const Request& request);
+
+// Returns the answer; unknown paths and methods get an error in MLflow's form. door::owns() the
+// path.
+Response dispatch(Request request, Context& context);
 
 // experiments.cpp
 std::span<const Rpc> experiment_rpcs();
@@ -47,9 +62,9 @@ Result<> on_artifact(Context& context, store::artifacts::ArtifactStore& store,
 // registry.cpp
 std::span<const Rpc> registry_rpcs();
 // RESOURCE_DOES_NOT_EXIST (404) unless the model exists.
-Answer<> check_registered_model(store::sql::Connection& db, std::string_view name);
+Answer<> check_registered_model(Connection& db, std::string_view name);
 // RESOURCE_DOES_NOT_EXIST (404) unless the version exists.
-Answer<tracking::ModelVersionRow> find_model_version(store::sql::Connection& db,
+Answer<tracking::ModelVersionRow> find_model_version(Connection& db,
                                                      const tracking::VersionKey& key);
 // Returns "None", "Staging", "Production" or "Archived"; `stage` is compared without case.
 Answer<std::string> canonical_stage(std::string_view stage);
@@ -62,15 +77,14 @@ struct ModelSource {
 };
 
 // `asked` without a storage location.
-Answer<ModelSource> resolve_source(store::sql::Connection& db, ModelSource asked);
+Answer<ModelSource> resolve_source(Connection& db, ModelSource asked);
 
 // logged_models.cpp
 std::span<const Rpc> logged_model_rpcs();
 // `kFound` also finds models that were deleted.
 enum class Deleted : std::uint8_t { kHidden, kFound };
 // RESOURCE_DOES_NOT_EXIST (404) unless the model exists.
-Answer<tracking::LoggedModelRow> find_logged_model(store::sql::Connection& db,
-                                                   const std::string& id,
+Answer<tracking::LoggedModelRow> find_logged_model(Connection& db, const std::string& id,
                                                    Deleted deleted = Deleted::kHidden);
 
 // traces.cpp: records in both of MLflow's forms (v3, and v2 of clients before 3.0), and spans that
@@ -82,7 +96,7 @@ inline constexpr std::string_view kFinalizedMetadata = "mlflow.trace.infoFinaliz
 // Returns the tags of a new trace: the location of its artifacts.
 tracking::Tags first_tags(const tracking::ExperimentRow& experiment, std::string_view trace);
 // RESOURCE_DOES_NOT_EXIST (404) unless the trace exists.
-Answer<tracking::TraceRow> find_trace(store::sql::Connection& db, const std::string& id);
+Answer<tracking::TraceRow> find_trace(Connection& db, const std::string& id);
 
 // Formats a time as proto3 JSON does, in whole milliseconds: "2026-11-21T19:10:20.606Z".
 std::string timestamp(UtcTime time);

@@ -7,14 +7,12 @@
 
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/wire/names.h"
-#include "compat/mlflow/wire/page_token.h"
 #include "core/text.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using wire::SearchKind;
 
 constexpr std::int64_t kAtOnce = 50;
@@ -173,7 +171,7 @@ Body create_logged_model(Message& in, Context& context) {
 Body get_logged_model(Message& in, Context& context) {
   const std::string id = in.need_text("model_id");
   const bool deleted = in.maybe_bool("allow_deleted").value_or(false);
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     return logged_model_answer(
         TRY_API(find_logged_model(reading.db, id, deleted ? Deleted::kFound : Deleted::kHidden)));
   });
@@ -241,7 +239,7 @@ Body delete_logged_model_tag(Message& in, Context& context) {
 
 Body search_logged_models(Message& in, Context& context) {
   const tracking::LoggedModelSearch search = TRY_API(read_model_search(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_logged_models(reading.db, search));
     const auto models = TRY_API(tracking::logged_models(reading.db, found.rows));
     return list_answer("models", models, write_logged_model,

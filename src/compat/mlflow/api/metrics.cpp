@@ -15,13 +15,11 @@
 #include "compat/mlflow/api/metric_writer.h"
 #include "compat/mlflow/tables/logged_models.h"
 #include "compat/mlflow/wire/log_batch.h"
-#include "compat/mlflow/wire/page_token.h"
 #include "core/text.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using wire::LogBatch;
 
 constexpr std::int64_t kMostBulkRuns = 100;

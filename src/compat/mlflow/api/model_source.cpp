@@ -21,7 +21,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::VersionKey;
 
 constexpr int kMostEncodings = 10;

@@ -15,7 +15,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::TraceFact;
 using tracking::TraceRow;
 using tracking::TraceState;

@@ -13,7 +13,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::VersionKey;
 using wire::SearchKind;
 
@@ -124,11 +123,6 @@ Answer<tracking::RegisteredModelRow> find_registered_model(Connection& db,
   return *std::move(model);
 }
 
-Answer<> check_model_version(Connection& db, const VersionKey& key) {
-  if (TRY_API(tracking::has_model_version(db, key))) return {};
-  return no_model_version(key);
-}
-
 constexpr std::size_t kModelNameLength = 256;
 constexpr std::size_t kAliasLength = 255;
 
@@ -217,11 +211,29 @@ Answer<> add_to_logged_model(Connection& db, const std::string& model, const Ver
   return {};
 }
 
-// Runs `work(db)` on an existing version and answers with the version's new state.
+Answer<> check_exists(Connection& db, const std::string& model) {
+  return check_registered_model(db, model);
+}
+Answer<> check_exists(Connection& db, const VersionKey& key) {
+  if (TRY_API(tracking::has_model_version(db, key))) return {};
+  return no_model_version(key);
+}
+
+// Runs `work(db)` on an existing model or version.
+template <class Key, class Work>
+Body change_existing(Context& context, const Key& key, Work&& work) {
+  return change(context, [&](Connection& db) -> Body {
+    TRY_API(check_exists(db, key));
+    TRY_API(work(db));
+    return empty_answer();
+  });
+}
+
+// The same, and answers with the version's new state.
 template <class Work>
 Body change_version(Context& context, const VersionKey& key, Work&& work) {
   return change(context, [&](Connection& db) -> Body {
-    TRY_API(check_model_version(db, key));
+    TRY_API(check_exists(db, key));
     TRY_API(work(db));
     return model_version_answer(TRY_API(find_model_version(db, key)));
   });
@@ -243,7 +255,7 @@ Body create_registered_model(Message& in, Context& context) {
 
 Body get_registered_model(Message& in, Context& context) {
   const std::string name = in.need_text("name");
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     return registered_model_answer(TRY_API(find_registered_model(reading.db, name)));
   });
 }
@@ -274,11 +286,9 @@ Body update_registered_model(Message& in, Context& context) {
 
 Body delete_registered_model(Message& in, Context& context) {
   const std::string name = in.need_text("name");
-  return change(in, context, [&](Connection& db) -> Body {
-    TRY_API(check_registered_model(db, name));
-    TRY_API(tracking::delete_registered_model(db, name));
-    return empty_answer();
-  });
+  TRY_API(in.check());
+  return change_existing(
+      context, name, [&](Connection& db) { return tracking::delete_registered_model(db, name); });
 }
 
 Body get_latest_versions(Message& in, Context& context) {
@@ -286,7 +296,7 @@ Body get_latest_versions(Message& in, Context& context) {
   std::vector<std::string> stages = in.texts("stages");
   TRY_API(in.check());
   for (std::string& stage : stages) stage = TRY_API(canonical_stage(stage));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     TRY_API(check_registered_model(reading.db, name));
     const auto keys = TRY_API(tracking::latest_versions(reading.db, name, stages));
     const auto versions =
@@ -301,20 +311,17 @@ Body set_registered_model_tag(Message& in, Context& context) {
   const std::string value = in.text("value");
   TRY_API(in.check());
   TRY_API(check_registry_tag(key, value));
-  return change(context, [&](Connection& db) -> Body {
-    TRY_API(check_registered_model(db, name));
-    TRY_API(tracking::set_registered_model_tag(db, name, key, value));
-    return empty_answer();
+  return change_existing(context, name, [&](Connection& db) {
+    return tracking::set_registered_model_tag(db, name, key, value);
   });
 }
 
 Body delete_registered_model_tag(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string key = in.need_text("key");
-  return change(in, context, [&](Connection& db) -> Body {
-    TRY_API(check_registered_model(db, name));
-    TRY_API(tracking::delete_registered_model_tag(db, name, key));
-    return empty_answer();
+  TRY_API(in.check());
+  return change_existing(context, name, [&](Connection& db) {
+    return tracking::delete_registered_model_tag(db, name, key);
   });
 }
 
@@ -322,27 +329,22 @@ Body set_registered_model_alias(Message& in, Context& context) {
   const std::string alias = in.need_text("alias");
   const VersionKey key = TRY_API(read_version_key(in));
   TRY_API(check_alias(alias));
-  return change(context, [&](Connection& db) -> Body {
-    TRY_API(check_model_version(db, key));
-    TRY_API(tracking::set_alias(db, alias, key));
-    return empty_answer();
-  });
+  return change_existing(context, key,
+                         [&](Connection& db) { return tracking::set_alias(db, alias, key); });
 }
 
 Body delete_registered_model_alias(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string alias = in.need_text("alias");
-  return change(in, context, [&](Connection& db) -> Body {
-    TRY_API(check_registered_model(db, name));
-    TRY_API(tracking::delete_alias(db, name, alias));
-    return empty_answer();
-  });
+  TRY_API(in.check());
+  return change_existing(context, name,
+                         [&](Connection& db) { return tracking::delete_alias(db, name, alias); });
 }
 
 Body get_version_by_alias(Message& in, Context& context) {
   const std::string name = in.need_text("name");
   const std::string alias = in.need_text("alias");
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     TRY_API(check_registered_model(reading.db, name));
     const auto version = TRY_API(tracking::version_of_alias(reading.db, name, alias));
     if (!version)
@@ -380,7 +382,7 @@ Body create_model_version(Message& in, Context& context) {
 
 Body get_model_version(Message& in, Context& context) {
   const VersionKey key = TRY_API(read_version_key(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     return model_version_answer(TRY_API(find_model_version(reading.db, key)));
   });
 }
@@ -417,16 +419,14 @@ Body transition_stage(Message& in, Context& context) {
 
 Body delete_model_version(Message& in, Context& context) {
   const VersionKey key = TRY_API(read_version_key(in));
-  return change(context, [&](Connection& db) -> Body {
-    TRY_API(check_model_version(db, key));
-    TRY_API(tracking::delete_model_version(db, key, sys::utc_now()));
-    return empty_answer();
+  return change_existing(context, key, [&](Connection& db) {
+    return tracking::delete_model_version(db, key, sys::utc_now());
   });
 }
 
 Body get_download_uri(Message& in, Context& context) {
   const VersionKey key = TRY_API(read_version_key(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto version = TRY_API(find_model_version(reading.db, key));
     return object_with("artifact_uri", [&](JsonWriter& json) {
       json.value(version.storage_location.empty() ? version.source : version.storage_location);
@@ -440,27 +440,24 @@ Body set_model_version_tag(Message& in, Context& context) {
   const std::string value = in.text("value");
   TRY_API(in.check());
   TRY_API(check_registry_tag(tag, value));
-  return change(context, [&](Connection& db) -> Body {
-    TRY_API(check_model_version(db, key));
-    TRY_API(tracking::set_model_version_tag(db, key, tag, value));
-    return empty_answer();
+  return change_existing(context, key, [&](Connection& db) {
+    return tracking::set_model_version_tag(db, key, tag, value);
   });
 }
 
 Body delete_model_version_tag(Message& in, Context& context) {
   const VersionKey key = TRY_API(read_version_key(in));
   const std::string tag = in.need_text("key");
-  return change(in, context, [&](Connection& db) -> Body {
-    TRY_API(check_model_version(db, key));
-    TRY_API(tracking::delete_model_version_tag(db, key, tag));
-    return empty_answer();
+  TRY_API(in.check());
+  return change_existing(context, key, [&](Connection& db) {
+    return tracking::delete_model_version_tag(db, key, tag);
   });
 }
 
 Body search_registered_models(Message& in, Context& context) {
   const tracking::Search search = TRY_API(
       read_search(in, {.kind = SearchKind::kRegisteredModels, .fallback = 100, .most = 1000}));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_registered_models(reading.db, search));
     const auto models = TRY_API(tracking::registered_models(reading.db, found.rows));
     return list_answer("registered_models", models, write_registered_model,
@@ -471,7 +468,7 @@ Body search_registered_models(Message& in, Context& context) {
 Body search_model_versions(Message& in, Context& context) {
   const tracking::Search search = TRY_API(
       read_search(in, {.kind = SearchKind::kModelVersions, .fallback = 10000, .most = 200'000}));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_model_versions(reading.db, search));
     const auto versions = TRY_API(tracking::model_versions(reading.db, found.rows));
     return list_answer("model_versions", versions, write_model_version,

@@ -1,5 +1,3 @@
-#include "compat/mlflow/api/routes.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 #include "compat/mlflow/api/entities.h"
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/wire/names.h"
-#include "compat/mlflow/wire/page_token.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -19,7 +18,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::Direction;
 using tracking::Fact;
 using tracking::Lifecycle;
@@ -77,7 +75,7 @@ constexpr std::size_t kRunsOfPart = 250;
 // The answer to a search for runs, some of them at a time. Runs that are gone by then are left out.
 class RunList {
  public:
-  Result<> add(store::sql::Reading& reading, std::span<const std::int64_t> keys, std::string& out) {
+  Result<> add(Reading& reading, std::span<const std::int64_t> keys, std::string& out) {
     const auto runs = TRY(tracking::runs(reading.db, keys));
     std::vector<std::int64_t> there;
     there.reserve(runs.size());
@@ -112,7 +110,7 @@ http::StreamProducer stream_runs(const store::Reader& reader, FoundRuns found) {
     const auto left = std::span<const std::int64_t>(found.keys).subspan(at);
     const auto some = left.first(std::min(kRunsOfPart, left.size()));
     std::string out;
-    const auto read = [&](store::sql::Reading& reading) { return list.add(reading, some, out); };
+    const auto read = [&](Reading& reading) { return list.add(reading, some, out); };
     TRY(reader.inspect(read));
     part += out;
     at += some.size();
@@ -122,7 +120,7 @@ http::StreamProducer stream_runs(const store::Reader& reader, FoundRuns found) {
 }
 
 Answer<FoundRuns> find_runs(const tracking::RunSearch& search, Context& context) {
-  return inspect(context, [&](store::sql::Reading& reading) -> Answer<FoundRuns> {
+  return inspect(context, [&](Reading& reading) -> Answer<FoundRuns> {
     auto rows = TRY_API(tracking::search_runs(reading, search));
     FoundRuns found{.next_page = next_page(search.search.paging, rows),
                     .keys = std::move(rows.rows)};
@@ -260,7 +258,7 @@ Body create_run(Message& in, Context& context) {
 
 Body get_run(Message& in, Context& context) {
   const std::string id = read_run_id(in);
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     const auto run = TRY_API(find_run(reading.db, id));
     const auto metrics = TRY_API(reading.latest.of(reading.db, std::span(&run.key, 1)));
     return run_answer(run, TRY_API(read_details(reading.db, run.key)), metrics.front());
@@ -374,7 +372,7 @@ Body search_datasets(Message& in, Context& context) {
                     "experiment_ids. Received {} experiment_ids.",
                     kMostExperiments, experiments.size()));
   }
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto summaries = TRY_API(tracking::datasets_of(reading.db, experiments, kMostSummaries));
     return list_answer("dataset_summaries", summaries, [](JsonWriter& json, const auto& summary) {
       json.begin_object().member("experiment_id", std::to_string(summary.experiment.value));

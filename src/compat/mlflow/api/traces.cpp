@@ -185,7 +185,6 @@ Answer<> show_stored_spans(Context& context, std::span<const std::string> traces
   return {};
 }
 
-using store::sql::Connection;
 using tracking::TraceFact;
 using tracking::TraceRow;
 
@@ -307,7 +306,7 @@ Answer<std::vector<std::string>> read_trace_ids(Message& in) {
 using WriteTrace = void (*)(JsonWriter&, const TraceRow&);
 
 Body found_traces(const tracking::TraceSearch& search, Context& context, WriteTrace write) {
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_traces(reading.db, search));
     return list_answer("traces", TRY_API(tracking::traces(reading.db, found.rows)), write,
                        next_page(search.search.paging, found));
@@ -375,7 +374,7 @@ Body start_trace(Message& in, Context& context) {
 
 Body get_trace_info(Message& in, Context& context) {
   const std::string id = in.need_text("trace_id");
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     return info_answer(TRY_API(find_trace(reading.db, id)));
   });
 }
@@ -383,7 +382,7 @@ Body get_trace_info(Message& in, Context& context) {
 Body get_trace(Message& in, Context& context) {
   const std::string id = in.need_text("trace_id");
   const bool partial = in.maybe_bool("allow_partial").value_or(false);
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     const TraceRow trace = TRY_API(find_trace(reading.db, id));
     auto spans = TRY_API(whole_spans(reading.db, trace));
     if (!spans && !partial) {
@@ -399,7 +398,7 @@ Body get_trace(Message& in, Context& context) {
 // Whole ones only: a search that reads its spans so is to find those that are there.
 Body batch_get_traces(Message& in, Context& context) {
   const auto ids = TRY_API(read_trace_ids(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     std::string out;
     ListText list("traces");
     for (const TraceRow& trace : TRY_API(tracking::traces(reading.db, ids))) {
@@ -416,7 +415,7 @@ Body batch_get_traces(Message& in, Context& context) {
 
 Body batch_get_trace_infos(Message& in, Context& context) {
   const auto ids = TRY_API(read_trace_ids(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto traces = TRY_API(tracking::traces(reading.db, ids));
     return object_with("trace_infos", [&](JsonWriter& json) {
       json.begin_array();
@@ -559,7 +558,7 @@ Body end_trace_v2(Message& in, Context& context) {
 
 Body get_trace_info_v2(Message& in, Context& context) {
   const std::string id = in.need_text("request_id");
-  return inspect(in, context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     return info_answer_v2(TRY_API(find_trace(reading.db, id)));
   });
 }
@@ -571,7 +570,7 @@ tracking::Tags first_tags(const tracking::ExperimentRow& experiment, std::string
            fmt::format("{}/traces/{}/artifacts", experiment.artifact_location, trace)}};
 }
 
-Answer<tracking::TraceRow> find_trace(store::sql::Connection& db, const std::string& id) {
+Answer<tracking::TraceRow> find_trace(Connection& db, const std::string& id) {
   auto found = TRY_API(tracking::trace(db, id));
   if (found) return *std::move(found);
   return refuse(ErrorCode::kResourceDoesNotExist,

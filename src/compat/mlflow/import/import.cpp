@@ -8,7 +8,6 @@
 #include "compat/mlflow/import/copy_artifacts.h"
 #include "compat/mlflow/import/points.h"
 #include "compat/mlflow/import/runs.h"
-#include "compat/mlflow/import/spans.h"
 #include "compat/mlflow/import/tables.h"
 
 namespace corral::store::importing {

@@ -2,7 +2,7 @@
 // the registry, logged models, and traces.
 //
 // Rows that the store already has stay as they are, so a second import adds nothing. A transaction
-// holds a few hundred rows. Spans are copied by spans.h, but counted here.
+// holds a few hundred rows.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compat/mlflow/import/source.h"
@@ -61,5 +62,22 @@ Result<std::vector<Count>> count_tables(Source& source, const Reader& store,
                                         const Experiments& experiments,
                                         const maintain::Watch& watch);
 Result<Count> count_experiments(const Reader& store, const Experiments& experiments);
+
+// ---- spans, from the database of MLflow 3.5 and newer
+//
+// As if OTLP had sent them, they are stored with their traces and become phases of the traces'
+// runs. Stored spans are skipped. A page of spans is written as phases first: an import that was
+// killed in between repeats both, which changes nothing. Traces and their runs must be imported
+// before.
+
+inline constexpr std::string_view kSpans = "spans";
+
+struct CopiedSpans {
+  std::int64_t added = 0;
+  std::int64_t archived = 0;          // their content is in another place
+  std::vector<std::string> unread{};  // the first few: which, and why
+};
+Result<CopiedSpans> copy_spans(Source& source, Store& store, const Reader& reader,
+                               const maintain::Watch& watch);
 
 }  // namespace corral::store::importing

@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <cmath>
-#include <limits>
 
+#include "compat/mlflow/wire/span.h"
 #include "core/text.h"
 
 namespace corral::mlflow {
@@ -22,19 +21,6 @@ std::string_view type_name(const Json& value) {
   if (value.as_array() != nullptr) return "list";
   if (value.as_object() != nullptr) return "dict";
   return value.is_null() ? "NoneType" : "str";
-}
-
-std::optional<double> parse_number(const std::string& text) {
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "Infinity") return std::numeric_limits<double>::infinity();
-  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (text.empty() || read.ptr != end || read.ec == std::errc::invalid_argument ||
-      !std::isfinite(value))
-    return std::nullopt;
-  return value;
 }
 
 std::optional<std::int64_t> read_integer(const Json& value) {
@@ -132,16 +118,6 @@ std::int64_t Message::need_integer(std::string_view name) {
   const auto value = maybe_integer(name);
   if (!value) missing(name);
   return value.value_or(0);
-}
-
-std::optional<double> Message::maybe_number(std::string_view name) {
-  const Json* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (value->as_int() != nullptr || value->is_double()) return value->as_double(0);
-  const auto* text = value->as_string();
-  const auto number = text != nullptr ? parse_number(*text) : std::nullopt;
-  if (!number) wrong_type(name);
-  return number;
 }
 
 std::optional<bool> Message::maybe_bool(std::string_view name) {
@@ -262,6 +238,54 @@ Json query_object(const std::vector<std::pair<std::string, std::string>>& query)
     }
   }
   return Json(std::move(object));
+}
+
+// ---- page tokens
+
+namespace {
+
+struct ParsedToken {
+  std::string text;
+  Json json;
+};
+Answer<ParsedToken> parse_token(std::string_view token) {
+  auto text = from_base64(token);
+  if (!text) return invalid("Invalid page token, could not base64-decode");
+  auto json = Json::parse(*text);
+  if (!json || json->as_object() == nullptr)
+    return invalid("Invalid page token, decoded value=" + to_utf8(*text));
+  return ParsedToken{.text = *std::move(text), .json = *std::move(json)};
+}
+
+tl::unexpected<ApiError> bad_value(const ParsedToken& parsed) {
+  return invalid("Invalid page token, parsed value=" + to_utf8(parsed.text));
+}
+
+}  // namespace
+
+std::string page_token(std::int64_t offset) {
+  return base64(fmt::format("{{\"offset\": {}}}", offset));
+}
+
+Answer<std::int64_t> parse_page_token(std::string_view token) {
+  if (token.empty()) return 0;
+  const ParsedToken parsed = TRY_API(parse_token(token));
+  const std::int64_t offset = parsed.json.get_int("offset");
+  if (offset < 1) return bad_value(parsed);
+  return offset;
+}
+
+std::string history_token(const HistoryToken& place) {
+  return base64(fmt::format("{{\"offset\": {}, \"timestamp\": {}}}", place.offset, place.time_ms));
+}
+
+Answer<std::optional<HistoryToken>> parse_history_token(std::string_view token) {
+  if (token.empty()) return std::nullopt;
+  const ParsedToken parsed = TRY_API(parse_token(token));
+  const HistoryToken place{.time_ms = parsed.json.get_int("timestamp"),
+                           .offset = parsed.json.get_int("offset", -1)};
+  if (parsed.json.find("timestamp") == nullptr || place.offset < 0) return bad_value(parsed);
+  return place;
 }
 
 }  // namespace corral::mlflow

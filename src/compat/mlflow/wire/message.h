@@ -55,7 +55,6 @@ class Message {
   std::string need_text(std::string_view name);
   std::optional<std::int64_t> maybe_integer(std::string_view name);
   std::int64_t need_integer(std::string_view name);
-  std::optional<double> maybe_number(std::string_view name);
   std::optional<bool> maybe_bool(std::string_view name);
   // The index of a name or number among the enum's names, which stand at their numbers ("" for
   // numbers that are none); nullopt when absent or an unknown name, as proto2 says.
@@ -91,5 +90,22 @@ std::string invalid_value(std::string_view path, const Json& value, std::string_
 std::string missing_value(std::string_view path);
 // Formats a number as Python prints a float: 9 is "9.0".
 std::string shown_number(double value);
+
+// ---- page tokens
+//
+// Those of lists are base64 of {"offset": N}, N >= 1; those of histories of {"offset": N,
+// "timestamp": T}, which is behind the first N points (N >= 0) at time T.
+
+std::string page_token(std::int64_t offset);
+// Returns 0 for an empty token.
+Answer<std::int64_t> parse_page_token(std::string_view token);
+
+struct HistoryToken {
+  std::int64_t time_ms = 0;
+  std::int64_t offset = 0;
+};
+std::string history_token(const HistoryToken& place);
+// Returns nullopt for an empty token.
+Answer<std::optional<HistoryToken>> parse_history_token(std::string_view token);
 
 }  // namespace corral::mlflow

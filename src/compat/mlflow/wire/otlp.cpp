@@ -98,12 +98,7 @@ Span read_span(std::string_view message, Checks& checks) {
 ResourceSpans read_resource_spans(std::string_view message, Checks& checks) {
   ResourceSpans out;
   each_field(message, checks, [&](const ProtoField& field) {
-    if (is_bytes(field, otlp::kResource)) {
-      each_field(field.bytes, checks, [&](const ProtoField& part) {
-        if (is_bytes(part, otlp::kResourceAttributes))
-          out.resource.push_back(key_value(part.bytes, checks, 0));
-      });
-    }
+    if (is_bytes(field, otlp::kResource)) otlp::read_resource(field.bytes, checks, out.resource);
     if (!is_bytes(field, otlp::kScopeSpans)) return;
     each_field(field.bytes, checks, [&](const ProtoField& part) {
       if (is_bytes(part, otlp::kSpans) && checks.count_span()) {

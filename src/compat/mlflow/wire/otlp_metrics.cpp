@@ -302,12 +302,7 @@ MetricParts read_metric(std::string_view message, Checks& checks) {
 OtlpNumbers read_resource_metrics(std::string_view message, Checks& checks) {
   OtlpNumbers out;
   each_field(message, checks, [&](const ProtoField& field) {
-    if (is_bytes(field, otlp::kResource)) {
-      each_field(field.bytes, checks, [&](const ProtoField& part) {
-        if (is_bytes(part, otlp::kResourceAttributes))
-          out.resource.push_back(otlp::key_value(part.bytes, checks, 0));
-      });
-    }
+    if (is_bytes(field, otlp::kResource)) otlp::read_resource(field.bytes, checks, out.resource);
     if (!is_bytes(field, kScopeMetrics)) return;
     each_field(field.bytes, checks, [&](const ProtoField& part) {
       if (is_bytes(part, kMetrics) && checks.count_value(0))

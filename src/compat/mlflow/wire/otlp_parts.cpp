@@ -187,6 +187,12 @@ std::pair<std::string, Json> key_value(std::string_view message, Checks& checks,
   return out;
 }
 
+void read_resource(std::string_view message, Checks& checks, SpanAttributes& out) {
+  each_field(message, checks, [&](const ProtoField& field) {
+    if (is_bytes(field, kResourceAttributes)) out.push_back(key_value(field.bytes, checks, 0));
+  });
+}
+
 std::string Fields::text(std::string_view declared, std::string_view name) const {
   const Json* value = find(declared, name);
   if (value == nullptr) return {};

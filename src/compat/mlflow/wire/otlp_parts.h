@@ -103,6 +103,8 @@ inline bool is_bytes(const codec::ProtoField& field, std::uint32_t number) {
 
 // A KeyValue that is nested `depth` deep.
 std::pair<std::string, Json> key_value(std::string_view message, Checks& checks, int depth);
+// Appends the attributes of a Resource.
+void read_resource(std::string_view message, Checks& checks, SpanAttributes& out);
 
 // ---- JSON: OTLP's, and that of the spans of MLflow's databases
 

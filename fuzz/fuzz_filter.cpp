@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "compat/mlflow/wire/filter_test_support.h"
+#include "compat/mlflow/wire/test_print_filter.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace corral::mlflow;

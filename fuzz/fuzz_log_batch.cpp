@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto parse : {corral::mlflow::parse_log_batch, corral::mlflow::parse_log_metric}) {
     const auto batch = parse(text);
     if (!batch) {
-      if (corral::mlflow::status_of(batch.error().code) != 400) std::abort();
+      if (corral::mlflow::http_status(batch.error().code) != 400) std::abort();
       continue;
     }
     std::size_t points = 0;

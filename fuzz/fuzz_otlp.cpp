@@ -8,7 +8,6 @@
 
 #include "compat/mlflow/wire/otlp.h"
 #include "compat/mlflow/wire/phases_of_spans.h"
-#include "compat/mlflow/wire/span_json.h"
 #include "compat/mlflow/wire/trace_of_spans.h"
 #include "core/json.h"
 
@@ -48,7 +47,7 @@ void show(const std::vector<mlflow::Span>& spans) {
 
 void use(const Result<mlflow::SpanExport>& spans) {
   if (!spans) return;
-  for (const mlflow::TraceOfSpans& trace : mlflow::traces_of(*spans)) {
+  for (const mlflow::TraceOfSpans& trace : mlflow::traces_from_spans(*spans)) {
     check(!trace.spans.empty() && has_no_nul(trace.request) && has_no_nul(trace.response));
     for (const auto* pairs : {&trace.tags, &trace.metadata}) {
       for (const auto& [key, value] : *pairs) check(has_no_nul(key) && has_no_nul(value));

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "compat/radt/radt_spans.h"
+#include "compat/radt/radt.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "compat/mlflow/wire/phases_of_spans.h"
-#include "compat/radt/radt_spans.h"
+#include "compat/radt/radt.h"
 #include "query/export/lane_stacks.h"
 #include "query/export/perfetto.h"
 

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "compat/mlflow/api/artifact_spans.h"
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/api/metric_writer.h"
-#include "compat/mlflow/api/routes.h"
-#include "compat/mlflow/wire/error.h"
 #include "compat/radt/api/upload.h"
 #include "compat/radt/api/views.h"
 
@@ -19,9 +16,10 @@ constexpr std::array kRoutes = {
     Route{Method::kGet, "/version", mlflow::mlflow_version,
           "MLflow release of the emulated interface"},
     Route{Method::kPost, "/v1/traces", mlflow::post_spans, "store OTLP spans (protobuf or JSON)"},
-    Route{Method::kGet, "/get-artifact", mlflow::get_artifact,
+    Route{Method::kGet, "/get-artifact", mlflow::answered<mlflow::get_artifact>,
           "download an artifact (?run_uuid=&path=)"},
-    Route{Method::kGet, "/model-versions/get-artifact", mlflow::get_model_version_artifact,
+    Route{Method::kGet, "/model-versions/get-artifact",
+          mlflow::answered<mlflow::get_model_version_artifact>,
           "download a file of a model version (?name=&version=&path=)"},
     Route{Method::kGet, "/fe_experiments", radt::fe_experiments,
           "radT's experiments view, as PostgREST serves it"},
@@ -52,10 +50,7 @@ Response dispatch(Request request, Context& context) {
 
 std::optional<Response> no_route(const Request& request) { return mlflow::no_rpc(request); }
 
-Response refusal(const Request&, const Error& error) {
-  const corral::mlflow::ApiError api = corral::mlflow::api_error(error);
-  return json_response(corral::mlflow::body_of(api), corral::mlflow::status_of(api.code));
-}
+Response refusal(const Request&, const Error& error) { return mlflow::answer(error); }
 
 bool takes_file(const Request& request) { return mlflow::takes_file(request); }
 

@@ -1,4 +1,3 @@
-#include "compat/mlflow/api/assessments.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +5,6 @@
 #include <array>
 
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/traces.h"
 #include "compat/mlflow/wire/names.h"
 #include "core/ids.h"
 #include "core/text.h"
@@ -15,7 +13,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::TraceFact;
 
 constexpr std::array kKinds = {"feedback", "expectation", "issue"};
@@ -93,7 +90,7 @@ struct AssessmentKey {
 };
 Answer<AssessmentKey> read_key(Message& in) {
   AssessmentKey key{.trace = in.need_text("trace_id"), .id = in.need_text("assessment_id")};
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   return key;
 }
 
@@ -129,8 +126,7 @@ Answer<Json> updated(Json there, const Json& update, const std::vector<std::stri
   return there;
 }
 
-}  // namespace
-
+// Reads an assessment of `trace`; gives it a new id if it has none.
 Answer<Json> read_assessment(Message& in, const std::string& trace) {
   Json out{Json::Object{}};
   const std::string id = in.text("assessment_id");
@@ -145,26 +141,16 @@ Answer<Json> read_assessment(Message& in, const std::string& trace) {
     if (const auto text = in.maybe_text(name)) out.set(name, *text);
   copy_object(in, "metadata", "", out);
   out.set("valid", in.maybe_bool("valid").value_or(true));
-  TRY_API(all_read(in));
-  TRY_API(corral::mlflow::check_length("assessment_id", id, corral::mlflow::kKeyLength));
+  TRY_API(in.check());
+  TRY_API(wire::check_length("assessment_id", id, wire::kKeyLength));
   return out;
-}
-
-Answer<tracking::Tags> read_assessments(Message& trace_info, const std::string& trace) {
-  tracking::Tags all;
-  for (Message& item : trace_info.messages("assessments")) {
-    const Json one = TRY_API(read_assessment(item, trace));
-    all.emplace_back(one.get_string("assessment_id"), one.dump());
-  }
-  TRY_API(all_read(trace_info));
-  return all;
 }
 
 Body create_assessment(Message& in, Context& context) {
   const std::string trace = in.need_text("trace_id");
   auto message = in.message("assessment");
   if (!message) in.missing("assessment");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   Json assessment = TRY_API(read_assessment(*message, trace));
   return change(context, [&](Connection& db) -> Body {
     static_cast<void>(TRY_API(find_trace(db, trace)));
@@ -176,7 +162,7 @@ Body create_assessment(Message& in, Context& context) {
 
 Body get_assessment(Message& in, Context& context) {
   const AssessmentKey key = TRY_API(read_key(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     return assessment_answer(TRY_API(find_assessment(reading.db, key.trace, key.id)));
   });
 }
@@ -186,8 +172,7 @@ Body update_assessment(Message& in, Context& context) {
   const auto fields = masked_fields(in.need_text("update_mask"));
   const Json* update = in.find("assessment");
   if (update == nullptr) in.missing("assessment");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     const Json there = TRY_API(find_assessment(db, key.trace, key.id));
     const Json changed = TRY_API(updated(there, *update, fields));
     Message checked(changed);
@@ -205,6 +190,31 @@ Body delete_assessment(Message& in, Context& context) {
     TRY_API(set_overridden(db, key.trace, gone, true));
     return empty_answer();
   });
+}
+
+}  // namespace
+
+Answer<tracking::Tags> read_assessments(Message& trace_info, const std::string& trace) {
+  tracking::Tags all;
+  for (Message& item : trace_info.messages("assessments")) {
+    const Json one = TRY_API(read_assessment(item, trace));
+    all.emplace_back(one.get_string("assessment_id"), one.dump());
+  }
+  TRY_API(trace_info.check());
+  return all;
+}
+
+std::span<const Rpc> assessment_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/3.0/mlflow/traces/{trace_id}/assessments", create_assessment},
+      Rpc{Method::kGet, "/3.0/mlflow/traces/{trace_id}/assessments/{assessment_id}",
+          get_assessment},
+      Rpc{Method::kPatch, "/3.0/mlflow/traces/{trace_id}/assessments/{assessment_id}",
+          update_assessment},
+      Rpc{Method::kDelete, "/3.0/mlflow/traces/{trace_id}/assessments/{assessment_id}",
+          delete_assessment},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

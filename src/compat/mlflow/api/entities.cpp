@@ -3,16 +3,21 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <unordered_set>
+#include <vector>
 
+#include "compat/mlflow/wire/log_batch.h"
 #include "compat/mlflow/wire/names.h"
+#include "compat/radt/radt.h"
 #include "core/text.h"
+#include "store/search/runs.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-constexpr std::array<std::string_view, 6> kStatuses = {"",         "RUNNING", "SCHEDULED",
-                                                       "FINISHED", "FAILED",  "KILLED"};
+using tracking::Fact;
 
 std::string_view stage_of(tracking::Lifecycle lifecycle) {
   return lifecycle == tracking::Lifecycle::kActive ? "active" : "deleted";
@@ -24,10 +29,54 @@ void write_input(JsonWriter& json, const tracking::RunInput& input) {
   json.key("dataset").begin_object();
   json.member("name", input.name).member("digest", input.digest);
   json.member("source_type", input.source_type).member("source", input.source);
-  if (!input.schema.empty()) json.member("schema", input.schema);
-  if (!input.profile.empty()) json.member("profile", input.profile);
+  write_unless_empty(json, "schema", input.schema);
+  write_unless_empty(json, "profile", input.profile);
   json.end_object().end_object();
 }
+
+constexpr std::string_view kRunNameTag = "mlflow.runName";
+
+struct Conflict {
+  std::string key, known, wanted;
+};
+
+std::string changed(const tracking::RunRow& run, const std::vector<Conflict>& conflicts,
+                    Params form) {
+  if (form == Params::kOne) {
+    const Conflict& one = conflicts.front();
+    return fmt::format(
+        "Changing param values is not allowed. Param with key='{}' was already logged with "
+        "value='{}' for run ID='{}'. Attempted logging new value '{}'.",
+        one.key, one.known, run.id.hex(), one.wanted);
+  }
+  std::string list;
+  for (const Conflict& one : conflicts) {
+    list += fmt::format("{}{{'key': '{}', 'old_value': '{}', 'new_value': '{}'}}",
+                        list.empty() ? "" : ", ", one.key, one.known, one.wanted);
+  }
+  return fmt::format(
+      "Changing param values is not allowed. Params were already logged='[{}]' for run ID='{}'.",
+      list, run.id.hex());
+}
+
+constexpr std::array<std::string_view, 64> kHow = {
+    "agile",  "amber",  "ample",  "brave",  "brisk",  "bright", "calm",    "candid",
+    "clear",  "clever", "cosmic", "crisp",  "dapper", "daring", "deft",    "eager",
+    "early",  "fair",   "fleet",  "fond",   "frank",  "fresh",  "gentle",  "glad",
+    "golden", "grand",  "happy",  "hardy",  "hasty",  "honest", "humble",  "ideal",
+    "jolly",  "keen",   "kind",   "lively", "loyal",  "lucid",  "lucky",   "mellow",
+    "merry",  "mild",   "modest", "neat",   "nimble", "noble",  "patient", "plucky",
+    "polite", "proud",  "quick",  "quiet",  "rapid",  "ready",  "serene",  "sharp",
+    "silent", "sober",  "spry",   "steady", "sturdy", "swift",  "vivid",   "warm"};
+constexpr std::array<std::string_view, 64> kWho = {
+    "alder",   "badger",  "beaver",  "birch",  "bison",  "canyon", "cedar",  "clover",
+    "comet",   "condor",  "crane",   "dune",   "eagle",  "ember",  "falcon", "fern",
+    "finch",   "fjord",   "fox",     "gale",   "gecko",  "glade",  "grouse", "harbor",
+    "hare",    "hawk",    "hazel",   "heron",  "ibex",   "iris",   "island", "jackal",
+    "juniper", "kestrel", "lake",    "lark",   "linnet", "lynx",   "maple",  "marten",
+    "meadow",  "mesa",    "moth",    "newt",   "oak",    "ocean",  "osprey", "otter",
+    "owl",     "pine",    "plover",  "pony",   "quail",  "raven",  "reef",   "river",
+    "robin",   "sable",   "sparrow", "spruce", "stoat",  "swan",   "tern",   "wren"};
 
 }  // namespace
 
@@ -38,7 +87,7 @@ Answer<ExperimentId> parse_experiment_id(std::string_view text) {
                              to_utf8(text)));
 }
 
-Answer<tracking::ExperimentRow> find_experiment(store::sql::Connection& db, std::string_view id) {
+Answer<tracking::ExperimentRow> find_experiment(Connection& db, std::string_view id) {
   const ExperimentId number = TRY_API(parse_experiment_id(id));
   auto experiment = TRY_API(tracking::experiment(db, number));
   if (experiment) return *std::move(experiment);
@@ -53,8 +102,7 @@ Answer<> check_active(const tracking::ExperimentRow& experiment) {
                   experiment.id.value));
 }
 
-Answer<tracking::ExperimentRow> hold_active_experiment(store::sql::Connection& db,
-                                                       std::string_view id) {
+Answer<tracking::ExperimentRow> hold_active_experiment(Connection& db, std::string_view id) {
   const ExperimentId number = TRY_API(parse_experiment_id(id));
   TRY_API(tracking::hold_experiment(db, number));
   auto experiment = TRY_API(find_experiment(db, id));
@@ -62,40 +110,28 @@ Answer<tracking::ExperimentRow> hold_active_experiment(store::sql::Connection& d
   return experiment;
 }
 
-std::string run_id_of(Message& in) {
+std::string read_run_id(Message& in) {
   std::string id = in.text("run_id");
   if (id.empty()) id = in.text("run_uuid");
   if (id.empty()) in.missing("run_id");
   return id;
 }
 
-namespace {
-
-tl::unexpected<ApiError> no_run(std::string_view id) {
+Answer<tracking::RunRow> find_run(Connection& db, std::string_view id, Lock lock) {
+  if (const auto parsed = RunId::parse(id)) {
+    auto run =
+        TRY_API(lock == Lock::kRow ? tracking::lock_run(db, *parsed) : tracking::run(db, *parsed));
+    if (run) return *std::move(run);
+  }
   return refuse(ErrorCode::kResourceDoesNotExist,
                 fmt::format("Run with id={} not found", to_utf8(id)));
 }
 
-}  // namespace
-
-Answer<tracking::RunRow> find_run(store::sql::Connection& db, std::string_view id) {
-  const auto parsed = RunId::parse(id);
-  if (!parsed) return no_run(id);
-  auto run = TRY_API(tracking::run(db, *parsed));
-  if (!run) return no_run(id);
-  return *std::move(run);
-}
-
-Answer<tracking::RunRow> find_active_run(store::sql::Connection& db, std::string_view id,
-                                         Lock lock) {
-  const auto parsed = RunId::parse(id);
-  if (!parsed) return no_run(id);
-  auto run =
-      TRY_API(lock == Lock::kRow ? tracking::lock_run(db, *parsed) : tracking::run(db, *parsed));
-  if (!run) return no_run(id);
-  if (run->lifecycle == tracking::Lifecycle::kActive) return *std::move(run);
+Answer<tracking::RunRow> find_active_run(Connection& db, std::string_view id, Lock lock) {
+  tracking::RunRow run = TRY_API(find_run(db, id, lock));
+  if (run.lifecycle == tracking::Lifecycle::kActive) return run;
   return invalid(fmt::format("The run {} must be in the 'active' state. Current state is deleted.",
-                             run->id.hex()));
+                             run.id.hex()));
 }
 
 Answer<tracking::Tags> read_tags(Message& in, std::string_view name, std::size_t length,
@@ -105,13 +141,13 @@ Answer<tracking::Tags> read_tags(Message& in, std::string_view name, std::size_t
   for (Message& item : in.messages(name)) {
     const std::string key = item.text("key");
     const auto value = item.maybe_text("value");
-    TRY_API(all_read(in));
-    TRY_API(corral::mlflow::check_key(key, "key"));
+    TRY_API(in.check());
+    TRY_API(wire::check_key(key, "key"));
     if (!seen.insert(key).second)
       return refuse(twice, fmt::format("The tag '{}' is given twice.", key));
-    tags.emplace_back(key, corral::mlflow::cut(value.value_or(""), length));
+    tags.emplace_back(key, wire::cut(value.value_or(""), length));
   }
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   return tags;
 }
 
@@ -124,11 +160,9 @@ void write_unless_empty(JsonWriter& json, std::string_view name, const std::stri
 }
 
 void write_tags(JsonWriter& json, std::string_view name, const tracking::Tags& tags) {
-  if (tags.empty()) return;
-  json.key(name).begin_array();
-  for (const auto& [key, value] : tags)
-    json.begin_object().member("key", key).member("value", value).end_object();
-  json.end_array();
+  write_list(json, name, tags, [](JsonWriter& out, const auto& tag) {
+    out.begin_object().member("key", tag.first).member("value", tag.second).end_object();
+  });
 }
 
 void write_experiment(JsonWriter& json, const tracking::ExperimentRow& experiment) {
@@ -148,7 +182,7 @@ void write_run_info(JsonWriter& json, const tracking::RunRow& run) {
   json.member("run_name", run.name);
   json.member("experiment_id", std::to_string(run.experiment.value));
   json.member("user_id", run.user_id);
-  json.member("status", kStatuses.at(static_cast<std::size_t>(run.status)));
+  json.member("status", wire::kRunStatuses.at(static_cast<std::size_t>(run.status)));
   write_ms(json, "start_time", run.start);
   if (run.end) write_ms(json, "end_time", *run.end);
   json.member("artifact_uri", run.artifact_uri);
@@ -161,40 +195,57 @@ void write_run(JsonWriter& json, const tracking::RunRow& run, const tracking::Ru
   json.begin_object().key("info");
   write_run_info(json, run);
   json.key("data").begin_object();
-  if (!metrics->empty()) {
-    json.key("metrics").begin_array();
-    for (const auto& metric : *metrics) {
-      json.begin_object().member("key", metric.key).member("value", metric.value);
-      write_ms(json, "timestamp", metric.time);
-      json.member("step", metric.step).end_object();
-    }
-    json.end_array();
-  }
+  write_list(json, "metrics", *metrics, [](JsonWriter& out, const auto& metric) {
+    out.begin_object().member("key", metric.key).member("value", metric.value);
+    write_ms(out, "timestamp", metric.time);
+    out.member("step", metric.step).end_object();
+  });
   write_tags(json, "params", details.params);
   write_tags(json, "tags", details.tags);
   json.end_object();
   json.key("inputs").begin_object();
-  if (!details.inputs.empty()) {
-    json.key("dataset_inputs").begin_array();
-    for (const auto& input : details.inputs) write_input(json, input);
-    json.end_array();
-  }
-  if (!details.model_inputs.empty()) {
-    json.key("model_inputs").begin_array();
-    for (const auto& model : details.model_inputs)
-      json.begin_object().member("model_id", model.model).end_object();
-    json.end_array();
-  }
+  write_list(json, "dataset_inputs", details.inputs, write_input);
+  write_list(json, "model_inputs", details.model_inputs, [](JsonWriter& out, const auto& model) {
+    out.begin_object().member("model_id", model.model).end_object();
+  });
   json.end_object().key("outputs").begin_object();
-  if (!details.model_outputs.empty()) {
-    json.key("model_outputs").begin_array();
-    for (const auto& model : details.model_outputs)
-      json.begin_object().member("model_id", model.model).member("step", model.step).end_object();
-    json.end_array();
-  }
+  write_list(json, "model_outputs", details.model_outputs, [](JsonWriter& out, const auto& model) {
+    out.begin_object().member("model_id", model.model).member("step", model.step).end_object();
+  });
   json.end_object().end_object();
 }
 
-Body empty_answer() { return std::string("{}"); }
+Answer<> set_params(Connection& db, const tracking::RunRow& run, KeyValues params, Params form) {
+  TRY_API(wire::check_unique(params));
+  std::vector<Conflict> conflicts;
+  for (const auto& [key, value] : params) {
+    const auto known = TRY_API(tracking::fact(db, run.key, Fact::kParam, key));
+    if (known && *known != value) conflicts.push_back({key, *known, value});
+    if (!known) TRY_API(tracking::set_fact(db, run.key, Fact::kParam, key, value));
+  }
+  if (!conflicts.empty()) return invalid(changed(run, conflicts, form));
+  if (const auto radt = wire::radt_run(params))
+    TRY_API(tracking::assign_workload(db, run.key, radt->workload));
+  return {};
+}
+
+Answer<> set_tags(Connection& db, const tracking::RunRow& run, KeyValues tags) {
+  for (const auto& [key, value] : tags) {
+    TRY_API(tracking::set_fact(db, run.key, Fact::kTag, key, value));
+    if (key == kRunNameTag) {
+      tracking::RunUpdate update;
+      update.name = value;
+      TRY_API(tracking::update_run(db, run, update));
+    }
+  }
+  return {};
+}
+
+std::string default_name(RunId id) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, id.bytes.data(), sizeof bits);
+  return fmt::format("{}-{}-{}", kHow[bits % kHow.size()], kWho[bits / 64 % kWho.size()],
+                     bits / 4096 % 1000);
+}
 
 }  // namespace corral::server::mlflow

@@ -1,4 +1,4 @@
-// Experiments and runs as handlers need them: lookup by id, checks, and their JSON forms.
+// Experiments and runs as handlers need them: lookup by id, checks, facts, and their JSON forms.
 #pragma once
 
 #include <string>
@@ -12,23 +12,21 @@
 
 namespace corral::server::mlflow {
 
-namespace tracking = store::tracking;
-
 Answer<ExperimentId> parse_experiment_id(std::string_view text);
 // RESOURCE_DOES_NOT_EXIST (404) unless the experiment exists.
-Answer<tracking::ExperimentRow> find_experiment(store::sql::Connection& db, std::string_view id);
+Answer<tracking::ExperimentRow> find_experiment(Connection& db, std::string_view id);
 Answer<> check_active(const tracking::ExperimentRow& experiment);
 // For creating something in the experiment: it cannot be deleted before the transaction ends.
-Answer<tracking::ExperimentRow> hold_active_experiment(store::sql::Connection& db,
-                                                       std::string_view id);
+Answer<tracking::ExperimentRow> hold_active_experiment(Connection& db, std::string_view id);
 
 // Reads run_id or, from old clients, run_uuid.
-std::string run_id_of(Message& in);
-Answer<tracking::RunRow> find_run(store::sql::Connection& db, std::string_view id);
-// INVALID_PARAMETER_VALUE (400) if the run is deleted. kRow locks the run's row (PostgreSQL) for
-// comparing or writing params and tags; points need no lock, since their sessions have one.
+std::string read_run_id(Message& in);
+// kRow locks the run's row (PostgreSQL) for comparing or writing params and tags; points need no
+// lock, since their sessions have one.
 enum class Lock : unsigned char { kRow, kNone };
-Answer<tracking::RunRow> find_active_run(store::sql::Connection& db, std::string_view id,
+Answer<tracking::RunRow> find_run(Connection& db, std::string_view id, Lock lock = Lock::kNone);
+// INVALID_PARAMETER_VALUE (400) if the run is deleted.
+Answer<tracking::RunRow> find_active_run(Connection& db, std::string_view id,
                                          Lock lock = Lock::kRow);
 
 // Reads and checks [{"key", "value"}], values cut to `length`; `twice` is the error code of a
@@ -46,7 +44,19 @@ void write_run_info(JsonWriter& json, const tracking::RunRow& run);
 void write_run(JsonWriter& json, const tracking::RunRow& run, const tracking::RunDetails& details,
                const store::sql::RunMetrics& metrics);
 
-// {}.
-Body empty_answer();
+// ---- params and tags of a run, written in the caller's transaction
+
+using KeyValues = std::span<const std::pair<std::string, std::string>>;
+
+// A param never changes its value: one conflict refuses all of `params`. The params that radT gives
+// its runs also set the workload.
+enum class Params : std::uint8_t { kOne, kBatch };  // decides the wording of the refusal
+Answer<> set_params(Connection& db, const tracking::RunRow& run, KeyValues params, Params form);
+// The tag mlflow.runName and the run's name are kept equal.
+Answer<> set_tags(Connection& db, const tracking::RunRow& run, KeyValues tags);
+
+// Returns a name for what nobody named: "calm-heron-412", at most 20 characters; the same for the
+// same id.
+std::string default_name(RunId id);
 
 }  // namespace corral::server::mlflow

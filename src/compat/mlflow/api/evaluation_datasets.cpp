@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "compat/mlflow/api/entities.h"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "d-";
 
-std::string id_of(std::string_view name) {
+std::string dataset_id(std::string_view name) {
   std::string id(kPrefix);
   for (const char c : name) id += fmt::format("{:02x}", static_cast<unsigned char>(c));
   return id;
@@ -32,7 +33,7 @@ std::optional<int> digit(char c) {
   return std::nullopt;
 }
 
-Answer<std::string> name_of(const std::string& id) {
+Answer<std::string> parse_dataset_id(const std::string& id) {
   const std::string_view hex = std::string_view(id).substr(std::min(kPrefix.size(), id.size()));
   std::string name;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
@@ -40,24 +41,25 @@ Answer<std::string> name_of(const std::string& id) {
     if (!high || !low) break;
     name += static_cast<char>(*high * 16 + *low);
   }
-  if (id.starts_with(kPrefix) && !name.empty() && id_of(name) == id && is_utf8(name)) return name;
+  if (id.starts_with(kPrefix) && !name.empty() && dataset_id(name) == id && is_utf8(name))
+    return name;
   return refuse(ErrorCode::kResourceDoesNotExist,
                 fmt::format("Evaluation dataset with id '{}' not found", to_utf8(id)));
 }
 
 Answer<std::string> read_name(Message& in) {
   const std::string id = in.need_text("dataset_id");
-  TRY_API(all_read(in));
-  return name_of(id);
+  TRY_API(in.check());
+  return parse_dataset_id(id);
 }
 
 // Clients need one; it would be that of the records.
-std::string digest_of(std::string_view name) { return hex(sha256(name), 4); }
+std::string dataset_digest(std::string_view name) { return hex(sha256(name), 4); }
 
 std::string dataset_answer(const std::string& name, const std::string& tags = {}) {
   return object_with("dataset", [&](JsonWriter& json) {
-    json.begin_object().member("dataset_id", id_of(name)).member("name", name);
-    json.member("digest", digest_of(name));
+    json.begin_object().member("dataset_id", dataset_id(name)).member("name", name);
+    json.member("digest", dataset_digest(name));
     if (!tags.empty()) json.member("tags", tags);
     write_ms(json, "created_time", sys::utc_now());
     write_ms(json, "last_update_time", sys::utc_now());
@@ -65,13 +67,11 @@ std::string dataset_answer(const std::string& name, const std::string& tags = {}
   });
 }
 
-}  // namespace
-
 Body create_evaluation_dataset(Message& in, Context&) {
   const std::string name = in.need_text("name");
   const std::string tags = in.text("tags");
-  TRY_API(all_read(in));
-  TRY_API(corral::mlflow::check_length("name", name, corral::mlflow::kKeyLength));
+  TRY_API(in.check());
+  TRY_API(wire::check_length("name", name, wire::kKeyLength));
   return dataset_answer(name, tags);
 }
 
@@ -104,6 +104,32 @@ Body refuse_evaluation_records(Message& in, Context&) {
                 fmt::format("Corral does not keep evaluation datasets: the records of '{}' cannot "
                             "be read. Pass them to the evaluation as a list or data frame.",
                             name));
+}
+
+}  // namespace
+
+std::span<const Rpc> evaluation_dataset_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/create", create_evaluation_dataset},
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/search", find_no_evaluation_datasets},
+      Rpc{Method::kGet, "/3.0/mlflow/datasets/search", find_no_evaluation_datasets},
+      Rpc{Method::kGet, "/3.0/mlflow/datasets/{dataset_id}", get_evaluation_dataset},
+      Rpc{Method::kDelete, "/3.0/mlflow/datasets/{dataset_id}", drop_from_evaluation_dataset},
+      Rpc{Method::kPatch, "/3.0/mlflow/datasets/{dataset_id}/tags", set_evaluation_dataset_tags},
+      Rpc{Method::kDelete, "/3.0/mlflow/datasets/{dataset_id}/tags/{key}",
+          drop_from_evaluation_dataset},
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/{dataset_id}/records", count_evaluation_records},
+      Rpc{Method::kGet, "/3.0/mlflow/datasets/{dataset_id}/records", refuse_evaluation_records},
+      Rpc{Method::kDelete, "/3.0/mlflow/datasets/{dataset_id}/records",
+          drop_from_evaluation_dataset},
+      Rpc{Method::kGet, "/3.0/mlflow/datasets/{dataset_id}/experiment-ids",
+          drop_from_evaluation_dataset},
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/{dataset_id}/add-experiments",
+          get_evaluation_dataset},
+      Rpc{Method::kPost, "/3.0/mlflow/datasets/{dataset_id}/remove-experiments",
+          get_evaluation_dataset},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

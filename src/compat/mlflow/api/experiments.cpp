@@ -1,23 +1,23 @@
 // Experiments: create, read, rename, delete, restore, tags, search.
 #include <fmt/core.h>
 
+#include <array>
+
 #include "compat/mlflow/api/entities.h"
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/search.h"
-#include "compat/mlflow/tables/search.h"
+#include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/wire/names.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::Lifecycle;
 
 Answer<> check_location(std::string_view location) {
-  if (corral::mlflow::code_points(location) > corral::mlflow::kArtifactLocationLength) {
+  if (wire::code_points(location) > wire::kArtifactLocationLength) {
     return invalid(fmt::format("'artifact_location' exceeds the maximum length of {} characters",
-                               corral::mlflow::kArtifactLocationLength));
+                               wire::kArtifactLocationLength));
   }
   if (location.find_first_of("#?") != std::string_view::npos) {
     return invalid(
@@ -31,11 +31,11 @@ std::string as_answer(const tracking::ExperimentRow& experiment) {
 }
 
 // Returns the error of a change; kAlreadyExists becomes MLflow's message about a taken name.
-Answer<> taken_or(Result<> done, std::string_view name) {
+Answer<> rename_error(Result<> done, std::string_view name) {
   if (done) return {};
   if (done.error().code == Code::kAlreadyExists)
     return refuse(ErrorCode::kBadRequest, fmt::format("Experiment(name={}) already exists.", name));
-  return tl::unexpected(corral::mlflow::api_error(done.error()));
+  return tl::unexpected<ApiError>(done.error());
 }
 
 constexpr std::int64_t kMostFound = 50000;
@@ -43,8 +43,7 @@ constexpr std::int64_t kMostFound = 50000;
 // From one state to the other; 404 when it is in that already, as if it were not there.
 Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
   const std::string id = in.need_text("experiment_id");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     const auto experiment = TRY_API(find_experiment(db, id));
     if (experiment.lifecycle == lifecycle) {
       return refuse(ErrorCode::kResourceDoesNotExist,
@@ -54,14 +53,13 @@ Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
     return empty_answer();
   });
 }
-}  // namespace
 
 Body create_experiment(Message& in, Context& context) {
   tracking::NewExperiment experiment;
   experiment.name = in.need_text("name");
   experiment.artifact_location = in.text("artifact_location");
-  TRY_API(all_read(in));
-  TRY_API(corral::mlflow::check_experiment_name(experiment.name));
+  TRY_API(in.check());
+  TRY_API(wire::check_experiment_name(experiment.name));
   TRY_API(check_location(experiment.artifact_location));
   while (experiment.artifact_location.ends_with('/')) experiment.artifact_location.pop_back();
   experiment.tags =
@@ -69,8 +67,7 @@ Body create_experiment(Message& in, Context& context) {
   const ExperimentId id = TRY_API(change(context, [&](Connection& db) -> Answer<ExperimentId> {
     const auto made = tracking::create_experiment(db, experiment, sys::utc_now());
     if (made) return *made;
-    if (made.error().code != Code::kAlreadyExists)
-      return tl::unexpected(corral::mlflow::api_error(made.error()));
+    if (made.error().code != Code::kAlreadyExists) return tl::unexpected<ApiError>(made.error());
     return refuse(ErrorCode::kResourceAlreadyExists,
                   fmt::format("Experiment(name={}) already exists.", experiment.name));
   }));
@@ -79,16 +76,14 @@ Body create_experiment(Message& in, Context& context) {
 
 Body get_experiment(Message& in, Context& context) {
   const std::string id = in.need_text("experiment_id");
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     return as_answer(TRY_API(find_experiment(reading.db, id)));
   });
 }
 
 Body get_experiment_by_name(Message& in, Context& context) {
   const std::string name = in.need_text("experiment_name");
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     const auto experiment = TRY_API(tracking::experiment_named(reading.db, name));
     if (experiment) return as_answer(*experiment);
     return refuse(ErrorCode::kResourceDoesNotExist,
@@ -99,13 +94,14 @@ Body get_experiment_by_name(Message& in, Context& context) {
 Body update_experiment(Message& in, Context& context) {
   const std::string id = in.need_text("experiment_id");
   const std::string name = in.need_text("new_name");
-  TRY_API(all_read(in));
-  TRY_API(corral::mlflow::check_experiment_name(name));
+  TRY_API(in.check());
+  TRY_API(wire::check_experiment_name(name));
   return change(context, [&](Connection& db) -> Body {
     const auto experiment = TRY_API(find_experiment(db, id));
     if (experiment.lifecycle != Lifecycle::kActive)
       return refuse(ErrorCode::kInvalidState, "Cannot rename a non-active experiment.");
-    TRY_API(taken_or(tracking::rename_experiment(db, experiment.id, name, sys::utc_now()), name));
+    TRY_API(
+        rename_error(tracking::rename_experiment(db, experiment.id, name, sys::utc_now()), name));
     return empty_answer();
   });
 }
@@ -113,6 +109,7 @@ Body update_experiment(Message& in, Context& context) {
 Body delete_experiment(Message& in, Context& context) {
   return move_to(in, context, Lifecycle::kDeleted);
 }
+
 Body restore_experiment(Message& in, Context& context) {
   return move_to(in, context, Lifecycle::kActive);
 }
@@ -121,8 +118,8 @@ Body set_experiment_tag(Message& in, Context& context) {
   const std::string id = in.need_text("experiment_id");
   const std::string key = in.need_text("key");
   const std::string value = in.text("value");
-  TRY_API(all_read(in));
-  TRY_API(corral::mlflow::check_key(key, "key"));
+  TRY_API(in.check());
+  TRY_API(wire::check_key(key, "key"));
   return change(context, [&](Connection& db) -> Body {
     const auto experiment = TRY_API(find_experiment(db, id));
     TRY_API(check_active(experiment));
@@ -134,8 +131,7 @@ Body set_experiment_tag(Message& in, Context& context) {
 Body delete_experiment_tag(Message& in, Context& context) {
   const std::string id = in.need_text("experiment_id");
   const std::string key = in.need_text("key");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     const auto experiment = TRY_API(find_experiment(db, id));
     TRY_API(check_active(experiment));
     if (TRY_API(tracking::delete_experiment_tag(db, experiment.id, key))) return empty_answer();
@@ -147,23 +143,32 @@ Body delete_experiment_tag(Message& in, Context& context) {
 Body search_experiments(Message& in, Context& context) {
   tracking::ExperimentSearch search;
   // Clients always send max_results; a missing one counts as 0 and is refused.
-  search.search = TRY_API(read_search(
-      in, {.kind = corral::mlflow::SearchKind::kExperiments, .fallback = 0, .most = kMostFound}));
+  search.search = TRY_API(
+      read_search(in, {.kind = wire::SearchKind::kExperiments, .fallback = 0, .most = kMostFound}));
   search.view = TRY_API(read_view(in, "view_type"));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_experiments(reading.db, search));
-    std::string out;
-    JsonWriter json(out);
-    json.begin_object();
-    if (!found.rows.empty()) {
-      json.key("experiments").begin_array();
-      for (const auto& experiment : found.rows) write_experiment(json, experiment);
-      json.end_array();
-    }
-    write_next_page(json, search.search.paging, found.more, found.rows.size());
-    json.end_object();
-    return out;
+    return list_answer("experiments", found.rows, write_experiment,
+                       next_page(search.search.paging, found));
   });
+}
+
+}  // namespace
+
+std::span<const Rpc> experiment_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/2.0/mlflow/experiments/create", create_experiment},
+      Rpc{Method::kGet, "/2.0/mlflow/experiments/get", get_experiment},
+      Rpc{Method::kGet, "/2.0/mlflow/experiments/get-by-name", get_experiment_by_name},
+      Rpc{Method::kPost, "/2.0/mlflow/experiments/search", search_experiments},
+      Rpc{Method::kGet, "/2.0/mlflow/experiments/search", search_experiments},
+      Rpc{Method::kPost, "/2.0/mlflow/experiments/update", update_experiment},
+      Rpc{Method::kPost, "/2.0/mlflow/experiments/delete", delete_experiment},
+      Rpc{Method::kPost, "/2.0/mlflow/experiments/restore", restore_experiment},
+      Rpc{Method::kPost, "/2.0/mlflow/experiments/set-experiment-tag", set_experiment_tag},
+      Rpc{Method::kPost, "/2.0/mlflow/experiments/delete-experiment-tag", delete_experiment_tag},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

@@ -1,26 +1,19 @@
-#include "compat/mlflow/api/logged_models.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <set>
 
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/search.h"
-#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/names.h"
-#include "compat/mlflow/wire/page_token.h"
-#include "compat/mlflow/wire/run_name.h"
 #include "core/text.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-using corral::mlflow::SearchKind;
-using store::sql::Connection;
+using wire::SearchKind;
 
 constexpr std::int64_t kAtOnce = 50;
 constexpr std::int64_t kMost = 50000;
@@ -37,13 +30,6 @@ Answer<> check_name(const std::string& name) {
                   to_utf8(name), plain || name.find('"') != std::string::npos ? '\'' : '"'));
 }
 
-std::string made_name() {
-  const RunId bytes = RunId::random();
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, bytes.bytes.data(), sizeof bits);
-  return corral::mlflow::run_name(bits);
-}
-
 // [{"key", "value"}], each key once.
 Answer<tracking::Tags> read_facts(Message& in, std::string_view name) {
   tracking::Tags facts;
@@ -51,17 +37,17 @@ Answer<tracking::Tags> read_facts(Message& in, std::string_view name) {
   for (Message& item : in.messages(name)) {
     const std::string key = item.need_text("key");
     facts.emplace_back(key, item.text("value"));
-    TRY_API(all_read(in));
-    if (corral::mlflow::code_points(key) > corral::mlflow::kKeyLength) {
+    TRY_API(in.check());
+    if (wire::code_points(key) > wire::kKeyLength) {
       return invalid(fmt::format("'{}' exceeds the maximum length of {} characters",
-                                 item.path_of("key"), corral::mlflow::kKeyLength));
+                                 item.path_of("key"), wire::kKeyLength));
     }
     if (!keys.insert(key).second) {
       return refuse(ErrorCode::kBadRequest,
                     fmt::format("The key '{}' stands twice in '{}'.", key, name));
     }
   }
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   return facts;
 }
 
@@ -77,11 +63,11 @@ Answer<> read_orders(Message& in, tracking::LoggedModelSearch& search) {
     const std::string field = item.text("field_name");
     const bool ascending = item.maybe_bool("ascending").value_or(true);
     search.order_datasets.push_back({item.text("dataset_name"), item.text("dataset_digest")});
-    TRY_API(all_read(in));
+    TRY_API(in.check());
     if (search.order_datasets.back().name.empty() && !search.order_datasets.back().digest.empty()) {
       return invalid("`dataset_digest` can only be specified if `dataset_name` is also specified.");
     }
-    auto parsed = corral::mlflow::parse_order_by(SearchKind::kLoggedModels, {field});
+    auto parsed = wire::parse_order_by(SearchKind::kLoggedModels, {field});
     if (!parsed || parsed->empty()) {
       const bool other = field.find('.') != std::string::npos && !field.starts_with("metrics.");
       return invalid(fmt::format("Invalid order by field name: {}{}", to_utf8(field),
@@ -90,30 +76,30 @@ Answer<> read_orders(Message& in, tracking::LoggedModelSearch& search) {
     parsed->front().ascending = ascending;
     search.search.orders.push_back(std::move(parsed->front()));
   }
-  return all_read(in);
+  return in.check();
 }
 
 Answer<> read_datasets(Message& in, tracking::LoggedModelSearch& search) {
   for (Message& item : in.messages("datasets")) {
     search.datasets.push_back({item.text("dataset_name"), item.text("dataset_digest")});
-    TRY_API(all_read(in));
+    TRY_API(in.check());
     if (search.datasets.back().name.empty())
       return invalid("`dataset_name` in the `datasets` clause must be specified.");
   }
-  return all_read(in);
+  return in.check();
 }
 
 // 0 is left out, as clients have it.
 Answer<> read_paging(Message& in, tracking::Paging& paging) {
   const std::string token = in.text("page_token");
   const std::int64_t asked = in.maybe_integer("max_results").value_or(0);
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (asked < 0) {
     return invalid(fmt::format(
         "Invalid value for max_results. It must be a positive integer, but got {}", asked));
   }
   paging.limit = asked == 0 ? kAtOnce : std::min(asked, kMost);
-  paging.offset = TRY_API(corral::mlflow::parse_page_token(token));
+  paging.offset = TRY_API(wire::parse_page_token(token));
   return {};
 }
 
@@ -124,15 +110,11 @@ Answer<tracking::LoggedModelSearch> read_model_search(Message& in) {
     search.experiments.push_back(TRY_API(parse_experiment_id(id)));
   const std::string filter = in.text("filter");
   TRY_API(read_paging(in, search.search.paging));
-  search.search.filter = TRY_API(corral::mlflow::parse_filter(SearchKind::kLoggedModels, filter));
+  search.search.filter = TRY_API(wire::parse_filter(SearchKind::kLoggedModels, filter));
   TRY_API(read_orders(in, search));
   TRY_API(read_datasets(in, search));
   return search;
 }
-
-constexpr std::array<std::string_view, 4> kModelStatuses = {
-    "LOGGED_MODEL_STATUS_UNSPECIFIED", "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
-    "LOGGED_MODEL_UPLOAD_FAILED"};
 
 void write_metric(JsonWriter& json, const tracking::ModelMetric& metric) {
   json.begin_object().member("key", metric.key).member("value", metric.value);
@@ -151,34 +133,18 @@ void write_logged_model(JsonWriter& json, const tracking::LoggedModelRow& model)
   write_ms(json, "creation_timestamp_ms", model.created);
   write_ms(json, "last_updated_timestamp_ms", model.updated);
   json.member("artifact_uri", model.artifact_uri);
-  json.member("status", kModelStatuses.at(static_cast<std::size_t>(model.status)));
+  json.member("status", kStatuses.at(static_cast<std::size_t>(model.status)));
   write_unless_empty(json, "status_message", model.status_message);
   json.member("model_type", model.model_type).member("source_run_id", model.run_id);
   write_tags(json, "tags", model.tags);
   json.end_object().key("data").begin_object();
   write_tags(json, "params", model.params);
-  if (!model.metrics.empty()) {
-    json.key("metrics").begin_array();
-    for (const auto& metric : model.metrics) write_metric(json, metric);
-    json.end_array();
-  }
+  write_list(json, "metrics", model.metrics, write_metric);
   json.end_object().end_object();
 }
 
 std::string logged_model_answer(const tracking::LoggedModelRow& model) {
   return object_with("model", [&](JsonWriter& json) { write_logged_model(json, model); });
-}
-
-}  // namespace
-
-Answer<tracking::LoggedModelRow> find_logged_model(Connection& db, const std::string& id,
-                                                   Deleted deleted) {
-  auto model = TRY_API(tracking::logged_model(db, id));
-  const bool found =
-      model && (deleted == Deleted::kFound || model->lifecycle == tracking::Lifecycle::kActive);
-  if (found) return *std::move(model);
-  return refuse(ErrorCode::kResourceDoesNotExist,
-                fmt::format("Logged model with ID '{}' not found.", to_utf8(id)));
 }
 
 Body create_logged_model(Message& in, Context& context) {
@@ -187,10 +153,10 @@ Body create_logged_model(Message& in, Context& context) {
   model.name = in.text("name");
   model.model_type = in.text("model_type");
   model.run_id = in.text("source_run_id");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   TRY_API(check_name(model.name));
-  if (model.name.empty()) model.name = made_name();
-  if (!model.run_id.empty()) TRY_API(corral::mlflow::check_run_id(model.run_id));
+  if (model.name.empty()) model.name = default_name(RunId::random());
+  if (!model.run_id.empty()) TRY_API(wire::check_run_id(model.run_id));
   model.params = TRY_API(read_facts(in, "params"));
   model.tags = TRY_API(read_facts(in, "tags"));
   return change(context, [&](Connection& db) -> Body {
@@ -205,8 +171,7 @@ Body create_logged_model(Message& in, Context& context) {
 Body get_logged_model(Message& in, Context& context) {
   const std::string id = in.need_text("model_id");
   const bool deleted = in.maybe_bool("allow_deleted").value_or(false);
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     return logged_model_answer(
         TRY_API(find_logged_model(reading.db, id, deleted ? Deleted::kFound : Deleted::kHidden)));
   });
@@ -220,8 +185,7 @@ Body finalize_logged_model(Message& in, Context& context) {
     in.wrong_value("status",
                    "It must be one of LOGGED_MODEL_PENDING, "
                    "LOGGED_MODEL_READY, LOGGED_MODEL_UPLOAD_FAILED.");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     TRY_API(check_logged_model(db, id));
     TRY_API(tracking::set_model_status(db, id, static_cast<tracking::ModelStatus>(*status),
                                        sys::utc_now()));
@@ -231,8 +195,7 @@ Body finalize_logged_model(Message& in, Context& context) {
 
 Body delete_logged_model(Message& in, Context& context) {
   const std::string id = in.need_text("model_id");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     TRY_API(check_logged_model(db, id));
     TRY_API(tracking::delete_logged_model(db, id, sys::utc_now()));
     return empty_answer();
@@ -248,7 +211,7 @@ Body log_logged_model_params(Message& in, Context& context) {
     if (added) return empty_answer();
     if (added.error().code == Code::kUnprocessable)
       return refuse(ErrorCode::kBadRequest, added.error().message);
-    return tl::unexpected(corral::mlflow::api_error(added.error()));
+    return tl::unexpected<ApiError>(added.error());
   });
 }
 
@@ -265,8 +228,7 @@ Body set_logged_model_tags(Message& in, Context& context) {
 Body delete_logged_model_tag(Message& in, Context& context) {
   const std::string id = in.need_text("model_id");
   const std::string key = in.need_text("tag_key");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
+  return change(in, context, [&](Connection& db) -> Body {
     TRY_API(check_logged_model(db, id));
     if (TRY_API(tracking::delete_model_tag(db, id, key))) return empty_answer();
     return refuse(
@@ -277,21 +239,39 @@ Body delete_logged_model_tag(Message& in, Context& context) {
 
 Body search_logged_models(Message& in, Context& context) {
   const tracking::LoggedModelSearch search = TRY_API(read_model_search(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_logged_models(reading.db, search));
     const auto models = TRY_API(tracking::logged_models(reading.db, found.rows));
-    std::string out;
-    JsonWriter json(out);
-    json.begin_object();
-    if (!models.empty()) {
-      json.key("models").begin_array();
-      for (const auto& model : models) write_logged_model(json, model);
-      json.end_array();
-    }
-    write_next_page(json, search.search.paging, found.more, found.rows.size());
-    json.end_object();
-    return out;
+    return list_answer("models", models, write_logged_model,
+                       next_page(search.search.paging, found));
   });
+}
+
+}  // namespace
+
+Answer<tracking::LoggedModelRow> find_logged_model(Connection& db, const std::string& id,
+                                                   Deleted deleted) {
+  auto model = TRY_API(tracking::logged_model(db, id));
+  const bool found =
+      model && (deleted == Deleted::kFound || model->lifecycle == tracking::Lifecycle::kActive);
+  if (found) return *std::move(model);
+  return refuse(ErrorCode::kResourceDoesNotExist,
+                fmt::format("Logged model with ID '{}' not found.", to_utf8(id)));
+}
+
+std::span<const Rpc> logged_model_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/2.0/mlflow/logged-models", create_logged_model},
+      Rpc{Method::kPost, "/2.0/mlflow/logged-models/search", search_logged_models},
+      Rpc{Method::kGet, "/2.0/mlflow/logged-models/{model_id}", get_logged_model},
+      Rpc{Method::kPatch, "/2.0/mlflow/logged-models/{model_id}", finalize_logged_model},
+      Rpc{Method::kDelete, "/2.0/mlflow/logged-models/{model_id}", delete_logged_model},
+      Rpc{Method::kPost, "/2.0/mlflow/logged-models/{model_id}/params", log_logged_model_params},
+      Rpc{Method::kPatch, "/2.0/mlflow/logged-models/{model_id}/tags", set_logged_model_tags},
+      Rpc{Method::kDelete, "/2.0/mlflow/logged-models/{model_id}/tags/{tag_key}",
+          delete_logged_model_tag},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "analyze/history.h"
-#include "compat/mlflow/tables/client_session.h"
+#include "compat/mlflow/tables/phase_writer.h"
 #include "compat/mlflow/wire/times.h"
 #include "store/engine/database.h"
 
@@ -28,21 +28,20 @@ SessionId session_for(RunId run) {
   return id;
 }
 
-BootTime time_of(const corral::mlflow::MetricPoint& point) {
-  return corral::mlflow::nearest_client_time(point.time_ms);
+BootTime point_time(const wire::MetricPoint& point) {
+  return wire::nearest_client_time(point.time_ms);
 }
 
-bool same_axes(const codec::SampleGroup& group, const corral::mlflow::MetricColumn& column) {
+bool same_axes(const codec::SampleGroup& group, const wire::MetricColumn& column) {
   if (group.times.size() != column.points.size()) return false;
   for (std::size_t i = 0; i < column.points.size(); ++i) {
-    if (group.steps[i] != column.points[i].step || group.times[i] != time_of(column.points[i]))
+    if (group.steps[i] != column.points[i].step || group.times[i] != point_time(column.points[i]))
       return false;
   }
   return true;
 }
 
-codec::SampleGroup& group_for(codec::SamplesBody& samples,
-                              const corral::mlflow::MetricColumn& column) {
+codec::SampleGroup& group_for(codec::SamplesBody& samples, const wire::MetricColumn& column) {
   const std::size_t last = samples.groups.size() - std::min(kGroupsCompared, samples.groups.size());
   for (std::size_t i = samples.groups.size(); i-- > last;) {
     if (same_axes(samples.groups[i], column)) return samples.groups[i];
@@ -51,7 +50,7 @@ codec::SampleGroup& group_for(codec::SamplesBody& samples,
   group.times.reserve(column.points.size());
   group.steps.reserve(column.points.size());
   for (const auto& point : column.points) {
-    group.times.push_back(time_of(point));
+    group.times.push_back(point_time(point));
     group.steps.push_back(point.step);
   }
   return group;
@@ -63,7 +62,7 @@ struct Newest {
   std::int64_t step = std::numeric_limits<std::int64_t>::min();
 
   // False: the point may be one of those before it.
-  bool take(const corral::mlflow::MetricPoint& point) {
+  bool advance(const wire::MetricPoint& point) {
     const bool newer = point.time_ms > time_ms || point.step > step;
     time_ms = std::max(time_ms, point.time_ms);
     step = std::max(step, point.step);
@@ -71,7 +70,7 @@ struct Newest {
   }
 };
 
-analyze::HistoryPoint history_point(const corral::mlflow::MetricPoint& point) {
+analyze::HistoryPoint history_point(const wire::MetricPoint& point) {
   return {.time_ms = point.time_ms, .step = point.step, .value = point.value};
 }
 
@@ -84,12 +83,11 @@ std::vector<analyze::HistoryPoint> in_order(std::vector<analyze::HistoryPoint> p
 }
 
 // Leaves out the points of `known` and those that the column has twice.
-void drop_points(corral::mlflow::MetricColumn& column,
-                 std::span<const analyze::HistoryPoint> known) {
+void drop_points(wire::MetricColumn& column, std::span<const analyze::HistoryPoint> known) {
   std::set<analyze::HistoryPoint,
            bool (*)(const analyze::HistoryPoint&, const analyze::HistoryPoint&)>
       seen(known.begin(), known.end(), analyze::history_less);
-  std::erase_if(column.points, [&](const corral::mlflow::MetricPoint& point) {
+  std::erase_if(column.points, [&](const wire::MetricPoint& point) {
     return !seen.insert(history_point(point)).second;
   });
 }
@@ -146,7 +144,7 @@ struct MetricWriter::Lane {
   }
 
   // Declares the series if the lane has not declared it yet.
-  std::uint32_t series_of(const std::string& key, codec::SchemaBody& schema) {
+  std::uint32_t find_or_declare(const std::string& key, codec::SchemaBody& schema) {
     const auto id = static_cast<std::uint32_t>(series.size() + 1);
     const auto [known, fresh] = series.emplace(key, Series{.id = id, .newest = {}});
     if (fresh) {
@@ -162,7 +160,7 @@ struct MetricWriter::Lane {
   void note(MetricColumns metrics) {
     for (const auto& column : metrics) {
       Newest& newest = series.at(column.key).newest;
-      for (const auto& point : column.points) newest.take(point);
+      for (const auto& point : column.points) newest.advance(point);
     }
   }
 
@@ -181,7 +179,7 @@ Result<store::AppendResult> MetricWriter::write(RunId run, MetricColumns metrics
                                                 const Repeated& repeated) {
   // A lane that another server or a restart left behind is a conflict: once more with a new one.
   for (int attempt = 0;; ++attempt) {
-    std::unique_ptr<Lane> lane = take(run, attempt > 0);
+    std::unique_ptr<Lane> lane = acquire(run, attempt > 0);
     const auto left = TRY(new_points(*lane, metrics, repeated));
     const MetricColumns columns = left ? MetricColumns(*left) : metrics;
     const Lane::Mark mark = lane->mark();
@@ -197,13 +195,13 @@ Result<store::AppendResult> MetricWriter::write(RunId run, MetricColumns metrics
       // Asked once and refused: nothing of it was ever stored.
       if (refused && asked == 1) {
         lane->go_back(mark);
-        give_back(std::move(lane));
+        release(std::move(lane));
       }
       return stored;
     }
     if (stored->refusals.empty()) {
       lane->note(columns);
-      give_back(std::move(lane));
+      release(std::move(lane));
       return stored;
     }
     const Error& error = stored->refusals.front().error;
@@ -222,7 +220,7 @@ Result<std::optional<MetricWriter::Columns>> MetricWriter::new_points(const Lane
     Newest newest = all ? Newest() : written->second.newest;
     std::vector<analyze::HistoryPoint> doubtful;
     for (const auto& point : column.points)
-      if (!newest.take(point) || all) doubtful.push_back(history_point(point));
+      if (!newest.advance(point) || all) doubtful.push_back(history_point(point));
     if (doubtful.empty()) continue;
     const std::size_t asked = doubtful.size();
     doubtful = in_order(std::move(doubtful));
@@ -238,7 +236,7 @@ Result<std::optional<MetricWriter::Columns>> MetricWriter::new_points(const Lane
   return left;
 }
 
-std::unique_ptr<MetricWriter::Lane> MetricWriter::take(RunId run, bool fresh) {
+std::unique_ptr<MetricWriter::Lane> MetricWriter::acquire(RunId run, bool fresh) {
   const Lock lock(mutex_);
   const auto known = by_run_.find(run);
   if (fresh || known == by_run_.end()) return std::make_unique<Lane>(run);
@@ -251,7 +249,7 @@ std::unique_ptr<MetricWriter::Lane> MetricWriter::take(RunId run, bool fresh) {
   return lane;
 }
 
-void MetricWriter::give_back(std::unique_ptr<Lane> lane) {
+void MetricWriter::release(std::unique_ptr<Lane> lane) {
   if (lane->series.size() > kMostSeries) return;
   const Lock lock(mutex_);
   const RunId run = lane->run;
@@ -282,7 +280,7 @@ Result<store::AppendResult> MetricWriter::append(Lane& lane, MetricColumns metri
   codec::SamplesBody samples;
   for (const auto& column : metrics) {
     codec::Column values;
-    values.series = lane.series_of(column.key, schema);
+    values.series = lane.find_or_declare(column.key, schema);
     values.values.reserve(column.points.size());
     for (const auto& point : column.points) values.values.push_back(point.value);
     group_for(samples, column).columns.push_back(std::move(values));

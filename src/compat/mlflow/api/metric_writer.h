@@ -31,7 +31,9 @@
 
 namespace corral::server::mlflow {
 
-using MetricColumns = std::span<const corral::mlflow::MetricColumn>;
+namespace wire = corral::mlflow;
+
+using MetricColumns = std::span<const wire::MetricColumn>;
 // Metrics whose points may be stored already: clients send those of a logged model twice.
 using Repeated = std::set<std::string, std::less<>>;
 
@@ -57,11 +59,11 @@ class MetricWriter final : public door::State {
   using Lanes = std::list<std::unique_ptr<Lane>>;
 
   // `fresh` requests a new lane in any case.
-  std::unique_ptr<Lane> take(RunId run, bool fresh);
-  void give_back(std::unique_ptr<Lane> lane);
+  std::unique_ptr<Lane> acquire(RunId run, bool fresh);
+  void release(std::unique_ptr<Lane> lane);
   Result<store::AppendResult> append(Lane& lane, MetricColumns metrics,
                                      const store::Change& before);
-  using Columns = std::vector<corral::mlflow::MetricColumn>;
+  using Columns = std::vector<wire::MetricColumn>;
   // Returns the columns without points that the run has, or nullopt when all points are new.
   Result<std::optional<Columns>> new_points(const Lane& lane, MetricColumns metrics,
                                             const Repeated& repeated);

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -10,19 +11,16 @@
 
 #include "analyze/history.h"
 #include "compat/mlflow/api/entities.h"
-#include "compat/mlflow/api/facts.h"
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/api/metric_writer.h"
 #include "compat/mlflow/tables/logged_models.h"
 #include "compat/mlflow/wire/log_batch.h"
-#include "compat/mlflow/wire/page_token.h"
 #include "core/text.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-using corral::mlflow::LogBatch;
-using store::sql::Connection;
+using wire::LogBatch;
 
 constexpr std::int64_t kMostBulkRuns = 100;
 constexpr std::int64_t kMostBulkPoints = 25000;
@@ -75,33 +73,29 @@ Body store_batch(const LogBatch& batch, Context& context) {
   }();
   if (done) return empty_answer();
   if (refused) return tl::unexpected(*refused);
-  return tl::unexpected(corral::mlflow::api_error(done.error()));
+  return tl::unexpected<ApiError>(done.error());
 }
 
-Response log(const Request& request, Context& context,
-             Answer<LogBatch> (*parse)(std::string_view)) {
-  if (const auto json = check_content_type(request); !json) return answer(json.error());
-  const auto batch = parse(request.body);
-  return batch ? answer(store_batch(*batch, context)) : answer(batch.error());
+template <Answer<LogBatch> (*kParse)(std::string_view)>
+Answer<Response> log(const Request& request, Context& context) {
+  TRY_API(check_content_type(request));
+  const LogBatch batch = TRY_API(kParse(request.body));
+  return json_response(TRY_API(store_batch(batch, context)));
 }
 
 // Nothing for a run or a metric that is not there: clients expect an empty history.
-Answer<std::optional<SeriesId>> series_of(Context& context, std::string_view run,
-                                          std::string_view key) {
+Answer<std::optional<SeriesId>> find_run_series(Context& context, std::string_view run,
+                                                std::string_view key) {
   const auto id = RunId::parse(run);
   if (!id) return std::nullopt;
   return TRY_API(find_series(context.reader, *id, key));
 }
 
-struct PointNames {
-  std::string_view key;
-  std::string_view run = {};  // a member of the answer when not empty
-};
-void write_point(JsonWriter& json, const analyze::HistoryPoint& point, const PointNames& names) {
-  json.begin_object().member("key", names.key).member("value", point.value);
+void write_point(JsonWriter& json, const analyze::HistoryPoint& point, std::string_view key,
+                 std::string_view run) {
+  json.begin_object().member("key", key).member("value", point.value);
   json.member("timestamp", point.time_ms).member("step", point.step);
-  if (!names.run.empty()) json.member("run_id", names.run);
-  json.end_object();
+  json.member("run_id", run).end_object();
 }
 
 struct HistoryQuery {
@@ -113,20 +107,20 @@ struct HistoryQuery {
 
 Answer<HistoryQuery> history_query(Message& in, Context& context) {
   HistoryQuery query;
-  const std::string run = run_id_of(in);
+  const std::string run = read_run_id(in);
   query.key = in.need_text("metric_key");
   const auto most = in.maybe_integer("max_results");
   const std::string token = in.text("page_token");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (most && *most <= 0) {
     return invalid(fmt::format(
         "Invalid value {} for parameter 'max_results' supplied. It must be a positive integer.",
         *most));
   }
   if (most) query.most = static_cast<std::size_t>(*most);
-  if (const auto place = TRY_API(corral::mlflow::parse_history_token(token)))
+  if (const auto place = TRY_API(wire::parse_history_token(token)))
     query.from = {.time_ms = place->time_ms, .skip = static_cast<std::size_t>(place->offset)};
-  query.series = TRY_API(series_of(context, run, query.key));
+  query.series = TRY_API(find_run_series(context, run, query.key));
   return query;
 }
 
@@ -141,7 +135,7 @@ class HistoryText {
   void add(std::string& out, std::span<const analyze::HistoryPoint> points) {
     out.reserve(out.size() + 64 + (begin_.size() + 64) * points.size());
     for (const analyze::HistoryPoint& point : points) {
-      out += std::exchange(begun_, true) ? "," : R"({"metrics":[)";
+      list_.separate(out);
       out += begin_;
       JsonWriter(out).value(point.value);
       fmt::format_to(std::back_inserter(out), R"(,"timestamp":{},"step":{}}})", point.time_ms,
@@ -149,20 +143,14 @@ class HistoryText {
     }
   }
   void finish(std::string& out, const std::optional<analyze::HistoryPlace>& next) const {
-    if (!begun_) out += '{';
-    if (begun_) out += ']';
-    if (next) {
-      out += begun_ ? R"(,"next_page_token":)" : R"("next_page_token":)";
-      append_json_string(
-          out, corral::mlflow::history_token(
-                   {.time_ms = next->time_ms, .offset = static_cast<std::int64_t>(next->skip)}));
-    }
-    out += '}';
+    if (!next) return list_.finish(out);
+    list_.finish(out, wire::history_token({.time_ms = next->time_ms,
+                                           .offset = static_cast<std::int64_t>(next->skip)}));
   }
 
  private:
   std::string begin_;  // the JSON with which each point begins
-  bool begun_ = false;
+  ListText list_{"metrics"};
 };
 
 // A history of any length, in the memory of one page. It begins anew, because a page for a slow
@@ -186,7 +174,7 @@ http::StreamProducer stream_history(const store::Reader& reader, HistoryQuery qu
 
 Answer<std::vector<std::string>> bulk_runs(Message& in, std::string_view name) {
   auto runs = in.texts(name);
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (runs.empty()) {
     return invalid("GetMetricHistoryBulk request must specify at least one run_id.");
   }
@@ -198,33 +186,22 @@ Answer<std::vector<std::string>> bulk_runs(Message& in, std::string_view name) {
   return runs;
 }
 
-}  // namespace
-
-Response log_batch(const Request& request, Context& context) {
-  return log(request, context, corral::mlflow::parse_log_batch);
-}
-
-Response log_metric(const Request& request, Context& context) {
-  return log(request, context, corral::mlflow::parse_log_metric);
-}
-
-Response get_history(Message& in, Context& context) {
-  auto query = history_query(in, context);
-  if (!query) return answer(query.error());
-  if (!query->series) return answer(Body(empty_answer()));
-  auto page = analyze::history_page(context.reader, *query->series, query->from,
-                                    std::min(query->most, analyze::kHistoryPagePoints));
-  if (!page) return answer(corral::mlflow::api_error(page.error()));
-  if (page->next && query->most > page->points.size()) {
+Answer<Response> get_history(Message& in, Context& context) {
+  HistoryQuery query = TRY_API(history_query(in, context));
+  if (!query.series) return answer(empty_answer());
+  const auto page =
+      TRY_API(analyze::history_page(context.reader, *query.series, query.from,
+                                    std::min(query.most, analyze::kHistoryPagePoints)));
+  if (page.next && query.most > page.points.size()) {
     Response response = json_response({});
-    response.stream = stream_history(context.reader, *std::move(query));
+    response.stream = stream_history(context.reader, std::move(query));
     return response;
   }
-  HistoryText text(query->key);
+  HistoryText text(query.key);
   std::string out;
-  text.add(out, page->points);
-  text.finish(out, page->next);
-  return answer(Body(std::move(out)));
+  text.add(out, page.points);
+  text.finish(out, page.next);
+  return json_response(std::move(out));
 }
 
 Body get_history_bulk(Message& in, Context& context) {
@@ -235,7 +212,7 @@ Body get_history_bulk(Message& in, Context& context) {
               "GetMetricHistoryBulk request must specify a metric_key."});
   const auto most = std::clamp(in.maybe_integer("max_results").value_or(kMostBulkPoints),
                                std::int64_t{0}, kMostBulkPoints);
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   auto left = static_cast<std::size_t>(most);
   std::vector<std::string> sorted = runs;
   std::ranges::sort(sorted);
@@ -245,10 +222,10 @@ Body get_history_bulk(Message& in, Context& context) {
   json.begin_object().key("metrics").begin_array();
   for (const std::string& run : sorted) {
     if (left == 0) break;
-    const auto series = TRY_API(series_of(context, run, key));
+    const auto series = TRY_API(find_run_series(context, run, key));
     if (!series) continue;
     const auto page = TRY_API(analyze::history_page(context.reader, *series, {}, left));
-    for (const auto& point : page.points) write_point(json, point, {.key = key, .run = run});
+    for (const auto& point : page.points) write_point(json, point, key, run);
     left -= page.points.size();
   }
   json.end_array().end_object();
@@ -262,7 +239,7 @@ Body get_history_bulk_interval(Message& in, Context& context) {
   const auto start = in.maybe_integer("start_step");
   const auto end = in.maybe_integer("end_step");
   const auto most = in.maybe_integer("max_results").value_or(kMostInterval);
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (start.has_value() != end.has_value())
     return invalid("If either start step or end step are specified, both must be specified.");
   if (start && *start > *end) {
@@ -277,23 +254,34 @@ Body get_history_bulk_interval(Message& in, Context& context) {
                     kMostInterval));
   }
   std::string out;
-  JsonWriter json(out);
-  json.begin_object();
-  bool begun = false;
+  ListText list("metrics");
   for (const std::string& run : runs) {
-    const auto series = TRY_API(series_of(context, run, key));
+    const auto series = TRY_API(find_run_series(context, run, key));
     if (!series) continue;
     analyze::SampleQuery sample{.series = *series};
     sample.most = static_cast<std::size_t>(most);
     if (start) std::tie(sample.first_step, sample.last_step) = std::pair(*start, *end);
     for (const auto& point : TRY_API(analyze::sample_history(context.reader, sample))) {
-      if (!std::exchange(begun, true)) json.key("metrics").begin_array();
-      write_point(json, point, {.key = key, .run = run});
+      list.separate(out);
+      JsonWriter json(out);
+      write_point(json, point, key, run);
     }
   }
-  if (begun) json.end_array();
-  json.end_object();
+  list.finish(out);
   return out;
+}
+
+}  // namespace
+
+std::span<const Rpc> metric_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/2.0/mlflow/runs/log-metric", nullptr, log<wire::parse_log_metric>},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/log-batch", nullptr, log<wire::parse_log_batch>},
+      Rpc{Method::kGet, "/2.0/mlflow/metrics/get-history", nullptr, nullptr, get_history},
+      Rpc{Method::kGet, "/2.0/mlflow/metrics/get-history-bulk", get_history_bulk},
+      Rpc{Method::kGet, "/2.0/mlflow/metrics/get-history-bulk-interval", get_history_bulk_interval},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

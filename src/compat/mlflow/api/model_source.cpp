@@ -1,12 +1,19 @@
-#include "compat/mlflow/api/model_source.h"
+// The origin of a model version: `source` of model-versions/create, checked and resolved.
+//
+// `models:/<id of a logged model>`, `models:/<name>/<version, stage or "latest">`,
+// `models:/<name>@<alias>` and `runs:/<run>/<path>` are resolved into the place where the files
+// are, and into the run and the logged model that they belong to. Any other URI is taken as it is
+// unless it climbs: its path must be absolute and without "..", however often it is encoded. Paths
+// of the server's own file system are taken only within the artifacts of the run or logged model
+// that the request names, because a client that may read a model version may read its files.
+#include "compat/mlflow/api/handlers.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "compat/mlflow/api/logged_models.h"
-#include "compat/mlflow/api/registry.h"
+#include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/wire/artifact_path.h"
 #include "core/text.h"
 #include "http/request.h"
@@ -14,7 +21,6 @@
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
 using tracking::VersionKey;
 
 constexpr int kMostEncodings = 10;
@@ -32,7 +38,7 @@ tl::unexpected<ApiError> bad(std::string_view source, std::string_view why) {
 }
 
 // "s3" of "s3://..."; empty for a path. One letter is a drive.
-std::string_view scheme_of(std::string_view uri) {
+std::string_view uri_scheme(std::string_view uri) {
   const std::size_t colon = uri.find(':');
   if (colon == std::string_view::npos || colon < 2) return {};
   const std::string_view scheme = uri.substr(0, colon);
@@ -44,8 +50,8 @@ std::string_view scheme_of(std::string_view uri) {
 }
 
 // Behind "scheme:" and "//authority".
-std::string_view path_of(std::string_view uri) {
-  const std::string_view scheme = scheme_of(uri);
+std::string_view uri_path(std::string_view uri) {
+  const std::string_view scheme = uri_scheme(uri);
   if (!scheme.empty()) uri.remove_prefix(scheme.size() + 1);
   if (!uri.starts_with("//")) return uri;
   const std::size_t slash = uri.find('/', 2);
@@ -71,10 +77,10 @@ bool climbs(std::string_view path) {
 }
 
 Answer<> check_remote(std::string_view source, std::string_view scheme) {
-  std::string_view path = path_of(source);
+  std::string_view path = uri_path(source);
   if (path.size() < 2 || !path.starts_with('/')) return bad(source, kNotAbsolute);
   if (scheme == "mlflow-artifacts") {
-    if (!corral::mlflow::artifact_path(path.substr(1))) return bad(source, kNotAbsolute);
+    if (!wire::artifact_path(path.substr(1))) return bad(source, kNotAbsolute);
     return {};
   }
   path = path.substr(0, path.find_first_of("?#"));
@@ -84,10 +90,10 @@ Answer<> check_remote(std::string_view source, std::string_view scheme) {
 
 // The path in this file system that a path or a file: URI names.
 std::optional<std::filesystem::path> local_path(std::string_view uri) {
-  const std::string_view scheme = scheme_of(uri);
+  const std::string_view scheme = uri_scheme(uri);
   if (scheme.empty()) return std::filesystem::path(uri);
-  if (scheme != "file" || climbs(path_of(uri))) return std::nullopt;
-  const auto text = decoded(path_of(uri));
+  if (scheme != "file" || climbs(uri_path(uri))) return std::nullopt;
+  const auto text = decoded(uri_path(uri));
   return text ? std::optional(std::filesystem::path(*text)) : std::nullopt;
 }
 
@@ -109,7 +115,7 @@ Answer<> check_local(std::string_view source, const std::string& artifact_uri) {
   return {};
 }
 
-Answer<ModelSource> of_version(Connection& db, ModelSource asked, const VersionKey& key) {
+Answer<ModelSource> resolve_version(Connection& db, ModelSource asked, const VersionKey& key) {
   const auto version = TRY_API(find_model_version(db, key));
   asked.source = fmt::format("models:/{}/{}", key.model, key.version);
   asked.storage_location =
@@ -120,7 +126,7 @@ Answer<ModelSource> of_version(Connection& db, ModelSource asked, const VersionK
 }
 
 // models:/<name>@<alias>
-Answer<ModelSource> of_alias(Connection& db, ModelSource asked, std::string_view rest) {
+Answer<ModelSource> resolve_alias(Connection& db, ModelSource asked, std::string_view rest) {
   const std::size_t at = rest.find('@');
   const std::string name(rest.substr(0, at));
   const std::string alias(rest.substr(at + 1));
@@ -128,11 +134,11 @@ Answer<ModelSource> of_alias(Connection& db, ModelSource asked, std::string_view
   TRY_API(check_registered_model(db, name));
   const auto number = TRY_API(tracking::version_of_alias(db, name, alias));
   if (!number) return invalid(fmt::format("Registered model alias {} not found.", alias));
-  return of_version(db, std::move(asked), {name, *number});
+  return resolve_version(db, std::move(asked), {name, *number});
 }
 
 // models:/<name>/<version, stage or "latest">
-Answer<ModelSource> of_number(Connection& db, ModelSource asked, std::string_view rest) {
+Answer<ModelSource> resolve_number(Connection& db, ModelSource asked, std::string_view rest) {
   const std::size_t slash = rest.find('/');
   const std::string name(rest.substr(0, slash));
   const std::string_view which = rest.substr(slash + 1);
@@ -140,7 +146,7 @@ Answer<ModelSource> of_number(Connection& db, ModelSource asked, std::string_vie
     return bad(asked.source, "It names no version of a model.");
   TRY_API(check_registered_model(db, name));
   if (const auto number = parse_int(which))
-    return of_version(db, std::move(asked), {name, *number});
+    return resolve_version(db, std::move(asked), {name, *number});
   std::vector<std::string> stages;
   if (!equal_ignoring_case(which, "latest")) stages = {TRY_API(canonical_stage(which))};
   const auto keys = TRY_API(tracking::latest_versions(db, name, stages));
@@ -149,15 +155,15 @@ Answer<ModelSource> of_number(Connection& db, ModelSource asked, std::string_vie
                   fmt::format("No versions of model with name '{}' and stage '{}' found", name,
                               to_utf8(which)));
   }
-  return of_version(db, std::move(asked), std::ranges::max(keys));
+  return resolve_version(db, std::move(asked), std::ranges::max(keys));
 }
 
-Answer<ModelSource> of_models(Connection& db, ModelSource asked) {
+Answer<ModelSource> resolve_models(Connection& db, ModelSource asked) {
   const std::string rest = asked.source.substr(std::min(asked.source.size(), std::size_t{8}));
   if (!asked.source.starts_with("models:/") || rest.empty())
     return bad(asked.source, "It names no model.");
-  if (rest.find('/') != std::string::npos) return of_number(db, std::move(asked), rest);
-  if (rest.find('@') != std::string::npos) return of_alias(db, std::move(asked), rest);
+  if (rest.find('/') != std::string::npos) return resolve_number(db, std::move(asked), rest);
+  if (rest.find('@') != std::string::npos) return resolve_alias(db, std::move(asked), rest);
   if (!rest.starts_with("m-") || (!asked.model_id.empty() && asked.model_id != rest)) {
     return bad(asked.source,
                "The model_id request parameter must identify the resource that contains the "
@@ -171,13 +177,12 @@ Answer<ModelSource> of_models(Connection& db, ModelSource asked) {
 }
 
 // runs:/<run>/<path>
-Answer<ModelSource> of_run(Connection& db, ModelSource asked) {
-  const std::string_view path = path_of(asked.source);
+Answer<ModelSource> resolve_run(Connection& db, ModelSource asked) {
+  const std::string_view path = uri_path(asked.source);
   const std::size_t slash = path.find('/', 1);
   const std::string id(path.substr(0, slash).substr(std::min<std::size_t>(path.size(), 1)));
-  const auto inside = slash == std::string_view::npos
-                          ? Result<std::string>("")
-                          : corral::mlflow::artifact_path(path.substr(slash + 1));
+  const auto inside = slash == std::string_view::npos ? Result<std::string>("")
+                                                      : wire::artifact_path(path.substr(slash + 1));
   if (!inside || inside->empty()) return bad(asked.source, kNotAbsolute);
   if (!asked.run_id.empty() && asked.run_id != id) {
     return bad(asked.source,
@@ -192,7 +197,7 @@ Answer<ModelSource> of_run(Connection& db, ModelSource asked) {
 }
 
 // Returns the artifact URI of the run or logged model in the request, or "" if it names neither.
-Answer<std::string> artifacts_of(Connection& db, const ModelSource& asked) {
+Answer<std::string> find_artifact_uri(Connection& db, const ModelSource& asked) {
   if (!asked.model_id.empty()) return TRY_API(find_logged_model(db, asked.model_id)).artifact_uri;
   const auto id = RunId::parse(asked.run_id);
   if (!id) return std::string();
@@ -203,11 +208,11 @@ Answer<std::string> artifacts_of(Connection& db, const ModelSource& asked) {
 }  // namespace
 
 Answer<ModelSource> resolve_source(Connection& db, ModelSource asked) {
-  const std::string scheme = lower_ascii(scheme_of(asked.source));
-  if (scheme == "models") return of_models(db, std::move(asked));
-  if (scheme == "runs") return of_run(db, std::move(asked));
+  const std::string scheme = lower_ascii(uri_scheme(asked.source));
+  if (scheme == "models") return resolve_models(db, std::move(asked));
+  if (scheme == "runs") return resolve_run(db, std::move(asked));
   if (scheme.empty() || scheme == "file") {
-    const std::string root = TRY_API(artifacts_of(db, asked));
+    const std::string root = TRY_API(find_artifact_uri(db, asked));
     TRY_API(check_local(asked.source, root));
   } else {
     TRY_API(check_remote(asked.source, scheme));

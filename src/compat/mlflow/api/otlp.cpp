@@ -9,20 +9,18 @@
 #include <algorithm>
 
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/traces.h"
 #include "compat/mlflow/wire/trace_of_spans.h"
 #include "core/text.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-using corral::mlflow::SpanExport;
-using corral::mlflow::SpanStatus;
-using corral::mlflow::TraceOfSpans;
-using store::sql::Connection;
 using tracking::TraceFact;
 using tracking::TraceRow;
 using tracking::TraceState;
+using wire::SpanExport;
+using wire::SpanStatus;
+using wire::TraceOfSpans;
 
 constexpr std::string_view kProtobuf = "application/x-protobuf";
 constexpr std::string_view kJson = "application/json";
@@ -49,10 +47,10 @@ Response refused_spans(const Error& error) {
 
 // 422 is no status of MLflow's interface: Error carries it as kUnprocessable.
 Result<SpanExport> read_spans(const Request& request, std::string_view type) {
-  if (type == kProtobuf) return corral::mlflow::parse_otlp_protobuf(request.body);
+  if (type == kProtobuf) return wire::parse_otlp_protobuf(request.body);
   if (request.body.size() > kJsonBytes)
     return corral::fail(Code::kTooLarge, "a JSON body has at most 16 MiB");
-  return corral::mlflow::parse_otlp_json(request.body);
+  return wire::parse_otlp_json(request.body);
 }
 
 UtcTime whole_ms(std::int64_t ns) {
@@ -108,9 +106,9 @@ Answer<> store_trace(Connection& db, const tracking::ExperimentRow& experiment,
   }
   trace.tags.emplace_back(kSpansLocationTag, "TRACKING_STORE");
   TRY_API(tracking::put_trace(db, trace));
-  for (const corral::mlflow::Span* span : spans.spans) {
-    TRY_API(tracking::put_span(db, trace.id, corral::mlflow::span_id_text(span->id),
-                               corral::mlflow::encode_span(*span)));
+  for (const wire::Span* span : spans.spans) {
+    TRY_API(
+        tracking::put_span(db, trace.id, wire::span_id_text(span->id), wire::encode_span(*span)));
   }
   return {};
 }
@@ -119,13 +117,13 @@ Answer<> store_trace(Connection& db, const tracking::ExperimentRow& experiment,
 void name_traces(SpanExport& spans) {
   for (auto& group : spans) {
     for (auto& span : group.spans) {
-      const auto named = std::ranges::find(span.attributes, corral::mlflow::kRequestIdAttribute,
+      const auto named = std::ranges::find(span.attributes, wire::kRequestIdAttribute,
                                            [](const auto& attribute) { return attribute.first; });
-      Json id = corral::mlflow::trace_id_of(span.trace);
+      Json id = wire::trace_id_text(span.trace);
       if (named != span.attributes.end()) {
         named->second = std::move(id);
       } else {
-        span.attributes.emplace_back(corral::mlflow::kRequestIdAttribute, std::move(id));
+        span.attributes.emplace_back(wire::kRequestIdAttribute, std::move(id));
       }
     }
   }
@@ -162,7 +160,7 @@ Response post_spans(const Request& request, Context& context) {
   if (!spans) return refused_spans(spans.error());
   if (spans->empty()) return detail("Invalid OpenTelemetry format - no spans found", 400);
   name_traces(*spans);
-  const auto stored = store_spans(context, request, corral::mlflow::traces_of(*spans));
+  const auto stored = store_spans(context, request, wire::traces_from_spans(*spans));
   if (!stored) return answer(stored.error());
   // An ExportTraceServiceResponse that has nothing to say.
   Response response = json_response(type == kJson ? "{}" : "");

@@ -1,32 +1,29 @@
-// Runs: create, read, update, delete, restore, search.
+// Runs: create, read, update, delete, restore, search; their params, tags, datasets and models.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "compat/mlflow/api/entities.h"
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/search.h"
-#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/names.h"
-#include "compat/mlflow/wire/page_token.h"
-#include "compat/mlflow/wire/run_name.h"
 #include "compat/mlflow/wire/times.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-using store::sql::Connection;
+using tracking::Direction;
+using tracking::Fact;
 using tracking::Lifecycle;
+using wire::check_length;
 
 constexpr std::string_view kRunNameTag = "mlflow.runName";
-// By the numbers of the enum.
-constexpr std::array<std::string_view, 6> kStatuses = {"",         "RUNNING", "SCHEDULED",
-                                                       "FINISHED", "FAILED",  "KILLED"};
 
 std::string run_answer(const tracking::RunRow& run, const tracking::RunDetails& details,
                        const store::sql::RunMetrics& metrics) {
@@ -34,19 +31,19 @@ std::string run_answer(const tracking::RunRow& run, const tracking::RunDetails& 
 }
 
 // A time that a client gave, or nothing when it left it out.
-Answer<std::optional<UtcTime>> time_of(Message& in, std::string_view name) {
+Answer<std::optional<UtcTime>> read_time(Message& in, std::string_view name) {
   const auto ms = in.maybe_integer(name);
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (!ms) return std::nullopt;
-  if (*ms < 0 || !corral::mlflow::client_time(*ms)) {
+  if (*ms < 0 || !wire::client_time(*ms)) {
     in.wrong_value(name, "Times are milliseconds since 1970, at most those of 2110");
-    TRY_API(all_read(in));
+    TRY_API(in.check());
   }
   return UtcTime(std::chrono::milliseconds(*ms));
 }
 
 // The name of the field and the one of the tag are one; none of both: a made one.
-Answer<std::string> name_of(const std::string& name, tracking::Tags& tags, RunId id) {
+Answer<std::string> choose_name(const std::string& name, tracking::Tags& tags, RunId id) {
   const auto tag =
       std::ranges::find(tags, kRunNameTag, &std::pair<std::string, std::string>::first);
   if (tag != tags.end() && !name.empty() && tag->second != name) {
@@ -56,9 +53,7 @@ Answer<std::string> name_of(const std::string& name, tracking::Tags& tags, RunId
         name, tag->second));
   }
   if (tag != tags.end() && !tag->second.empty()) return tag->second;
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, id.bytes.data(), sizeof bits);
-  std::string chosen = name.empty() ? corral::mlflow::run_name(bits) : name;
+  std::string chosen = name.empty() ? default_name(id) : name;
   if (tag != tags.end()) {
     tag->second = chosen;
   } else {
@@ -67,7 +62,7 @@ Answer<std::string> name_of(const std::string& name, tracking::Tags& tags, RunId
   return chosen;
 }
 
-Result<tracking::RunDetails> details_of(Connection& db, std::int64_t key) {
+Result<tracking::RunDetails> read_details(Connection& db, std::int64_t key) {
   auto all = TRY(tracking::details(db, std::span(&key, 1)));
   return std::move(all.front());
 }
@@ -80,7 +75,7 @@ constexpr std::size_t kRunsOfPart = 250;
 // The answer to a search for runs, some of them at a time. Runs that are gone by then are left out.
 class RunList {
  public:
-  Result<> add(store::sql::Reading& reading, std::span<const std::int64_t> keys, std::string& out) {
+  Result<> add(Reading& reading, std::span<const std::int64_t> keys, std::string& out) {
     const auto runs = TRY(tracking::runs(reading.db, keys));
     std::vector<std::int64_t> there;
     there.reserve(runs.size());
@@ -88,30 +83,24 @@ class RunList {
     const auto details = TRY(tracking::details(reading.db, there));
     const auto metrics = TRY(reading.latest.of(reading.db, there));
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      out += std::exchange(begun_, true) ? "," : R"({"runs":[)";
+      list_.separate(out);
       JsonWriter json(out);
       write_run(json, runs[i], details[i], metrics[i]);
     }
     return {};
   }
   void finish(const std::string& next_page, std::string& out) const {
-    if (begun_) out += ']';
-    if (!begun_) out += '{';
-    if (!next_page.empty()) {
-      out += begun_ ? R"(,"next_page_token":)" : R"("next_page_token":)";
-      append_json_string(out, next_page);
-    }
-    out += '}';
+    list_.finish(out, next_page);
   }
 
  private:
-  bool begun_ = false;
+  ListText list_{"runs"};
 };
 
 struct FoundRuns {
-  std::vector<std::int64_t> keys;
   std::string next_page;
-  std::string whole;  // the answer, when it is short
+  std::vector<std::int64_t> keys;
+  std::string whole{};  // the answer, when it is short
 };
 
 // kRunsOfPart in one snapshot and in memory.
@@ -121,7 +110,7 @@ http::StreamProducer stream_runs(const store::Reader& reader, FoundRuns found) {
     const auto left = std::span<const std::int64_t>(found.keys).subspan(at);
     const auto some = left.first(std::min(kRunsOfPart, left.size()));
     std::string out;
-    const auto read = [&](store::sql::Reading& reading) { return list.add(reading, some, out); };
+    const auto read = [&](Reading& reading) { return list.add(reading, some, out); };
     TRY(reader.inspect(read));
     part += out;
     at += some.size();
@@ -131,13 +120,10 @@ http::StreamProducer stream_runs(const store::Reader& reader, FoundRuns found) {
 }
 
 Answer<FoundRuns> find_runs(const tracking::RunSearch& search, Context& context) {
-  return inspect(context, [&](store::sql::Reading& reading) -> Answer<FoundRuns> {
+  return inspect(context, [&](Reading& reading) -> Answer<FoundRuns> {
     auto rows = TRY_API(tracking::search_runs(reading, search));
-    FoundRuns found{.keys = std::move(rows.rows), .next_page = {}, .whole = {}};
-    if (rows.more) {
-      found.next_page = corral::mlflow::page_token(search.search.paging.offset +
-                                                   static_cast<std::int64_t>(found.keys.size()));
-    }
+    FoundRuns found{.next_page = next_page(search.search.paging, rows),
+                    .keys = std::move(rows.rows)};
     if (found.keys.size() > kRunsAtOnce) return found;
     RunList list;
     TRY_API(list.add(reading, found.keys, found.whole));
@@ -148,19 +134,18 @@ Answer<FoundRuns> find_runs(const tracking::RunSearch& search, Context& context)
 
 Answer<tracking::RunSearch> read_run_search(Message& in) {
   tracking::RunSearch search;
-  search.search = TRY_API(read_search(in, {.kind = corral::mlflow::SearchKind::kRuns,
-                                           .fallback = kRunsAtOnce,
-                                           .most = kMostFoundRuns}));
+  search.search = TRY_API(read_search(
+      in, {.kind = wire::SearchKind::kRuns, .fallback = kRunsAtOnce, .most = kMostFoundRuns}));
   search.view = TRY_API(read_view(in, "run_view_type"));
   for (const std::string& id : in.texts("experiment_ids"))
     search.experiments.push_back(TRY_API(parse_experiment_id(id)));
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   return search;
 }
 
 Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
-  const std::string id = run_id_of(in);
-  TRY_API(all_read(in));
+  const std::string id = read_run_id(in);
+  TRY_API(in.check());
   const auto run = change(context, [&](Connection& db) -> Answer<RunId> {
     const auto found = TRY_API(find_run(db, id));
     TRY_API(tracking::set_run_lifecycle(db, found.key, lifecycle));
@@ -171,20 +156,93 @@ Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
   context.events.note(changed, {});
   return empty_answer();
 }
-}  // namespace
+
+// ---- params and tags
+
+struct OneFact {
+  std::string run, key, value;
+};
+Answer<OneFact> read_fact(Message& in, std::size_t length, std::string_view what) {
+  OneFact fact;
+  fact.run = read_run_id(in);
+  fact.key = in.need_text("key");
+  fact.value = wire::cut(in.text("value"), length);
+  TRY_API(in.check());
+  TRY_API(wire::check_key(fact.key, "key", what));
+  return fact;
+}
+
+// ---- datasets and models that runs used or made
+
+constexpr std::size_t kMostSummaries = 1000;
+constexpr std::size_t kMostExperiments = 20;
+constexpr std::string_view kModelHistoryTag = "mlflow.log-model.history";
+
+struct Limit {
+  std::string_view name;
+  std::size_t length;
+};
+constexpr std::array kLengths = {
+    Limit{"name", wire::kDatasetNameLength}, Limit{"digest", wire::kDatasetDigestLength},
+    Limit{"source", 65535}, Limit{"schema", 1048575}, Limit{"profile", 16777215}};
+constexpr std::size_t kTagKey = 255;
+constexpr std::size_t kTagValue = 500;
+
+Answer<tracking::RunInput> read_input(Message& item) {
+  tracking::RunInput input;
+  auto dataset = item.message("dataset");
+  if (!dataset) {
+    item.missing("dataset");
+    return tl::unexpected(*item.error());
+  }
+  input.name = dataset->need_text("name");
+  input.digest = dataset->need_text("digest");
+  input.source_type = dataset->need_text("source_type");
+  input.source = dataset->need_text("source");
+  input.schema = dataset->text("schema");
+  input.profile = dataset->text("profile");
+  for (const Limit& limit : kLengths)
+    TRY_API(check_length(limit.name, dataset->text(limit.name), limit.length));
+  for (Message& tag : item.messages("tags")) {
+    const std::string key = tag.need_text("key");
+    if (!tag.has("value")) tag.missing("value");
+    const std::string value = tag.text("value");
+    TRY_API(check_length("key", key, kTagKey));
+    TRY_API(check_length("value", value, kTagValue));
+    input.tags.emplace_back(key, value);
+  }
+  TRY_API(item.check());
+  return input;
+}
+
+Answer<std::vector<tracking::RunModel>> read_models(Message& in) {
+  std::vector<tracking::RunModel> models;
+  for (Message& item : in.messages("models")) {
+    models.push_back(
+        {.model = item.need_text("model_id"), .step = item.maybe_integer("step").value_or(0)});
+    TRY_API(check_length(item.path_of("model_id"), models.back().model, wire::kModelIdLength));
+  }
+  return models;
+}
+
+Result<> add_models(Connection& db, std::int64_t run, Direction direction,
+                    const std::vector<tracking::RunModel>& models) {
+  for (const auto& model : models) TRY(tracking::add_model(db, run, direction, model));
+  return {};
+}
 
 Body create_run(Message& in, Context& context) {
   tracking::NewRun run;
   run.id = RunId::random();
   const std::string experiment = in.text("experiment_id");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (experiment.empty())
     return refuse(ErrorCode::kBadRequest, "Creating a run needs an 'experiment_id'.");
   run.user_id = in.text("user_id");
   const std::string name = in.text("run_name");
-  run.start = TRY_API(time_of(in, "start_time")).value_or(sys::utc_now());
-  run.tags = TRY_API(read_tags(in, "tags", corral::mlflow::kTagLength));
-  run.name = TRY_API(name_of(name, run.tags, run.id));
+  run.start = TRY_API(read_time(in, "start_time")).value_or(sys::utc_now());
+  run.tags = TRY_API(read_tags(in, "tags", wire::kTagLength));
+  run.name = TRY_API(choose_name(name, run.tags, run.id));
   const auto row = change(context, [&](Connection& db) -> Answer<tracking::RunRow> {
     run.experiment = TRY_API(hold_active_experiment(db, experiment)).id;
     TRY_API(tracking::create_run(db, run));
@@ -199,24 +257,23 @@ Body create_run(Message& in, Context& context) {
 }
 
 Body get_run(Message& in, Context& context) {
-  const std::string id = run_id_of(in);
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  const std::string id = read_run_id(in);
+  return inspect(in, context, [&](Reading& reading) -> Body {
     const auto run = TRY_API(find_run(reading.db, id));
     const auto metrics = TRY_API(reading.latest.of(reading.db, std::span(&run.key, 1)));
-    return run_answer(run, TRY_API(details_of(reading.db, run.key)), metrics.front());
+    return run_answer(run, TRY_API(read_details(reading.db, run.key)), metrics.front());
   });
 }
 
 Body update_run(Message& in, Context& context) {
-  const std::string id = run_id_of(in);
+  const std::string id = read_run_id(in);
   tracking::RunUpdate update;
-  if (const auto status = in.maybe_enum("status", kStatuses))
+  if (const auto status = in.maybe_enum("status", wire::kRunStatuses))
     update.status = static_cast<tracking::ClientStatus>(*status);
-  update.end = TRY_API(time_of(in, "end_time"));
+  update.end = TRY_API(read_time(in, "end_time"));
   update.name = in.maybe_text("run_name");
   if (update.name && update.name->empty()) update.name.reset();
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   const auto run = change(context, [&](Connection& db) -> Answer<tracking::RunRow> {
     const auto before = TRY_API(find_active_run(db, id));
     TRY_API(tracking::update_run(db, before, update));
@@ -232,17 +289,149 @@ Body update_run(Message& in, Context& context) {
 }
 
 Body delete_run(Message& in, Context& context) { return move_to(in, context, Lifecycle::kDeleted); }
+
 Body restore_run(Message& in, Context& context) { return move_to(in, context, Lifecycle::kActive); }
 
-Response search_runs(Message& in, Context& context) {
-  const auto search = read_run_search(in);
-  if (!search) return answer(search.error());
-  auto found = find_runs(*search, context);
-  if (!found) return answer(found.error());
-  Response response = json_response(std::move(found->whole));
+Answer<Response> search_runs(Message& in, Context& context) {
+  const tracking::RunSearch search = TRY_API(read_run_search(in));
+  FoundRuns found = TRY_API(find_runs(search, context));
+  Response response = json_response(std::move(found.whole));
   if (!response.body.empty()) return response;
-  response.stream = stream_runs(context.reader, *std::move(found));
+  response.stream = stream_runs(context.reader, std::move(found));
   return response;
+}
+
+// ---- params and tags
+
+Body log_parameter(Message& in, Context& context) {
+  const OneFact fact = TRY_API(read_fact(in, wire::kParamLength, "Param key"));
+  return change(context, [&](Connection& db) -> Body {
+    const auto run = TRY_API(find_active_run(db, fact.run));
+    const std::pair<std::string, std::string> param{fact.key, fact.value};
+    TRY_API(set_params(db, run, std::span(&param, 1), Params::kOne));
+    return empty_answer();
+  });
+}
+
+Body set_tag(Message& in, Context& context) {
+  const OneFact fact = TRY_API(read_fact(in, wire::kTagLength, "Tag key"));
+  return change(context, [&](Connection& db) -> Body {
+    const auto run = TRY_API(find_active_run(db, fact.run));
+    const std::pair<std::string, std::string> tag{fact.key, fact.value};
+    TRY_API(set_tags(db, run, std::span(&tag, 1)));
+    return empty_answer();
+  });
+}
+
+Body delete_tag(Message& in, Context& context) {
+  const std::string id = read_run_id(in);
+  const std::string key = in.need_text("key");
+  return change(in, context, [&](Connection& db) -> Body {
+    const auto run = TRY_API(find_active_run(db, id));
+    if (TRY_API(tracking::delete_fact(db, run.key, Fact::kTag, key))) return empty_answer();
+    return refuse(ErrorCode::kResourceDoesNotExist,
+                  fmt::format("No tag with name: {} in run with id {}", key, id));
+  });
+}
+
+// ---- datasets and models
+
+Body log_inputs(Message& in, Context& context) {
+  const std::string id = read_run_id(in);
+  std::vector<tracking::RunInput> inputs;
+  for (Message& item : in.messages("datasets")) inputs.push_back(TRY_API(read_input(item)));
+  const auto models = TRY_API(read_models(in));
+  return change(in, context, [&](Connection& db) -> Body {
+    const auto run = TRY_API(find_active_run(db, id));
+    for (const auto& input : inputs) TRY_API(tracking::add_input(db, run, input));
+    TRY_API(add_models(db, run.key, Direction::kInput, models));
+    return empty_answer();
+  });
+}
+
+Body log_outputs(Message& in, Context& context) {
+  const std::string id = read_run_id(in);
+  const auto models = TRY_API(read_models(in));
+  return change(in, context, [&](Connection& db) -> Body {
+    const auto run = TRY_API(find_active_run(db, id));
+    TRY_API(add_models(db, run.key, Direction::kOutput, models));
+    return empty_answer();
+  });
+}
+
+Body search_datasets(Message& in, Context& context) {
+  std::vector<ExperimentId> experiments;
+  for (const std::string& id : in.texts("experiment_ids"))
+    experiments.push_back(TRY_API(parse_experiment_id(id)));
+  TRY_API(in.check());
+  if (experiments.empty())
+    return invalid("SearchDatasets request must specify at least one experiment_id.");
+  if (experiments.size() > kMostExperiments) {
+    return invalid(
+        fmt::format("SearchDatasets request cannot specify more than {} "
+                    "experiment_ids. Received {} experiment_ids.",
+                    kMostExperiments, experiments.size()));
+  }
+  return inspect(context, [&](Reading& reading) -> Body {
+    const auto summaries = TRY_API(tracking::datasets_of(reading.db, experiments, kMostSummaries));
+    return list_answer("dataset_summaries", summaries, [](JsonWriter& json, const auto& summary) {
+      json.begin_object().member("experiment_id", std::to_string(summary.experiment.value));
+      json.member("name", summary.name).member("digest", summary.digest);
+      write_unless_empty(json, "context", summary.context);
+      json.end_object();
+    });
+  });
+}
+
+// Clients of MLflow 2 tell so of the models that they put among a run's artifacts: the server keeps
+// their list in a tag.
+Body log_model(Message& in, Context& context) {
+  const std::string id = read_run_id(in);
+  const std::string text = in.need_text("model_json");
+  TRY_API(in.check());
+  auto model = Json::parse(text);
+  if (!model || model->as_object() == nullptr)
+    return invalid(fmt::format("Malformed model info. \n {} \n is not a valid JSON.", text));
+  for (const char* field : {"artifact_path", "flavors", "utc_time_created", "run_id"}) {
+    if (model->find(field) == nullptr)
+      return invalid(fmt::format("Model json is missing mandatory fields: '{}'", field));
+  }
+  return change(context, [&](Connection& db) -> Body {
+    const auto run = TRY_API(find_active_run(db, id));
+    const auto known = TRY_API(tracking::fact(db, run.key, tracking::Fact::kTag, kModelHistoryTag));
+    Json::Array history;
+    const auto parsed = Json::parse(known.value_or("[]"));
+    if (parsed && parsed->as_array() != nullptr) history = *parsed->as_array();
+    // A client that did not get its answer tells again.
+    const auto is_told = [&](const Json& known_model) {
+      return known_model.dump() == model->dump();
+    };
+    if (std::ranges::none_of(history, is_told)) history.push_back(*model);
+    TRY_API(tracking::set_fact(db, run.key, tracking::Fact::kTag, kModelHistoryTag,
+                               Json(std::move(history)).dump()));
+    return empty_answer();
+  });
+}
+
+}  // namespace
+
+std::span<const Rpc> run_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/2.0/mlflow/experiments/search-datasets", search_datasets},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/create", create_run},
+      Rpc{Method::kGet, "/2.0/mlflow/runs/get", get_run},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/update", update_run},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/delete", delete_run},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/restore", restore_run},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/search", nullptr, nullptr, search_runs},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/log-parameter", log_parameter},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/set-tag", set_tag},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/delete-tag", delete_tag},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/log-inputs", log_inputs},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/outputs", log_outputs},
+      Rpc{Method::kPost, "/2.0/mlflow/runs/log-model", log_model},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

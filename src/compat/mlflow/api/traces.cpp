@@ -1,4 +1,3 @@
-#include "compat/mlflow/api/traces.h"
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
@@ -8,11 +7,8 @@
 #include <charconv>
 #include <chrono>
 
-#include "compat/mlflow/api/assessments.h"
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/search.h"
-#include "compat/mlflow/tables/search.h"
-#include "compat/mlflow/tables/span_phases.h"
+#include "compat/mlflow/tables/phase_writer.h"
 #include "compat/mlflow/wire/names.h"
 #include "compat/mlflow/wire/span.h"
 #include "core/text.h"
@@ -24,8 +20,6 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kTraceIdLength = 250;
 constexpr std::string_view kArtifactLocationTag = "mlflow.artifactLocation";
-constexpr std::array<std::string_view, 4> kStates = {"STATE_UNSPECIFIED", "OK", "ERROR",
-                                                     "IN_PROGRESS"};
 constexpr std::array<std::string_view, 4> kStatuses = {"TRACE_STATUS_UNSPECIFIED", "OK", "ERROR",
                                                        "IN_PROGRESS"};
 
@@ -43,22 +37,22 @@ std::string span_of_time(Nanos duration) {
 }
 
 // Takes a decimal number of at most `digits` digits from the front.
-bool take_number(std::string_view& text, std::size_t digits, std::int64_t& number) {
+bool read_number(std::string_view& text, std::size_t digits, std::int64_t& number) {
   const char* end = text.data() + std::min(digits, text.size());
   const auto read = std::from_chars(text.data(), end, number);
   if (read.ec != std::errc() || number < 0 || text.front() == '-') return false;
   text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
   return true;
 }
-bool take(std::string_view& text, char c) {
+bool skip(std::string_view& text, char c) {
   if (!text.starts_with(c)) return false;
   text.remove_prefix(1);
   return true;
 }
 // Digits behind a point, as milliseconds; none are 0.
-bool take_fraction(std::string_view& text, std::int64_t& ms) {
+bool read_fraction(std::string_view& text, std::int64_t& ms) {
   ms = 0;
-  if (!take(text, '.')) return true;
+  if (!skip(text, '.')) return true;
   std::int64_t unit = 100;
   const std::size_t before = text.size();
   while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
@@ -69,14 +63,14 @@ bool take_fraction(std::string_view& text, std::int64_t& ms) {
   return text.size() < before;
 }
 // "Z", "+02:00": minutes east of UTC.
-bool take_zone(std::string_view& text, std::int64_t& minutes) {
+bool read_zone(std::string_view& text, std::int64_t& minutes) {
   minutes = 0;
-  if (take(text, 'Z')) return true;
+  if (skip(text, 'Z')) return true;
   const bool west = text.starts_with('-');
   if (!west && !text.starts_with('+')) return false;
   text.remove_prefix(1);
   std::int64_t hours = 0;
-  if (!take_number(text, 2, hours) || !take(text, ':') || !take_number(text, 2, minutes))
+  if (!read_number(text, 2, hours) || !skip(text, ':') || !read_number(text, 2, minutes))
     return false;
   minutes = (hours * 60 + minutes) * (west ? -1 : 1);
   return true;
@@ -123,18 +117,17 @@ Answer<> check_trace_id(std::string_view id) {
 
 Answer<> check_source_run(const tracking::Tags& metadata) {
   for (const auto& [key, value] : metadata) {
-    if (key == tracking::kSourceRun)
-      TRY_API(corral::mlflow::check_length(key, value, corral::mlflow::kKeyLength));
+    if (key == tracking::kSourceRun) TRY_API(wire::check_length(key, value, wire::kKeyLength));
   }
   return {};
 }
 
 Answer<Nanos> parse_span_of_time(std::string_view text, std::string_view path) {
   std::string_view rest = text;
-  const bool negative = take(rest, '-');
+  const bool negative = skip(rest, '-');
   std::int64_t seconds = 0, ms = 0;
   constexpr std::size_t kDigits = 9;  // 31 years
-  if (!take_number(rest, kDigits, seconds) || !take_fraction(rest, ms) || rest != "s")
+  if (!read_number(rest, kDigits, seconds) || !read_fraction(rest, ms) || rest != "s")
     return bad_time(text, path, "\"0.106s\"");
   const Nanos duration = std::chrono::seconds(seconds) + milliseconds(ms);
   return negative ? -duration : duration;
@@ -148,7 +141,7 @@ void write_trace_info(JsonWriter& json, const tracking::TraceRow& trace) {
   json.member("experiment_id", std::to_string(trace.experiment.value)).end_object().end_object();
   json.member("request_time", timestamp(trace.start));
   if (trace.duration) json.member("execution_duration", span_of_time(*trace.duration));
-  json.member("state", kStates.at(static_cast<std::size_t>(trace.state)));
+  json.member("state", tracking::kTraceStates.at(static_cast<std::size_t>(trace.state)));
   write_map(json, "trace_metadata", trace.metadata);
   write_map(json, "tags", trace.tags);
   write_assessments(json, trace.assessments);
@@ -173,17 +166,17 @@ void write_trace_info_v2(JsonWriter& json, const tracking::TraceRow& trace) {
 
 void write_trace(JsonWriter& json, const tracking::TraceRow& trace,
                  std::span<const std::string> spans) {
-  std::vector<corral::mlflow::Span> decoded;
+  std::vector<wire::Span> decoded;
   for (const std::string& content : spans) {
-    if (auto span = corral::mlflow::decode_span(content)) decoded.push_back(*std::move(span));
+    if (auto span = wire::decode_span(content)) decoded.push_back(*std::move(span));
   }
-  std::ranges::stable_sort(decoded, {}, [](const corral::mlflow::Span& span) {
+  std::ranges::stable_sort(decoded, {}, [](const wire::Span& span) {
     return std::pair(span.parent != 0, span.start_ns);
   });
   json.begin_object().key("trace_info");
   write_trace_info(json, trace);
   json.key("spans").begin_array();
-  for (const auto& span : decoded) corral::mlflow::write_span(json, span);
+  for (const auto& span : decoded) wire::write_span(json, span);
   json.end_array().end_object();
 }
 
@@ -192,7 +185,6 @@ Answer<> show_stored_spans(Context& context, std::span<const std::string> traces
   return {};
 }
 
-using store::sql::Connection;
 using tracking::TraceFact;
 using tracking::TraceRow;
 
@@ -219,14 +211,13 @@ tracking::Tags read_map(Message& in, std::string_view name) {
       in.wrong_value(name);
       return {};
     }
-    pairs.emplace_back(corral::mlflow::cut(key, corral::mlflow::kKeyLength),
-                       corral::mlflow::cut(*text, corral::mlflow::kTagLength));
+    pairs.emplace_back(wire::cut(key, wire::kKeyLength), wire::cut(*text, wire::kTagLength));
   }
   return pairs;
 }
 
 // The experiment that a location names; nothing for one that is no experiment.
-std::optional<std::string> experiment_of(Message& location) {
+std::optional<std::string> read_experiment_id(Message& location) {
   auto experiment = location.message("mlflow_experiment");
   if (!experiment) return std::nullopt;
   return experiment->need_text("experiment_id");
@@ -241,19 +232,20 @@ Answer<Started> read_trace_info(Message& in) {
   Started out;
   auto location = in.message("trace_location");
   if (!location) in.missing("trace_location");
-  const auto experiment = location ? experiment_of(*location) : std::nullopt;
+  const auto experiment = location ? read_experiment_id(*location) : std::nullopt;
   if (location && !experiment) location->missing("mlflow_experiment");
   TraceRow& trace = out.trace;
   trace.id = in.need_text("trace_id");
   trace.client_request_id = in.text("client_request_id");
   trace.request_preview = in.text("request_preview");
   trace.response_preview = in.text("response_preview");
-  trace.state = static_cast<tracking::TraceState>(in.maybe_enum("state", kStates).value_or(0));
+  trace.state =
+      static_cast<tracking::TraceState>(in.maybe_enum("state", tracking::kTraceStates).value_or(0));
   trace.metadata = read_map(in, "trace_metadata");
   trace.tags = read_map(in, "tags");
   const std::string time = in.need_text("request_time");
   const auto duration = in.maybe_text("execution_duration");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   TRY_API(check_trace_id(trace.id));
   TRY_API(check_source_run(trace.metadata));
   trace.start = TRY_API(parse_timestamp(time, in.path_of("request_time")));
@@ -274,7 +266,7 @@ std::string info_answer(const TraceRow& trace) {
 }
 
 // Returns the number of spans that the client announced, or 0.
-std::size_t spans_said(const TraceRow& trace) {
+std::size_t announced_spans(const TraceRow& trace) {
   for (const auto& [key, value] : trace.metadata) {
     if (key != "mlflow.trace.sizeStats") continue;
     const auto stats = Json::parse(value);
@@ -286,8 +278,8 @@ std::size_t spans_said(const TraceRow& trace) {
 
 // Spans of a trace that has all of its spans; nothing otherwise.
 Answer<std::optional<std::vector<std::string>>> whole_spans(Connection& db, const TraceRow& trace) {
-  auto spans = TRY_API(tracking::spans_of(db, trace.id));
-  if (spans.empty() || spans.size() < spans_said(trace)) return std::nullopt;
+  auto spans = TRY_API(tracking::read_spans(db, trace.id));
+  if (spans.empty() || spans.size() < announced_spans(trace)) return std::nullopt;
   return spans;
 }
 
@@ -297,7 +289,7 @@ Answer<> check_tag_is_free(std::string_view key, std::string_view operation) {
 }
 
 // Version 2 calls it request_id.
-std::string trace_id_of(Message& in) {
+std::string read_trace_id(Message& in) {
   const auto id = in.maybe_text("trace_id");
   return id ? *id : in.need_text("request_id");
 }
@@ -305,7 +297,7 @@ std::string trace_id_of(Message& in) {
 Answer<std::vector<std::string>> read_trace_ids(Message& in) {
   auto ids = in.texts("trace_ids");
   if (ids.empty()) in.missing("trace_ids");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (ids.size() > kMostTraces)
     return invalid(fmt::format("at most {} trace_ids in one request", kMostTraces));
   return ids;
@@ -314,25 +306,15 @@ Answer<std::vector<std::string>> read_trace_ids(Message& in) {
 using WriteTrace = void (*)(JsonWriter&, const TraceRow&);
 
 Body found_traces(const tracking::TraceSearch& search, Context& context, WriteTrace write) {
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto found = TRY_API(tracking::search_traces(reading.db, search));
-    std::string out;
-    JsonWriter json(out);
-    json.begin_object();
-    if (!found.rows.empty()) {
-      json.key("traces").begin_array();
-      for (const TraceRow& trace : TRY_API(tracking::traces(reading.db, found.rows)))
-        write(json, trace);
-      json.end_array();
-    }
-    write_next_page(json, search.search.paging, found.more, found.rows.size());
-    json.end_object();
-    return out;
+    return list_answer("traces", TRY_API(tracking::traces(reading.db, found.rows)), write,
+                       next_page(search.search.paging, found));
   });
 }
 
 constexpr SearchForm kTraceForm{
-    .kind = corral::mlflow::SearchKind::kTraces, .fallback = kUsuallyFound, .most = kMostFound};
+    .kind = wire::SearchKind::kTraces, .fallback = kUsuallyFound, .most = kMostFound};
 
 Answer<> check_removal(const tracking::TraceRemoval& removal, std::optional<std::int64_t> most) {
   if (!removal.no_later && removal.ids.empty())
@@ -347,20 +329,20 @@ Answer<> check_removal(const tracking::TraceRemoval& removal, std::optional<std:
 }
 
 constexpr std::array<std::string_view, 4> kStatusesV2 = {"", "OK", "ERROR", "IN_PROGRESS"};
-// Clamps times to years that nanoseconds can represent.
+// Times are of years that nanoseconds can represent: those end in 2262.
 constexpr std::int64_t kGreatestMs = 9'000'000'000'000;
 
-Answer<UtcTime> time_of(Message& in, std::string_view name) {
+Answer<UtcTime> read_time(Message& in, std::string_view name) {
   const std::int64_t ms = in.need_integer(name);
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (ms < -kGreatestMs || ms > kGreatestMs) {
     in.wrong_value(name);
-    TRY_API(all_read(in));
+    TRY_API(in.check());
   }
   return utc_time(ms * 1'000'000);
 }
 
-std::string answer_of(const TraceRow& trace) {
+std::string info_answer_v2(const TraceRow& trace) {
   std::string out;
   JsonWriter json(out);
   json.begin_object().key("trace_info");
@@ -368,60 +350,13 @@ std::string answer_of(const TraceRow& trace) {
   json.end_object();
   return out;
 }
-}  // namespace
-
-tracking::Tags first_tags(const tracking::ExperimentRow& experiment, std::string_view trace) {
-  return {{std::string(kArtifactLocationTag),
-           fmt::format("{}/traces/{}/artifacts", experiment.artifact_location, trace)}};
-}
-
-Answer<tracking::TraceRow> find_trace(store::sql::Connection& db, const std::string& id) {
-  auto found = TRY_API(tracking::trace(db, id));
-  if (found) return *std::move(found);
-  return refuse(ErrorCode::kResourceDoesNotExist,
-                fmt::format("Trace with ID '{}' not found.", to_utf8(id)));
-}
-
-std::string timestamp(UtcTime time) {
-  const std::int64_t ms = ms_of(time);
-  const std::int64_t second = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}{}Z", fmt::gmtime(static_cast<std::time_t>(second)),
-                     fraction(ms - second * 1000));
-}
-
-Answer<UtcTime> parse_timestamp(std::string_view text, std::string_view path) {
-  std::string_view rest = text;
-  std::int64_t year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, ms = 0, east = 0;
-  const bool read = take_number(rest, 4, year) && take(rest, '-') && take_number(rest, 2, month) &&
-                    take(rest, '-') && take_number(rest, 2, day) && take(rest, 'T') &&
-                    take_number(rest, 2, hour) && take(rest, ':') && take_number(rest, 2, minute) &&
-                    take(rest, ':') && take_number(rest, 2, second) && take_fraction(rest, ms) &&
-                    take_zone(rest, east) && rest.empty();
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
-                                         std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day))};
-  // Nanoseconds since 1970 end in 2262.
-  constexpr std::int64_t kLastYear = 2261;
-  if (!read || !date.ok() || hour > 23 || minute > 59 || second > 60 || year > kLastYear ||
-      year < 1700)
-    return bad_time(text, path, "\"2026-11-21T19:10:20.606Z\"");
-  return UtcTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
-         std::chrono::minutes(minute - east) + std::chrono::seconds(second) + milliseconds(ms);
-}
-
-Answer<> show_spans(Context& context, std::span<const corral::mlflow::TraceOfSpans> traces) {
-  std::vector<tracking::SpansOfTrace> given;
-  for (const auto& trace : traces) given.push_back({.trace = trace.id, .spans = trace.spans});
-  TRY_API(tracking::show_spans(context.store, context.reader, given, note_in(context)));
-  return {};
-}
 
 Body start_trace(Message& in, Context& context) {
   auto trace = in.message("trace");
   auto info = trace ? trace->message("trace_info") : std::nullopt;
   if (!trace) in.missing("trace");
   if (trace && !info) trace->missing("trace_info");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   Started started = TRY_API(read_trace_info(*info));
   started.trace.metadata.emplace_back(kFinalizedMetadata, "true");
   const auto put = [&](Connection& db) -> Answer<TraceRow> {
@@ -439,8 +374,7 @@ Body start_trace(Message& in, Context& context) {
 
 Body get_trace_info(Message& in, Context& context) {
   const std::string id = in.need_text("trace_id");
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     return info_answer(TRY_API(find_trace(reading.db, id)));
   });
 }
@@ -448,8 +382,7 @@ Body get_trace_info(Message& in, Context& context) {
 Body get_trace(Message& in, Context& context) {
   const std::string id = in.need_text("trace_id");
   const bool partial = in.maybe_bool("allow_partial").value_or(false);
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(in, context, [&](Reading& reading) -> Body {
     const TraceRow trace = TRY_API(find_trace(reading.db, id));
     auto spans = TRY_API(whole_spans(reading.db, trace));
     if (!spans && !partial) {
@@ -457,7 +390,7 @@ Body get_trace(Message& in, Context& context) {
           ErrorCode::kResourceDoesNotExist,
           fmt::format("Trace with ID {} is not fully exported yet, please try again later.", id));
     }
-    if (!spans) spans = TRY_API(tracking::spans_of(reading.db, id));
+    if (!spans) spans = TRY_API(tracking::read_spans(reading.db, id));
     return object_with("trace", [&](JsonWriter& json) { write_trace(json, trace, *spans); });
   });
 }
@@ -465,27 +398,24 @@ Body get_trace(Message& in, Context& context) {
 // Whole ones only: a search that reads its spans so is to find those that are there.
 Body batch_get_traces(Message& in, Context& context) {
   const auto ids = TRY_API(read_trace_ids(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
-    std::string list;
-    JsonWriter json(list);
-    json.begin_object();
-    bool any = false;
+  return inspect(context, [&](Reading& reading) -> Body {
+    std::string out;
+    ListText list("traces");
     for (const TraceRow& trace : TRY_API(tracking::traces(reading.db, ids))) {
       const auto spans = TRY_API(whole_spans(reading.db, trace));
       if (!spans) continue;
-      if (!any) json.key("traces").begin_array();
-      any = true;
+      list.separate(out);
+      JsonWriter json(out);
       write_trace(json, trace, *spans);
     }
-    if (any) json.end_array();
-    json.end_object();
-    return list;
+    list.finish(out);
+    return out;
   });
 }
 
 Body batch_get_trace_infos(Message& in, Context& context) {
   const auto ids = TRY_API(read_trace_ids(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+  return inspect(context, [&](Reading& reading) -> Body {
     const auto traces = TRY_API(tracking::traces(reading.db, ids));
     return object_with("trace_infos", [&](JsonWriter& json) {
       json.begin_array();
@@ -499,10 +429,10 @@ Body search_traces(Message& in, Context& context) {
   tracking::TraceSearch search;
   if (!in.has("locations")) in.missing("locations");
   for (Message& location : in.messages("locations")) {
-    if (const auto id = experiment_of(location); id && !in.error())
+    if (const auto id = read_experiment_id(location); id && !in.error())
       search.experiments.push_back(TRY_API(parse_experiment_id(*id)));
   }
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   search.search = TRY_API(read_search(in, kTraceForm));
   return found_traces(search, context, write_trace_info);
 }
@@ -511,7 +441,7 @@ Body search_traces_v2(Message& in, Context& context) {
   tracking::TraceSearch search;
   const auto experiments = in.texts("experiment_ids");
   if (experiments.empty()) in.missing("experiment_ids");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   for (const std::string& id : experiments)
     search.experiments.push_back(TRY_API(parse_experiment_id(id)));
   search.search = TRY_API(read_search(in, kTraceForm));
@@ -524,13 +454,11 @@ Body delete_traces(Message& in, Context& context) {
   const auto until = in.maybe_integer("max_timestamp_millis");
   const auto most = in.maybe_integer("max_traces");
   removal.ids = in.texts("request_ids");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   removal.experiment = TRY_API(parse_experiment_id(experiment));
   removal.limit = most.value_or(0);
   if (until) {
-    // Clamps to years that nanoseconds can represent: they end in 2262.
-    constexpr std::int64_t kGreatest = 9'000'000'000'000;
-    const std::int64_t ms = std::clamp(*until, -kGreatest, kGreatest);
+    const std::int64_t ms = std::clamp(*until, -kGreatestMs, kGreatestMs);
     removal.no_later = utc_time(ms * 1'000'000 + 999'999);
   }
   TRY_API(check_removal(removal, most));
@@ -541,24 +469,24 @@ Body delete_traces(Message& in, Context& context) {
 }
 
 Body set_trace_tag(Message& in, Context& context) {
-  const std::string id = trace_id_of(in);
+  const std::string id = read_trace_id(in);
   const std::string key = in.need_text("key");
   const std::string value = in.text("value");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   TRY_API(check_tag_is_free(key, "set"));
-  TRY_API(corral::mlflow::check_key(key, "key"));
+  TRY_API(wire::check_key(key, "key"));
   return change(context, [&](Connection& db) -> Body {
     static_cast<void>(TRY_API(find_trace(db, id)));
-    TRY_API(tracking::set_trace_fact(db, id, TraceFact::kTag, key,
-                                     corral::mlflow::cut(value, corral::mlflow::kTagLength)));
+    TRY_API(
+        tracking::set_trace_fact(db, id, TraceFact::kTag, key, wire::cut(value, wire::kTagLength)));
     return empty_answer();
   });
 }
 
 Body delete_trace_tag(Message& in, Context& context) {
-  const std::string id = trace_id_of(in);
+  const std::string id = read_trace_id(in);
   const std::string key = in.need_text("key");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   TRY_API(check_tag_is_free(key, "deleted"));
   return change(context, [&](Connection& db) -> Body {
     if (TRY_API(tracking::delete_trace_fact(db, id, TraceFact::kTag, key))) return empty_answer();
@@ -572,7 +500,7 @@ Body link_traces_to_run(Message& in, Context& context) {
   const auto ids = in.texts("trace_ids");
   if (!in.has("trace_ids")) in.missing("trace_ids");
   const std::string run = in.need_text("run_id");
-  TRY_API(all_read(in));
+  TRY_API(in.check());
   if (ids.size() > kMostLinks) {
     return invalid(fmt::format(
         "Cannot link more than {} traces to a run in a single request. Provided {} traces.",
@@ -594,10 +522,10 @@ Body link_traces_to_run(Message& in, Context& context) {
 Body start_trace_v2(Message& in, Context& context) {
   TraceRow trace;
   const std::string id = in.need_text("experiment_id");
-  trace.start = TRY_API(time_of(in, "timestamp_ms"));
-  trace.metadata = TRY_API(read_tags(in, "request_metadata", corral::mlflow::kTagLength));
+  trace.start = TRY_API(read_time(in, "timestamp_ms"));
+  trace.metadata = TRY_API(read_tags(in, "request_metadata", wire::kTagLength));
   TRY_API(check_source_run(trace.metadata));
-  trace.tags = TRY_API(read_tags(in, "tags", corral::mlflow::kTagLength));
+  trace.tags = TRY_API(read_tags(in, "tags", wire::kTagLength));
   trace.state = tracking::TraceState::kInProgress;
   trace.id = RunId::random().hex();
   return change(context, [&](Connection& db) -> Body {
@@ -606,17 +534,17 @@ Body start_trace_v2(Message& in, Context& context) {
     row.experiment = experiment.id;
     for (auto& tag : first_tags(experiment, row.id)) row.tags.push_back(std::move(tag));
     TRY_API(tracking::put_trace(db, row));
-    return answer_of(TRY_API(find_trace(db, row.id)));
+    return info_answer_v2(TRY_API(find_trace(db, row.id)));
   });
 }
 
 Body end_trace_v2(Message& in, Context& context) {
   const std::string id = in.need_text("request_id");
-  const UtcTime end = TRY_API(time_of(in, "timestamp_ms"));
+  const UtcTime end = TRY_API(read_time(in, "timestamp_ms"));
   const auto status = in.maybe_enum("status", kStatusesV2).value_or(0);
-  const auto metadata = TRY_API(read_tags(in, "request_metadata", corral::mlflow::kTagLength));
+  const auto metadata = TRY_API(read_tags(in, "request_metadata", wire::kTagLength));
   TRY_API(check_source_run(metadata));
-  const auto tags = TRY_API(read_tags(in, "tags", corral::mlflow::kTagLength));
+  const auto tags = TRY_API(read_tags(in, "tags", wire::kTagLength));
   return change(context, [&](Connection& db) -> Body {
     TraceRow trace = TRY_API(find_trace(db, id));
     trace.duration = end - trace.start;
@@ -624,16 +552,86 @@ Body end_trace_v2(Message& in, Context& context) {
     trace.metadata = metadata;
     trace.tags = tags;
     TRY_API(tracking::put_trace(db, trace));
-    return answer_of(TRY_API(find_trace(db, id)));
+    return info_answer_v2(TRY_API(find_trace(db, id)));
   });
 }
 
 Body get_trace_info_v2(Message& in, Context& context) {
   const std::string id = in.need_text("request_id");
-  TRY_API(all_read(in));
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
-    return answer_of(TRY_API(find_trace(reading.db, id)));
+  return inspect(in, context, [&](Reading& reading) -> Body {
+    return info_answer_v2(TRY_API(find_trace(reading.db, id)));
   });
+}
+
+}  // namespace
+
+tracking::Tags first_tags(const tracking::ExperimentRow& experiment, std::string_view trace) {
+  return {{std::string(kArtifactLocationTag),
+           fmt::format("{}/traces/{}/artifacts", experiment.artifact_location, trace)}};
+}
+
+Answer<tracking::TraceRow> find_trace(Connection& db, const std::string& id) {
+  auto found = TRY_API(tracking::trace(db, id));
+  if (found) return *std::move(found);
+  return refuse(ErrorCode::kResourceDoesNotExist,
+                fmt::format("Trace with ID '{}' not found.", to_utf8(id)));
+}
+
+std::string timestamp(UtcTime time) {
+  const std::int64_t ms = ms_of(time);
+  const std::int64_t second = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}{}Z", fmt::gmtime(static_cast<std::time_t>(second)),
+                     fraction(ms - second * 1000));
+}
+
+Answer<UtcTime> parse_timestamp(std::string_view text, std::string_view path) {
+  std::string_view rest = text;
+  std::int64_t year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, ms = 0, east = 0;
+  const bool read = read_number(rest, 4, year) && skip(rest, '-') && read_number(rest, 2, month) &&
+                    skip(rest, '-') && read_number(rest, 2, day) && skip(rest, 'T') &&
+                    read_number(rest, 2, hour) && skip(rest, ':') && read_number(rest, 2, minute) &&
+                    skip(rest, ':') && read_number(rest, 2, second) && read_fraction(rest, ms) &&
+                    read_zone(rest, east) && rest.empty();
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  // Nanoseconds since 1970 end in 2262.
+  constexpr std::int64_t kLastYear = 2261;
+  if (!read || !date.ok() || hour > 23 || minute > 59 || second > 60 || year > kLastYear ||
+      year < 1700)
+    return bad_time(text, path, "\"2026-11-21T19:10:20.606Z\"");
+  return UtcTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
+         std::chrono::minutes(minute - east) + std::chrono::seconds(second) + milliseconds(ms);
+}
+
+Answer<> show_spans(Context& context, std::span<const wire::TraceOfSpans> traces) {
+  std::vector<tracking::SpansOfTrace> given;
+  for (const auto& trace : traces) given.push_back({.trace = trace.id, .spans = trace.spans});
+  TRY_API(tracking::show_spans(context.store, context.reader, given, note_in(context)));
+  return {};
+}
+
+std::span<const Rpc> trace_rpcs() {
+  static constexpr std::array kRpcs = {
+      Rpc{Method::kPost, "/3.0/mlflow/traces", start_trace},
+      Rpc{Method::kPost, "/3.0/mlflow/traces/search", search_traces},
+      Rpc{Method::kGet, "/3.0/mlflow/traces/get", get_trace},
+      Rpc{Method::kGet, "/3.0/mlflow/traces/batchGet", batch_get_traces},
+      Rpc{Method::kPost, "/3.0/mlflow/traces/batchGetInfos", batch_get_trace_infos},
+      Rpc{Method::kPost, "/3.0/mlflow/traces/delete-traces", delete_traces},
+      Rpc{Method::kGet, "/3.0/mlflow/traces/{trace_id}", get_trace_info},
+      Rpc{Method::kPatch, "/3.0/mlflow/traces/{trace_id}/tags", set_trace_tag},
+      Rpc{Method::kDelete, "/3.0/mlflow/traces/{trace_id}/tags", delete_trace_tag},
+      Rpc{Method::kPost, "/2.0/mlflow/traces/link-to-run", link_traces_to_run},
+      Rpc{Method::kPost, "/2.0/mlflow/traces", start_trace_v2},
+      Rpc{Method::kGet, "/2.0/mlflow/traces", search_traces_v2},
+      Rpc{Method::kPost, "/2.0/mlflow/traces/delete-traces", delete_traces},
+      Rpc{Method::kPatch, "/2.0/mlflow/traces/{request_id}", end_trace_v2},
+      Rpc{Method::kGet, "/2.0/mlflow/traces/{request_id}/info", get_trace_info_v2},
+      Rpc{Method::kPatch, "/2.0/mlflow/traces/{request_id}/tags", set_trace_tag},
+      Rpc{Method::kDelete, "/2.0/mlflow/traces/{request_id}/tags", delete_trace_tag},
+  };
+  return kRpcs;
 }
 
 }  // namespace corral::server::mlflow

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "compat/mlflow/import/text.h"
 #include "store/artifacts/open/open_artifacts.h"
 
 namespace corral::store::importing {
@@ -17,8 +16,8 @@ using artifacts::Entry;
 
 // Returns a location in the form that open_artifact_store() takes. kUnsupported: this program
 // cannot read it.
-Result<std::string> place_of(const std::string& uri, const Source& source,
-                             const std::string& root) {
+Result<std::string> resolve_location(const std::string& uri, const Source& source,
+                                     const std::string& root) {
   constexpr std::string_view kProxy = "mlflow-artifacts:";
   if (uri.starts_with("s3://")) return uri;
   std::string path = uri;
@@ -50,7 +49,7 @@ class Copier {
 
   // True: the tree's files are in `to` now. False: it was left out.
   Result<bool> tree(const std::string& uri, const std::string& to) {
-    const auto place = place_of(uri, imported_.source, copy_.root);
+    const auto place = resolve_location(uri, imported_.source, copy_.root);
     if (!place) return leave_out(uri, place.error());
     std::error_code error;
     if (place->starts_with('/') && !fs::is_directory(*place, error))
@@ -60,7 +59,7 @@ class Copier {
     TRY(directory(**from, "", to));
     return true;
   }
-  CopiedFiles take() { return std::move(copied_); }
+  CopiedFiles finish() { return std::move(copied_); }
 
  private:
   bool leave_out(const std::string& uri, const Error& error) {
@@ -121,14 +120,19 @@ struct Moved {
   std::string id, uri;
 };
 
-// Logged models and traces: their locations are rows of their own.
+// Logged models and traces: their locations are rows of their own. `select`: id, location,
+// experiment.
 struct Kind {
-  const char *table, *id, *location, *where, *folder, *update;
+  const char *table, *location, *select, *folder, *update;
 };
 constexpr Kind kKinds[] = {
-    {"logged_models", "model_id", "artifact_location", "1 = 1", "models",
+    {"logged_models", "artifact_location",
+     "SELECT model_id, artifact_location, experiment_id FROM logged_models", "models",
      "UPDATE logged_models SET artifact_uri = ?2 WHERE id = ?1"},
-    {"trace_tags", "request_id", "value", "key = 'mlflow.artifactLocation'", "traces",
+    {"trace_tags", "value",
+     "SELECT t.request_id, t.value, i.experiment_id FROM trace_tags t JOIN trace_info i ON "
+     "i.request_id = t.request_id WHERE t.key = 'mlflow.artifactLocation'",
+     "traces",
      "UPDATE trace_facts SET value = ?2 WHERE trace = ?1 AND kind = 1 AND key = "
      "'mlflow.artifactLocation'"},
 };
@@ -136,15 +140,9 @@ constexpr Kind kKinds[] = {
 Result<> copy_kind(const Imported& imported, Copier& copier, const Kind& kind) {
   Source& source = imported.source;
   if (!source.has(kind.table, kind.location)) return {};
-  const bool trace = std::string_view(kind.table) == "trace_tags";
   std::vector<std::pair<Moved, std::string>> all;  // with the folder that is copied to
   {
-    sql::Statement row = TRY(source.db().query(
-        trace ? fmt::format("SELECT t.{}, t.{}, i.experiment_id FROM trace_tags t JOIN trace_info "
-                            "i ON i.request_id = t.request_id WHERE t.{}",
-                            kind.id, kind.location, kind.where)
-              : fmt::format("SELECT {}, {}, experiment_id FROM {} WHERE {}", kind.id, kind.location,
-                            kind.table, kind.where)));
+    sql::Statement row = TRY(source.db().query(kind.select));
     while (TRY(row.step())) {
       const auto experiment = imported.experiments.find(row.integer(2));
       if (experiment == imported.experiments.end()) continue;
@@ -190,7 +188,7 @@ Result<CopiedFiles> copy_artifacts(const Imported& imported, const ArtifactCopy&
   };
   TRY(imported.store.change(stay));
   for (const Kind& kind : kKinds) TRY(copy_kind(imported, copier, kind));
-  return copier.take();
+  return copier.finish();
 }
 
 }  // namespace corral::store::importing

@@ -6,10 +6,8 @@
 #include <span>
 
 #include "compat/mlflow/import/copy_artifacts.h"
-#include "compat/mlflow/import/count_runs.h"
 #include "compat/mlflow/import/points.h"
 #include "compat/mlflow/import/runs.h"
-#include "compat/mlflow/import/spans.h"
 #include "compat/mlflow/import/tables.h"
 
 namespace corral::store::importing {
@@ -32,9 +30,9 @@ class Import {
     experiments_ = TRY(copy_experiments(source_, store_, options_.artifacts != nullptr));
     runs_ = TRY(read_runs(source_));
     for (const SourceRun& run : runs_) total_points_ += run.points;
-    const Result<> taken = take_all();
+    const Result<> copied = copy_runs();
     TRY(sink_.finish());  // also keeps points that were read before an interrupt
-    TRY(taken);
+    TRY(copied);
     copied_ = TRY(copy_tables(source_, store_, experiments_, watch_));
     spans_ = TRY(copy_spans(source_, store_, reader_, watch_));
     copied_.push_back({.what = std::string(kSpans), .added = spans_.added});
@@ -45,13 +43,13 @@ class Import {
   }
 
  private:
-  Result<> take_all() {
+  Result<> copy_runs() {
     for (std::size_t at = 0; at < runs_.size(); at += kRunsAtOnce)
-      TRY(take(std::span(runs_).subspan(at, std::min(kRunsAtOnce, runs_.size() - at))));
+      TRY(copy_batch(std::span(runs_).subspan(at, std::min(kRunsAtOnce, runs_.size() - at))));
     return {};
   }
 
-  Result<> take(std::span<const SourceRun> runs) {
+  Result<> copy_batch(std::span<const SourceRun> runs) {
     const WrittenRuns written =
         TRY(write_runs(source_, store_, experiments_, runs, options_.artifacts != nullptr));
     for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "compat/mlflow/import/count.h"
 #include "compat/mlflow/import/source.h"
+#include "compat/mlflow/import/tables.h"
 #include "core/result.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/maintain/watch.h"

@@ -7,7 +7,6 @@
 #include <limits>
 #include <unordered_map>
 
-#include "compat/mlflow/import/text.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/limits.h"
 #include "core/sha256.h"
@@ -16,7 +15,7 @@
 namespace corral::store::importing {
 namespace {
 
-SessionId import_session_of(RunId run) {
+SessionId import_session(RunId run) {
   const Sha256 hash = sha256("corral import " + run.hex());
   SessionId id;
   std::memcpy(id.bytes.data(), hash.data(), id.bytes.size());
@@ -39,7 +38,7 @@ std::string select_points(bool ordered_rows, std::uint64_t skip) {
 
 // MLflow's databases hold no NaN. They hold no infinities either, but the greatest number that
 // stands for one may as well have been logged: it stays.
-double value_of(double value, bool nan) {
+double metric_value(double value, bool nan) {
   return nan ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
@@ -82,17 +81,17 @@ class Frames {
         .anchor = mlflow::kClientAnchor,
         .started = boot_time(ns_of(run_.start) - mlflow::kClientAnchor.utc_minus_boot.count())};
     ++last_;
-    return sink_.add(codec::encode(take_header(), body));
+    return sink_.add(codec::encode(next_header(), body));
   }
 
   Result<> add(const sql::Statement& row, PointCounts& counts) {
     const sql::Blob name = row.blob(0);
-    Column& column = *TRY(column_of({reinterpret_cast<const char*>(name.data()), name.size()}));
+    Column& column = *TRY(column_for({reinterpret_cast<const char*>(name.data()), name.size()}));
     const std::int64_t ms = row.integer(1);
     if (in_range_ms(ms) != ms) ++counts.moved;
     column.group.times.push_back(mlflow::nearest_client_time(ms));
     column.group.steps.push_back(row.integer(2));
-    column.values.push_back(value_of(row.real(3), row.integer(4) != 0));
+    column.values.push_back(metric_value(row.real(3), row.integer(4) != 0));
     ++last_;
     ++counts.read;
     return ++rows_ == kRowsPerFrame || schema_bytes_ > kSchemaBytes ? flush() : Result<>();
@@ -105,8 +104,8 @@ class Frames {
     codec::Bundle bundle;
     bundle.add(schema_);
     bundle.add(samples);
-    codec::Bytes frame = bundle.empty() ? codec::encode(take_header(), codec::GapBody{})
-                                        : bundle.finish(take_header());
+    codec::Bytes frame = bundle.empty() ? codec::encode(next_header(), codec::GapBody{})
+                                        : bundle.finish(next_header());
     schema_.series.clear();
     schema_bytes_ = rows_ = 0;
     used_.clear();
@@ -120,9 +119,9 @@ class Frames {
     std::vector<double> values;
   };
 
-  codec::FrameHeader take_header() {
+  codec::FrameHeader next_header() {
     const codec::FrameHeader header{.kind = codec::FrameKind::kSession,
-                                    .session = import_session_of(run_.id),
+                                    .session = import_session(run_.id),
                                     .first = first_,
                                     .last = last_};
     first_ = last_ + 1;
@@ -142,7 +141,7 @@ class Frames {
     last->columns.push_back(std::move(values));
   }
 
-  Result<Column*> column_of(std::string_view name) {
+  Result<Column*> column_for(std::string_view name) {
     if (last_column_ == kNone || name != last_name_) {
       last_column_ = kNone;
       last_name_ = name;
@@ -232,7 +231,7 @@ Result<> Sink::finish() {
 Result<> copy_points(Source& source, Store& store, Sink& sink, const SourceRun& run,
                      PointCounts& counts, const std::function<Result<>(std::int64_t)>& done) {
   if (run.points == 0) return {};
-  const SessionId session = import_session_of(run.id);
+  const SessionId session = import_session(run.id);
   const auto ack = TRY(store.session(session));
   const std::uint64_t stored = ack ? ack->durable_seq : 0;
   const std::uint64_t skip = stored == 0 ? 0 : stored - 1;
@@ -243,13 +242,13 @@ Result<> copy_points(Source& source, Store& store, Sink& sink, const SourceRun& 
   if (stored == 0) TRY(frames.begin());
   Rows rows =
       TRY(Rows::open(source, select_points(!source.db().dialect().shared, skip), run.text_id));
-  constexpr std::int64_t kTellEvery = 4096;
-  std::int64_t told = 0;
+  constexpr std::int64_t kReportEvery = 4096;
+  std::int64_t unreported = 0;
   while (TRY(rows.next())) {
     TRY(frames.add(rows.row(), counts));
-    if (++told == kTellEvery) TRY(done(std::exchange(told, 0)));
+    if (++unreported == kReportEvery) TRY(done(std::exchange(unreported, 0)));
   }
-  TRY(done(told));
+  TRY(done(unreported));
   return frames.flush();
 }
 

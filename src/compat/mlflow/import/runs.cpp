@@ -3,13 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <set>
 #include <unordered_map>
 
-#include "compat/mlflow/import/text.h"
+#include "compat/mlflow/import/points.h"
 #include "compat/radt/radt.h"
 #include "core/sha256.h"
+#include "store/read/latest_metrics.h"
 #include "store/search/runs.h"
 
 namespace corral::store::importing {
@@ -21,7 +23,7 @@ using tracking::ClientStatus;
 using tracking::Tags;
 
 // Ids of 32 hex digits stay; others, which no client of today makes, become one.
-RunId run_id_of(std::string_view text) {
+RunId run_id_from(std::string_view text) {
   if (auto id = RunId::parse(text)) return *id;
   const Sha256 hash = sha256("mlflow run " + std::string(text));
   RunId id;
@@ -29,7 +31,7 @@ RunId run_id_of(std::string_view text) {
   return id;
 }
 
-ClientStatus status_of(std::string_view text) {
+ClientStatus parse_status(std::string_view text) {
   if (text == "SCHEDULED") return ClientStatus::kScheduled;
   if (text == "FINISHED") return ClientStatus::kFinished;
   if (text == "FAILED") return ClientStatus::kFailed;
@@ -37,7 +39,7 @@ ClientStatus status_of(std::string_view text) {
   return ClientStatus::kRunning;
 }
 
-UtcTime time_of_ms(std::int64_t ms) { return utc_time(in_range_ms(ms) * 1'000'000); }
+UtcTime time_from_ms(std::int64_t ms) { return utc_time(in_range_ms(ms) * 1'000'000); }
 
 struct RunData {
   const SourceRun* run = nullptr;
@@ -112,7 +114,7 @@ Result<RunData> read_run(Source& source, const SourceRun& run, ExperimentId expe
 }
 
 // Old releases keep the name in a tag.
-std::string name_of(const RunData& data) {
+std::string run_name(const RunData& data) {
   if (!data.run->name.empty()) return data.run->name;
   const auto tag =
       std::ranges::find(data.tags, "mlflow.runName", &std::pair<std::string, std::string>::first);
@@ -142,7 +144,7 @@ Result<bool> write_run(Connection& db, const RunData& data, bool own_artifacts) 
   if (!TRY(db.number("SELECT key FROM runs WHERE id = ?1", run.id))) {
     TRY(tracking::create_run(db, {.id = run.id,
                                   .experiment = data.experiment,
-                                  .name = name_of(data),
+                                  .name = run_name(data),
                                   .user_id = run.user_id,
                                   .host = {},
                                   .start = run.start,
@@ -151,7 +153,7 @@ Result<bool> write_run(Connection& db, const RunData& data, bool own_artifacts) 
   const auto row = TRY(tracking::run(db, run.id));
   CORRAL_ASSERT(row.has_value());
   TRY(tracking::update_run(db, *row,
-                           {.status = run.status, .end = run.end, .name = name_of(data)}));
+                           {.status = run.status, .end = run.end, .name = run_name(data)}));
   TRY(db.exec(own_artifacts
                   ? "UPDATE runs SET lifecycle = ?2, artifact_uri = '' WHERE key = ?1 AND ?3 = ?3"
                   : "UPDATE runs SET lifecycle = ?2, artifact_uri = ?3 WHERE key = ?1",
@@ -160,8 +162,9 @@ Result<bool> write_run(Connection& db, const RunData& data, bool own_artifacts) 
   return true;
 }
 
-RunCounts counts_of(const RunData& data) {
-  const auto number = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
+std::int64_t number(const auto& list) { return static_cast<std::int64_t>(list.size()); }
+
+RunCounts count_items(const RunData& data) {
   std::set<std::pair<std::string, std::string>> datasets;
   for (const auto& input : data.inputs) datasets.emplace(input.name, input.digest);
   return {.params = number(data.params),
@@ -169,6 +172,105 @@ RunCounts counts_of(const RunData& data) {
           .datasets = number(datasets),
           .models = number(data.models_in) + number(data.models_out)};
 }
+
+// ---- counting
+
+constexpr std::size_t kRunsAtOnce = 64;
+
+// The items that the store has for a run.
+struct StoredRun {
+  bool there = false;
+  RunCounts counts;
+  sql::RunMetrics latest;
+  std::int64_t points = 0;
+};
+
+Result<std::vector<StoredRun>> read_stored(const Reader& store,
+                                           std::span<const SourceRun* const> runs) {
+  std::vector<StoredRun> stored;
+  const Inspect read = [&](sql::Reading& reading) -> Result<> {
+    stored.assign(runs.size(), {});
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const auto key = TRY(reading.db.number("SELECT key FROM runs WHERE id = ?1", runs[i]->id));
+      if (!key) continue;
+      const auto details = TRY(tracking::details(reading.db, std::span(&*key, 1))).at(0);
+      stored[i] = {
+          .there = true,
+          .counts = {.params = number(details.params),
+                     .tags = number(details.tags),
+                     .datasets = number(details.inputs),
+                     .models = number(details.model_inputs) + number(details.model_outputs)},
+          .latest = TRY(reading.latest.of(reading.db, std::span(&*key, 1))).at(0)};
+    }
+    return {};
+  };
+  TRY(store.inspect(read));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!stored[i].there) continue;
+    for (const Series& series : TRY(store.series_of(runs[i]->id))) {
+      if (series.owner == metric::Owner::kRun && series.source.empty())
+        stored[i].points += series.points;
+    }
+  }
+  return stored;
+}
+
+class Counting {
+ public:
+  explicit Counting(Source& source) : source_(source) {}
+
+  Result<> add(const SourceRun& run, const RunCounts& wanted, const StoredRun& stored) {
+    runs_.add(1, stored.there ? 1 : 0, [&] { return run.text_id; });
+    if (!stored.there) return {};
+    add(params_, run, wanted.params, stored.counts.params);
+    add(tags_, run, wanted.tags, stored.counts.tags);
+    add(datasets_, run, wanted.datasets, stored.counts.datasets);
+    add(models_, run, wanted.models, stored.counts.models);
+    add(points_, run, run.points, stored.points);
+    return source_.has("latest_metrics") ? add_latest(run, *stored.latest) : Result<>();
+  }
+  std::vector<Count> finish() {
+    std::vector<Count> all{std::move(runs_), std::move(params_), std::move(tags_),
+                           std::move(points_)};
+    for (Count* count : {&latest_, &datasets_, &models_}) {
+      if (count->source > 0) all.push_back(std::move(*count));
+    }
+    return all;
+  }
+
+ private:
+  static void add(Count& count, const SourceRun& run, std::int64_t wanted, std::int64_t there) {
+    count.add(wanted, there,
+              [&] { return fmt::format("run {} has {} of {}", run.text_id, there, wanted); });
+  }
+
+  // The store's is the same, or newer where the source went on meanwhile.
+  Result<> add_latest(const SourceRun& run, const std::vector<sql::LatestMetric>& latest) {
+    using std::chrono::milliseconds;
+    std::unordered_map<std::string_view, const sql::LatestMetric*> known;
+    for (const auto& metric : latest) known.emplace(metric.key, &metric);
+    sql::Statement row = TRY(source_.db().query(
+        "SELECT key, step, \"timestamp\" FROM latest_metrics WHERE run_uuid = ?1", run.text_id));
+    while (TRY(row.step())) {
+      const auto metric = known.find(metric_name(row.text(0)));
+      const std::pair wanted(row.integer(1), in_range_ms(row.integer(2)));
+      const bool there =
+          metric != known.end() &&
+          std::pair(
+              metric->second->step,
+              std::chrono::floor<milliseconds>(metric->second->time).time_since_epoch().count()) >=
+              wanted;
+      latest_.add(1, there ? 1 : 0,
+                  [&] { return fmt::format("{} of run {}", clean(row.text(0)), run.text_id); });
+    }
+    return {};
+  }
+
+  Source& source_;
+  Count runs_{.what = "runs"}, params_{.what = "params"}, tags_{.what = "tags"},
+      points_{.what = "points"}, latest_{.what = "latest values"},
+      datasets_{.what = "datasets of runs"}, models_{.what = "models of runs"};
+};
 
 }  // namespace
 
@@ -186,14 +288,14 @@ Result<std::vector<SourceRun>> read_runs(Source& source) {
   while (TRY(row.step())) {
     SourceRun run;
     run.text_id = row.text(0);
-    run.id = run_id_of(run.text_id);
+    run.id = run_id_from(run.text_id);
     run.experiment = row.integer(1);
     run.name = clean(row.text(2));
     run.user_id = clean(row.text(3));
     run.artifact_uri = clean(row.text(4));
-    run.status = status_of(row.text(5));
-    run.start = time_of_ms(row.integer(6));
-    if (!row.is_null(7)) run.end = time_of_ms(row.integer(7));
+    run.status = parse_status(row.text(5));
+    run.start = time_from_ms(row.integer(6));
+    if (!row.is_null(7)) run.end = time_from_ms(row.integer(7));
     run.deleted = row.text(8) == "deleted";
     if (const auto known = points.find(run.text_id); known != points.end())
       run.points = known->second;
@@ -219,12 +321,27 @@ Result<WrittenRuns> write_runs(Source& source, Store& store, const Experiments& 
     written.clear();
     for (const RunData& data : all) {
       const bool there = TRY(write_run(db, data, own_artifacts));
-      written.push_back(there ? std::optional(counts_of(data)) : std::nullopt);
+      written.push_back(there ? std::optional(count_items(data)) : std::nullopt);
     }
     return {};
   };
   TRY(store.change(write));
   return written;
+}
+
+Result<std::vector<Count>> count_runs(Source& source, const Reader& store,
+                                      std::span<const SourceRun* const> runs,
+                                      std::span<const RunCounts> wanted,
+                                      const maintain::Watch& watch) {
+  Counting counting(source);
+  for (std::size_t at = 0; at < runs.size(); at += kRunsAtOnce) {
+    const auto some = runs.subspan(at, std::min(kRunsAtOnce, runs.size() - at));
+    TRY(watch.at("counting runs", static_cast<std::int64_t>(at), number(runs)));
+    const auto stored = TRY(read_stored(store, some));
+    for (std::size_t i = 0; i < some.size(); ++i)
+      TRY(counting.add(*some[i], wanted[at + i], stored[i]));
+  }
+  return counting.finish();
 }
 
 }  // namespace corral::store::importing

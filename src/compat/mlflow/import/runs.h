@@ -11,6 +11,8 @@
 #include "compat/mlflow/import/source.h"
 #include "compat/mlflow/import/tables.h"
 #include "core/ids.h"
+#include "store/maintain/watch.h"
+#include "store/reader.h"
 #include "store/search/runs.h"
 #include "store/store.h"
 
@@ -43,5 +45,13 @@ using WrittenRuns = std::vector<std::optional<RunCounts>>;
 // unless `own_artifacts`: then the run's place is the store's own.
 Result<WrittenRuns> write_runs(Source& source, Store& store, const Experiments& experiments,
                                std::span<const SourceRun> runs, bool own_artifacts);
+
+// Counts, run by run, how much of an imported database is in the store: runs, params, tags,
+// datasets, models and points. Also checks that no metric's latest value is older in the store.
+// `wanted`: of each run. Points are those of `runs`, latest values the source's table of them.
+Result<std::vector<Count>> count_runs(Source& source, const Reader& store,
+                                      std::span<const SourceRun* const> runs,
+                                      std::span<const RunCounts> wanted,
+                                      const maintain::Watch& watch);
 
 }  // namespace corral::store::importing

@@ -64,7 +64,7 @@ std::string without_driver(const std::string& url) {
   return plus < scheme ? url.substr(0, plus) + url.substr(scheme) : url;
 }
 
-Result<fs::path> file_of(const std::string& place) {
+Result<fs::path> parse_file(const std::string& place) {
   constexpr std::string_view kScheme = "sqlite:///";
   const std::string plain = without_driver(place);
   if (plain.starts_with(kScheme)) return fs::path(plain.substr(kScheme.size()));
@@ -104,28 +104,28 @@ Result<Source> Source::open(const std::string& place) {
     source.db_ = TRY(postgres::open_database(url, postgres::Mode::kForeign));
     TRY(source.db_->script(std::string(source.db_->dialect().begin_read)));
   } else {
-    const fs::path file = TRY(file_of(place));
+    const fs::path file = TRY(parse_file(place));
     source.db_ = TRY(open_file(file));
     std::error_code error;
     source.directory_ = fs::absolute(file, error).parent_path().string();
   }
-  TRY(source.look());
+  TRY(source.read_schema());
   return source;
 }
 
-Result<> Source::look() {
-  const auto columns_of = [&](std::string_view table) -> Result<> {
+Result<> Source::read_schema() {
+  const auto read_columns = [&](std::string_view table) -> Result<> {
     for (std::string& column : TRY(db_->columns(table)))
       columns_[std::string(table)].insert(std::move(column));
     return {};
   };
-  for (const Needed& needed : kNeeded) TRY(columns_of(needed.table));
-  for (const char* table : kOthers) TRY(columns_of(table));
+  for (const Needed& needed : kNeeded) TRY(read_columns(needed.table));
+  for (const char* table : kOthers) TRY(read_columns(table));
   if (columns_.empty() || !has("experiments") || !has("runs")) {
     const bool own = TRY(db_->has_table("meta")) && TRY(db_->has_table("batches"));
     return fail(Code::kUnsupported,
                 name() + (own ? " is a store of Corral's: corral store load or migrate copies it"
-                              : " is no database of MLflow's or radT's: it has no tables "
+                              : " is not a database of MLflow or radT: it has no tables "
                                 "`experiments` and `runs`"));
   }
   std::string missing;

@@ -5,6 +5,8 @@
 // between queries, so that its server can go on. One thread.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,8 +14,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "compat/mlflow/wire/times.h"
 #include "core/result.h"
+#include "core/text.h"
 #include "store/engine/database.h"
 
 namespace corral::store::importing {
@@ -36,7 +41,7 @@ class Source {
 
  private:
   Source() = default;
-  Result<> look();
+  Result<> read_schema();
 
   std::unique_ptr<sql::Connection> db_;
   std::string directory_;
@@ -67,5 +72,20 @@ class Rows {
   bool cursor_;  // the database has a cursor: rows come by pages
   std::size_t on_page_ = 0;
 };
+
+// ---- its text and times, as the store takes them
+
+// Returns UTF-8 without NUL; invalid bytes become U+FFFD.
+inline std::string clean(std::string text) {
+  if (!is_utf8(text)) text = to_utf8(text);
+  for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;)
+    text.replace(at, 1, "\xEF\xBF\xBD");
+  return text;
+}
+
+// Returns the nearest time that the store can keep.
+inline std::int64_t in_range_ms(std::int64_t ms) {
+  return std::clamp(ms, mlflow::kFirstClientMs, mlflow::kLastClientMs);
+}
 
 }  // namespace corral::store::importing

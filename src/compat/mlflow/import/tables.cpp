@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <span>
 
-#include "compat/mlflow/import/spans.h"
-#include "compat/mlflow/import/text.h"
+#include "compat/mlflow/tables/phase_writer.h"
+#include "compat/mlflow/tables/traces.h"
+#include "compat/mlflow/wire/otlp.h"
 #include "core/text.h"
 #include "store/ingest/ingest.h"
 #include "sys/clock.h"
@@ -27,7 +29,7 @@ constexpr std::int64_t kNsPerMs = 1'000'000;
 // nanoseconds), n (the same or NULL), r (real), e (experiment, by its new id). A column with `?`
 // may be missing, and is NULL then. SQLite databases may hold rows whose `parent` is gone; those
 // are ignored. `found`: the row in the store. `where`: only these rows of the source are copied.
-// `into` is empty if other code copies the table (spans.h).
+// `into` is empty if other code copies the table (copy_spans()).
 struct Copy {
   std::string_view what, table, columns, into, values, parent, found, where{};
 };
@@ -127,7 +129,7 @@ struct Column {
   bool optional = false;
 };
 
-std::vector<Column> columns_of(const Copy& copy) {
+std::vector<Column> parse_columns(const Copy& copy) {
   std::vector<Column> columns;
   for (const std::string_view word : split(copy.columns, ' ')) {
     const std::size_t colon = word.find(':');
@@ -146,7 +148,7 @@ std::string name_column(const Source& source, std::string_view table) {
              : "name";
 }
 
-std::string select_of(const Source& source, const Copy& copy, std::span<const Column> columns) {
+std::string select_text(const Source& source, const Copy& copy, std::span<const Column> columns) {
   std::string list;
   for (const Column& column : columns) {
     if (!list.empty()) list += ", ";
@@ -191,8 +193,8 @@ void set(Statement& statement, int index, const Value& value) {
 }
 
 // Nothing for a row of an experiment that is not there.
-std::optional<std::vector<Value>> values_of(const Statement& row, std::span<const Column> columns,
-                                            const Experiments& experiments) {
+std::optional<std::vector<Value>> read_values(const Statement& row, std::span<const Column> columns,
+                                              const Experiments& experiments) {
   std::vector<Value> values;
   for (const Column& column : columns) {
     const int index = static_cast<int>(values.size());
@@ -216,7 +218,7 @@ std::optional<std::vector<Value>> values_of(const Statement& row, std::span<cons
   return values;
 }
 
-std::string insert_of(const Copy& copy) {
+std::string insert_text(const Copy& copy) {
   return fmt::format(
       "INSERT INTO {} SELECT {} WHERE EXISTS (SELECT 1 FROM {}) ON CONFLICT DO NOTHING RETURNING 1",
       copy.into, copy.values, copy.parent);
@@ -243,9 +245,9 @@ Result<std::int64_t> insert_rows(Store& store, std::string_view insert,
 Result<Copied> copy_table(Source& source, Store& store, const Copy& copy,
                           const Experiments& experiments) {
   Copied copied{.what = std::string(copy.what)};
-  const std::vector<Column> columns = columns_of(copy);
-  Rows rows = TRY(Rows::open(source, select_of(source, copy, columns), {}));
-  const std::string insert = insert_of(copy);
+  const std::vector<Column> columns = parse_columns(copy);
+  Rows rows = TRY(Rows::open(source, select_text(source, copy, columns), {}));
+  const std::string insert = insert_text(copy);
   std::vector<std::vector<Value>> page;
   const auto flush = [&]() -> Result<> {
     copied.added += TRY(insert_rows(store, insert, page));
@@ -253,7 +255,7 @@ Result<Copied> copy_table(Source& source, Store& store, const Copy& copy,
     return {};
   };
   while (TRY(rows.next())) {
-    if (auto values = values_of(rows.row(), columns, experiments))
+    if (auto values = read_values(rows.row(), columns, experiments))
       page.push_back(*std::move(values));
     if (page.size() == kRowsAtOnce) TRY(flush());
   }
@@ -266,7 +268,7 @@ struct Check {
   std::string sql;
   std::vector<std::size_t> columns;
 };
-Check check_of(const Copy& copy) {
+Check make_check(const Copy& copy) {
   const std::string text = fmt::format(
       "SELECT CASE WHEN EXISTS (SELECT 1 FROM {}) THEN 1 ELSE 0 END, CASE WHEN EXISTS (SELECT 1 "
       "FROM {}) THEN 1 ELSE 0 END",
@@ -284,7 +286,7 @@ Check check_of(const Copy& copy) {
   return check;
 }
 
-std::string name_of(const std::vector<Value>& values, const Check& check) {
+std::string row_name(const std::vector<Value>& values, const Check& check) {
   std::string name;
   for (const std::size_t column : std::set(check.columns.begin(), check.columns.end())) {
     const Value& value = values[column];
@@ -297,7 +299,7 @@ std::string name_of(const std::vector<Value>& values, const Check& check) {
 Result<> count_rows(const Reader& store, const Check& check,
                     std::span<const std::vector<Value>> rows, Count& count) {
   std::vector<bool> belongs(rows.size()), there(rows.size());
-  const Inspect look = [&](sql::Reading& reading) -> Result<> {
+  const Inspect read = [&](sql::Reading& reading) -> Result<> {
     Statement statement = TRY(reading.db.query(check.sql));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       int index = 0;
@@ -309,13 +311,13 @@ Result<> count_rows(const Reader& store, const Check& check,
     }
     return {};
   };
-  TRY(store.inspect(look));
+  TRY(store.inspect(read));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!belongs[i]) {
       ++count.left_out;
       continue;
     }
-    count.add(1, there[i] ? 1 : 0, [&] { return name_of(rows[i], check); });
+    count.add(1, there[i] ? 1 : 0, [&] { return row_name(rows[i], check); });
   }
   return {};
 }
@@ -323,12 +325,12 @@ Result<> count_rows(const Reader& store, const Check& check,
 Result<Count> count_table(Source& source, const Reader& store, const Copy& copy,
                           const Experiments& experiments) {
   Count count{.what = std::string(copy.what)};
-  const std::vector<Column> columns = columns_of(copy);
-  const Check check = check_of(copy);
-  Rows rows = TRY(Rows::open(source, select_of(source, copy, columns), {}));
+  const std::vector<Column> columns = parse_columns(copy);
+  const Check check = make_check(copy);
+  Rows rows = TRY(Rows::open(source, select_text(source, copy, columns), {}));
   std::vector<std::vector<Value>> page;
   while (TRY(rows.next())) {
-    if (auto values = values_of(rows.row(), columns, experiments)) {
+    if (auto values = read_values(rows.row(), columns, experiments)) {
       page.push_back(*std::move(values));
     } else {
       ++count.left_out;
@@ -426,6 +428,100 @@ Result<> move_counter_on(Connection& db) {
   return db.exec(format(db.dialect().skip_keys, std::max<std::int64_t>(key, 1)));
 }
 
+// ---- spans
+
+constexpr std::size_t kSpansAtOnce = 512;
+constexpr std::size_t kBytesAtOnce = 8u << 20;
+constexpr std::size_t kMostNamed = 5;
+
+struct SpanRow {
+  std::string trace, id, content;
+};
+
+class SpanPage {
+ public:
+  SpanPage(Store& store, const Reader& reader, CopiedSpans& copied)
+      : store_(store), reader_(reader), copied_(copied) {}
+
+  void add(SpanRow row) {
+    bytes_ += row.content.size();
+    rows_.push_back(std::move(row));
+  }
+  [[nodiscard]] bool full() const { return rows_.size() >= kSpansAtOnce || bytes_ >= kBytesAtOnce; }
+
+  Result<> flush() {
+    TRY(keep_new());
+    read();
+    TRY(show());
+    const Change put = [&](Connection& db) -> Result<> {
+      for (const auto& [trace, spans] : spans_) {
+        for (const auto& [id, span] : spans)
+          TRY(tracking::put_span(db, trace, id, mlflow::encode_span(span)));
+      }
+      return {};
+    };
+    TRY(store_.change(put));
+    for (const auto& [trace, spans] : spans_)
+      copied_.added += static_cast<std::int64_t>(spans.size());
+    rows_.clear();
+    spans_.clear();
+    bytes_ = 0;
+    return {};
+  }
+
+ private:
+  // Stores spans that the store lacks, if their traces exist.
+  Result<> keep_new() {
+    std::vector<bool> wanted;
+    const Inspect read = [&](sql::Reading& reading) -> Result<> {
+      wanted.clear();
+      for (const SpanRow& row : rows_) {
+        wanted.push_back(TRY(reading.db.number(
+                                 "SELECT 1 FROM traces WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM "
+                                 "spans WHERE trace = ?1 AND id = ?2)",
+                                 row.trace, row.id))
+                             .has_value());
+      }
+      return {};
+    };
+    TRY(reader_.inspect(read));
+    std::size_t at = 0;
+    std::erase_if(rows_, [&](const SpanRow&) { return !wanted[at++]; });
+    return {};
+  }
+
+  void read() {
+    for (const SpanRow& row : rows_) {
+      auto span = mlflow::parse_span_json(clean(row.content));
+      if (span) {
+        spans_[row.trace].emplace_back(row.id, *std::move(span));
+      } else if (copied_.unread.size() < kMostNamed) {
+        copied_.unread.push_back(
+            fmt::format("span {} of trace {}: {}", row.id, row.trace, span.error().message));
+      }
+    }
+  }
+
+  Result<> show() {
+    std::vector<std::vector<const mlflow::Span*>> lists;
+    std::vector<tracking::SpansOfTrace> given;
+    lists.reserve(spans_.size());
+    for (const auto& [trace, spans] : spans_) {
+      auto& list = lists.emplace_back();
+      for (const auto& [id, span] : spans) list.push_back(&span);
+      given.push_back({.trace = trace, .spans = list});
+    }
+    return tracking::show_spans(store_, reader_, given, [](const AppendResult&) {});
+  }
+
+  Store& store_;
+  const Reader& reader_;
+  CopiedSpans& copied_;
+  std::vector<SpanRow> rows_;
+  std::map<std::string, std::vector<std::pair<std::string, mlflow::Span>>> spans_;
+  std::size_t bytes_ = 0;
+};
+
 }  // namespace
 
 Result<Experiments> copy_experiments(Source& source, Store& store, bool default_locations) {
@@ -455,7 +551,7 @@ Result<std::vector<Copied>> copy_tables(Source& source, Store& store,
                                         const maintain::Watch& watch) {
   std::vector<Copied> all;
   for (const Copy& copy : kCopies) {
-    if (copy.into.empty() || !can_copy(source, copy, columns_of(copy))) continue;
+    if (copy.into.empty() || !can_copy(source, copy, parse_columns(copy))) continue;
     TRY(watch.at(copy.what, 0, 0));
     all.push_back(TRY(copy_table(source, store, copy, experiments)));
   }
@@ -476,7 +572,7 @@ Result<std::vector<Count>> count_tables(Source& source, const Reader& store,
                                         const maintain::Watch& watch) {
   std::vector<Count> all;
   for (const Copy& copy : kCopies) {
-    if (!can_copy(source, copy, columns_of(copy))) continue;
+    if (!can_copy(source, copy, parse_columns(copy))) continue;
     TRY(watch.at("counting", 0, 0));
     Count count = TRY(count_table(source, store, copy, experiments));
     if (count.source + count.left_out > 0) all.push_back(std::move(count));
@@ -486,7 +582,7 @@ Result<std::vector<Count>> count_tables(Source& source, const Reader& store,
 
 Result<Count> count_experiments(const Reader& store, const Experiments& experiments) {
   Count count{.what = "experiments"};
-  const Inspect look = [&](sql::Reading& reading) -> Result<> {
+  const Inspect read = [&](sql::Reading& reading) -> Result<> {
     count = {.what = "experiments"};
     for (const auto& [from, to] : experiments) {
       const auto there = TRY(reading.db.number("SELECT 1 FROM experiments WHERE id = ?1", to));
@@ -494,8 +590,34 @@ Result<Count> count_experiments(const Reader& store, const Experiments& experime
     }
     return {};
   };
-  TRY(store.inspect(look));
+  TRY(store.inspect(read));
   return count;
+}
+
+Result<CopiedSpans> copy_spans(Source& source, Store& store, const Reader& reader,
+                               const maintain::Watch& watch) {
+  CopiedSpans copied;
+  if (!source.has("spans", "content")) return copied;
+  const std::int64_t total =
+      TRY(source.db().number("SELECT count(*) FROM spans WHERE content <> ''")).value_or(0);
+  copied.archived =
+      TRY(source.db().number("SELECT count(*) FROM spans WHERE content = ''")).value_or(0);
+  Rows rows = TRY(Rows::open(
+      source, "SELECT trace_id, span_id, content FROM spans WHERE content <> '' ORDER BY trace_id",
+      {}));
+  SpanPage page(store, reader, copied);
+  std::int64_t done = 0;
+  while (TRY(rows.next())) {
+    page.add({.trace = clean(rows.row().text(0)),
+              .id = clean(rows.row().text(1)),
+              .content = rows.row().text(2)});
+    ++done;
+    if (!page.full()) continue;
+    TRY(page.flush());
+    TRY(watch.at(kSpans, done, total));
+  }
+  TRY(page.flush());
+  return copied;
 }
 
 }  // namespace corral::store::importing

@@ -26,7 +26,7 @@ std::vector<std::string_view> words(std::string_view line) {
 
 // The inode of the client's socket: local and remote address are fields 1 and 2 of
 // /proc/net/tcp, the inode is field 9.
-std::string inode_of(const std::string& table, std::uint16_t client, std::uint16_t server) {
+std::string find_inode(const std::string& table, std::uint16_t client, std::uint16_t server) {
   const std::string local = fmt::format(":{:04X}", client);
   const std::string remote = fmt::format(":{:04X}", server);
   for (const std::string_view line : split(table, '\n')) {
@@ -47,7 +47,7 @@ bool holds(pid_t pid, const std::string& socket) {
   return false;
 }
 
-std::optional<std::int64_t> rank_of(pid_t pid) {
+std::optional<std::int64_t> read_rank(pid_t pid) {
   const auto environment = sys::read_file(fmt::format("/proc/{}/environ", pid));
   if (!environment) return std::nullopt;
   // Each ends with a zero byte.
@@ -67,14 +67,14 @@ std::optional<std::int64_t> rank_of(pid_t pid) {
 std::optional<RankedClient> ranked_client(std::uint16_t client_port, std::uint16_t server_port,
                                           pid_t root) {
   const auto table = sys::read_file("/proc/net/tcp");
-  const std::string inode = table ? inode_of(*table, client_port, server_port) : std::string();
+  const std::string inode = table ? find_inode(*table, client_port, server_port) : std::string();
   if (inode.empty() || inode == "0") return std::nullopt;
   const std::string socket = fmt::format("socket:[{}]", inode);
   std::vector<pid_t> pids = sys::descendants_of(root);
   pids.push_back(root);
   for (const pid_t pid : pids) {
     if (!holds(pid, socket)) continue;
-    const auto rank = rank_of(pid);
+    const auto rank = read_rank(pid);
     return rank ? std::optional(RankedClient{.pid = pid, .rank = *rank}) : std::nullopt;
   }
   return std::nullopt;

@@ -4,8 +4,7 @@
 
 #include <thread>
 
-#include "compat/mlflow/relay/answers.h"
-#include "compat/mlflow/relay/artifact_place.h"
+#include "compat/mlflow/relay/messages.h"
 #include "compat/mlflow/relay/tracking_relay.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
@@ -356,7 +355,7 @@ class TakeoverTest : public Book {
   }
   std::unique_ptr<upload::Successor> successor_of(spool::RunDirectory& run,
                                                   spool::Journal& journal) {
-    return tracking_takeover(
+    return tracking_door().takeover(
         {.target = {}, .page = [] { return std::string(); }, .delivery = delivery_})(run, journal);
   }
   Delivery delivery_;

@@ -1,5 +1,6 @@
 #include "compat/mlflow/relay/run_book.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +23,7 @@ constexpr const char* kRanksTag = "corral.ranks";
 // Clients without an experiment send this id: MLflow's "Default".
 constexpr std::string_view kNoExperiment = "0";
 
-std::string value_of(const std::vector<mlflow::Pair>& tags, std::string_view key) {
+std::string find_value(const std::vector<mlflow::Pair>& tags, std::string_view key) {
   for (const auto& [name, value] : tags) {
     if (name == key) return value;
   }
@@ -55,13 +56,13 @@ std::string request_key(const NewRun& run) {
   return hex(sha256(text));
 }
 
-void take_pairs(const Json* list, std::map<std::string, std::string>& into) {
+void read_pairs(const Json* list, std::map<std::string, std::string>& into) {
   if (list == nullptr || list->as_array() == nullptr) return;
   for (const Json& pair : *list->as_array())
     into[pair.get_string("key")] = pair.get_string("value");
 }
 
-RunView view_of(RunId id, const Json& run) {
+RunView parse_view(RunId id, const Json& run) {
   RunView view;
   view.id = id;
   view.start_ms = now_ms();
@@ -73,13 +74,41 @@ RunView view_of(RunId id, const Json& run) {
     view.start_ms = info->get_int("start_time", view.start_ms);
   }
   if (const Json* data = run.find("data")) {
-    take_pairs(data->find("params"), view.params);
-    take_pairs(data->find("tags"), view.tags);
+    read_pairs(data->find("params"), view.params);
+    read_pairs(data->find("tags"), view.tags);
   }
   return view;
 }
 
+constexpr std::size_t kMostBytes = 1u << 30;
+constexpr const char* kLogs = "mlflow";
+constexpr const char* kBook = "mlflow/book";
+
 }  // namespace
+
+std::vector<Json> BookLog::lines() const {
+  std::vector<Json> all;
+  const std::string text = run_.read_file(kBook, kMostBytes).value_or("");
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    auto line = Json::parse(std::string_view(text).substr(at, end - at));
+    if (line && line->as_object() != nullptr) all.push_back(*std::move(line));
+    at = end + 1;
+  }
+  return all;
+}
+
+void BookLog::add(const Json& line) {
+  if (!file_) {
+    const auto folder = run_.make_directory(kLogs);
+    auto opened = folder ? run_.open_file(kBook, O_WRONLY | O_CREAT | O_APPEND)
+                         : Result<sys::Fd>(tl::unexpected(folder.error()));
+    if (!opened) return;
+    file_ = std::move(*opened);
+  }
+  // It begins with a line end, so that a torn line before it does not swallow it.
+  [[maybe_unused]] const auto written = sys::write_all(file_.get(), "\n" + line.dump());
+}
 
 RunBook::RunBook(BookOptions options)
     : options_(std::move(options)),
@@ -89,20 +118,15 @@ RunBook::RunBook(BookOptions options)
   RunView view{.id = run.run,
                .name = run.run_name,
                .experiment = std::string(kNoExperiment),
-               .user = {},
-               .start_ms = now_ms(),
-               .end_ms = {},
-               .params = {},
-               .tags = {},
-               .metrics = {}};
-  own_ = std::make_shared<TrackedRun>(std::move(view), session_of(run.run, run.run_name, now_ms()),
-                                      options_.room);
+               .start_ms = now_ms()};
+  own_ = std::make_shared<TrackedRun>(std::move(view),
+                                      make_session(run.run, run.run_name, now_ms()), options_.room);
   runs_.emplace(run.run, own_);
   for (const Json& line : log_.lines()) recall(line);
 }
 
-codec::SessionBody RunBook::session_of(RunId run, const std::string& name,
-                                       std::int64_t start_ms) const {
+codec::SessionBody RunBook::make_session(RunId run, const std::string& name,
+                                         std::int64_t start_ms) const {
   codec::SessionBody session = spool::session_body(options_.manifest);
   session.run = run;
   session.run_name = fitting(name);
@@ -120,20 +144,20 @@ RunBook::Shared RunBook::find(RunId id) const {
 }
 
 RunBook::Shared RunBook::adopt(RunId id, const Json& run) {
-  RunView view = view_of(id, run);
+  RunView view = parse_view(id, run);
   const Lock lock(mutex_);
   Shared& known = runs_[id];
   if (known != nullptr) {
     known->learn(std::move(view));
   } else {
-    codec::SessionBody session = session_of(id, view.name, view.start_ms);
+    codec::SessionBody session = make_session(id, view.name, view.start_ms);
     known = std::make_shared<TrackedRun>(std::move(view), std::move(session), options_.room);
   }
   return known;
 }
 
 RunBook::Shared RunBook::create(const NewRun& run) {
-  const std::string parent = value_of(run.tags, kParentTag);
+  const std::string parent = find_value(run.tags, kParentTag);
   const Lock lock(mutex_);
   if (const auto again = recalled_.extract(request_key(run))) {
     if (again.mapped() == own_) return start_own(run);
@@ -184,10 +208,10 @@ void RunBook::recall_own(const Json& own) {
   own_started_ = true;
   if (const Json* rank = own.find("rank"))
     ranks_[static_cast<std::int64_t>(rank->as_double(0))] = static_cast<pid_t>(own.get_int("pid"));
-  own_wish_ = own.get_string("wish");
+  own_requested_ = own.get_string("wish");
   experiment_name_ = own.get_string("experiment");
-  if (!own_wish_.empty()) own_->set_experiment_id(own_wish_);
-  if (!own_wish_.empty() && options_.experiment_chosen) believed_[own_->id()] = own_wish_;
+  if (!own_requested_.empty()) own_->set_experiment_id(own_requested_);
+  if (!own_requested_.empty() && options_.experiment_chosen) believed_[own_->id()] = own_requested_;
   own_->recall(ClientStatus::kRunning, own.get_string("name"));
   recalled_[own.get_string("request")] = own_;
 }
@@ -199,12 +223,8 @@ void RunBook::recall_child(const Json& child) {
                .name = child.get_string("name"),
                .experiment = child.get_string("experiment_id"),
                .user = child.get_string("user"),
-               .start_ms = child.get_int("start_ms"),
-               .end_ms = {},
-               .params = {},
-               .tags = {},
-               .metrics = {}};
-  codec::SessionBody session = session_of(*id, view.name, view.start_ms);
+               .start_ms = child.get_int("start_ms")};
+  codec::SessionBody session = make_session(*id, view.name, view.start_ms);
   const std::string experiment = child.get_string("experiment");
   if (fits(experiment)) session.experiment = experiment;
   if (child.find("believed") != nullptr) believed_[*id] = view.experiment;
@@ -227,9 +247,8 @@ bool RunBook::is_own(const NewRun& run, std::string_view parent) {
 }
 
 RunBook::Shared RunBook::start_own(const NewRun& run) {
-  mlflow::LogBatch tags{
-      .run_id = {}, .metrics = {}, .model_metrics = {}, .params = {}, .tags = run.tags};
-  const std::string wanted = run.name.empty() ? value_of(run.tags, kNameTag) : run.name;
+  mlflow::LogBatch tags{.tags = run.tags};
+  const std::string wanted = run.name.empty() ? find_value(run.tags, kNameTag) : run.name;
   const bool renamed = !wanted.empty() && !options_.name_chosen;
   set(tags.tags, kNameTag, renamed ? wanted : own_->view().name);
   if (!ranks_.empty()) {
@@ -238,13 +257,9 @@ RunBook::Shared RunBook::start_own(const NewRun& run) {
       ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
     set(tags.tags, kRanksTag, ranks);
   }
-  RunUpdate update{.status = ClientStatus::kRunning,
-                   .end_ms = {},
-                   .name = {},
-                   .user = run.user,
-                   .experiment = {}};
-  if (own_wish_.empty() && run.experiment != kNoExperiment) {
-    own_wish_ = run.experiment;
+  RunUpdate update{.status = ClientStatus::kRunning, .user = run.user};
+  if (own_requested_.empty() && run.experiment != kNoExperiment) {
+    own_requested_ = run.experiment;
     if (options_.experiment_chosen) {
       believed_[own_->id()] = run.experiment;
     } else if (!run.experiment_name.empty()) {
@@ -264,7 +279,7 @@ void RunBook::note_own(const NewRun& run) {
   Json own;
   own.set("request", request_key(run));
   own.set("name", own_->view().name);
-  own.set("wish", own_wish_);
+  own.set("wish", own_requested_);
   own.set("experiment", experiment_name_);
   if (run.client) {
     own.set("rank", run.client->rank);
@@ -298,32 +313,25 @@ void RunBook::note_status(RunId child, ClientStatus status) {
 }
 
 bool RunBook::is_with_own(const NewRun& run) const {
-  return run.experiment == kNoExperiment || run.experiment == own_wish_;
+  return run.experiment == kNoExperiment || run.experiment == own_requested_;
 }
 
-std::string RunBook::experiment_of(const NewRun& run) const {
+std::string RunBook::child_experiment(const NewRun& run) const {
   return is_with_own(run) || run.experiment_name.empty() ? experiment_name_ : run.experiment_name;
 }
 
 RunBook::Shared RunBook::make_child(const NewRun& run) {
   const RunId id = RunId::random();
-  std::string name = run.name.empty() ? value_of(run.tags, kNameTag) : run.name;
+  std::string name = run.name.empty() ? find_value(run.tags, kNameTag) : run.name;
   if (name.empty()) name = make_run_name(id);
   const std::int64_t start = run.start_ms != 0 ? run.start_ms : now_ms();
-  codec::SessionBody session = session_of(id, name, start);
-  const std::string experiment = experiment_of(run);
+  codec::SessionBody session = make_session(id, name, start);
+  const std::string experiment = child_experiment(run);
   if (fits(experiment)) session.experiment = experiment;
   if (is_with_own(run) && options_.experiment_chosen && run.experiment != kNoExperiment)
     believed_[id] = run.experiment;
-  RunView view{.id = id,
-               .name = name,
-               .experiment = run.experiment,
-               .user = run.user,
-               .start_ms = start,
-               .end_ms = {},
-               .params = {},
-               .tags = {},
-               .metrics = {}};
+  RunView view{
+      .id = id, .name = name, .experiment = run.experiment, .user = run.user, .start_ms = start};
   // Entered in the book before the spool, so that a process that continues the book can end it.
   note_child(run, view, experiment);
   auto child = std::make_shared<TrackedRun>(std::move(view), std::move(session), options_.room);
@@ -334,14 +342,11 @@ RunBook::Shared RunBook::make_child(const NewRun& run) {
 }
 
 void RunBook::announce(const NewRun& run, const Shared& child) {
-  mlflow::LogBatch tags{
-      .run_id = {}, .metrics = {}, .model_metrics = {}, .params = {}, .tags = run.tags};
+  mlflow::LogBatch tags{.tags = run.tags};
   set(tags.tags, kNameTag, child->view().name);
-  if (value_of(run.tags, kParentTag).empty()) set(tags.tags, kParentTag, own_->id().hex());
-  const std::string experiment = experiment_of(run);
+  if (find_value(run.tags, kParentTag).empty()) set(tags.tags, kParentTag, own_->id().hex());
+  const std::string experiment = child_experiment(run);
   child->update({.status = ClientStatus::kRunning,
-                 .end_ms = {},
-                 .name = {},
                  .user = run.user,
                  .experiment = fits(experiment) ? std::string() : experiment});
   [[maybe_unused]] const auto logged = child->log(tags, {});

@@ -4,7 +4,7 @@
 // rank of a distributed training. Each further run is made here, without a server: a run of its own
 // in the same workload, so that it has the same hardware series, and below the Corral run unless
 // the program names another parent. Runs of other days are known once the server has shown them. A
-// book of a run whose supervisor was killed continues from its log (book_log.h). Thread-safe.
+// book of a run whose supervisor was killed continues from its BookLog. Thread-safe.
 #pragma once
 
 #include <map>
@@ -12,13 +12,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "compat/mlflow/relay/book_log.h"
 #include "compat/mlflow/relay/client_rank.h"
 #include "compat/mlflow/relay/tracked_run.h"
 #include "core/json.h"
 #include "core/mutex.h"
 #include "spool/run_directory.h"
+#include "sys/fd.h"
 
 namespace corral::run {
 
@@ -37,6 +38,26 @@ struct NewRun {
   std::int64_t start_ms = 0;
   std::vector<mlflow::Pair> tags;
   std::optional<RankedClient> client;
+};
+
+// The part of a RunBook that must survive its supervisor, kept beside the runs' logs. The process
+// that takes the run over continues with the same book.
+//
+//   <run>/mlflow/book   JSON objects, one a line
+//
+// The reader skips a line that was cut short by a kill or a full disk. One thread at a time.
+class BookLog {
+ public:
+  explicit BookLog(sys::PrivateDirectory run) : run_(std::move(run)) {}
+
+  // Returns all lines, including those of earlier processes, oldest first.
+  [[nodiscard]] std::vector<Json> lines() const;
+  // One small write(2). If it fails, only a successor misses the line.
+  void add(const Json& line);
+
+ private:
+  sys::PrivateDirectory run_;
+  sys::Fd file_;
 };
 
 class RunBook {
@@ -72,7 +93,7 @@ class RunBook {
   // Returns true when the child belongs to the experiment of the own run.
   [[nodiscard]] bool is_with_own(const NewRun& run) const REQUIRES(mutex_);
   // Returns the name of a child's experiment.
-  [[nodiscard]] std::string experiment_of(const NewRun& run) const REQUIRES(mutex_);
+  [[nodiscard]] std::string child_experiment(const NewRun& run) const REQUIRES(mutex_);
   void announce(const NewRun& run, const Shared& child) REQUIRES(mutex_);
   void note_own(const NewRun& run) REQUIRES(mutex_);
   void note_child(const NewRun& run, const RunView& view, const std::string& experiment)
@@ -81,8 +102,8 @@ class RunBook {
   void recall(const Json& line) REQUIRES(mutex_);
   void recall_own(const Json& own) REQUIRES(mutex_);
   void recall_child(const Json& child) REQUIRES(mutex_);
-  [[nodiscard]] codec::SessionBody session_of(RunId run, const std::string& name,
-                                              std::int64_t start_ms) const REQUIRES(mutex_);
+  [[nodiscard]] codec::SessionBody make_session(RunId run, const std::string& name,
+                                                std::int64_t start_ms) const REQUIRES(mutex_);
 
   // Constant after construction.
   const BookOptions options_;
@@ -96,7 +117,7 @@ class RunBook {
   std::map<std::int64_t, pid_t> ranks_ GUARDED_BY(mutex_);  // ranks that started the own run
   std::string experiment_name_ GUARDED_BY(mutex_);          // the own run's experiment
   // The experiment id that the first program named when it started the own run.
-  std::string own_wish_ GUARDED_BY(mutex_);
+  std::string own_requested_ GUARDED_BY(mutex_);
   std::map<RunId, std::string> believed_ GUARDED_BY(mutex_);
   std::map<RunId, Shared> children_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> experiments_ GUARDED_BY(mutex_);  // names by id

@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "compat/mlflow/wire/names.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "core/limits.h"
@@ -22,12 +22,6 @@ constexpr std::size_t kFactsBytes = limits::kFrameBytes / 4;
 // Room that a new log gets even in a full spool: enough to report the dropped data.
 constexpr std::int64_t kLeastRoom = 128ll << 10;
 
-std::string_view status_name(ClientStatus status) {
-  constexpr std::array<std::string_view, 6> kNames = {"",         "RUNNING", "SCHEDULED",
-                                                      "FINISHED", "FAILED",  "KILLED"};
-  return kNames.at(static_cast<std::size_t>(status));
-}
-
 void write_pairs(JsonWriter& json, std::string_view name,
                  const std::map<std::string, std::string>& pairs) {
   if (pairs.empty()) return;
@@ -40,7 +34,8 @@ void write_pairs(JsonWriter& json, std::string_view name,
 void write_info(JsonWriter& json, const RunView& run) {
   json.begin_object().member("run_id", run.id.hex()).member("run_uuid", run.id.hex());
   json.member("run_name", run.name).member("experiment_id", run.experiment);
-  json.member("user_id", run.user).member("status", status_name(run.status));
+  json.member("user_id", run.user)
+      .member("status", mlflow::kRunStatuses.at(static_cast<std::size_t>(run.status)));
   json.member("start_time", run.start_ms);
   if (run.end_ms) json.member("end_time", *run.end_ms);
   // If the server's location is unknown, the relay finds it by the run's id.
@@ -52,7 +47,7 @@ void write_info(JsonWriter& json, const RunView& run) {
 }
 
 // Columns whose points have the same times and steps become one group.
-codec::SampleGroup group_of(const mlflow::MetricColumn& column) {
+codec::SampleGroup make_group(const mlflow::MetricColumn& column) {
   codec::SampleGroup group;
   for (const mlflow::MetricPoint& point : column.points) {
     group.times.push_back(mlflow::nearest_client_time(point.time_ms));
@@ -135,8 +130,8 @@ mlflow::Answer<> TrackedRun::check(const mlflow::LogBatch& batch) const {
   return {};
 }
 
-std::uint32_t TrackedRun::series_of(const std::string& key, const std::string& source,
-                                    codec::SchemaBody& fresh) {
+std::uint32_t TrackedRun::find_series(const std::string& key, const std::string& source,
+                                      codec::SchemaBody& fresh) {
   const auto [known, is_fresh] = series_.try_emplace({source, key}, last_series_ + 1);
   if (is_fresh) {
     fresh.series.push_back({.id = ++last_series_,
@@ -156,9 +151,9 @@ mlflow::Answer<> TrackedRun::log(const mlflow::LogBatch& batch, const std::strin
   codec::SchemaBody schema;
   codec::SamplesBody samples;
   for (const mlflow::MetricColumn& column : batch.metrics) {
-    codec::SampleGroup group = group_of(column);
+    codec::SampleGroup group = make_group(column);
     codec::Column values{
-        .series = series_of(column.key, source, schema), .present = {}, .values = {}};
+        .series = find_series(column.key, source, schema), .present = {}, .values = {}};
     for (const mlflow::MetricPoint& point : column.points) values.values.push_back(point.value);
     const bool shared = !samples.groups.empty() && samples.groups.back().times == group.times &&
                         samples.groups.back().steps == group.steps;

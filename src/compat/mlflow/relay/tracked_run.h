@@ -36,13 +36,13 @@ struct RunView {
   RunId id;
   std::string name;
   std::string experiment;  // id as clients know it
-  std::string user;
+  std::string user{};
   std::string artifact_uri{};  // the server's value; empty: not known here
   ClientStatus status = ClientStatus::kRunning;
   std::int64_t start_ms = 0;
-  std::optional<std::int64_t> end_ms;
-  std::map<std::string, std::string> params, tags;
-  std::map<std::string, mlflow::MetricPoint> metrics;  // newest of each
+  std::optional<std::int64_t> end_ms{};
+  std::map<std::string, std::string> params{}, tags{};
+  std::map<std::string, mlflow::MetricPoint> metrics{};  // newest of each
 };
 // {"info": ..., "data": ...}, as runs/get has it under "run".
 std::string run_json(const RunView& run);
@@ -50,9 +50,9 @@ std::string run_json(const RunView& run);
 std::string info_json(const RunView& run);
 
 struct RunUpdate {
-  std::optional<ClientStatus> status;
-  std::optional<std::int64_t> end_ms;
-  std::string name, user, experiment;  // empty: no news; the experiment by its name
+  std::optional<ClientStatus> status{};
+  std::optional<std::int64_t> end_ms{};
+  std::string name{}, user{}, experiment{};  // empty: no news; the experiment by its name
 };
 
 // The directory of a run's logs, and their total limit in bytes.
@@ -97,8 +97,8 @@ class TrackedRun {
 
  private:
   [[nodiscard]] mlflow::Answer<> check(const mlflow::LogBatch& batch) const REQUIRES(mutex_);
-  std::uint32_t series_of(const std::string& key, const std::string& source,
-                          codec::SchemaBody& fresh) REQUIRES(mutex_);
+  std::uint32_t find_series(const std::string& key, const std::string& source,
+                            codec::SchemaBody& fresh) REQUIRES(mutex_);
   void remember(const mlflow::LogBatch& batch, bool whole_run) REQUIRES(mutex_);
   bool open_log() REQUIRES(mutex_);
   // Returns false when the spool could not take the bundle.

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "compat/mlflow/relay/answers.h"
-#include "compat/mlflow/relay/artifact_place.h"
 #include "compat/mlflow/wire/message.h"
 #include "compat/mlflow/wire/names.h"
 #include "core/json.h"
@@ -36,9 +34,6 @@ constexpr std::size_t kRememberedClients = 4096;
 // Limit of names in a JSON fact: with its escapes the fact still fits (limits::kFactBytes).
 constexpr std::size_t kNameLength = 1000;
 
-constexpr std::array<std::string_view, 6> kStatuses = {"",         "RUNNING", "SCHEDULED",
-                                                       "FINISHED", "FAILED",  "KILLED"};
-
 // Keys of facts are names of frames, which count bytes.
 Answer<> check_fact_key(std::string_view key, std::string_view path) {
   TRY_API(mlflow::check_key(key, path));
@@ -47,7 +42,7 @@ Answer<> check_fact_key(std::string_view key, std::string_view path) {
                                      limits::kNameBytes));
 }
 
-std::string run_id_of(Message& in) {
+std::string read_run_id(Message& in) {
   std::string id = in.text("run_id");
   return id.empty() ? in.text("run_uuid") : id;
 }
@@ -72,7 +67,7 @@ Answer<NewRun> parse_new_run(const Json& json) {
       in.wrong(checked.error());
     run.tags.emplace_back(key, mlflow::cut(tag.text("value"), mlflow::kTagLength));
   }
-  if (in.error()) return tl::unexpected(*in.error());
+  TRY_API(in.check());
   return run;
 }
 
@@ -84,7 +79,7 @@ struct TrackingRelay::Call {
   Handler handler;
 };
 
-const TrackingRelay::Call* TrackingRelay::call_of(const Request& request) {
+const TrackingRelay::Call* TrackingRelay::find_call(const Request& request) {
   static constexpr std::array<Call, 14> kCalls = {{
       {Method::kPost, "runs/log-metric", &TrackingRelay::log_metric},
       {Method::kPost, "runs/log-batch", &TrackingRelay::log_batch},
@@ -158,8 +153,7 @@ Result<> TrackingRelay::start(pid_t command) {
   http::HttpHandlers handlers{
       .gate = [this](const Request& request) { return gate(request); },
       .handle = [this](Request request) { return handle(std::move(request)); },
-      .error = [](const Request&,
-                  const Error& error) { return refused(mlflow::api_error(error)); }};
+      .error = [](const Request&, const Error& error) { return refused(error); }};
   handlers.streams_body = is_artifact;
   handlers.reads_json = [](const Request& request) { return !is_artifact(request); };
   std::vector<http::Listener> listeners;
@@ -196,10 +190,13 @@ Response TrackingRelay::handle(Request request) {
   request.path.erase(0, prefix_.size());
   if (request.path.empty() || request.path == "/") return home();
   if (is_artifact(request)) return put_artifact(request);
-  if (const Call* call = call_of(request)) return (this->*call->handler)(request);
+  if (const Call* call = find_call(request)) {
+    Reply answer = (this->*call->handler)(request);
+    return answer ? *std::move(answer) : refused(answer.error());
+  }
   if (request.method == Method::kPost && options_.not_kept &&
       request.path.find("/3.0/mlflow/datasets/") != std::string::npos &&
-      !told_datasets_.exchange(true))
+      !datasets_reported_.exchange(true))
     options_.not_kept("mlflow.evaluation-datasets", "evaluation datasets are not kept");
   find_artifact(request);
   return forward(request);
@@ -232,13 +229,12 @@ Response TrackingRelay::forward(const Request& request) {
 }
 
 // For requests whose answer the client does not use: without a server they wait in the spool.
-Response TrackingRelay::forward_or_keep(const Request& request) {
+Reply TrackingRelay::forward_or_keep(const Request& request) {
   Response answer = forward(request);
   if (answer.status != kNoServer) return answer;
-  const auto json = mlflow::parse_body(request.body);
-  if (!json) return refused(json.error());
-  Message in(*json);
-  const auto id = RunId::parse(run_id_of(in));
+  const Json json = TRY_API(mlflow::parse_body(request.body));
+  Message in(json);
+  const auto id = RunId::parse(read_run_id(in));
   if (!id || book_.find(*id) == nullptr) return answer;
   const auto kept =
       spool::keep_call(options_.upstream.directory, {.path = request.path, .body = request.body});
@@ -250,7 +246,7 @@ std::string TrackingRelay::artifact_uri(TrackedRun& run) {
   if (std::string known = run.view().artifact_uri; !known.empty()) return known;
   const auto reply = upstream_.get("/api/2.0/mlflow/runs/get?run_id=" + run.id().hex());
   if (!reply || reply->status != 200) return {};
-  std::string uri = artifact_uri_of(reply->body);
+  std::string uri = parse_artifact_uri(reply->body);
   run.set_artifact_uri(uri);
   return uri;
 }
@@ -264,15 +260,14 @@ void TrackingRelay::find_artifact(Request& request) {
 
 Response TrackingRelay::put_artifact(const Request& request) {
   auto made = upstream_.body_file();
-  if (!made) return refused(mlflow::api_error(made.error()));
+  if (!made) return refused(made.error());
   const auto file = std::make_shared<sys::Fd>(*std::move(made));
   return http::take_body(
       request,
       {.take = [file](std::string_view piece) { return sys::write_all(file->get(), piece); },
        .end =
            [this, file, request](const Result<>& taken) {
-             return taken ? send_artifact(request, *file)
-                          : refused(mlflow::api_error(taken.error()));
+             return taken ? send_artifact(request, *file) : refused(taken.error());
            }});
 }
 
@@ -290,7 +285,7 @@ Response TrackingRelay::send_artifact(Request request, const sys::Fd& body) {
 }
 
 // The run, asked of the server when nothing is known of it here.
-TrackingRelay::Found TrackingRelay::run_of(const std::string& id) {
+TrackingRelay::Found TrackingRelay::find_run(const std::string& id) {
   const auto run = RunId::parse(id);
   if (!run)
     return tl::unexpected(refused(
@@ -307,7 +302,7 @@ TrackingRelay::Found TrackingRelay::run_of(const std::string& id) {
   return book_.adopt(*run, *found);
 }
 
-std::optional<RankedClient> TrackingRelay::client_of(const Request& request) {
+std::optional<RankedClient> TrackingRelay::find_client(const Request& request) {
   using Client = std::optional<RankedClient>;
   using Clients = std::map<std::uint64_t, Client>;
   std::optional<Client> known;
@@ -325,13 +320,13 @@ std::optional<RankedClient> TrackingRelay::client_of(const Request& request) {
 }
 
 // Rank 0 speaks for the run, as it does in trainings that log from one rank only.
-std::string TrackingRelay::source_of(const Request& request) {
-  const auto client = client_of(request);
+std::string TrackingRelay::source_name(const Request& request) {
+  const auto client = find_client(request);
   return client && client->rank > 0 ? fmt::format("rank{}", client->rank) : std::string();
 }
 
-Response TrackingRelay::log(const Request& request, const LogBatch& batch) {
-  const Found run = run_of(batch.run_id);
+Reply TrackingRelay::log(const Request& request, const LogBatch& batch) {
+  const Found run = find_run(batch.run_id);
   if (!run) return run.error();
   // Points of a logged model also need the server; without one they are spooled for the run alone.
   if (!batch.model_metrics.empty()) {
@@ -339,33 +334,29 @@ Response TrackingRelay::log(const Request& request, const LogBatch& batch) {
     if (answer.status != kNoServer) return answer;
   }
   const bool is_own = *run == book_.own();
-  const auto logged = (*run)->log(batch, is_own ? source_of(request) : std::string());
-  if (!logged) return refused(logged.error());
+  TRY_API((*run)->log(batch, is_own ? source_name(request) : std::string()));
   delivery_.note_written();
   return empty_answer();
 }
 
-Response TrackingRelay::log_metric(const Request& request) {
-  const auto batch = mlflow::parse_log_metric(request.body);
-  return batch ? log(request, *batch) : refused(batch.error());
+Reply TrackingRelay::log_metric(const Request& request) {
+  return log(request, TRY_API(mlflow::parse_log_metric(request.body)));
 }
 
-Response TrackingRelay::log_batch(const Request& request) {
-  const auto batch = mlflow::parse_log_batch(request.body);
-  return batch ? log(request, *batch) : refused(batch.error());
+Reply TrackingRelay::log_batch(const Request& request) {
+  return log(request, TRY_API(mlflow::parse_log_batch(request.body)));
 }
 
-Response TrackingRelay::log_pair(const Request& request, bool param) {
-  const auto json = mlflow::parse_body(request.body);
-  if (!json) return refused(json.error());
-  Message in(*json);
+Reply TrackingRelay::log_pair(const Request& request, bool param) {
+  const Json json = TRY_API(mlflow::parse_body(request.body));
+  Message in(json);
   LogBatch batch;
-  batch.run_id = run_id_of(in);
+  batch.run_id = read_run_id(in);
   if (batch.run_id.empty()) in.missing("run_id");
   const std::string key = in.need_text("key");
   if (const auto checked = check_fact_key(key, "key"); !checked) in.wrong(checked.error());
   const std::string value = in.text("value");
-  if (in.error()) return refused(*in.error());
+  TRY_API(in.check());
   if (param) {
     batch.params.emplace_back(key, mlflow::cut(value, mlflow::kParamLength));
   } else {
@@ -374,15 +365,15 @@ Response TrackingRelay::log_pair(const Request& request, bool param) {
   return log(request, batch);
 }
 
-Response TrackingRelay::log_parameter(const Request& request) { return log_pair(request, true); }
-Response TrackingRelay::set_tag(const Request& request) { return log_pair(request, false); }
+Reply TrackingRelay::log_parameter(const Request& request) { return log_pair(request, true); }
+Reply TrackingRelay::set_tag(const Request& request) { return log_pair(request, false); }
 
-Response TrackingRelay::delete_tag(const Request& request) {
+Reply TrackingRelay::delete_tag(const Request& request) {
   Response answer = forward(request);
   const auto json = mlflow::parse_body(request.body);
   if (!json || (answer.status != 200 && answer.status != kNoServer)) return answer;
   Message in(*json);
-  const auto id = RunId::parse(run_id_of(in));
+  const auto id = RunId::parse(read_run_id(in));
   const RunBook::Shared run = id ? book_.find(*id) : nullptr;
   if (run == nullptr) return answer;
   if (answer.status == 200) {
@@ -394,36 +385,33 @@ Response TrackingRelay::delete_tag(const Request& request) {
   return empty_answer();
 }
 
-Response TrackingRelay::create_run(const Request& request) {
-  const auto json = mlflow::parse_body(request.body);
-  if (!json) return refused(json.error());
-  auto asked = parse_new_run(*json);
-  if (!asked) return refused(asked.error());
-  asked->client = client_of(request);
-  if (asked->experiment != "0") asked->experiment_name = experiment_name(asked->experiment);
-  const RunBook::Shared run = book_.create(*asked);
+Reply TrackingRelay::create_run(const Request& request) {
+  const Json json = TRY_API(mlflow::parse_body(request.body));
+  NewRun asked = TRY_API(parse_new_run(json));
+  asked.client = find_client(request);
+  if (asked.experiment != "0") asked.experiment_name = experiment_name(asked.experiment);
+  const RunBook::Shared run = book_.create(asked);
   delivery_.note_written();
   const auto reply = upstream_.get("/api/2.0/mlflow/runs/get?run_id=" + run->id().hex());
   if (reply && reply->status == 200) {
-    run->set_artifact_uri(artifact_uri_of(reply->body));
+    run->set_artifact_uri(parse_artifact_uri(reply->body));
     return with_experiment(reply->body, book_.believed_experiment(run->id()));
   }
   return http::json_response("{\"run\":" + run_json(run->view()) + "}");
 }
 
-Response TrackingRelay::update_run(const Request& request) {
-  const auto json = mlflow::parse_body(request.body);
-  if (!json) return refused(json.error());
-  Message in(*json);
-  const std::string id = run_id_of(in);
+Reply TrackingRelay::update_run(const Request& request) {
+  const Json json = TRY_API(mlflow::parse_body(request.body));
+  Message in(json);
+  const std::string id = read_run_id(in);
   if (id.empty()) in.missing("run_id");
   RunUpdate update;
-  if (const auto status = in.maybe_enum("status", kStatuses))
+  if (const auto status = in.maybe_enum("status", mlflow::kRunStatuses))
     update.status = static_cast<ClientStatus>(*status);
   update.end_ms = in.maybe_integer("end_time");
   update.name = mlflow::cut(in.text("run_name"), kNameLength);
-  if (in.error()) return refused(*in.error());
-  const Found run = run_of(id);
+  TRY_API(in.check());
+  const Found run = find_run(id);
   if (!run) return run.error();
   book_.update(*run, update);
   if (update.status && *update.status >= ClientStatus::kFinished && *run != book_.own())
@@ -432,10 +420,10 @@ Response TrackingRelay::update_run(const Request& request) {
   return http::json_response("{\"run_info\":" + info_json((*run)->view()) + "}");
 }
 
-Response TrackingRelay::get_run(const Request& request) {
-  const Json query = mlflow::object_of(request.query);
+Reply TrackingRelay::get_run(const Request& request) {
+  const Json query = mlflow::query_object(request.query);
   Message in(query);
-  const auto id = RunId::parse(run_id_of(in));
+  const auto id = RunId::parse(read_run_id(in));
   Response answer = forward(request);
   const RunBook::Shared run = id ? book_.find(*id) : nullptr;
   if (run == nullptr) return answer;
@@ -460,7 +448,7 @@ std::string TrackingRelay::experiment_name(const std::string& id) {
 
 // Without a server an experiment has a made-up id that this relay understands; the server gives it
 // its own when the run arrives there.
-Response TrackingRelay::get_experiment_by_name(const Request& request) {
+Reply TrackingRelay::get_experiment_by_name(const Request& request) {
   Response answer = forward(request);
   if (answer.status != kNoServer) return answer;
   const std::string name(request.query_value("experiment_name").value_or(""));
@@ -469,19 +457,18 @@ Response TrackingRelay::get_experiment_by_name(const Request& request) {
   return experiment_answer(id, name);
 }
 
-Response TrackingRelay::create_experiment(const Request& request) {
+Reply TrackingRelay::create_experiment(const Request& request) {
   Response answer = forward(request);
   if (answer.status != kNoServer) return answer;
   const auto json = mlflow::parse_body(request.body);
   const std::string name = json ? json->get_string("name") : std::string();
-  if (const auto checked = mlflow::check_experiment_name(name); !checked)
-    return refused(checked.error());
+  TRY_API(mlflow::check_experiment_name(name));
   const std::string id = provisional_id(name);
   book_.name_experiment(id, name);
   return http::json_response(fmt::format("{{\"experiment_id\":\"{}\"}}", id));
 }
 
-Response TrackingRelay::get_experiment(const Request& request) {
+Reply TrackingRelay::get_experiment(const Request& request) {
   const std::string id(request.query_value("experiment_id").value_or(""));
   if (const std::string made_up = book_.experiment_called(id); !made_up.empty())
     return experiment_answer(id, made_up);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "compat/mlflow/relay/messages.h"
 #include "compat/mlflow/relay/run_book.h"
 #include "compat/mlflow/relay/upstream.h"
 #include "http/server.h"
@@ -62,39 +63,39 @@ class TrackingRelay {
 
  private:
   using Found = tl::expected<RunBook::Shared, http::Response>;
-  using Handler = http::Response (TrackingRelay::*)(const http::Request&);
+  using Handler = Reply (TrackingRelay::*)(const http::Request&);
   struct Call;
-  static const Call* call_of(const http::Request& request);
+  static const Call* find_call(const http::Request& request);
 
   TrackingRelay(RelayOptions options, Delivery& delivery, sys::Fd socket, std::uint16_t port);
   [[nodiscard]] std::optional<http::Response> gate(const http::Request& request) const;
   http::Response handle(http::Request request);
   http::Response home() const;
   http::Response forward(const http::Request& request);
-  http::Response forward_or_keep(const http::Request& request);
+  Reply forward_or_keep(const http::Request& request);
   http::Response put_artifact(const http::Request& request);
   http::Response send_artifact(http::Request request, const sys::Fd& body);
   std::string artifact_uri(TrackedRun& run);
   void find_artifact(http::Request& request);
-  Found run_of(const std::string& id);
-  std::optional<RankedClient> client_of(const http::Request& request);
-  std::string source_of(const http::Request& request);
+  Found find_run(const std::string& id);
+  std::optional<RankedClient> find_client(const http::Request& request);
+  std::string source_name(const http::Request& request);
   std::string experiment_name(const std::string& id);
-  http::Response log(const http::Request& request, const mlflow::LogBatch& batch);
-  http::Response log_pair(const http::Request& request, bool param);
+  Reply log(const http::Request& request, const mlflow::LogBatch& batch);
+  Reply log_pair(const http::Request& request, bool param);
 
   // Calls that are answered here, or known here in part.
-  http::Response log_metric(const http::Request& request);
-  http::Response log_batch(const http::Request& request);
-  http::Response log_parameter(const http::Request& request);
-  http::Response set_tag(const http::Request& request);
-  http::Response delete_tag(const http::Request& request);
-  http::Response create_run(const http::Request& request);
-  http::Response update_run(const http::Request& request);
-  http::Response get_run(const http::Request& request);
-  http::Response create_experiment(const http::Request& request);
-  http::Response get_experiment(const http::Request& request);
-  http::Response get_experiment_by_name(const http::Request& request);
+  Reply log_metric(const http::Request& request);
+  Reply log_batch(const http::Request& request);
+  Reply log_parameter(const http::Request& request);
+  Reply set_tag(const http::Request& request);
+  Reply delete_tag(const http::Request& request);
+  Reply create_run(const http::Request& request);
+  Reply update_run(const http::Request& request);
+  Reply get_run(const http::Request& request);
+  Reply create_experiment(const http::Request& request);
+  Reply get_experiment(const http::Request& request);
+  Reply get_experiment_by_name(const http::Request& request);
 
   // Constant after construction; the objects are safe from any thread.
   RelayOptions options_;
@@ -108,7 +109,7 @@ class TrackingRelay {
 
   std::atomic<pid_t> command_{0};
   std::atomic<int> forwarding_{0};
-  std::atomic<bool> told_datasets_{false};
+  std::atomic<bool> datasets_reported_{false};
   // The clients by the number of their connection.
   Guarded<std::map<std::uint64_t, std::optional<RankedClient>>> clients_;
 

@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 14> kOwn = {
 constexpr std::array<std::string_view, 6> kNotPassedBack = {
     "connection", "content-length", "transfer-encoding", "keep-alive", "date", "x-request-id"};
 
-std::string target_of(const http::Request& request) {
+std::string request_target(const http::Request& request) {
   std::string target = request.path;
   char separator = '?';
   for (const auto& [name, value] : request.query) {
@@ -63,7 +63,7 @@ class Body {
     memory_.clear();
     return written;
   }
-  void give(http::Response& response) && {
+  void move_to(http::Response& response) && {
     if (!file_) {
       response.body = std::move(memory_);
       return;
@@ -80,7 +80,7 @@ class Body {
     };
   }
   [[nodiscard]] bool whole_in_memory() const { return file_ == nullptr; }
-  std::string take() && { return std::move(memory_); }
+  std::string text() && { return std::move(memory_); }
 
  private:
   sys::PrivateDirectory directory_;
@@ -95,7 +95,7 @@ struct Upstream::Sent {
   Body body;
 };
 
-std::unique_ptr<sys::HttpClient> Upstream::take() {
+std::unique_ptr<sys::HttpClient> Upstream::acquire() {
   const Lock lock(mutex_);
   if (idle_.empty()) return std::make_unique<sys::HttpClient>(options_.target);
   auto client = std::move(idle_.back());
@@ -103,7 +103,7 @@ std::unique_ptr<sys::HttpClient> Upstream::take() {
   return client;
 }
 
-void Upstream::give_back(std::unique_ptr<sys::HttpClient> client) {
+void Upstream::release(std::unique_ptr<sys::HttpClient> client) {
   const Lock lock(mutex_);
   idle_.push_back(std::move(client));
 }
@@ -113,10 +113,10 @@ Result<Upstream::Sent> Upstream::send_once(const sys::HttpRequest& request, bool
   if (request.file >= 0 && ::lseek(request.file, 0, SEEK_SET) < 0)
     return fail_errno("the request's body", errno);
   Body body(options_.directory);
-  std::unique_ptr<sys::HttpClient> client = take();
+  std::unique_ptr<sys::HttpClient> client = acquire();
   auto head = client->exchange(request, [&](std::string_view piece) { return body.add(piece); });
   reached = client->reached();
-  give_back(std::move(client));
+  release(std::move(client));
   if (!head) return tl::unexpected(head.error());
   return Sent{.head = *std::move(head), .body = std::move(body)};
 }
@@ -154,7 +154,7 @@ Result<sys::Fd> Upstream::body_file() { return unlinked_file(options_.directory)
 
 Result<http::Response> Upstream::forward(const http::Request& request, sys::HttpRequest out) {
   out.method = std::string(http::method_name(request.method));
-  out.path = target_of(request);
+  out.path = request_target(request);
   if (const auto type = request.header("content-type"); !type.empty())
     out.content_type = std::string(type);
   for (const auto& [name, value] : request.headers) {
@@ -167,7 +167,7 @@ Result<http::Response> Upstream::forward(const http::Request& request, sys::Http
     if (std::ranges::find(kNotPassedBack, name) == kNotPassedBack.end())
       response.headers.emplace_back(name, value);
   }
-  std::move(sent.body).give(response);
+  std::move(sent.body).move_to(response);
   return response;
 }
 
@@ -175,7 +175,7 @@ Result<sys::HttpReply> Upstream::get(const std::string& path) {
   Sent sent = TRY(send({.path = path, .body = {}}));
   if (!sent.body.whole_in_memory())
     return fail(Code::kTooLarge, path + ": the answer is longer than a run can be");
-  sent.head.body = std::move(sent.body).take();
+  sent.head.body = std::move(sent.body).text();
   return sent.head;
 }
 

@@ -50,8 +50,8 @@ class Upstream {
   Result<http::Response> forward(const http::Request& request, sys::HttpRequest out);
   Result<Sent> send(sys::HttpRequest request);
   Result<Sent> send_once(const sys::HttpRequest& request, bool& reached);
-  std::unique_ptr<sys::HttpClient> take();
-  void give_back(std::unique_ptr<sys::HttpClient> client);
+  std::unique_ptr<sys::HttpClient> acquire();
+  void release(std::unique_ptr<sys::HttpClient> client);
 
   // Constant after construction.
   Delivery& delivery_;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,7 +11,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "compat/mlflow/tables/search.h"
 #include "store/search/search.h"
 
 namespace corral::store::tracking {
@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t { kParam = 0, kTag = 1 };
 
 using ById = std::unordered_map<std::string, LoggedModelRow>;
 
-LoggedModelRow model_of(const Statement& row) {
+LoggedModelRow read_model(const Statement& row) {
   LoggedModelRow model;
   model.id = row.text(0);
   model.experiment = ExperimentId{row.integer(1)};
@@ -39,7 +39,7 @@ LoggedModelRow model_of(const Statement& row) {
   return model;
 }
 
-ModelMetric metric_of(const Statement& row) {
+ModelMetric read_metric(const Statement& row) {
   ModelMetric metric;
   metric.model_id = row.text(0);
   metric.run_id = row.text(1);
@@ -52,32 +52,35 @@ ModelMetric metric_of(const Statement& row) {
   return metric;
 }
 
-Result<ById> rows_of(Connection& db, std::span<const std::string> ids) {
+Result<ById> read_rows(Connection& db, std::span<const std::string> ids) {
   ById models;
   TRY(for_rows_of(db,
                   "SELECT id, experiment, name, model_type, source_run, status, status_message, "
                   "artifact_uri, created, updated, lifecycle FROM logged_models WHERE {}",
                   "id", ids, [&](const Statement& row) {
-                    models.insert_or_assign(row.text(0), model_of(row));
+                    models.insert_or_assign(row.text(0), read_model(row));
                   }));
   return models;
 }
 
 Result<> add_details(Connection& db, std::span<const std::string> ids, ById& models) {
+  const auto add_detail = [&](const Statement& row) {
+    LoggedModelRow& model = models[row.text(0)];
+    const bool tag = static_cast<Kind>(row.integer(1)) == Kind::kTag;
+    (tag ? model.tags : model.params).emplace_back(row.text(2), row.text(3));
+  };
   TRY(for_rows_of(
       db,
       "SELECT model, kind, key, value FROM logged_model_facts WHERE {} ORDER BY model, kind, key",
-      "model", ids, [&](const Statement& row) {
-        LoggedModelRow& model = models[row.text(0)];
-        const bool tag = static_cast<Kind>(row.integer(1)) == Kind::kTag;
-        (tag ? model.tags : model.params).emplace_back(row.text(2), row.text(3));
-      }));
+      "model", ids, add_detail));
+  const auto add_metric = [&](const Statement& row) {
+    models[row.text(0)].metrics.push_back(read_metric(row));
+  };
   return for_rows_of(
       db,
       "SELECT model, run, key, time, step, dataset_digest, dataset_name, value, is_nan FROM "
       "logged_model_metrics WHERE {} ORDER BY model, run, key, time, step, dataset_digest",
-      "model", ids,
-      [&](const Statement& row) { models[row.text(0)].metrics.push_back(metric_of(row)); });
+      "model", ids, add_metric);
 }
 
 Result<> add_fact(Connection& db, std::string_view id, Kind kind,
@@ -105,15 +108,9 @@ struct Measured {
 };
 
 std::string_view status_text(ModelStatus status) {
-  switch (status) {
-    case ModelStatus::kPending:
-      return "PENDING";
-    case ModelStatus::kReady:
-      return "READY";
-    case ModelStatus::kUploadFailed:
-      return "FAILED";
-  }
-  return "UNSPECIFIED";
+  constexpr std::array<std::string_view, 4> kTexts = {"UNSPECIFIED", "PENDING", "READY", "FAILED"};
+  const auto index = static_cast<std::size_t>(status);
+  return kTexts.at(index < kTexts.size() ? index : 0);
 }
 
 class ModelColumns {
@@ -324,7 +321,7 @@ Result<std::optional<LoggedModelRow>> logged_model(Connection& db, const std::st
 
 Result<std::vector<LoggedModelRow>> logged_models(Connection& db,
                                                   std::span<const std::string> ids) {
-  ById models = TRY(rows_of(db, ids));
+  ById models = TRY(read_rows(db, ids));
   if (!models.empty()) TRY(add_details(db, ids, models));
   std::vector<LoggedModelRow> rows;
   for (const std::string& id : ids) {

@@ -19,6 +19,7 @@
 #include "core/time.h"
 #include "store/engine/database.h"
 #include "store/search/experiments.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 
@@ -73,5 +74,24 @@ Result<bool> delete_model_tag(sql::Connection& db, std::string_view id, std::str
 // kNotFound: a model does not exist; the caller must then roll the transaction back.
 Result<> store_model_metrics(sql::Connection& db, std::string_view run_id,
                              std::span<const ModelMetric> metrics);
+
+// ---- searches (store/search/search.h)
+
+struct DatasetFilter {
+  std::string name;
+  std::string digest;  // empty: any
+};
+struct LoggedModelSearch {
+  std::vector<ExperimentId> experiments;
+  Search search;
+  // Metrics count only if they were logged for one of these; without metrics in the filter, models
+  // with any such metric. None: all metrics count.
+  std::vector<DatasetFilter> datasets;
+  // Beside each order, by its place: the dataset whose metrics it goes by; an empty name: any.
+  std::vector<DatasetFilter> order_datasets;
+};
+// Ids. The newest first, then by id, where orders leave it open.
+Result<Found<std::string>> search_logged_models(sql::Connection& db,
+                                                const LoggedModelSearch& search);
 
 }  // namespace corral::store::tracking

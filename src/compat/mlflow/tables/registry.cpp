@@ -7,7 +7,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "compat/mlflow/tables/search.h"
 #include "store/search/search.h"
 
 namespace corral::store::tracking {
@@ -22,7 +21,7 @@ struct Latest {
   std::string stage;
 };
 
-Result<std::vector<Latest>> latest_of(Connection& db, std::span<const std::string> names) {
+Result<std::vector<Latest>> read_latest(Connection& db, std::span<const std::string> names) {
   std::vector<Latest> latest;
   TRY(for_rows_of(db,
                   "SELECT model, stage, max(version), min(version) FROM model_versions WHERE {} "
@@ -35,7 +34,7 @@ Result<std::vector<Latest>> latest_of(Connection& db, std::span<const std::strin
 
 using ByName = std::unordered_map<std::string, RegisteredModelRow>;
 
-Result<ByName> rows_of(Connection& db, std::span<const std::string> names) {
+Result<ByName> read_rows(Connection& db, std::span<const std::string> names) {
   ByName models;
   TRY(for_rows_of(db, "SELECT name, created, updated, description FROM registered_models WHERE {}",
                   "name", names, [&](const Statement& row) {
@@ -49,19 +48,21 @@ Result<ByName> rows_of(Connection& db, std::span<const std::string> names) {
 }
 
 Result<> add_details(Connection& db, std::span<const std::string> names, ByName& models) {
+  const auto add_tag = [&](const Statement& row) {
+    models[row.text(0)].tags.emplace_back(row.text(1), row.text(2));
+  };
   TRY(for_rows_of(
       db, "SELECT model, key, value FROM registered_model_tags WHERE {} ORDER BY model, key",
-      "model", names, [&](const Statement& row) {
-        models[row.text(0)].tags.emplace_back(row.text(1), row.text(2));
-      }));
+      "model", names, add_tag));
+  const auto add_alias = [&](const Statement& row) {
+    models[row.text(0)].aliases.push_back({row.text(1), row.integer(2)});
+  };
   TRY(for_rows_of(
       db,
       "SELECT model, alias, version FROM registered_model_aliases WHERE {} ORDER BY model, alias",
-      "model", names, [&](const Statement& row) {
-        models[row.text(0)].aliases.push_back({row.text(1), row.integer(2)});
-      }));
+      "model", names, add_alias));
   std::vector<VersionKey> keys;
-  for (Latest& latest : TRY(latest_of(db, names))) keys.push_back(std::move(latest.key));
+  for (Latest& latest : TRY(read_latest(db, names))) keys.push_back(std::move(latest.key));
   for (ModelVersionRow& version : TRY(model_versions(db, keys)))
     models[version.key.model].latest.push_back(std::move(version));
   return {};
@@ -74,7 +75,7 @@ tl::unexpected<Error> name_taken(std::string_view name) {
 
 using ByKey = std::map<VersionKey, ModelVersionRow>;
 
-ModelVersionRow version_of(const Statement& row) {
+ModelVersionRow read_version(const Statement& row) {
   ModelVersionRow version;
   version.key = {row.text(0), row.integer(1)};
   version.created = row.utc(2);
@@ -92,7 +93,7 @@ ModelVersionRow version_of(const Statement& row) {
   return version;
 }
 
-Result<ByKey> rows_of(Connection& db, std::span<const VersionKey> keys) {
+Result<ByKey> read_rows(Connection& db, std::span<const VersionKey> keys) {
   ByKey versions;
   TRY(for_rows_of(
       db,
@@ -100,7 +101,7 @@ Result<ByKey> rows_of(Connection& db, std::span<const VersionKey> keys) {
       "v.source, v.storage_location, v.source_run, v.run_link, v.model_id, v.status, "
       "v.status_message FROM model_versions v WHERE {}",
       "v", keys, [&](const Statement& row) {
-        ModelVersionRow version = version_of(row);
+        ModelVersionRow version = read_version(row);
         VersionKey key = version.key;
         versions.insert_or_assign(std::move(key), std::move(version));
       }));
@@ -229,7 +230,7 @@ Result<std::optional<RegisteredModelRow>> registered_model(Connection& db,
 
 Result<std::vector<RegisteredModelRow>> registered_models(Connection& db,
                                                           std::span<const std::string> names) {
-  ByName models = TRY(rows_of(db, names));
+  ByName models = TRY(read_rows(db, names));
   if (!models.empty()) TRY(add_details(db, names, models));
   std::vector<RegisteredModelRow> rows;
   for (const std::string& name : names) {
@@ -298,7 +299,7 @@ Result<std::optional<std::int64_t>> version_of_alias(Connection& db, std::string
 Result<std::vector<VersionKey>> latest_versions(Connection& db, const std::string& name,
                                                 std::span<const std::string> stages) {
   std::vector<VersionKey> keys;
-  for (Latest& latest : TRY(latest_of(db, std::span(&name, 1)))) {
+  for (Latest& latest : TRY(read_latest(db, std::span(&name, 1)))) {
     const bool wanted = stages.empty() || std::ranges::find(stages, latest.stage) != stages.end();
     if (wanted) keys.push_back(std::move(latest.key));
   }
@@ -341,7 +342,7 @@ Result<std::optional<ModelVersionRow>> model_version(Connection& db, const Versi
 
 Result<std::vector<ModelVersionRow>> model_versions(Connection& db,
                                                     std::span<const VersionKey> keys, With with) {
-  ByKey versions = TRY(rows_of(db, keys));
+  ByKey versions = TRY(read_rows(db, keys));
   const auto of = [&](const Statement& row) -> ModelVersionRow& {
     return versions[VersionKey{row.text(0), row.integer(1)}];
   };

@@ -116,4 +116,14 @@ Result<> set_model_version_tag(sql::Connection& db, const VersionKey& key, std::
                                std::string_view value);
 Result<> delete_model_version_tag(sql::Connection& db, const VersionKey& key, std::string_view tag);
 
+// ---- searches (store/search/search.h)
+
+// Names of registered models, by name where orders leave it open. Prompts are registered models
+// with the tag mlflow.prompt.is_prompt; they are found only when the filter asks for that tag to be
+// 'true' (or not 'false').
+Result<Found<std::string>> search_registered_models(sql::Connection& db, const Search& search);
+
+// Prompts as above. Without orders the last changed first; then by name, the newest version first.
+Result<Found<VersionKey>> search_model_versions(sql::Connection& db, const Search& search);
+
 }  // namespace corral::store::tracking

@@ -3,7 +3,7 @@
 
 #include "compat/mlflow/tables/logged_models.h"
 #include "compat/mlflow/tables/registry.h"
-#include "compat/mlflow/tables/search.h"
+#include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/tables/traces.h"
 #include "store/search/test_search.h"
 

@@ -1,7 +1,8 @@
+#include "compat/mlflow/tables/search_experiments.h"
+
 #include <algorithm>
 #include <string>
 
-#include "compat/mlflow/tables/search.h"
 #include "store/search/search.h"
 
 namespace corral::store::tracking {

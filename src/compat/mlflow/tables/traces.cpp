@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "compat/mlflow/tables/search.h"
 #include "store/search/search.h"
 
 namespace corral::store::tracking {
@@ -15,7 +14,7 @@ using sql::Blob;
 using sql::Connection;
 using sql::Statement;
 
-std::string source_run_of(const TraceRow& trace) {
+std::string find_source_run(const TraceRow& trace) {
   const auto found =
       std::ranges::find(trace.metadata, kSourceRun, [](const auto& fact) { return fact.first; });
   return found == trace.metadata.end() ? std::string() : found->second;
@@ -91,18 +90,9 @@ struct Trace {
   std::optional<std::int64_t> duration;
 };
 
-std::string_view state_text(TraceState state) {
-  switch (state) {
-    case TraceState::kOk:
-      return "OK";
-    case TraceState::kError:
-      return "ERROR";
-    case TraceState::kInProgress:
-      return "IN_PROGRESS";
-    case TraceState::kUnspecified:
-      break;
-  }
-  return "STATE_UNSPECIFIED";
+std::string state_text(TraceState state) {
+  const auto index = static_cast<std::size_t>(state);
+  return std::string(kTraceStates.at(index < kTraceStates.size() ? index : 0));
 }
 
 // Returns the times that the filter leaves, in ns and not exactly; the filter itself is applied
@@ -182,7 +172,7 @@ Column TraceColumns::attribute_column(const RowSearch::Field& field) const {
     if (field.key == "request_id") {
       column.emplace_back(row, trace.id);
     } else if (field.key == "status") {
-      column.emplace_back(row, std::string(state_text(trace.state)));
+      column.emplace_back(row, state_text(trace.state));
     } else if (field.key == "client_request_id") {
       if (!trace.client_request_id.empty()) column.emplace_back(row, trace.client_request_id);
     } else if (field.key == "experiment_id") {
@@ -251,7 +241,7 @@ Result<> put_trace(Connection& db, const TraceRow& trace) {
               "traces.request_preview ELSE excluded.request_preview END, "
               "response_preview = CASE WHEN excluded.response_preview = '' THEN "
               "traces.response_preview ELSE excluded.response_preview END",
-              trace.id, trace.experiment, source_run_of(trace), trace.client_request_id,
+              trace.id, trace.experiment, find_source_run(trace), trace.client_request_id,
               trace.start, duration, trace.state, trace.request_preview, trace.response_preview));
   TRY(put_facts(db, trace.id, TraceFact::kMetadata, trace.metadata));
   TRY(put_facts(db, trace.id, TraceFact::kTag, trace.tags));
@@ -309,7 +299,7 @@ Result<> put_span(Connection& db, const std::string& trace, std::string_view id,
       trace, id, bytes);
 }
 
-Result<std::vector<std::string>> spans_of(Connection& db, const std::string& trace) {
+Result<std::vector<std::string>> read_spans(Connection& db, const std::string& trace) {
   Statement row = TRY(db.query("SELECT content FROM spans WHERE trace = ?1 ORDER BY id", trace));
   std::vector<std::string> contents;
   while (TRY(row.step())) {

@@ -5,6 +5,7 @@
 // once: later rows overwrite earlier ones.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,11 +19,14 @@
 #include "core/time.h"
 #include "store/engine/database.h"
 #include "store/search/experiments.h"
+#include "store/search/search.h"
 
 namespace corral::store::tracking {
 
 // The numbers of MLflow's enum.
 enum class TraceState : std::uint8_t { kUnspecified = 0, kOk = 1, kError = 2, kInProgress = 3 };
+inline constexpr std::array<std::string_view, 4> kTraceStates = {"STATE_UNSPECIFIED", "OK", "ERROR",
+                                                                 "IN_PROGRESS"};
 
 // `kind` of trace_facts. A run's key is its id, the value empty: a run that the trace was linked
 // to, beside the one that it came from (metadata mlflow.sourceRun). An assessment's key is its id,
@@ -62,7 +66,7 @@ Result<bool> delete_trace_fact(sql::Connection& db, const std::string& trace, Tr
 Result<> put_span(sql::Connection& db, const std::string& trace, std::string_view id,
                   std::string_view content);
 // Returns the contents of the trace's spans, ordered by span id.
-Result<std::vector<std::string>> spans_of(sql::Connection& db, const std::string& trace);
+Result<std::vector<std::string>> read_spans(sql::Connection& db, const std::string& trace);
 
 struct TraceRemoval {
   ExperimentId experiment;
@@ -72,5 +76,14 @@ struct TraceRemoval {
 };
 // Deletes traces with their spans; returns the number of traces.
 Result<std::int64_t> delete_traces(sql::Connection& db, const TraceRemoval& removal);
+
+// ---- searches (store/search/search.h)
+
+struct TraceSearch {
+  std::vector<ExperimentId> experiments;
+  Search search;
+};
+// Ids. The newest first, then by id, where orders leave it open.
+Result<Found<std::string>> search_traces(sql::Connection& db, const TraceSearch& search);
 
 }  // namespace corral::store::tracking

@@ -25,7 +25,7 @@ static_assert(kNames.size() == static_cast<std::size_t>(ErrorCode::kInternal) + 
 
 const Name& entry(ErrorCode code) { return kNames.at(static_cast<std::size_t>(code)); }
 
-ErrorCode code_of(Code code) {
+ErrorCode translate(Code code) {
   switch (code) {
     case Code::kNotFound:
       return ErrorCode::kResourceDoesNotExist;
@@ -57,21 +57,20 @@ ErrorCode code_of(Code code) {
 
 }  // namespace
 
-int status_of(ErrorCode code) { return entry(code).status; }
-std::string_view name_of(ErrorCode code) { return entry(code).name; }
+ApiError::ApiError(const Error& error) : code(translate(error.code)), message(error.message) {}
 
-std::string body_of(const ApiError& error) {
+int http_status(ErrorCode code) { return entry(code).status; }
+
+std::string to_json(const ApiError& error) {
   std::string out;
   JsonWriter json(out);
-  json.begin_object().member("error_code", name_of(error.code));
+  json.begin_object().member("error_code", entry(error.code).name);
   json.member("message", error.message).end_object();
   return out;
 }
 
-ApiError api_error(const Error& error) { return {code_of(error.code), error.message}; }
-
 tl::unexpected<ApiError> refuse(ErrorCode code, std::string message) {
-  return tl::unexpected(ApiError{code, std::move(message)});
+  return tl::unexpected(ApiError(code, std::move(message)));
 }
 tl::unexpected<ApiError> invalid(std::string message) {
   return refuse(ErrorCode::kInvalidParameterValue, std::move(message));

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "core/result.h"
 
@@ -32,41 +33,37 @@ enum class ErrorCode : unsigned char {
 struct ApiError {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
+
+  ApiError(ErrorCode error_code, std::string text) : code(error_code), message(std::move(text)) {}
+  // Translates an error of the store or another part of Corral into MLflow's codes.
+  ApiError(const Error& error);
 };
 template <class T = void>
 using Answer = tl::expected<T, ApiError>;
 
-int status_of(ErrorCode code);
-std::string_view name_of(ErrorCode code);
-// The JSON body.
-std::string body_of(const ApiError& error);
-// Translates an error of the store or another part of Corral into MLflow's codes.
-ApiError api_error(const Error& error);
+int http_status(ErrorCode code);
+// The body of an answer.
+std::string to_json(const ApiError& error);
 
 tl::unexpected<ApiError> refuse(ErrorCode code, std::string message);
 tl::unexpected<ApiError> invalid(std::string message);
 
+namespace detail {
+template <class T, class E>
+T value_of(tl::expected<T, E>&& result) {
+  return *std::move(result);
+}
+template <class E>
+void value_of(tl::expected<void, E>&&) {}
+}  // namespace detail
+
 }  // namespace corral::mlflow
 
 // Evaluates to the value of an Answer, or returns its ApiError; a Result's Error is translated.
-#define TRY_API(...)                                                             \
-  __extension__({                                                                \
-    auto corral_api_result = (__VA_ARGS__);                                      \
-    if (!corral_api_result)                                                      \
-      return ::tl::unexpected<::corral::mlflow::ApiError>(                       \
-          ::corral::mlflow::as_api_error(std::move(corral_api_result).error())); \
-    ::corral::mlflow::detail::take(std::move(corral_api_result));                \
+#define TRY_API(...)                                                                             \
+  __extension__({                                                                                \
+    auto corral_api_result = (__VA_ARGS__);                                                      \
+    if (!corral_api_result)                                                                      \
+      return ::tl::unexpected<::corral::mlflow::ApiError>(std::move(corral_api_result).error()); \
+    ::corral::mlflow::detail::value_of(std::move(corral_api_result));                            \
   })
-
-namespace corral::mlflow {
-inline ApiError as_api_error(ApiError error) { return error; }
-inline ApiError as_api_error(const Error& error) { return api_error(error); }
-namespace detail {
-template <class T, class E>
-T take(tl::expected<T, E>&& r) {
-  return *std::move(r);
-}
-template <class E>
-void take(tl::expected<void, E>&&) {}
-}  // namespace detail
-}  // namespace corral::mlflow

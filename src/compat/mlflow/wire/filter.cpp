@@ -12,8 +12,7 @@
 #include <span>
 #include <utility>
 
-#include "compat/mlflow/wire/filter_rules.h"
-#include "compat/mlflow/wire/filter_tokens.h"
+#include "compat/mlflow/wire/filter_grammar.h"
 #include "core/text.h"
 
 namespace corral::mlflow {
@@ -60,7 +59,7 @@ struct Clause {
 
 class Parser {
  public:
-  explicit Parser(SearchKind kind) : kind_(kind), rules_(rules_of(kind)) {}
+  explicit Parser(SearchKind kind) : kind_(kind), rules_(rules_for(kind)) {}
 
   Answer<std::vector<Comparison>> filter(std::string_view text) const;
   [[nodiscard]] Answer<Subject> subject(std::string_view name, bool for_order) const;
@@ -70,7 +69,7 @@ class Parser {
   [[nodiscard]] Answer<Comparison> comparison(const Clause& clause) const;
   [[nodiscard]] Answer<Entity> entity(std::string_view name) const;
   [[nodiscard]] Answer<Subject> attribute(std::string_view key, bool for_order) const;
-  [[nodiscard]] Answer<Operator> operator_of(const Clause& clause, const Subject& subject) const;
+  [[nodiscard]] Answer<Operator> parse_operator(const Clause& clause, const Subject& subject) const;
   [[nodiscard]] Answer<Comparison::Value> value(const Clause& clause, const Subject& subject) const;
   [[nodiscard]] Answer<Comparison::Value> number(const Token& token, const Subject& subject) const;
   [[nodiscard]] Answer<Comparison::Value> text(const Token& token, const Subject& subject) const;
@@ -156,23 +155,20 @@ Answer<Clause> Parser::clause(Tokens& rest) const {
 }
 
 std::string Parser::attribute_names(bool for_order) const {
-  std::string text = "{";
+  std::vector<std::string_view> names;
   for (const AttributeRule& rule : rules_.attributes) {
-    if (for_order ? !rule.ordered : rule.filter.operators == 0) continue;
-    if (text.size() > 1) text += ", ";
-    text.append("'").append(rule.name).append("'");
+    if (for_order ? rule.ordered : rule.filter.operators != 0) names.push_back(rule.name);
   }
-  return text + "}";
+  return "{" + quoted_names(names) + "}";
 }
 
 std::string Parser::list_attributes() const {
-  std::string text = "[";
+  std::vector<std::string_view> names;
   for (const AttributeRule& rule : rules_.attributes) {
-    if (rule.filter.form != Form::kList && rule.filter.form != Form::kIds) continue;
-    if (text.size() > 1) text += ", ";
-    text.append("'").append(rule.name).append("'");
+    if (rule.filter.form == Form::kList || rule.filter.form == Form::kIds)
+      names.push_back(rule.name);
   }
-  return text + "]";
+  return "[" + quoted_names(names) + "]";
 }
 
 Answer<Subject> Parser::attribute(std::string_view key, bool for_order) const {
@@ -200,10 +196,10 @@ Answer<Entity> Parser::entity(std::string_view name) const {
                     "'parameter', 'tag', 'attribute', 'dataset']",
                     name));
   }
-  std::string names;
-  for (const EntityRule& known : rules_.entities)
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", known.name);
-  return invalid(fmt::format("Invalid entity type '{}'. Valid entity types are ({})", name, names));
+  std::vector<std::string_view> names;
+  for (const EntityRule& known : rules_.entities) names.push_back(known.name);
+  return invalid(fmt::format("Invalid entity type '{}'. Valid entity types are ({})", name,
+                             quoted_names(names)));
 }
 
 Answer<Subject> Parser::subject(std::string_view name, bool for_order) const {
@@ -256,10 +252,11 @@ std::string blamed(SearchKind kind, const Subject& subject) {
   return subject.operand.form == Form::kAnyInteger ? "attribute " + subject.key : "attribute";
 }
 
-Answer<Operator> Parser::operator_of(const Clause& clause, const Subject& subject) const {
+Answer<Operator> Parser::parse_operator(const Clause& clause, const Subject& subject) const {
   for (unsigned i = 0; i <= static_cast<unsigned>(Operator::kIsNotNull); ++i) {
     const auto op = static_cast<Operator>(i);
-    if (operator_text(op) == clause.op && (subject.operand.operators & set_of(op)) != 0) return op;
+    if (operator_text(op) == clause.op && (subject.operand.operators & operator_bit(op)) != 0)
+      return op;
   }
   const std::string allowed = operators_text(subject.operand.operators);
   if (kind_ == SearchKind::kLoggedModels) {
@@ -280,7 +277,7 @@ std::string written(Tokens tokens) {
 }
 
 // As a double; beyond its range: infinite, or 0.
-double real_of(std::string_view text) {
+double parse_real(std::string_view text) {
   double value = 0;
   const auto done = std::from_chars(text.data(), text.data() + text.size(), value);
   if (done.ec != std::errc::result_out_of_range) return value;
@@ -308,16 +305,15 @@ Answer<Comparison::Value> Parser::number(const Token& token, const Subject& subj
     digits = without_quotes(digits);
   else if (token.kind != Kind::kNumber)
     return not_a_number(token, subject);
-  if (form == Form::kDouble) return real_of(digits);
+  if (form == Form::kDouble) return parse_real(digits);
   if (const auto whole = parse_int(digits)) return *whole;
-  if (form == Form::kNumber && token.kind == Kind::kNumber) return real_of(digits);
+  if (form == Form::kNumber && token.kind == Kind::kNumber) return parse_real(digits);
   return invalid(
       fmt::format("Invalid value for numeric attribute '{}': '{}'", subject.written, digits));
 }
 
-// As the store tells it: "1" for "01".
-Answer<Comparison::Value> id(const std::string& text) {
-  if (const auto number = parse_int(text)) return std::to_string(*number);
+Answer<std::int64_t> parse_experiment_id(const std::string& text) {
+  if (const auto number = parse_int(text)) return *number;
   return invalid(
       fmt::format("Invalid experiment ID '{}'. Experiment ID must be a valid integer.", text));
 }
@@ -327,10 +323,7 @@ Answer<Comparison::Value> Parser::text(const Token& token, const Subject& subjec
   const bool bare = rules_.bare_text && (token.kind == Kind::kNumber || token.kind == Kind::kName);
   if (is_quoted(text, '\'') || is_quoted(text, '"') || bare) {
     const std::string value(bare && !is_quoted(text, '"') ? text : without_quotes(text));
-    if (subject.operand.form == Form::kIds && !parse_int(value)) {
-      return invalid(
-          fmt::format("Invalid experiment ID '{}'. Experiment ID must be a valid integer.", value));
-    }
+    if (subject.operand.form == Form::kIds) TRY_API(parse_experiment_id(value));
     return value;
   }
   if (token.kind == Kind::kName) {
@@ -397,7 +390,8 @@ Answer<Comparison::Value> Parser::list(Tokens tokens, const Subject& subject) co
     }
     if (!comma) {
       std::string value = unescaped(without_quotes(token.text));
-      if (form == Form::kIds) value = std::get<std::string>(TRY_API(id(value)));
+      // As the store tells it: "1" for "01".
+      if (form == Form::kIds) value = std::to_string(TRY_API(parse_experiment_id(value)));
       values.push_back(std::move(value));
     }
     expects_value = comma;
@@ -425,14 +419,14 @@ Answer<Comparison::Value> Parser::value(const Clause& clause, const Subject& sub
 
 Answer<Comparison> Parser::comparison(const Clause& clause) const {
   Subject subject = TRY_API(this->subject(clause.name.text, false));
-  if (clause.value.empty() && (subject.operand.operators & set_of(Operator::kIsNull)) == 0) {
+  if (clause.value.empty() && (subject.operand.operators & operator_bit(Operator::kIsNull)) == 0) {
     return invalid(
         fmt::format("IS NULL / IS NOT NULL is only supported for tags and params, not for '{}' "
                     "'{}'",
                     entity_text(subject.entity), subject.written));
   }
   Comparison::Value value = TRY_API(this->value(clause, subject));
-  const Operator op = TRY_API(operator_of(clause, subject));
+  const Operator op = TRY_API(parse_operator(clause, subject));
   const auto* pattern = std::get_if<std::string>(&value);
   if ((op == Operator::kLike || op == Operator::kIlike) && pattern->size() > kLongestPattern) {
     return invalid(fmt::format("A pattern of {} has at most {} bytes, got {}", clause.op,
@@ -444,7 +438,7 @@ Answer<Comparison> Parser::comparison(const Clause& clause) const {
 Answer<std::vector<Comparison>> Parser::filter(std::string_view text) const {
   std::vector<Comparison> comparisons;
   if (text.empty()) return comparisons;
-  const std::vector<Token> tokens = tokens_of(text);
+  const std::vector<Token> tokens = tokenize(text);
   if (tokens.empty())
     return invalid(fmt::format("Invalid filter '{}'. Could not be parsed.", text));
   for (Tokens rest = tokens; !rest.empty();) {
@@ -465,8 +459,8 @@ tl::unexpected<ApiError> unknown_order(std::string_view clause) {
   return invalid(fmt::format("Invalid order_by clause '{}'. Could not be parsed.", clause));
 }
 
-Answer<Order> order_of(SearchKind kind, const std::string& clause) {
-  const std::vector<Token> tokens = tokens_of(clause);
+Answer<Order> parse_order(SearchKind kind, const std::string& clause) {
+  const std::vector<Token> tokens = tokenize(clause);
   if (tokens.empty() || tokens.size() > 2 || tokens.front().kind != Kind::kName ||
       tokens.back().kind != Kind::kName)
     return unknown_order(clause);
@@ -500,15 +494,13 @@ Answer<std::vector<Order>> parse_order_by(SearchKind kind,
     return invalid(fmt::format("`order_by` has at most {} fields", kMostComparisons));
   std::vector<Order> orders;
   for (const std::string& clause : clauses) {
-    Order order = TRY_API(order_of(kind, clause));
+    Order order = TRY_API(parse_order(kind, clause));
     const bool twice = std::ranges::any_of(orders, [&](const Order& other) {
       return other.entity == order.entity && other.key == order.key;
     });
     if (twice) {
-      std::string all;
-      for (const std::string& each : clauses)
-        all += fmt::format("{}'{}'", all.empty() ? "" : ", ", each);
-      return invalid(fmt::format("`order_by` contains duplicate fields: [{}]", all));
+      return invalid(fmt::format("`order_by` contains duplicate fields: [{}]",
+                                 quoted_names({clauses.begin(), clauses.end()})));
     }
     orders.push_back(std::move(order));
   }

@@ -2,7 +2,7 @@
 // and its order_by clauses. Parses text into comparisons; store/search runs them.
 //
 // Comparisons are joined by AND alone. Each kind of search has its own entities, attributes and
-// operators (filter_rules.h). Anything else is refused here, in MLflow's words, so that a
+// operators (filter_grammar.h). Anything else is refused here, in MLflow's words, so that a
 // Comparison needs no further checks. Attribute names are canonical: `created` is start_time, `Run
 // Name` is run_name, a trace's `name` its tag mlflow.traceName, a trace's `run_id` its metadata
 // mlflow.sourceRun. Text values are taken as they stand between their quotes: there is no escape.

@@ -6,8 +6,8 @@
 #include <array>
 #include <span>
 
-#include "compat/mlflow/wire/filter_corpus.h"
-#include "compat/mlflow/wire/filter_test_support.h"
+#include "compat/mlflow/wire/test_filters.h"
+#include "compat/mlflow/wire/test_print_filter.h"
 
 namespace corral::mlflow {
 namespace {

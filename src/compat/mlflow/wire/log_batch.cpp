@@ -26,10 +26,10 @@ using simdjson::dom::object;
 
 Answer<> invalid_element(std::string_view path, const element& value) {
   const auto json = Json::parse(simdjson::minify(value));
-  return invalid(wrong_type_of(path, json ? *json : Json()));
+  return invalid(wrong_type_message(path, json ? *json : Json()));
 }
 
-Answer<double> number_of(const element& value, std::string_view path) {
+Answer<double> parse_number(const element& value, std::string_view path) {
   double d = 0;
   if (value.get(d) == simdjson::SUCCESS) return d;
   std::string_view text;
@@ -44,7 +44,7 @@ Answer<double> number_of(const element& value, std::string_view path) {
   return tl::unexpected(invalid_element(path, value).error());
 }
 
-Answer<std::int64_t> integer_of(const element& value, std::string_view path) {
+Answer<std::int64_t> parse_integer(const element& value, std::string_view path) {
   std::int64_t n = 0;
   if (value.get(n) == simdjson::SUCCESS) return n;
   std::string_view text;
@@ -58,14 +58,14 @@ Answer<std::int64_t> integer_of(const element& value, std::string_view path) {
   return tl::unexpected(invalid_element(path, value).error());
 }
 
-Answer<std::string_view> text_of(const element& value, std::string_view path) {
+Answer<std::string_view> read_text(const element& value, std::string_view path) {
   std::string_view text;
   if (value.get(text) == simdjson::SUCCESS) return text;
   return tl::unexpected(invalid_element(path, value).error());
 }
 
 // The position of a field in the request; formatted only for errors.
-struct Place {
+struct FieldPath {
   std::string_view list;  // empty: the message itself
   std::size_t index = 0;
   [[nodiscard]] std::string of(std::string_view field) const {
@@ -95,18 +95,18 @@ class Parser {
  public:
   Answer<LogBatch> batch(std::string_view body) {
     const object root = TRY_API(open(body));
-    TRY_API(run_of(root));
-    TRY_API(pairs_of(root, "params", kParamLength, out_.params));
-    TRY_API(pairs_of(root, "tags", kTagLength, out_.tags));
-    TRY_API(metrics_of(root));
+    TRY_API(read_run_id(root));
+    TRY_API(read_pairs(root, "params", kParamLength, out_.params));
+    TRY_API(read_pairs(root, "tags", kTagLength, out_.tags));
+    TRY_API(read_metrics(root));
     TRY_API(check_sizes());
     return std::move(out_);
   }
 
   Answer<LogBatch> metric(std::string_view body) {
     const object root = TRY_API(open(body));
-    TRY_API(run_of(root));
-    TRY_API(metric_of(root, {}));
+    TRY_API(read_run_id(root));
+    TRY_API(read_metric(root, {}));
     return std::move(out_);
   }
 
@@ -140,103 +140,105 @@ class Parser {
     return value;
   }
 
-  Answer<> run_of(const object& root) {
+  Answer<> read_run_id(const object& root) {
     auto id = field(root, "run_id");
     if (!id) id = field(root, "run_uuid");
     if (!id) return invalid(missing_value("run_id"));
-    out_.run_id = TRY_API(text_of(*id, "run_id"));
+    out_.run_id = TRY_API(read_text(*id, "run_id"));
     if (out_.run_id.empty()) return invalid(missing_value("run_id"));
     return check_run_id(out_.run_id);
   }
 
-  static Answer<simdjson::dom::array> list_of(const element& value, std::string_view name) {
+  static Answer<simdjson::dom::array> read_list(const element& value, std::string_view name) {
     simdjson::dom::array list;
     if (value.get(list) == simdjson::SUCCESS) return list;
     return tl::unexpected(invalid_element(name, value).error());
   }
 
-  static Answer<object> item_of(const element& item, std::string_view list, std::size_t index) {
+  static Answer<object> read_item(const element& item, std::string_view list, std::size_t index) {
     object fields;
     if (item.get(fields) == simdjson::SUCCESS) return fields;
     return tl::unexpected(invalid_element(fmt::format("{}[{}]", list, index), item).error());
   }
 
-  static Answer<> pairs_of(const object& root, std::string_view name, std::size_t length,
-                           std::vector<Pair>& out) {
+  static Answer<> read_pairs(const object& root, std::string_view name, std::size_t length,
+                             std::vector<Pair>& out) {
     const auto value = field(root, name);
     if (!value) return {};
     std::size_t index = 0;
-    for (const element& item : TRY_API(list_of(*value, name))) {
-      const object fields = TRY_API(item_of(item, name, index));
-      const Place place{name, index++};
+    for (const element& item : TRY_API(read_list(*value, name))) {
+      const object fields = TRY_API(read_item(item, name, index));
+      const FieldPath at{name, index++};
       const auto key = field(fields, "key");
       const auto text = field(fields, "value");
-      if (!key) return invalid(missing_value(place.of("key")));
-      const std::string_view named = TRY_API(text_of(*key, place.of("key")));
-      TRY_API(check_key(named, place.of("key"), name == "params" ? "Param key" : "Tag key"));
+      if (!key) return invalid(missing_value(at.of("key")));
+      const std::string_view named = TRY_API(read_text(*key, at.of("key")));
+      TRY_API(check_key(named, at.of("key"), name == "params" ? "Param key" : "Tag key"));
       // Left out, it is empty.
-      const std::string_view given = text ? TRY_API(text_of(*text, place.of("value"))) : "";
+      const std::string_view given = text ? TRY_API(read_text(*text, at.of("value"))) : "";
       out.emplace_back(named, cut(given, length));
     }
     return {};
   }
 
-  Answer<> metrics_of(const object& root) {
+  Answer<> read_metrics(const object& root) {
     const auto value = field(root, "metrics");
     if (!value) return {};
-    const simdjson::dom::array list = TRY_API(list_of(*value, "metrics"));
+    const simdjson::dom::array list = TRY_API(read_list(*value, "metrics"));
     std::size_t index = 0;
     for (const element& item : list) {
-      const object fields = TRY_API(item_of(item, "metrics", index));
-      TRY_API(metric_of(fields, {"metrics", index}));
+      const object fields = TRY_API(read_item(item, "metrics", index));
+      TRY_API(read_metric(fields, {"metrics", index}));
       ++index;
     }
     points_ = index;
     return {};
   }
 
-  Answer<> metric_of(const object& fields, const Place& place) {
+  Answer<> read_metric(const object& fields, const FieldPath& at) {
     const RawMetric raw(fields);
-    if (!raw.key) return invalid(missing_value(place.of("key")));
-    if (!raw.value) return invalid(missing_value(place.of("value")));
-    if (!raw.timestamp) return invalid(missing_value(place.of("timestamp")));
+    if (!raw.key) return invalid(missing_value(at.of("key")));
+    if (!raw.value) return invalid(missing_value(at.of("value")));
+    if (!raw.timestamp) return invalid(missing_value(at.of("timestamp")));
     MetricPoint point;
-    point.value = TRY_API(number_of(*raw.value, "value"));
-    point.time_ms = TRY_API(integer_of(*raw.timestamp, "timestamp"));
-    if (raw.step) point.step = TRY_API(integer_of(*raw.step, "step"));
-    const std::string_view key = TRY_API(text_of(*raw.key, "key"));
-    if (key.empty()) return invalid(missing_value(place.of("key")));
+    point.value = TRY_API(parse_number(*raw.value, "value"));
+    point.time_ms = TRY_API(parse_integer(*raw.timestamp, "timestamp"));
+    if (raw.step) point.step = TRY_API(parse_integer(*raw.step, "step"));
+    const std::string_view key = TRY_API(read_text(*raw.key, "key"));
+    if (key.empty()) return invalid(missing_value(at.of("key")));
     if (point.time_ms < 0) {
       return invalid(invalid_value(
-          place.of("timestamp"), Json(point.time_ms),
+          at.of("timestamp"), Json(point.time_ms),
           fmt::format("metric '{}' (value={}). Timestamp must be a nonnegative long (64-bit "
                       "integer) ",
                       key, shown_number(point.value))));
     }
-    if (!client_time(point.time_ms)) TRY_API(check_time(point.time_ms, place.of("timestamp")));
-    TRY_API(column_of(key, place)).get().points.push_back(point);
-    if (raw.model_id) TRY_API(model_metric_of(raw, key, point, place));
+    if (!client_time(point.time_ms)) TRY_API(check_time(point.time_ms, at.of("timestamp")));
+    TRY_API(find_column(key, at)).get().points.push_back(point);
+    if (raw.model_id) TRY_API(read_model_metric(raw, key, point, at));
     return {};
   }
 
-  Answer<> model_metric_of(const RawMetric& raw, std::string_view key, const MetricPoint& point,
-                           const Place& place) {
+  Answer<> read_model_metric(const RawMetric& raw, std::string_view key, const MetricPoint& point,
+                             const FieldPath& at) {
     ModelMetric metric;
     metric.key = key;
     metric.point = point;
-    metric.model_id = TRY_API(text_of(*raw.model_id, "model_id"));
-    if (raw.dataset_name) metric.dataset_name = TRY_API(text_of(*raw.dataset_name, "dataset_name"));
+    metric.model_id = TRY_API(read_text(*raw.model_id, "model_id"));
+    if (raw.dataset_name)
+      metric.dataset_name = TRY_API(read_text(*raw.dataset_name, "dataset_name"));
     if (raw.dataset_digest)
-      metric.dataset_digest = TRY_API(text_of(*raw.dataset_digest, "dataset_digest"));
-    TRY_API(check_length(place.of("model_id"), metric.model_id, kModelIdLength));
-    TRY_API(check_length(place.of("dataset_name"), metric.dataset_name, kDatasetNameLength));
-    TRY_API(check_length(place.of("dataset_digest"), metric.dataset_digest, kDatasetDigestLength));
+      metric.dataset_digest = TRY_API(read_text(*raw.dataset_digest, "dataset_digest"));
+    TRY_API(check_length(at.of("model_id"), metric.model_id, kModelIdLength));
+    TRY_API(check_length(at.of("dataset_name"), metric.dataset_name, kDatasetNameLength));
+    TRY_API(check_length(at.of("dataset_digest"), metric.dataset_digest, kDatasetDigestLength));
     if (!metric.model_id.empty()) out_.model_metrics.push_back(std::move(metric));
     return {};
   }
 
   // Neighbours often share a metric.
-  Answer<std::reference_wrapper<MetricColumn>> column_of(std::string_view key, const Place& place) {
+  Answer<std::reference_wrapper<MetricColumn>> find_column(std::string_view key,
+                                                           const FieldPath& at) {
     if (last_ < out_.metrics.size() && out_.metrics[last_].key == key)
       return std::ref(out_.metrics[last_]);
     const auto known = columns_.find(key);
@@ -244,7 +246,7 @@ class Parser {
       last_ = known->second;
       return std::ref(out_.metrics[last_]);
     }
-    TRY_API(check_key(key, place.of("name"), "Metric name"));
+    TRY_API(check_key(key, at.of("name"), "Metric name"));
     if (key.size() > limits::kNameBytes) {
       return invalid(
           fmt::format("'Metric name' exceeds the maximum length of {} bytes", limits::kNameBytes));

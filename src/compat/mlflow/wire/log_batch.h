@@ -33,10 +33,10 @@ struct ModelMetric {
 using Pair = std::pair<std::string, std::string>;
 
 struct LogBatch {
-  std::string run_id;
-  std::vector<MetricColumn> metrics;
-  std::vector<ModelMetric> model_metrics;  // are in `metrics`, too
-  std::vector<Pair> params, tags;          // values cut to their lengths
+  std::string run_id{};
+  std::vector<MetricColumn> metrics{};
+  std::vector<ModelMetric> model_metrics{};  // are in `metrics`, too
+  std::vector<Pair> params{}, tags{};        // values cut to their lengths
 };
 
 Answer<LogBatch> parse_log_batch(std::string_view body);

@@ -53,7 +53,7 @@ TEST(LogBatch, WhatIsWrongIsNamed) {
         R"(,"tags":[{"value":"1"}])", R"(,"metrics":[{"key":"a","value":NaN,"timestamp":1}])"}) {
     const auto batch = parse(bad);
     ASSERT_FALSE(batch) << bad;
-    EXPECT_EQ(status_of(batch.error().code), 400) << bad;
+    EXPECT_EQ(http_status(batch.error().code), 400) << bad;
   }
   EXPECT_FALSE(parse_log_batch(R"({"run_id":"a/b"})"));
   EXPECT_FALSE(parse_log_batch("[1]"));

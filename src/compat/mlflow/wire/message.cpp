@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <cmath>
-#include <limits>
 
+#include "compat/mlflow/wire/span.h"
 #include "core/text.h"
 
 namespace corral::mlflow {
@@ -24,20 +23,7 @@ std::string_view type_name(const Json& value) {
   return value.is_null() ? "NoneType" : "str";
 }
 
-std::optional<double> number_of(const std::string& text) {
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "Infinity") return std::numeric_limits<double>::infinity();
-  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (text.empty() || read.ptr != end || read.ec == std::errc::invalid_argument ||
-      !std::isfinite(value))
-    return std::nullopt;
-  return value;
-}
-
-std::optional<std::int64_t> integer_of(const Json& value) {
+std::optional<std::int64_t> read_integer(const Json& value) {
   if (const auto* n = value.as_int()) return *n;
   if (const auto* text = value.as_string()) return parse_int(*text);
   if (!value.is_double()) return std::nullopt;
@@ -53,7 +39,7 @@ std::string missing_value(std::string_view path) {
   return fmt::format("Missing value for required parameter '{}'. {}", path, kSeeDocs);
 }
 
-std::string wrong_type_of(std::string_view path, const Json& value) {
+std::string wrong_type_message(std::string_view path, const Json& value) {
   return invalid_value(
       path, value, fmt::format(" Hint: Value was of type '{}'. {}", type_name(value), kSeeDocs));
 }
@@ -74,6 +60,11 @@ std::string invalid_value(std::string_view path, const Json& value, std::string_
                      hint.empty() ? "." : ": ", hint);
 }
 
+Answer<> Message::check() const {
+  if (*error_) return tl::unexpected(**error_);
+  return {};
+}
+
 void Message::wrong(ApiError error) {
   if (!*error_) *error_ = std::move(error);
 }
@@ -87,7 +78,7 @@ void Message::wrong_value(std::string_view name, std::string_view hint) {
 void Message::wrong_type(std::string_view name) {
   const Json* value = find(name);
   if (value != nullptr)
-    wrong({ErrorCode::kInvalidParameterValue, wrong_type_of(path_of(name), *value)});
+    wrong({ErrorCode::kInvalidParameterValue, wrong_type_message(path_of(name), *value)});
 }
 
 void Message::missing(std::string_view name) {
@@ -118,7 +109,7 @@ std::string Message::need_text(std::string_view name) {
 std::optional<std::int64_t> Message::maybe_integer(std::string_view name) {
   const Json* value = find(name);
   if (value == nullptr) return std::nullopt;
-  const auto number = integer_of(*value);
+  const auto number = read_integer(*value);
   if (!number) wrong_type(name);
   return number;
 }
@@ -127,16 +118,6 @@ std::int64_t Message::need_integer(std::string_view name) {
   const auto value = maybe_integer(name);
   if (!value) missing(name);
   return value.value_or(0);
-}
-
-std::optional<double> Message::maybe_number(std::string_view name) {
-  const Json* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (value->as_int() != nullptr || value->is_double()) return value->as_double(0);
-  const auto* text = value->as_string();
-  const auto number = text != nullptr ? number_of(*text) : std::nullopt;
-  if (!number) wrong_type(name);
-  return number;
 }
 
 std::optional<bool> Message::maybe_bool(std::string_view name) {
@@ -155,7 +136,7 @@ std::optional<std::size_t> Message::maybe_enum(std::string_view name,
                                                std::span<const std::string_view> names) {
   const Json* value = find(name);
   if (value == nullptr) return std::nullopt;
-  const auto number = integer_of(*value);
+  const auto number = read_integer(*value);
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty()) continue;
     if (number ? *number == static_cast<std::int64_t>(i)
@@ -238,7 +219,7 @@ Answer<Json> parse_body(std::string_view body) {
   return *std::move(json);
 }
 
-Json object_of(const std::vector<std::pair<std::string, std::string>>& query) {
+Json query_object(const std::vector<std::pair<std::string, std::string>>& query) {
   Json::Object object;
   for (const auto& [name, value] : query) {
     Json* known = nullptr;
@@ -257,6 +238,54 @@ Json object_of(const std::vector<std::pair<std::string, std::string>>& query) {
     }
   }
   return Json(std::move(object));
+}
+
+// ---- page tokens
+
+namespace {
+
+struct ParsedToken {
+  std::string text;
+  Json json;
+};
+Answer<ParsedToken> parse_token(std::string_view token) {
+  auto text = from_base64(token);
+  if (!text) return invalid("Invalid page token, could not base64-decode");
+  auto json = Json::parse(*text);
+  if (!json || json->as_object() == nullptr)
+    return invalid("Invalid page token, decoded value=" + to_utf8(*text));
+  return ParsedToken{.text = *std::move(text), .json = *std::move(json)};
+}
+
+tl::unexpected<ApiError> bad_value(const ParsedToken& parsed) {
+  return invalid("Invalid page token, parsed value=" + to_utf8(parsed.text));
+}
+
+}  // namespace
+
+std::string page_token(std::int64_t offset) {
+  return base64(fmt::format("{{\"offset\": {}}}", offset));
+}
+
+Answer<std::int64_t> parse_page_token(std::string_view token) {
+  if (token.empty()) return 0;
+  const ParsedToken parsed = TRY_API(parse_token(token));
+  const std::int64_t offset = parsed.json.get_int("offset");
+  if (offset < 1) return bad_value(parsed);
+  return offset;
+}
+
+std::string history_token(const HistoryToken& place) {
+  return base64(fmt::format("{{\"offset\": {}, \"timestamp\": {}}}", place.offset, place.time_ms));
+}
+
+Answer<std::optional<HistoryToken>> parse_history_token(std::string_view token) {
+  if (token.empty()) return std::nullopt;
+  const ParsedToken parsed = TRY_API(parse_token(token));
+  const HistoryToken place{.time_ms = parsed.json.get_int("timestamp"),
+                           .offset = parsed.json.get_int("offset", -1)};
+  if (parsed.json.find("timestamp") == nullptr || place.offset < 0) return bad_value(parsed);
+  return place;
 }
 
 }  // namespace corral::mlflow

@@ -9,7 +9,7 @@
 //
 //   Request in(json);
 //   const std::string run = in.need_text("run_id");
-//   if (in.error()) return answer(*in.error());
+//   TRY_API(in.check());
 //
 // Not for hot paths (log_batch.h). One thread.
 #pragma once
@@ -35,6 +35,8 @@ class Message {
       : object_(&object), error_(std::make_shared<std::optional<ApiError>>()) {}
 
   [[nodiscard]] const std::optional<ApiError>& error() const { return *error_; }
+  // Returns the first error, if any. Call it after the last field was read.
+  [[nodiscard]] Answer<> check() const;
   // Records an error; only the first is kept.
   void wrong(ApiError error);
   // "Invalid value ... for parameter ... supplied: hint".
@@ -53,7 +55,6 @@ class Message {
   std::string need_text(std::string_view name);
   std::optional<std::int64_t> maybe_integer(std::string_view name);
   std::int64_t need_integer(std::string_view name);
-  std::optional<double> maybe_number(std::string_view name);
   std::optional<bool> maybe_bool(std::string_view name);
   // The index of a name or number among the enum's names, which stand at their numbers ("" for
   // numbers that are none); nullopt when absent or an unknown name, as proto2 says.
@@ -76,7 +77,7 @@ class Message {
 // object (old clients encode twice). Anything else is an error.
 Answer<Json> parse_body(std::string_view body);
 // The object that a query is.
-Json object_of(const std::vector<std::pair<std::string, std::string>>& query);
+Json query_object(const std::vector<std::pair<std::string, std::string>>& query);
 
 // Without a byte order mark.
 std::string_view without_mark(std::string_view body);
@@ -84,10 +85,27 @@ std::string_view without_mark(std::string_view body);
 Answer<> check_no_nul(std::string_view json);
 
 // MLflow's own messages, which clients and their tests know.
-std::string wrong_type_of(std::string_view path, const Json& value);
+std::string wrong_type_message(std::string_view path, const Json& value);
 std::string invalid_value(std::string_view path, const Json& value, std::string_view hint = {});
 std::string missing_value(std::string_view path);
 // Formats a number as Python prints a float: 9 is "9.0".
 std::string shown_number(double value);
+
+// ---- page tokens
+//
+// Those of lists are base64 of {"offset": N}, N >= 1; those of histories of {"offset": N,
+// "timestamp": T}, which is behind the first N points (N >= 0) at time T.
+
+std::string page_token(std::int64_t offset);
+// Returns 0 for an empty token.
+Answer<std::int64_t> parse_page_token(std::string_view token);
+
+struct HistoryToken {
+  std::int64_t time_ms = 0;
+  std::int64_t offset = 0;
+};
+std::string history_token(const HistoryToken& place);
+// Returns nullopt for an empty token.
+Answer<std::optional<HistoryToken>> parse_history_token(std::string_view token);
 
 }  // namespace corral::mlflow

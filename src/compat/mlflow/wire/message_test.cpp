@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 
 #include "compat/mlflow/wire/names.h"
+#include "compat/mlflow/wire/span.h"
 
 namespace corral::mlflow {
 namespace {
@@ -19,9 +19,6 @@ TEST(Message, TakesNumbersAsNumbersAndAsStrings) {
   EXPECT_EQ(in.need_integer("a"), 3);
   EXPECT_EQ(in.need_integer("b"), 4);
   EXPECT_EQ(in.need_integer("c"), 5);
-  EXPECT_EQ(in.maybe_number("x"), 1.5);
-  EXPECT_TRUE(std::isnan(*in.maybe_number("n")));
-  EXPECT_TRUE(std::isinf(*in.maybe_number("i")));
   EXPECT_FALSE(in.error());
 }
 
@@ -38,7 +35,7 @@ TEST(Message, NamesTheFirstThingThatIsWrong) {
     EXPECT_EQ(in.error()->message,
               "Missing value for required parameter 'metrics[0].timestamp'. See the API docs for "
               "more information about request parameters.");
-    EXPECT_EQ(status_of(in.error()->code), 400);
+    EXPECT_EQ(http_status(in.error()->code), 400);
   }
   {
     Message in(json);
@@ -73,7 +70,7 @@ TEST(Message, NumbersAreShownAsPythonShowsThem) {
 }
 
 TEST(Message, AQueryIsAMessage) {
-  const Json json = object_of({{"run_id", "a"}, {"ids", "1"}, {"ids", "2"}, {"ids", "3"}});
+  const Json json = query_object({{"run_id", "a"}, {"ids", "1"}, {"ids", "2"}, {"ids", "3"}});
   Message in(json);
   EXPECT_EQ(in.text("run_id"), "a");
   EXPECT_EQ(in.texts("run_id"), std::vector<std::string>{"a"});
@@ -86,7 +83,7 @@ TEST(Message, BodiesMayBeEmptyOrEncodedTwice) {
   for (const char* text : {"[1]", "5", "{", R"({"a": NaN})", R"("x")"}) {
     const auto body = parse_body(text);
     ASSERT_FALSE(body) << text;
-    EXPECT_EQ(status_of(body.error().code), 400);
+    EXPECT_EQ(http_status(body.error().code), 400);
   }
 }
 
@@ -104,6 +101,42 @@ TEST(Names, TextIsCutAtACodePoint) {
   EXPECT_EQ(cut("abc", 3), "abc");
   EXPECT_EQ(cut("größe", 3), "grö");
   EXPECT_EQ(cut("größe", 9), "größe");
+}
+
+// ---- page tokens
+
+TEST(PageToken, GoesThereAndBack) {
+  EXPECT_EQ(page_token(100), "eyJvZmZzZXQiOiAxMDB9");
+  for (const std::int64_t offset : {std::int64_t{1}, std::int64_t{50000}, INT64_MAX})
+    EXPECT_EQ(parse_page_token(page_token(offset)), offset);
+  EXPECT_EQ(parse_page_token(""), 0);
+  EXPECT_EQ(parse_page_token(base64(R"({"offset": "7"})")), 7);
+}
+
+TEST(PageToken, OfAHistoryHoldsATime) {
+  for (const HistoryToken& place : {HistoryToken{.time_ms = 1'790'000'000'000, .offset = 0},
+                                    HistoryToken{.time_ms = INT64_MIN, .offset = INT64_MAX}}) {
+    const auto parsed = parse_history_token(history_token(place));
+    ASSERT_TRUE(parsed && *parsed);
+    EXPECT_EQ((*parsed)->time_ms, place.time_ms);
+    EXPECT_EQ((*parsed)->offset, place.offset);
+  }
+  EXPECT_FALSE(parse_history_token("").value());
+  EXPECT_FALSE(parse_history_token(page_token(100)));
+  EXPECT_FALSE(parse_history_token(history_token({.time_ms = 5, .offset = -1})));
+  EXPECT_FALSE(parse_history_token("?"));
+}
+
+TEST(PageToken, OthersAreRefused) {
+  for (const std::string& token :
+       {std::string("?"), std::string("not base64!"), base64("{"), base64("[1]"), base64("7"),
+        base64("{}"), base64(R"({"offset": 0})"), base64(R"({"offset": -1})"),
+        base64(R"({"offset": "x"})"), base64("\xff\xfe")}) {
+    const auto offset = parse_page_token(token);
+    ASSERT_FALSE(offset) << token;
+    EXPECT_EQ(offset.error().code, ErrorCode::kInvalidParameterValue);
+    EXPECT_TRUE(offset.error().message.starts_with("Invalid page token, ")) << token;
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // own. Pure, any thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -23,6 +24,10 @@ inline constexpr std::size_t kBatchMetrics = 1000;
 inline constexpr std::size_t kBatchParams = 100;
 inline constexpr std::size_t kBatchTags = 100;
 inline constexpr std::size_t kBatchEntities = 1000;
+
+// The statuses of runs, by the numbers of MLflow's enum.
+inline constexpr std::array<std::string_view, 6> kRunStatuses = {"",         "RUNNING", "SCHEDULED",
+                                                                 "FINISHED", "FAILED",  "KILLED"};
 
 // A name of a metric, param or tag: letters and digits of any script and "_ - . : / space", as long
 // as it is its own normal path (no "..", "//", leading "/"). `path`: of the field in the request;

@@ -1,5 +1,5 @@
-// OTLP's ExportTraceServiceRequest (https://opentelemetry.io/docs/specs/otlp/): protobuf or JSON
-// into spans.
+// Reads spans: OTLP's ExportTraceServiceRequest (https://opentelemetry.io/docs/specs/otlp/),
+// protobuf or JSON, and the JSON in which MLflow stores them.
 //
 // Fields that are not needed to show a span again are ignored (dropped counts, trace state, scopes,
 // schema URLs). Invalid UTF-8 is replaced. A request is taken whole or not at all. Bounds: values
@@ -34,7 +34,13 @@ Result<SpanExport> parse_otlp_protobuf(std::string_view body);
 // of fields in either spelling.
 Result<SpanExport> parse_otlp_json(std::string_view body);
 
-// "host/service:pid/thread" from the known parts; "" if none is known.
-std::string lane_of(const SpanAttributes& resource, const Span& span);
+// A span as MLflow stores it: JSON in its database (`spans.content`, since 3.5) and in trace files.
+// Attribute values are JSON texts there; they are parsed here, so that spans equal those of OTLP.
+// Ids are base64, hex, or MLflow's trace ids. kInvalidArgument or kUnprocessable with the reason if
+// the text is no such span.
+Result<Span> parse_span_json(std::string_view content);
+// Reads the spans of a trace file, `traces.json`, which clients before MLflow 3.4 send. Skips
+// entries that are no spans. kInvalidArgument: not such a file.
+Result<std::vector<Span>> parse_trace_file(std::string_view content);
 
 }  // namespace corral::mlflow

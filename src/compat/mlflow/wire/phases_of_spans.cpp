@@ -27,7 +27,7 @@ std::string value_text(const Json& value) {
   return out;
 }
 
-codec::PhaseKind kind_of(SpanKind kind) {
+codec::PhaseKind phase_kind(SpanKind kind) {
   switch (kind) {
     case SpanKind::kClient:
     case SpanKind::kProducer:
@@ -43,21 +43,21 @@ codec::PhaseKind kind_of(SpanKind kind) {
 }
 
 // "trace/chat_model" of mlflow.spanType CHAT_MODEL; "trace" when nobody said.
-std::string type_of(const Span& span) {
+std::string phase_type(const Span& span) {
   const std::string type = lower_ascii(span.text(kSpanTypeAttribute));
   if (type.empty() || type == "unknown") return "trace";
   return phase_text("trace/" + type, limits::kNameBytes);
 }
 
-codec::PhaseRecord phase_of(const Span& span) {
+codec::PhaseRecord phase_from_span(const Span& span) {
   codec::PhaseRecord phase;
   phase.id = span.id;
   phase.parent = span.parent;
   phase.begin = phase_time(span.start_ns);
   if (span.end_ns != 0) phase.end = phase_time(std::max(span.end_ns, span.start_ns));
-  phase.kind = kind_of(span.kind);
+  phase.kind = phase_kind(span.kind);
   phase.name = span.name.empty() ? "span" : phase_text(span.name, limits::kNameBytes);
-  phase.type = type_of(span);
+  phase.type = phase_type(span);
   phase.lane =
       span.lane.empty() ? std::string(kTraceLane) : phase_text(span.lane, limits::kNameBytes);
   for (const SpanLink& link : span.links) {
@@ -71,12 +71,13 @@ codec::PhaseRecord phase_of(const Span& span) {
   }
   // A trace of MLflow 2 has another id than its spans say.
   const std::string_view named = span.text(kRequestIdAttribute);
-  attributes.emplace_back("trace_id", named.empty() ? trace_id_of(span.trace) : std::string(named));
+  attributes.emplace_back("trace_id",
+                          named.empty() ? trace_id_text(span.trace) : std::string(named));
   phase.attributes = phase_attributes(attributes);
   return phase;
 }
 
-std::size_t bytes_of(const codec::PhaseRecord& phase) {
+std::size_t encoded_bytes(const codec::PhaseRecord& phase) {
   constexpr std::size_t kFixed = 64;
   std::size_t bytes = kFixed + phase.name.size() + phase.type.size() + phase.lane.size() +
                       phase.links.size() * sizeof(std::uint64_t);
@@ -116,7 +117,7 @@ codec::Attributes phase_attributes(const SpanAttributes& attributes) {
 std::vector<codec::PhaseRecord> phases_of_spans(std::span<const Span> spans) {
   std::vector<codec::PhaseRecord> phases;
   phases.reserve(spans.size());
-  for (const Span& span : spans) phases.push_back(phase_of(span));
+  for (const Span& span : spans) phases.push_back(phase_from_span(span));
   return phases;
 }
 
@@ -126,7 +127,7 @@ std::vector<std::span<const codec::PhaseRecord>> phase_batches(
   std::size_t first = 0;
   std::size_t size = 0;
   for (std::size_t i = 0; i < phases.size(); ++i) {
-    const std::size_t next = bytes_of(phases[i]);
+    const std::size_t next = encoded_bytes(phases[i]);
     if (i > first && size + next > bytes) {
       batches.push_back(phases.subspan(first, i - first));
       first = i;

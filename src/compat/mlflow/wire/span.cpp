@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compat/mlflow/wire/otlp_fields.h"
+#include "compat/mlflow/wire/otlp_parts.h"
 
 namespace corral::mlflow {
 namespace {
@@ -19,7 +19,7 @@ std::string id_bytes(std::uint64_t id) {
   for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(id >> shift);
   return bytes;
 }
-std::string_view bytes_of(const OtelTraceId& trace) {
+std::string_view as_bytes(const OtelTraceId& trace) {
   return {reinterpret_cast<const char*>(trace.data()), trace.size()};
 }
 
@@ -107,7 +107,7 @@ void write_links(JsonWriter& json, const std::vector<SpanLink>& links) {
   if (links.empty()) return;
   json.key("links").begin_array();
   for (const SpanLink& link : links) {
-    json.begin_object().member("trace_id", base64(bytes_of(link.trace)));
+    json.begin_object().member("trace_id", base64(as_bytes(link.trace)));
     json.member("span_id", base64(id_bytes(link.span)));
     if (!link.attributes.empty()) write_attributes(json.key("attributes"), link.attributes);
     json.end_object();
@@ -133,7 +133,7 @@ ProtoWriter event_message(const SpanEvent& event) {
 
 ProtoWriter link_message(const SpanLink& link) {
   ProtoWriter out;
-  out.bytes(otlp::kLinkTrace, bytes_of(link.trace)).bytes(otlp::kLinkSpan, id_bytes(link.span));
+  out.bytes(otlp::kLinkTrace, as_bytes(link.trace)).bytes(otlp::kLinkSpan, id_bytes(link.span));
   put(out, otlp::kLinkAttributes, link.attributes);
   return out;
 }
@@ -160,7 +160,7 @@ std::string_view Span::text(std::string_view key) const {
   return text != nullptr ? std::string_view(*text) : std::string_view();
 }
 
-std::string trace_id_of(const OtelTraceId& trace) {
+std::string trace_id_text(const OtelTraceId& trace) {
   std::string id = "tr-";
   for (const std::uint8_t byte : trace) id += fmt::format("{:02x}", byte);
   return id;
@@ -170,7 +170,7 @@ std::string span_id_text(std::uint64_t id) { return fmt::format("{:016x}", id); 
 
 std::string encode_span(const Span& span) {
   ProtoWriter out;
-  out.bytes(otlp::kTraceId, bytes_of(span.trace)).bytes(otlp::kSpanId, id_bytes(span.id));
+  out.bytes(otlp::kTraceId, as_bytes(span.trace)).bytes(otlp::kSpanId, id_bytes(span.id));
   if (span.parent != 0) out.bytes(otlp::kParentSpanId, id_bytes(span.parent));
   out.bytes(otlp::kName, span.name);
   out.number(otlp::kKind, static_cast<std::uint64_t>(span.kind));
@@ -187,7 +187,7 @@ std::string encode_span(const Span& span) {
 }
 
 void write_span(JsonWriter& json, const Span& span) {
-  json.begin_object().member("trace_id", base64(bytes_of(span.trace)));
+  json.begin_object().member("trace_id", base64(as_bytes(span.trace)));
   json.member("span_id", base64(id_bytes(span.id)));
   if (span.parent != 0) json.member("parent_span_id", base64(id_bytes(span.parent)));
   json.member("name", span.name).member("start_time_unix_nano", span.start_ns);

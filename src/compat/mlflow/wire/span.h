@@ -68,7 +68,7 @@ inline constexpr std::string_view kSpanTypeAttribute = "mlflow.spanType";
 
 const Json* find_attribute(const SpanAttributes& attributes, std::string_view key);
 // MLflow's id of the trace: "tr-" and 32 hex digits.
-std::string trace_id_of(const OtelTraceId& trace);
+std::string trace_id_text(const OtelTraceId& trace);
 // 16 hex digits.
 std::string span_id_text(std::uint64_t id);
 

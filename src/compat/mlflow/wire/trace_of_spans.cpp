@@ -33,7 +33,7 @@ void set_tag(TraceOfSpans& trace, std::string_view key, const Json& value) {
     set(trace.tags, key, std::string(cut(plain(value), kTraceValueLength)));
 }
 
-void take_resource(TraceOfSpans& trace, const SpanAttributes& resource) {
+void add_resource(TraceOfSpans& trace, const SpanAttributes& resource) {
   for (const auto& [key, value] : resource) {
     if (!key.starts_with("telemetry.sdk.") && !key.starts_with("mlflow."))
       set_tag(trace, key, value);
@@ -44,7 +44,7 @@ std::string preview(const Json* value) {
   return value == nullptr ? std::string() : std::string(cut(value->dump(), kPreviewLength));
 }
 
-void take_root(TraceOfSpans& trace, const Span& root) {
+void add_root(TraceOfSpans& trace, const Span& root) {
   trace.root = root.status;
   trace.request = preview(root.attribute("mlflow.spanInputs"));
   trace.response = preview(root.attribute("mlflow.spanOutputs"));
@@ -55,37 +55,37 @@ void take_root(TraceOfSpans& trace, const Span& root) {
 }
 
 // Takes the attribute from the first span that has it.
-void take_metadata(TraceOfSpans& trace, const Span& span, std::string_view attribute,
-                   std::string_view key) {
+void add_metadata(TraceOfSpans& trace, const Span& span, std::string_view attribute,
+                  std::string_view key) {
   const Json* value = span.attribute(attribute);
   const bool known =
       std::ranges::any_of(trace.metadata, [&](const auto& m) { return m.first == key; });
   if (value != nullptr && !known) trace.metadata.emplace_back(key, cut(plain(*value), kKeyLength));
 }
 
-void take_span(TraceOfSpans& trace, const Span& span) {
+void add_span(TraceOfSpans& trace, const Span& span) {
   trace.start_ns = trace.spans.empty() ? span.start_ns : std::min(trace.start_ns, span.start_ns);
   if (span.end_ns != 0) trace.end_ns = std::max(trace.end_ns.value_or(span.end_ns), span.end_ns);
   trace.spans.push_back(&span);
-  take_metadata(trace, span, "session.id", "mlflow.trace.session");
-  take_metadata(trace, span, "gen_ai.conversation.id", "mlflow.trace.session");
-  take_metadata(trace, span, "user.id", "mlflow.trace.user");
-  if (span.parent == 0) take_root(trace, span);
+  add_metadata(trace, span, "session.id", "mlflow.trace.session");
+  add_metadata(trace, span, "gen_ai.conversation.id", "mlflow.trace.session");
+  add_metadata(trace, span, "user.id", "mlflow.trace.user");
+  if (span.parent == 0) add_root(trace, span);
 }
 
 }  // namespace
 
-std::vector<TraceOfSpans> traces_of(const SpanExport& spans) {
+std::vector<TraceOfSpans> traces_from_spans(const SpanExport& spans) {
   std::vector<TraceOfSpans> traces;
   std::map<OtelTraceId, std::size_t> known;
   for (const ResourceSpans& group : spans) {
     for (const Span& span : group.spans) {
       const auto [entry, fresh] = known.emplace(span.trace, traces.size());
       if (fresh) {
-        traces.emplace_back().id = trace_id_of(span.trace);
-        take_resource(traces.back(), group.resource);
+        traces.emplace_back().id = trace_id_text(span.trace);
+        add_resource(traces.back(), group.resource);
       }
-      take_span(traces[entry->second], span);
+      add_span(traces[entry->second], span);
     }
   }
   return traces;

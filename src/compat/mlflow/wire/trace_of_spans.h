@@ -28,6 +28,6 @@ inline constexpr std::size_t kPreviewLength = 1000;
 inline constexpr std::size_t kTraceValueLength = 8000;  // code points of a tag
 
 // Returns traces in the order of their first spans.
-std::vector<TraceOfSpans> traces_of(const SpanExport& spans);
+std::vector<TraceOfSpans> traces_from_spans(const SpanExport& spans);
 
 }  // namespace corral::mlflow

@@ -12,16 +12,16 @@
 namespace corral::server::radt {
 namespace {
 
-struct Word {
+struct Operator {
   std::string_view name;
   Test test;
   bool negated = false;
 };
-constexpr std::array kWords = {
-    Word{"eq", Test::kEqual},   Word{"neq", Test::kEqual, true},
-    Word{"lt", Test::kLess},    Word{"lte", Test::kLessEqual},
-    Word{"gt", Test::kGreater}, Word{"gte", Test::kGreaterEqual},
-    Word{"in", Test::kIn},      Word{"is", Test::kNull},
+constexpr std::array kOperators = {
+    Operator{"eq", Test::kEqual},   Operator{"neq", Test::kEqual, true},
+    Operator{"lt", Test::kLess},    Operator{"lte", Test::kLessEqual},
+    Operator{"gt", Test::kGreater}, Operator{"gte", Test::kGreaterEqual},
+    Operator{"in", Test::kIn},      Operator{"is", Test::kNull},
 };
 
 std::partial_ordering compare(const Json& cell, const std::string& value) {
@@ -45,7 +45,7 @@ tl::unexpected<Error> bad(std::string message) {
   return corral::fail(Code::kInvalidArgument, std::move(message));
 }
 
-Result<std::size_t> column_of(std::string_view name, Columns columns) {
+Result<std::size_t> find_column(std::string_view name, Columns columns) {
   const auto found = std::ranges::find(columns, name);
   if (found == columns.end()) return bad(fmt::format("there is no column '{}'", to_utf8(name)));
   return static_cast<std::size_t>(found - columns.begin());
@@ -54,7 +54,7 @@ Result<std::size_t> column_of(std::string_view name, Columns columns) {
 // (a,"b, c") with \ before a quote or backslash inside quotes.
 Result<std::vector<std::string>> parse_list(std::string_view text) {
   if (!text.starts_with('(') || !text.ends_with(')') || text.size() < 2)
-    return bad("a list is wanted: in.(a,b)");
+    return bad("expected a list: in.(a,b)");
   text = text.substr(1, text.size() - 2);
   std::vector<std::string> values;
   if (text.empty()) return values;
@@ -81,16 +81,16 @@ Result<Filter> parse_filter(std::size_t column, std::string_view text) {
   const bool inverted = text.starts_with("not.");
   if (inverted) text.remove_prefix(4);
   const std::size_t dot = text.find('.');
-  const auto* const word = std::ranges::find(kWords, text.substr(0, dot), &Word::name);
-  if (dot == std::string_view::npos || word == kWords.end()) {
+  const auto* const known = std::ranges::find(kOperators, text.substr(0, dot), &Operator::name);
+  if (dot == std::string_view::npos || known == kOperators.end()) {
     return bad(
         fmt::format("'{}' is none of eq, neq, lt, lte, gt, gte, in, is with a value behind a "
                     "point",
                     to_utf8(text)));
   }
   const std::string_view value = text.substr(dot + 1);
-  filter.test = word->test;
-  filter.negated = word->negated != inverted;
+  filter.test = known->test;
+  filter.negated = known->negated != inverted;
   if (filter.test == Test::kNull && value != "null") return bad("is. knows null only");
   if (filter.test == Test::kIn) {
     filter.values = TRY(parse_list(value));
@@ -106,7 +106,7 @@ Result<std::vector<std::size_t>> parse_select(std::string_view text, Columns col
     if (trim(name) == "*") {
       for (std::size_t i = 0; i < columns.size(); ++i) select.push_back(i);
     } else {
-      select.push_back(TRY(column_of(trim(name), columns)));
+      select.push_back(TRY(find_column(trim(name), columns)));
     }
   }
   return select;
@@ -119,7 +119,7 @@ Result<std::vector<Order>> parse_order(std::string_view text, Columns columns) {
     const std::string_view way = dot == std::string_view::npos ? "asc" : term.substr(dot + 1);
     if (way != "asc" && way != "desc")
       return bad(fmt::format("'{}' is neither asc nor desc", to_utf8(way)));
-    order.push_back({.column = TRY(column_of(trim(term.substr(0, dot)), columns)),
+    order.push_back({.column = TRY(find_column(trim(term.substr(0, dot)), columns)),
                      .descending = way == "desc"});
   }
   return order;
@@ -189,7 +189,7 @@ Result<ViewQuery> parse_view_query(const Pairs& query, Columns columns) {
     } else if (name == "offset") {
       wanted.offset = TRY(parse_count(name, value));
     } else {
-      const std::size_t column = TRY(column_of(name, columns));
+      const std::size_t column = TRY(find_column(name, columns));
       wanted.filters.push_back(TRY(parse_filter(column, value)));
     }
   }

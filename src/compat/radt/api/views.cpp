@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analyze/history.h"
+#include "compat/mlflow/wire/names.h"
 #include "compat/radt/api/view_query.h"
 #include "store/search/runs.h"
 #include "sys/clock.h"
@@ -157,12 +158,6 @@ Json without_quotes(const Json& text) {
   return Json(std::move(plain));
 }
 
-std::string_view status_of(tracking::ClientStatus status) {
-  constexpr std::array<std::string_view, 6> kNames = {"",         "RUNNING", "SCHEDULED",
-                                                      "FINISHED", "FAILED",  "KILLED"};
-  return kNames.at(static_cast<std::size_t>(status));
-}
-
 std::int64_t ms_of(UtcTime time) { return ns_of(time) / 1'000'000; }
 
 Result<std::vector<Row>> read_runs(Connection& db) {
@@ -177,9 +172,9 @@ Result<std::vector<Row>> read_runs(Connection& db) {
     const auto& [data, letter, model, arguments, workload] = params[run.key];
     const UtcTime end = run.end.value_or(sys::utc_now());
     rows.push_back({Json(run.id.hex()), Json(run.experiment.value), workload,
-                    Json(status_of(run.status)), Json(ms_of(run.start)),
-                    Json(ms_of(end) - ms_of(run.start)), data, letter, model,
-                    without_quotes(arguments)});
+                    Json(corral::mlflow::kRunStatuses.at(static_cast<std::size_t>(run.status))),
+                    Json(ms_of(run.start)), Json(ms_of(end) - ms_of(run.start)), data, letter,
+                    model, without_quotes(arguments)});
   }
   return rows;
 }
@@ -210,7 +205,7 @@ Result<std::vector<std::pair<std::string, RunId>>> metric_names(
 }
 
 // MLflow's database has no infinities. A NaN, which radT's view showed as 0, is null.
-Json value_of(double value) {
+Json finite_value(double value) {
   constexpr double kMost = std::numeric_limits<double>::max();
   if (std::isnan(value)) return {};
   return std::clamp(value, -kMost, kMost);
@@ -235,7 +230,7 @@ class Histories {
         TRY(analyze::history_page(store_, series.id, place_, analyze::kStreamedPagePoints));
     Row row = {Json(runs_[run_ - 1].hex()), Json(series.name), Json(), Json(), Json()};
     for (const analyze::HistoryPoint& point : page.points) {
-      row[2] = value_of(point.value);
+      row[2] = finite_value(point.value);
       row[3] = point.time_ms;
       row[4] = point.step;
       take(row);

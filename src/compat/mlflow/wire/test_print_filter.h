@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "compat/mlflow/wire/filter.h"
-#include "compat/mlflow/wire/filter_rules.h"
-#include "compat/mlflow/wire/filter_tokens.h"
+#include "compat/mlflow/wire/filter_grammar.h"
 
 namespace corral::mlflow::testing {
 
@@ -29,7 +28,7 @@ inline std::string quoted(std::string_view text, std::string_view quotes, std::s
     } else {
       out.append(1, quote).append(text).append(1, quote);
     }
-    const auto tokens = tokens_of(out);
+    const auto tokens = tokenize(out);
     if (tokens.size() == 1 && tokens.front().text == out &&
         tokens.front().kind != Token::Kind::kOther)
       return out;
@@ -53,7 +52,7 @@ inline std::string list_text(const std::vector<std::string>& values) {
 
 inline std::string name_text(SearchKind kind, Entity entity, std::string_view key) {
   if (entity == Entity::kAttribute) return std::string(key);
-  for (const EntityRule& rule : rules_of(kind).entities) {
+  for (const EntityRule& rule : rules_for(kind).entities) {
     if (rule.entity == entity) return quoted(key, " `\"'", std::string(rule.name) + ".");
   }
   return std::string(key);

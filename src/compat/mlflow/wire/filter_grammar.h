@@ -1,15 +1,33 @@
-// The grammar of each kind of search, as tables that filter.cpp reads: names of entities and
-// attributes, with the operators and values that each of them takes. Pure, any thread.
+// The grammar of filters, which filter.cpp reads: the tokens of a text, and for each kind of search
+// the names of entities and attributes, with the operators and values that each of them takes.
+//
+// Tokens: names with their quoted parts, quoted text, numbers, operators, punctuation. Words such
+// as AND or LIKE are names here. Tokens are views into the text. Pure, any thread, linear.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compat/mlflow/wire/filter.h"
 
 namespace corral::mlflow {
+
+struct Token {
+  enum class Kind : std::uint8_t {
+    kName,      // word, `word` or "word", then further parts after dots, which may be 'quoted' too
+    kText,      // '...'
+    kNumber,    // -?, digits, a fraction, an exponent (e-5 or e5)
+    kOperator,  // made of < > = ~ !
+    kOther,     // one character that is nothing of these, or a quote that has no end with the rest
+  };
+  Kind kind = Kind::kOther;
+  std::string_view text;
+};
+
+std::vector<Token> tokenize(std::string_view text);
 
 // The kind of value to the right of the operator.
 enum class Form : std::uint8_t {
@@ -23,7 +41,7 @@ enum class Form : std::uint8_t {
 };
 
 using OperatorSet = std::uint16_t;
-constexpr OperatorSet set_of(Operator op) {
+constexpr OperatorSet operator_bit(Operator op) {
   return static_cast<OperatorSet>(1U << static_cast<unsigned>(op));
 }
 
@@ -49,7 +67,7 @@ struct EntityRule {
 struct Rules {
   std::span<const EntityRule> entities;
   std::span<const AttributeRule> attributes;
-  Operand param, tag, dataset, metadata;
+  Operand param{}, tag{}, dataset{}, metadata{};
   // `like` and `in` are not LIKE and IN.
   bool exact_case = false;
   // A bare word or number is a text, too.
@@ -58,15 +76,18 @@ struct Rules {
   bool bare_attributes = false;
 };
 
-const Rules& rules_of(SearchKind kind);
+const Rules& rules_for(SearchKind kind);
 inline constexpr Operand kMetricOperand{
-    set_of(Operator::kEqual) | set_of(Operator::kNotEqual) | set_of(Operator::kLess) |
-        set_of(Operator::kLessEqual) | set_of(Operator::kGreater) | set_of(Operator::kGreaterEqual),
+    operator_bit(Operator::kEqual) | operator_bit(Operator::kNotEqual) |
+        operator_bit(Operator::kLess) | operator_bit(Operator::kLessEqual) |
+        operator_bit(Operator::kGreater) | operator_bit(Operator::kGreaterEqual),
     Form::kDouble};
 
 std::string_view operator_text(Operator op);
 // "{'=', '!='}", in the order of Operator.
 std::string operators_text(OperatorSet operators);
+// "'a', 'b'"
+std::string quoted_names(const std::vector<std::string_view>& names);
 // Returns the entity's name in MLflow's messages.
 std::string_view entity_text(Entity entity);
 

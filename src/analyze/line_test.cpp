@@ -10,7 +10,7 @@
 
 #include "analyze/repetition.h"
 #include "query/series/grid.h"
-#include "query/series/query_test_store.h"
+#include "query/series/test_store.h"
 #include "query/series/window.h"
 
 namespace corral::analyze {

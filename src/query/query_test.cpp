@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "query/export/export.h"
 #include "query/select.h"
-#include "query/series/query_test_store.h"
+#include "query/series/test_store.h"
 #include "query/summary.h"
 
 namespace corral::query {

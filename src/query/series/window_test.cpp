@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "query/series/full_data_scenario.h"
+#include "query/series/test_full_data.h"
 
 namespace corral::query {
 namespace {

@@ -9,7 +9,7 @@
 #include "server/api/frames_split.h"
 #include "server/api/line_request.h"
 #include "server/api/window_request.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server {

@@ -5,7 +5,7 @@
 #include <semaphore>
 
 #include "server/api/plan_request.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 
 namespace corral::server {
 namespace {

@@ -1,7 +1,7 @@
 // Views, boards and notes: saved on the server by users.
 #include <semaphore>
 
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server {

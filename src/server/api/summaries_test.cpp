@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include "server/api/summary_request.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server::api {

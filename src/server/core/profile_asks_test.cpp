@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "codec/frame.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 
 namespace corral::server {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "codec/block/rate.h"
 #include "query/series/extent.h"
-#include "query/series/memory_view.h"
+#include "query/series/test_memory_view.h"
 
 namespace corral::query::m4 {
 namespace {

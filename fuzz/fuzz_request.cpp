@@ -7,17 +7,7 @@
 #include "analyze/sharing.h"
 #include "core/json_position.h"
 #include "http/request.h"
-#include "server/api/change_request.h"
-#include "server/api/chart_request.h"
-#include "server/api/epoch_request.h"
-#include "server/api/frames_split.h"
-#include "server/api/line_request.h"
-#include "server/api/plan_request.h"
-#include "server/api/read_request.h"
-#include "server/api/run_request.h"
-#include "server/api/summary_request.h"
-#include "server/api/window_request.h"
-#include "server/api/xy_request.h"
+#include "server/api/requests.h"
 
 namespace {
 

@@ -211,6 +211,20 @@ void add_shares(Sharing& sharing, std::span<const SharingRun> runs) {
 
 }  // namespace
 
+std::string_view place_kind_name(PlaceKind kind) {
+  switch (kind) {
+    case PlaceKind::kDevice:
+      return "device";
+    case PlaceKind::kInstance:
+      return "instance";
+    case PlaceKind::kCpus:
+      return "cpus";
+    case PlaceKind::kHost:
+      return "host";
+  }
+  return "host";
+}
+
 std::vector<int> parse_cpu_set(std::string_view text) {
   std::set<int> cpus;
   if (trim(text).empty()) return {};

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/time.h"
@@ -18,6 +19,7 @@
 namespace corral::analyze {
 
 enum class PlaceKind { kDevice, kInstance, kCpus, kHost };
+std::string_view place_kind_name(PlaceKind kind);
 
 struct TimeSpan {
   UtcTime start, end;  // half open

@@ -5,10 +5,7 @@
 #include <set>
 
 #include "core/json_position.h"
-#include "server/api/chart_request.h"
-#include "server/api/frames_split.h"
-#include "server/api/line_request.h"
-#include "server/api/window_request.h"
+#include "server/api/requests.h"
 #include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 

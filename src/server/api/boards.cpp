@@ -3,7 +3,7 @@
 
 #include "core/json.h"
 #include "server/api/handlers.h"
-#include "server/api/saved_text.h"
+#include "server/api/request_fields.h"
 #include "server/api/write.h"
 #include "store/tables/boards.h"
 #include "sys/clock.h"
@@ -13,9 +13,11 @@ namespace {
 
 namespace page = store::page;
 
+constexpr std::size_t kMostBoardName = 250;  // characters
+
 tl::expected<page::BoardChange, Response> read_change(const Request& request) {
   const std::string_view name = request.param("board");
-  if (characters(name) > kMostBoardName) {
+  if (count_characters(name) > kMostBoardName) {
     return tl::unexpected<Response>(
         error_response({Code::kInvalidArgument, "a board's name has at most 250 characters"},
                        {.field = "board", .position = std::nullopt}));

@@ -1,17 +1,36 @@
-// Epochs of runs.
-#include "analyze/epochs.h"
-
+// POST /epochs: epochs of runs.
 #include <algorithm>
 #include <span>
 
+#include "analyze/epochs.h"
+#include "core/limits.h"
 #include "metric/foreign.h"
 #include "query/select.h"
-#include "server/api/epoch_request.h"
 #include "server/api/handlers.h"
+#include "server/api/requests.h"
 #include "server/api/write.h"
 #include "store/tables/epoch_phases.h"
 
 namespace corral::server::api {
+namespace {
+
+constexpr std::size_t kMostRuns = 1000;
+
+}  // namespace
+
+Parsed<EpochsQuestion> parse_epochs_request(std::string_view text) {
+  const Parsed<Json> json = parse_body(text);
+  if (!json) return tl::unexpected(json.error());
+  RequestFields fields(text, *json);
+  fields.only({"runs", "skip"});
+  EpochsQuestion question{.runs = fields.texts("runs", kMostRuns, limits::kNameBytes)};
+  if (fields.has("skip"))
+    question.skip = static_cast<std::size_t>(
+        fields.count("skip", 0, static_cast<std::int64_t>(analyze::kMostEpochs)));
+  if (fields.error()) return tl::unexpected(*fields.error());
+  return question;
+}
+
 namespace {
 
 struct RunEpochs {

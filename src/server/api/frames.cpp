@@ -1,4 +1,4 @@
-// Ingest: splits a body into frames, checks each and hands them to the store.
+// Ingest: splits a body into frames, checks each and hands them to the store; what a session has.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -6,11 +6,33 @@
 
 #include "codec/frame.h"
 #include "core/json.h"
-#include "server/api/frames_split.h"
 #include "server/api/handlers.h"
-#include "server/api/profile_json.h"
+#include "server/api/requests.h"
+#include "server/api/write.h"
+#include "server/core/profile_asks.h"
 
 namespace corral::server::api {
+
+SplitFrames split_frames(codec::ByteView body) {
+  SplitFrames split;
+  while (split.position < body.size()) {
+    const codec::ByteView rest = body.subspan(split.position);
+    const Result<std::size_t> length = codec::frame_length(rest);
+    if (!length) {
+      split.error = length.error().with_context(fmt::format("frame {}", split.frames.size()));
+      return split;
+    }
+    if (*length == 0) {
+      split.error = Error{Code::kInvalidArgument,
+                          fmt::format("frame {}: the body ends inside it", split.frames.size())};
+      return split;
+    }
+    split.frames.push_back(rest.first(*length));
+    split.position += *length;
+  }
+  return split;
+}
+
 namespace {
 
 // Offsets of the sender in a header (docs/format-frame.md): readable though its checksum is
@@ -120,6 +142,18 @@ Response post_frames(const Request& request, Context& context) {
   }
   std::ranges::sort(decoded.refusals, {}, &store::Refusal::index);
   return json_response(frames_json(stored, decoded.refusals, context), status_of(decoded.refusals));
+}
+
+Response session(const Request& request, Context& context) {
+  const Result<SessionId> id = SessionId::parse(request.param("session"));
+  if (!id) return error_response(id.error(), {.field = "session", .position = std::nullopt});
+  const Result<std::optional<store::Ack>> ack = context.store.session(*id);
+  if (!ack) return error_response(ack.error());
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().member("session", id->hex()).member("known", ack->has_value());
+  json.member("durable_seq", std::to_string(*ack ? (*ack)->durable_seq : 0)).end_object();
+  return json_response(std::move(body));
 }
 
 }  // namespace corral::server::api

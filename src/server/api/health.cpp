@@ -4,7 +4,6 @@
 #include "core/json.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
-#include "server/api/run_json.h"
 #include "server/api/write.h"
 #include "store/tables/health.h"
 
@@ -62,20 +61,6 @@ Result<std::string> health_json(std::string_view text, const store::Reader& stor
 Response health(const Request& request, Context& context) {
   Result<std::string> body = health_json(request.param("run"), context.reader);
   return body ? json_response(*std::move(body)) : error_response(body.error());
-}
-
-Result<std::vector<std::int64_t>> health_problems(const store::Reader& store,
-                                                  std::span<const RunId> runs) {
-  std::vector<std::int64_t> problems;
-  const auto count = [&](store::Reading& reading) -> Result<> {
-    for (const RunId run : runs) {
-      const auto parts = TRY(store::page::health_parts(reading, run));
-      problems.push_back(std::ranges::count_if(parts, &HealthPart::troubled));
-    }
-    return {};
-  };
-  TRY(store.inspect(count));
-  return problems;
 }
 
 }  // namespace corral::server::api

@@ -5,7 +5,7 @@
 #include "core/text.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
-#include "server/api/saved_text.h"
+#include "server/api/request_fields.h"
 #include "server/api/write.h"
 #include "store/tables/notes.h"
 #include "sys/clock.h"
@@ -14,6 +14,8 @@ namespace corral::server::api {
 namespace {
 
 namespace page = store::page;
+
+constexpr std::size_t kMostNote = 10'000;  // characters
 
 tl::expected<page::NoteText, Response> read_note(const Request& request) {
   const Parsed<Json> json = parse_body(request.body);
@@ -24,7 +26,7 @@ tl::expected<page::NoteText, Response> read_note(const Request& request) {
   if (const auto time = fields.integer("time_ns", "nanoseconds of UTC"))
     note.time = utc_time(*time);
   note.text = fields.text("text").value_or("");
-  if (trim(note.text).empty() || characters(note.text) > kMostNote ||
+  if (trim(note.text).empty() || count_characters(note.text) > kMostNote ||
       note.text.find('\0') != std::string::npos)
     fields.wrong("text", "1 to 10000 characters, without NUL");
   if (fields.error()) return tl::unexpected<Response>(bad_body(*fields.error()));

@@ -4,7 +4,7 @@
 
 #include <semaphore>
 
-#include "server/api/plan_request.h"
+#include "server/api/requests.h"
 #include "server/core/test_handlers.h"
 
 namespace corral::server {

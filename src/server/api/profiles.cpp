@@ -1,4 +1,5 @@
-// Profiles on demand: a page asks, the run's supervisor hears of it and says how far it is.
+// Profiles on request: a page asks, the run's supervisor receives the request and reports its
+// progress.
 #include <fmt/core.h>
 
 #include "core/json.h"
@@ -6,11 +7,24 @@
 #include "core/text.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
-#include "server/api/profile_json.h"
 #include "server/api/request_fields.h"
 #include "server/api/write.h"
+#include "server/core/profile_asks.h"
 
 namespace corral::server::api {
+
+void write_profile(JsonWriter& json, const ProfileAsk& ask) {
+  const ProfileNews& news = ask.news;
+  json.begin_object().member("run", ask.run.hex()).member("id", ask.id);
+  json.member("tool", ask.tool).member("steps", ask.steps).key("asked_ns");
+  write_time(json, ask.asked);
+  json.member("state", profile_state_name(news.state));
+  if (news.first && news.last) json.member("first", *news.first).member("last", *news.last);
+  if (!news.artifact.empty()) json.member("artifact", news.artifact);
+  if (!news.reason.empty()) json.member("reason", news.reason);
+  json.end_object();
+}
+
 namespace {
 
 constexpr std::int64_t kUsualSteps = 3;

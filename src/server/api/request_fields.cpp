@@ -43,6 +43,10 @@ std::optional<std::size_t> position_of(std::string_view text, std::string_view n
 
 }  // namespace
 
+bool is_metric_name(std::string_view text) {
+  return text.size() <= kMetricNameBytes && text.find('\0') == std::string_view::npos;
+}
+
 Parsed<Json> parse_body(std::string_view text) {
   Result<Json> json = Json::parse(text);
   if (!json) {
@@ -119,6 +123,15 @@ std::optional<std::string> RequestFields::text(std::string_view name) {
   if (json == nullptr) return std::nullopt;
   if (const std::string* value = json->as_string()) return *value;
   wrong(name, "a text");
+  return std::nullopt;
+}
+
+std::optional<std::string> RequestFields::metric_name(std::string_view name) {
+  const Json* json = find(name);
+  if (json == nullptr) return std::nullopt;
+  const std::string* text = json->as_string();
+  if (text != nullptr && is_metric_name(*text)) return *text;
+  wrong(name, fmt::format("a text of at most {} bytes, without NUL", kMetricNameBytes));
   return std::nullopt;
 }
 
@@ -245,6 +258,18 @@ query::ChartMode read_mode(RequestFields& fields) {
           "mode",
           {{"auto", ChartMode::kAuto}, {"value", ChartMode::kValue}, {"rate", ChartMode::kRate}})
       .value_or(ChartMode::kAuto);
+}
+
+std::string read_state(RequestFields& fields) {
+  std::string state = fields.text("state").value_or("");
+  if (state.empty() || state.size() > kMostState || state.find('\0') != std::string::npos)
+    fields.wrong("state", "a text of at most 256 KiB, without NUL");
+  return state;
+}
+
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 std::vector<std::int64_t> read_origins(RequestFields& fields, query::ChartAxis axis,

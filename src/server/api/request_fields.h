@@ -26,6 +26,10 @@ struct RequestError {
 template <class T>
 using Parsed = tl::expected<T, RequestError>;
 
+inline constexpr std::size_t kMetricNameBytes = 1000;
+// Not too long, without NUL.
+bool is_metric_name(std::string_view text);
+
 Parsed<Json> parse_body(std::string_view text);
 
 // [low, high], or (low, high) if `open`.
@@ -51,6 +55,7 @@ class RequestFields {
   double number(std::string_view name, double fallback, NumberRange range);
   std::optional<bool> boolean(std::string_view name);
   std::optional<std::string> text(std::string_view name);
+  std::optional<std::string> metric_name(std::string_view name);
   template <class T>
   std::optional<T> choice(std::string_view name,
                           std::initializer_list<std::pair<std::string_view, T>> values) {
@@ -97,6 +102,11 @@ struct AxisRange {
 };
 AxisRange read_axis_range(RequestFields& fields);
 query::ChartMode read_mode(RequestFields& fields);
+inline constexpr std::size_t kMostState = 256u << 10;  // bytes
+// The required member `state`, which the page saves. Databases hold UTF-8 without NUL.
+std::string read_state(RequestFields& fields);
+// Of UTF-8.
+std::size_t count_characters(std::string_view text);
 // One for each series of a relative axis, else none.
 std::vector<std::int64_t> read_origins(RequestFields& fields, query::ChartAxis axis,
                                        std::size_t series);

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "server/api/run_request.h"
+#include "server/api/requests.h"
 #include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 

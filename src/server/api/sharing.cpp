@@ -11,8 +11,6 @@
 #include "core/text.h"
 #include "query/chart/chart.h"
 #include "server/api/handlers.h"
-#include "server/api/run_json.h"
-#include "server/api/sharing_words.h"
 #include "server/api/write.h"
 #include "store/search/run_summaries.h"
 
@@ -193,7 +191,9 @@ void write_sharing_run(JsonWriter& json, const Shares& shares, std::size_t at) {
 
 void write_place(JsonWriter& json, const Shares& shares, std::size_t at) {
   const SharedPlace& place = shares.sharing.places[at];
-  json.begin_object().member("kind", place_kind_name(place.kind)).member("name", place.name);
+  json.begin_object()
+      .member("kind", analyze::place_kind_name(place.kind))
+      .member("name", place.name);
   json.member("host", place.host);
   write_optional_text(json, "device", place.device);
   write_optional_text(json, "profile", place.profile);

@@ -3,10 +3,30 @@
 
 #include "core/json.h"
 #include "server/api/handlers.h"
-#include "server/api/summary_request.h"
+#include "server/api/requests.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
+namespace {
+
+constexpr std::size_t kMostSparklines = 200;
+constexpr std::int64_t kLeastPoints = 2, kMostPoints = 256;
+
+}  // namespace
+
+Parsed<query::SparklineRequest> parse_sparklines(std::string_view text) {
+  const Parsed<Json> json = parse_body(text);
+  if (!json) return tl::unexpected(json.error());
+  RequestFields fields(text, *json);
+  fields.only({"runs", "metric", "points"});
+  query::SparklineRequest request;
+  request.runs = read_run_ids(fields, *json, kMostSparklines);
+  request.metric = fields.metric_name("metric").value_or("");
+  if (fields.has("points"))
+    request.points = static_cast<std::uint32_t>(fields.count("points", kLeastPoints, kMostPoints));
+  if (fields.error()) return tl::unexpected(*fields.error());
+  return request;
+}
 
 Response sparklines(const Request& request, Context& context) {
   const auto wanted = parse_sparklines(request.body);

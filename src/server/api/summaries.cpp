@@ -1,12 +1,95 @@
-// Statistics of metrics of many runs, for bar charts and parameters against a metric.
+// POST /summaries: statistics of metrics of many runs, for bar charts and parameters against a
+// metric.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+#include <set>
+
 #include "core/json.h"
+#include "core/text.h"
 #include "server/api/handlers.h"
-#include "server/api/summary_request.h"
+#include "server/api/requests.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, SummaryValue>, 5> kValues = {{
+    {"last", SummaryValue::kLast},
+    {"mean", SummaryValue::kMean},
+    {"min", SummaryValue::kMin},
+    {"max", SummaryValue::kMax},
+    {"count", SummaryValue::kCount},
+}};
+
+std::vector<SummaryValue> read_values(RequestFields& fields) {
+  std::vector<SummaryValue> values;
+  for (const std::string& name : fields.texts("of", kValues.size(), kMetricNameBytes)) {
+    const auto value = parse_summary_value(name);
+    if (!value) {
+      fields.wrong("of", "of last, mean, min, max and count");
+      break;
+    }
+    values.push_back(*value);
+  }
+  return values;
+}
+
+}  // namespace
+
+std::string_view summary_value_name(SummaryValue value) {
+  return std::ranges::find(kValues, value, &std::pair<std::string_view, SummaryValue>::second)
+      ->first;
+}
+
+std::optional<SummaryValue> parse_summary_value(std::string_view name) {
+  for (const auto& [known, value] : kValues) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> value_of(const store::tracking::MetricSummary& summary, SummaryValue value) {
+  switch (value) {
+    case SummaryValue::kLast:
+      return summary.last;
+    case SummaryValue::kMean:
+      return summary.mean;
+    case SummaryValue::kMin:
+      return summary.min;
+    case SummaryValue::kMax:
+      return summary.max;
+    case SummaryValue::kCount:
+      break;
+  }
+  return std::nullopt;
+}
+
+Parsed<SummaryRequest> parse_summaries(std::string_view text) {
+  const Parsed<Json> json = parse_body(text);
+  if (!json) return tl::unexpected(json.error());
+  RequestFields fields(text, *json);
+  fields.only({"runs", "experiments", "metrics", "of", "source"});
+  SummaryRequest request;
+  request.scope.runs = read_run_ids(fields, *json, kMostSummaryRuns);
+  request.scope.experiments = read_experiment_ids(fields, *json);
+  if (request.scope.runs.empty() == request.scope.experiments.empty())
+    fields.wrong(fields.has("experiments") ? "experiments" : "runs",
+                 "given, or the other one: runs or experiments");
+  request.question.metrics =
+      fields.texts("metrics", store::tracking::kMostMetrics, kMetricNameBytes);
+  const std::set<std::string> distinct(request.question.metrics.begin(),
+                                       request.question.metrics.end());
+  if (distinct.size() != request.question.metrics.size() ||
+      !std::ranges::all_of(distinct, is_metric_name))
+    fields.wrong("metrics", "distinct names without NUL");
+  request.question.source = fields.metric_name("source");
+  request.values = read_values(fields);
+  if (fields.error()) return tl::unexpected(*fields.error());
+  return request;
+}
+
 namespace {
 
 using store::tracking::MetricSummary;

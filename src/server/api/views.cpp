@@ -3,7 +3,7 @@
 
 #include "core/json.h"
 #include "server/api/handlers.h"
-#include "server/api/saved_text.h"
+#include "server/api/request_fields.h"
 #include "server/api/write.h"
 #include "store/tables/views.h"
 #include "sys/clock.h"

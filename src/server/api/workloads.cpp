@@ -11,8 +11,6 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "server/api/handlers.h"
-#include "server/api/run_json.h"
-#include "server/api/sharing_words.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -87,7 +85,9 @@ void write_shared(JsonWriter& json, std::vector<SharingRun> runs, std::vector<Sh
   for (const analyze::SharedPlace& place : sharing.places) {
     const std::set<std::size_t> met = who_met(place, own);
     if (met.empty()) continue;
-    json.begin_object().member("kind", place_kind_name(place.kind)).member("name", place.name);
+    json.begin_object()
+        .member("kind", analyze::place_kind_name(place.kind))
+        .member("name", place.name);
     write_optional_text(json, "device", place.device);
     json.member("host", place.host).member("shared_s", seconds(place.shared));
     json.key("runs").begin_array();

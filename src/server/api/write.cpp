@@ -27,6 +27,15 @@ void write_number(JsonWriter& json, std::optional<double> value) {
   }
 }
 
+void write_optional_text(JsonWriter& json, std::string_view name, const std::string& text) {
+  json.key(name);
+  if (text.empty()) {
+    json.null();
+  } else {
+    json.value(std::string_view(text));
+  }
+}
+
 void write_json_text(JsonWriter& json, const std::string& text) {
   const Result<Json> parsed = Json::parse(text);
   if (parsed) {

@@ -12,6 +12,10 @@
 #include "core/time.h"
 #include "server/core/http_types.h"
 
+namespace corral::server {
+struct ProfileAsk;
+}
+
 namespace corral::server::api {
 
 // A 64-bit integer as a decimal string, or null.
@@ -19,10 +23,15 @@ void write_integer(JsonWriter& json, std::optional<std::int64_t> value);
 void write_time(JsonWriter& json, std::optional<UtcTime> time);
 // A number, or null.
 void write_number(JsonWriter& json, std::optional<double> value);
+// The text, or null when it is empty.
+void write_optional_text(JsonWriter& json, std::string_view name, const std::string& text);
 // JSON text as it is stored; text that is not JSON is written as a string.
 void write_json_text(JsonWriter& json, const std::string& text);
 // {"key": value, ...} of JSON texts.
 void write_attributes(JsonWriter& json, const codec::Attributes& attributes);
+
+// In profiles.cpp.
+void write_profile(JsonWriter& json, const ProfileAsk& ask);
 
 std::string_view phase_kind_name(codec::PhaseKind kind);
 std::string_view log_stream_name(codec::LogStream stream);

@@ -27,7 +27,7 @@
 #include "server/core/door.h"
 #include "server/core/figures.h"
 #include "server/core/http_types.h"
-#include "server/core/profile_asks.h"
+#include "server/core/profile_requests.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/store.h"
 #include "sys/named_files.h"
@@ -125,7 +125,7 @@ class RunningServer {
   Figures figures_;
   std::unique_ptr<AccessLog> access_log_;  // null without --access-log
   std::unique_ptr<door::State> door_;
-  ProfileAsks profiles_;
+  ProfileRequests profiles_;
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   Context context_;

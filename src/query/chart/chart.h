@@ -15,6 +15,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "query/chart/m4/answer.h"
+#include "query/series/inputs.h"
 #include "store/reader.h"
 
 namespace corral::query {
@@ -30,6 +31,13 @@ enum class ChartMode : std::uint8_t {
 
 [[nodiscard]] constexpr bool as_rate(ChartMode mode, metric::Kind kind) {
   return mode == ChartMode::kRate || (mode == ChartMode::kAuto && kind == metric::Kind::kCounter);
+}
+
+[[nodiscard]] constexpr store::Channel channel_for(ChartMode mode, metric::Kind kind) {
+  return as_rate(mode, kind) ? store::Channel::kRate : store::Channel::kValue;
+}
+[[nodiscard]] inline SeriesInput input_from(const store::Series& series, ChartMode mode) {
+  return {.series = series.id, .channel = channel_for(mode, series.kind)};
 }
 
 struct ChartRequest {

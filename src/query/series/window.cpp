@@ -237,18 +237,22 @@ Result<std::vector<WindowStatistics>> window_statistics(store::PointView& view,
   return all;
 }
 
-Result<std::vector<std::optional<PlacedValue>>> latest_values(store::PointView& view,
-                                                              std::span<const SeriesInput> series) {
+Result<std::optional<PlacedValue>> latest_value(store::PointView& view, const SeriesInput& input) {
   const AxisCells always(
       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()});
+  Cursor cursor(view, input.series, input.channel);
+  EndSearch search(cursor, GridAxis::kTime, always, true);
+  const std::int64_t order = TRY(search.run());
+  return TRY(placed(cursor, order, search.value()));
+}
+
+Result<std::vector<std::optional<PlacedValue>>> latest_values(const store::Reader& store,
+                                                              std::span<const SeriesInput> series) {
   std::vector<std::optional<PlacedValue>> all;
-  all.reserve(series.size());
-  for (const SeriesInput& input : series) {
-    Cursor cursor(view, input.series, input.channel);
-    EndSearch search(cursor, GridAxis::kTime, always, true);
-    const std::int64_t order = TRY(search.run());
-    all.push_back(TRY(placed(cursor, order, search.value())));
-  }
+  TRY(view_each(store, series, [&](store::PointView& view, std::size_t i) -> Result<> {
+    all.push_back(TRY(latest_value(view, series[i])));
+    return {};
+  }));
   return all;
 }
 

@@ -37,28 +37,11 @@ analyze::ChangeWindow read_window(RequestFields& fields, GridAxis axis) {
   return {.from = from.value_or(0), .to = to.value_or(1)};
 }
 
-SeriesId read_id(RequestFields& fields, std::string_view name) {
-  const auto id = fields.integer(name, "a series");
-  if (!id) fields.wrong(name, "a series");
-  return SeriesId{id.value_or(0)};
-}
-
 analyze::Baseline read_baseline(RequestFields& fields, GridAxis axis) {
   fields.only({"series", "against", names_of(axis).from, names_of(axis).to});
-  return {.series = read_id(fields, "series"),
-          .against = read_id(fields, "against"),
+  return {.series = fields.series_id("series"),
+          .against = fields.series_id("against"),
           .window = read_window(fields, axis)};
-}
-
-void read_baselines(std::string_view text, RequestFields& fields,
-                    analyze::ChangesRequest& request) {
-  const Json::Array* all =
-      fields.has("baseline") ? fields.objects("baseline", analyze::kMaxChangeSeries) : nullptr;
-  for (std::size_t i = 0; all != nullptr && i < all->size(); ++i) {
-    RequestFields one(text, (*all)[i], fmt::format("baseline[{}].", i));
-    request.baseline.push_back(read_baseline(one, request.axis));
-    if (one.error()) fields.wrong(*one.error());
-  }
 }
 
 // A phase on the axis of time, none on that of steps.
@@ -80,9 +63,8 @@ ChangeReference read_reference(RequestFields& fields, GridAxis axis) {
 }  // namespace
 
 Parsed<ChangesQuestion> parse_changes_request(std::string_view text) {
-  const Parsed<Json> json = parse_body(text);
-  if (!json) return tl::unexpected(json.error());
-  RequestFields fields(text, *json);
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
   ChangesQuestion question;
   analyze::ChangesRequest& request = question.request;
   request.axis =
@@ -98,40 +80,38 @@ Parsed<ChangesQuestion> parse_changes_request(std::string_view text) {
     request.origins =
         fields.integers("origins_ns", request.series.size(), "one for each series, or absent");
   request.window = read_window(fields, request.axis);
-  if (const Json* against = fields.object("against"); against != nullptr) {
-    RequestFields one(text, *against, "against.");
+  fields.nested("against", [&](RequestFields& one) {
     one.only({names.from, names.to});
     request.against = read_window(one, request.axis);
-    if (one.error()) fields.wrong(*one.error());
+  });
+  if (fields.has("baseline")) {
+    fields.each("baseline", analyze::kMaxChangeSeries, [&](RequestFields& one) {
+      request.baseline.push_back(read_baseline(one, request.axis));
+    });
   }
-  read_baselines(text, fields, request);
-  if (const Json* reference = fields.object("reference"); reference != nullptr) {
-    RequestFields one(text, *reference, "reference.");
+  fields.nested("reference", [&](RequestFields& one) {
     question.reference = read_reference(one, request.axis);
-    if (one.error()) fields.wrong(*one.error());
-    if (!request.baseline.empty()) fields.wrong("reference", "absent where there is a baseline");
-  }
+  });
+  if (question.reference && !request.baseline.empty())
+    fields.wrong("reference", "absent where there is a baseline");
   request.mode = read_mode(fields);
-  if (fields.error()) return tl::unexpected(*fields.error());
-  return question;
+  return fields.finish(std::move(question));
 }
 
 namespace {
 
-using What = std::tuple<std::string, std::string, metric::Kind, std::string>;
+// The parts of a series that make it the counterpart of another run's.
+using Identity = std::tuple<std::string, std::string, metric::Kind, std::string>;
 
-What what_of(const store::Series& series) {
+Identity identity_of(const store::Series& series) {
   return {series.name, series.source, series.kind, series.unit};
 }
 
-Result<analyze::ChangeWindow> window_of(const store::Reader& store, RunId run,
-                                        const ChangeReference& reference) {
-  std::optional<store::page::NamedPhase> found;
-  const auto read = [&](store::Reading& reading) -> Result<> {
-    found = TRY(store::page::nth_phase(reading, run, reference.phase, reference.index));
-    return {};
-  };
-  TRY(store.inspect(read));
+Result<analyze::ChangeWindow> find_window(const store::Reader& store, RunId run,
+                                          const ChangeReference& reference) {
+  const auto found = TRY(in_snapshot(store, [&](store::Reading& reading) {
+    return store::page::nth_phase(reading, run, reference.phase, reference.index);
+  }));
   const auto named = [&] {
     return fmt::format("phase {} number {} of run {}", reference.phase, reference.index, run.hex());
   };
@@ -153,13 +133,13 @@ Result<FoundReference> apply_reference(const store::Reader& store, const ChangeR
                                        analyze::ChangesRequest& request) {
   FoundReference out{.run = TRY(query::select_run(store, reference.run)), .window = request.window};
   if (request.axis == query::GridAxis::kTime)
-    out.window = TRY(window_of(store, out.run, reference));
-  std::map<What, SeriesId> others;
+    out.window = TRY(find_window(store, out.run, reference));
+  std::map<Identity, SeriesId> others;
   for (const store::Series& series : TRY(store.series_of(out.run)))
-    others.emplace(what_of(series), series.id);
-  std::map<std::int64_t, What> wanted;
+    others.emplace(identity_of(series), series.id);
+  std::map<std::int64_t, Identity> wanted;
   for (const store::Series& series : TRY(store.series(request.series)))
-    wanted.emplace(series.id.value, what_of(series));
+    wanted.emplace(series.id.value, identity_of(series));
   std::vector<SeriesId> kept;
   std::vector<std::int64_t> origins;
   for (std::size_t i = 0; i < request.series.size(); ++i) {
@@ -219,44 +199,34 @@ void write_change(JsonWriter& json, const analyze::Change& change) {
   json.member("direction", analyze::direction_name(found.direction));
   write_moments(json, "before", found.before);
   write_moments(json, "after", found.after);
-  json.member("values", change.means ? "means" : "points").key("reason");
-  if (change.lost) {
-    json.value("points are missing that were damaged");
-  } else {
-    json.null();
-  }
+  json.member("values", change.means ? "means" : "points");
+  write_text(json, "reason", change.lost ? "points are missing that were damaged" : "");
   json.end_object();
 }
 
 }  // namespace
 
-Response changes(const Request& request, Context& context) {
-  auto wanted = parse_changes_request(request.body);
-  if (!wanted) return bad_body(wanted.error());
-  analyze::ChangesRequest& asked = wanted->request;
+Answer changes(const Request& request, Context& context) {
+  ChangesQuestion wanted = TRY_PARSED(parse_changes_request(request.body));
+  analyze::ChangesRequest& asked = wanted.request;
   std::optional<FoundReference> reference;
-  if (wanted->reference) {
-    Result<FoundReference> found = apply_reference(context.reader, *wanted->reference, asked);
-    if (!found)
-      return error_response(found.error(), {.field = "reference", .position = std::nullopt});
-    reference = *found;
-  }
-  const Result<analyze::Changes> found = analyze::find_changes(context.reader, asked);
-  if (!found) return error_response(found.error());
+  if (wanted.reference)
+    reference =
+        TRY_PARSED(about("reference", apply_reference(context.reader, *wanted.reference, asked)));
+  const analyze::Changes found = TRY(analyze::find_changes(context.reader, asked));
   std::string body;
   JsonWriter json(body);
   json.begin_object();
   write_window(json, "window", asked.window, asked.axis);
   if (reference) {
-    write_reference(json, *wanted, *reference);
+    write_reference(json, wanted, *reference);
   } else {
     const auto against = asked.against.value_or(analyze::window_before(asked.window));
     write_window(json, "against", against, asked.axis);
   }
-  json.key("changes").begin_array();
-  for (const analyze::Change& change : found->changes) write_change(json, change);
-  json.end_array().member("flat", static_cast<std::int64_t>(found->flat));
-  json.member("too_few", static_cast<std::int64_t>(found->too_few)).end_object();
+  write_array(json, "changes", found.changes, write_change);
+  json.member("flat", static_cast<std::int64_t>(found.flat));
+  json.member("too_few", static_cast<std::int64_t>(found.too_few)).end_object();
   return json_response(std::move(body));
 }
 

@@ -127,9 +127,8 @@ analyze::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
 }  // namespace
 
 Parsed<analyze::LineRequest> parse_line_request(std::string_view text) {
-  const Parsed<Json> json = parse_body(text);
-  if (!json) return tl::unexpected(json.error());
-  RequestFields fields(text, *json);
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
   fields.only({"lines", "axis", "from_ns", "to_ns", "from_step", "to_step", "width", "exact"});
   analyze::LineRequest request;
   request.width = static_cast<std::uint32_t>(fields.count("width", 1, query::kMaxChartWidth));
@@ -138,30 +137,20 @@ Parsed<analyze::LineRequest> parse_line_request(std::string_view text) {
   request.from = range.from;
   request.to = range.to;
   request.exact = fields.boolean("exact").value_or(true);
-  const Json::Array* lines = fields.objects("lines", analyze::kMaxLines);
   std::size_t series = 0;
-  for (std::size_t i = 0; lines != nullptr && i < lines->size(); ++i) {
-    RequestFields one(text, (*lines)[i], fmt::format("lines[{}].", i));
+  fields.each("lines", analyze::kMaxLines, [&](RequestFields& one) {
     request.lines.push_back(read_line(one, request.axis));
     series += request.lines.back().series.size();
-    if (one.error()) fields.wrong(*one.error());
-  }
+  });
   if (series > analyze::kMaxLineSeries)
     fields.wrong("lines", fmt::format("of at most {} series together", analyze::kMaxLineSeries));
-  if (fields.error()) return tl::unexpected(*fields.error());
-  return request;
+  return fields.finish(std::move(request));
 }
 
-Response lines(const Request& request, Context& context) {
-  const auto wanted = parse_line_request(request.body);
-  if (!wanted) return bad_body(wanted.error());
-  const Result<analyze::Lines> answer = analyze::make_lines(context.reader, *wanted);
-  if (!answer) return error_response(answer.error());
-  Response response;
-  response.headers = {{"Content-Type", "application/x-corral-lines"},
-                      {"Cache-Control", "no-store"}};
-  response.body = analyze::encode_lines(*answer);
-  return response;
+Answer lines(const Request& request, Context& context) {
+  const auto wanted = TRY_PARSED(parse_line_request(request.body));
+  return binary_response("application/x-corral-lines",
+                         analyze::encode_lines(TRY(analyze::make_lines(context.reader, wanted))));
 }
 
 }  // namespace corral::server::api

@@ -41,6 +41,22 @@ std::optional<std::size_t> position_of(std::string_view text, std::string_view n
   return text.find(key, found + 1) == std::string_view::npos ? std::optional(found) : std::nullopt;
 }
 
+struct Length {
+  std::size_t least, most;
+};
+std::optional<std::vector<std::string>> texts_in(const Json& json, std::size_t most, Length bytes) {
+  const Json::Array* all = json.as_array();
+  if (all == nullptr || all->size() > most) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const Json& item : *all) {
+    const std::string* text = item.as_string();
+    if (text == nullptr || text->size() < bytes.least || text->size() > bytes.most)
+      return std::nullopt;
+    texts.push_back(*text);
+  }
+  return texts;
+}
+
 }  // namespace
 
 bool is_metric_name(std::string_view text) {
@@ -75,6 +91,11 @@ void RequestFields::wrong(std::string_view name, std::string_view expected) {
   wrong({{Code::kInvalidArgument, fmt::format("{} must be {}", field, expected)},
          field,
          position_of(text_, name)});
+}
+
+void RequestFields::wrong_value(std::string_view name, std::string_view expected,
+                                std::string_view got) {
+  wrong(name, fmt::format("{}, got '{}'", expected, to_utf8(got)));
 }
 
 void RequestFields::only(std::initializer_list<std::string_view> names) {
@@ -124,6 +145,15 @@ std::optional<std::string> RequestFields::text(std::string_view name) {
   if (const std::string* value = json->as_string()) return *value;
   wrong(name, "a text");
   return std::nullopt;
+}
+
+std::string RequestFields::text(std::string_view name, std::size_t most) {
+  const Json* json = find(name);
+  if (json == nullptr) return "";
+  const std::string* text = json->as_string();
+  if (text != nullptr && text->size() <= most) return *text;
+  wrong(name, fmt::format("a text of at most {} bytes", most));
+  return "";
 }
 
 std::optional<std::string> RequestFields::metric_name(std::string_view name) {
@@ -197,18 +227,38 @@ std::vector<double> RequestFields::numbers(std::string_view name, std::size_t mo
 std::vector<std::string> RequestFields::texts(std::string_view name, std::size_t most,
                                               std::size_t bytes) {
   const Json* json = find(name);
-  const Json::Array* all = json == nullptr ? nullptr : json->as_array();
-  std::vector<std::string> texts;
-  if (all != nullptr && all->size() <= most) {
-    for (const Json& item : *all) {
-      const std::string* text = item.as_string();
-      if (text == nullptr || text->empty() || text->size() > bytes) break;
-      texts.push_back(*text);
-    }
-  }
-  if (all == nullptr || all->empty() || texts.size() != all->size())
-    wrong(name, fmt::format("an array of 1 to {} texts", most));
-  return texts;
+  auto texts = json == nullptr ? std::nullopt : texts_in(*json, most, {.least = 1, .most = bytes});
+  if (!texts || texts->empty()) wrong(name, fmt::format("an array of 1 to {} texts", most));
+  return std::move(texts).value_or(std::vector<std::string>());
+}
+
+std::vector<std::string> RequestFields::optional_texts(std::string_view name, std::size_t most,
+                                                       std::size_t bytes) {
+  const Json* json = find(name);
+  if (json == nullptr) return {};
+  auto texts = texts_in(*json, most, {.least = 0, .most = bytes});
+  if (!texts) wrong(name, fmt::format("an array of at most {} texts", most));
+  return std::move(texts).value_or(std::vector<std::string>());
+}
+
+SeriesId RequestFields::series_id(std::string_view name) {
+  const auto id = integer(name, "a series");
+  if (!id) wrong(name, "a series");
+  return SeriesId{id.value_or(0)};
+}
+
+std::vector<RunId> RequestFields::run_ids(std::size_t most) {
+  return parse_all<RunId>("runs", optional_texts("runs", most, kIdBytes), "ids of 32 hex digits",
+                          &RunId::parse);
+}
+
+std::vector<ExperimentId> RequestFields::experiment_ids() {
+  return parse_all<ExperimentId>("experiments",
+                                 optional_texts("experiments", kMostScopes, kIdBytes),
+                                 "ids of experiments", [](const std::string& text) {
+                                   const auto id = parse_int(text);
+                                   return id ? std::optional(ExperimentId{*id}) : std::nullopt;
+                                 });
 }
 
 const Json* RequestFields::object(std::string_view name) {
@@ -229,6 +279,14 @@ const Json::Array* RequestFields::objects(std::string_view name, std::size_t mos
   return nullptr;
 }
 
+Ends read_ends(RequestFields& fields, const EndNames& names) {
+  const Ends ends{.from = fields.integer(names.from, names.unit),
+                  .to = fields.integer(names.to, names.unit)};
+  if (ends.from && ends.to && *ends.from >= *ends.to)
+    fields.wrong(names.to, fmt::format("{} than {}", names.order, names.from));
+  return ends;
+}
+
 AxisRange read_axis_range(RequestFields& fields) {
   using query::ChartAxis;
   AxisRange range;
@@ -244,10 +302,10 @@ AxisRange read_axis_range(RequestFields& fields) {
   for (const std::string_view other :
        {steps ? "from_ns" : "from_step", steps ? "to_ns" : "to_step"})
     if (fields.has(other)) fields.wrong(other, "absent: the range is not on this axis");
-  range.from = fields.integer(from, unit);
-  range.to = fields.integer(to, unit);
-  if (range.from && range.to && *range.from >= *range.to)
-    fields.wrong(to, fmt::format("{} than {}", steps ? "greater" : "later", from));
+  const Ends ends = read_ends(
+      fields, {.from = from, .to = to, .unit = unit, .order = steps ? "greater" : "later"});
+  range.from = ends.from;
+  range.to = ends.to;
   return range;
 }
 

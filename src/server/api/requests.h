@@ -67,10 +67,6 @@ struct EpochsQuestion {
 Parsed<EpochsQuestion> parse_epochs_request(std::string_view text);
 
 // ---- many runs
-// The lists `runs` and `experiments`, none when they are absent or empty.
-std::vector<RunId> read_run_ids(RequestFields& fields, const Json& json, std::size_t most);
-std::vector<ExperimentId> read_experiment_ids(RequestFields& fields, const Json& json);
-
 struct RunSearchRequest {
   store::tracking::RunQuestion question;
   // The names in the request, parallel to those of the question.

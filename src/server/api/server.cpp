@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "server/api/handlers.h"
+#include "server/api/write.h"
 #include "server/core/events.h"
 #include "server/core/figures.h"
 #include "server/core/router.h"
@@ -43,50 +44,40 @@ std::optional<std::int64_t> open_files() {
 
 }  // namespace
 
-Response version(const Request&, Context& context) {
-  const Result<store::StoreInfo> info = context.store.info();
-  if (!info) return error_response(info.error());
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().member("version", context.facts.version).member("api", kApiVersion);
-  json.member("store", info->location).member("schema_version", info->schema_version);
-  json.member("pid", std::int64_t{::getpid()});
-  json.key("started_ns").value_string(ns_of(context.facts.started));
-  json.member("cpu_seconds", seconds(sys::process_cpu_time())).key("rss_bytes");
-  if (const auto bytes = resident_bytes()) {
-    json.value(*bytes);
-  } else {
-    json.null();
-  }
-  json.end_object();
-  return json_response(std::move(body));
+Answer version(const Request&, Context& context) {
+  const store::StoreInfo info = TRY(context.store.info());
+  return object_response([&](JsonWriter& json) {
+    json.member("version", context.facts.version).member("api", kApiVersion);
+    json.member("store", info.location).member("schema_version", info.schema_version);
+    json.member("pid", std::int64_t{::getpid()});
+    write_time(json, "started_ns", context.facts.started);
+    json.member("cpu_seconds", seconds(sys::process_cpu_time()));
+    write_optional(json, "rss_bytes", resident_bytes());
+  });
 }
 
-Response alive(const Request&, Context&) {
+Answer alive(const Request&, Context&) {
   Response response = text_response("OK");
   response.set_header("Cache-Control", "no-store");
   return response;
 }
 
-Response openapi_page(const Request&, Context& context) {
+Answer openapi_page(const Request&, Context& context) {
   return json_response(openapi(routes(), context.facts.version));
 }
 
-Response stop(const Request& request, Context& context) {
-  if (!request.over_unix) {
-    return error_response(
-        {Code::kPermission,
-         "the server is stopped through its Unix socket only: corral serve --stop"});
-  }
+Answer stop(const Request& request, Context& context) {
+  if (!request.over_unix)
+    return fail(Code::kPermission,
+                "the server is stopped through its Unix socket only: corral serve --stop");
   context.request_stop();
   return json_response(R"({"stopping":true})");
 }
 
-Response stream(const Request&, Context& context) {
+Answer stream(const Request&, Context& context) {
   Response response;
   response.events = context.events.subscribe();
-  if (!response.events)
-    return error_response({Code::kUnavailable, "too many event streams are open"});
+  if (!response.events) return fail(Code::kUnavailable, "too many event streams are open");
   response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
   return response;
 }
@@ -128,7 +119,7 @@ void write_process(std::string& out, const Context& context) {
 
 }  // namespace
 
-Response prometheus(const Request&, Context& context) {
+Answer prometheus(const Request&, Context& context) {
   std::string out;
   if (context.figures != nullptr) context.figures->write(out);
   write_store(out, context.store.activity());

@@ -146,21 +146,18 @@ double total(const std::vector<TimeSpan>& spans) {
 }
 
 void write_span(JsonWriter& json, const TimeSpan& span) {
-  json.key("start_ns");
-  write_time(json, span.start);
-  json.key("end_ns");
-  write_time(json, span.end);
+  write_time(json, "start_ns", span.start);
+  write_time(json, "end_ns", span.end);
 }
 
 void write_numbers(JsonWriter& json, std::string_view name, const std::vector<std::size_t>& all) {
-  json.key(name).begin_array();
-  for (const std::size_t one : all) json.value(static_cast<std::int64_t>(one));
-  json.end_array();
+  write_array(json, name, all,
+              [](JsonWriter& out, std::size_t one) { out.value(static_cast<std::int64_t>(one)); });
 }
 
 void write_mean(JsonWriter& json, std::string_view name, const IntervalMean& mean) {
-  json.key(name).begin_object().key("mean");
-  write_number(json, mean.mean());
+  json.key(name).begin_object();
+  write_optional(json, "mean", mean.mean());
   json.member("covered_s", mean.covered).end_object();
 }
 
@@ -175,12 +172,12 @@ void write_sharing_run(JsonWriter& json, const Shares& shares, std::size_t at) {
   const analyze::RunShare& share = shares.sharing.runs[at];
   json.begin_object().member("id", run.id.hex()).member("name", run.name);
   json.member("own", at < shares.own).member("workload_id", run.workload.hex());
-  write_optional_text(json, "workload", run.workload_name);
+  write_text(json, "workload", run.workload_name);
   json.member("status", store::status_name(run.status));
   for (const auto& [name, key] :
        {std::pair("outcome", "corral.outcome"), std::pair("collocation", "corral.collocation"),
         std::pair("letter", "corral.letter")})
-    write_optional_text(json, name, std::string(tag_of(run, key)));
+    write_text(json, name, tag_of(run, key));
   json.member("host", run.host);
   write_span(json, {run.start, run.end});
   json.member("alone_s", total(share.alone)).member("shared_s", total(share.shared));
@@ -195,8 +192,8 @@ void write_place(JsonWriter& json, const Shares& shares, std::size_t at) {
       .member("kind", analyze::place_kind_name(place.kind))
       .member("name", place.name);
   json.member("host", place.host);
-  write_optional_text(json, "device", place.device);
-  write_optional_text(json, "profile", place.profile);
+  write_text(json, "device", place.device);
+  write_text(json, "profile", place.profile);
   json.key("stays").begin_array();
   for (const analyze::Stay& stay : place.stays) {
     json.begin_object().member("run", static_cast<std::int64_t>(stay.run));
@@ -220,12 +217,10 @@ std::string sharing_json(WorkloadId id, const Shares& shares) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().member("workload_id", id.hex());
-  write_optional_text(json, "workload", shares.runs.front().workload_name);
-  json.key("from_ns");
-  write_time(json, shares.sharing.time.start);
-  json.key("to_ns");
-  write_time(json, shares.sharing.time.end);
-  write_optional_text(json, "metric", shares.metric);
+  write_text(json, "workload", shares.runs.front().workload_name);
+  write_time(json, "from_ns", shares.sharing.time.start);
+  write_time(json, "to_ns", shares.sharing.time.end);
+  write_text(json, "metric", shares.metric);
   json.member("unit", shares.unit).key("runs").begin_array();
   for (std::size_t run = 0; run < shares.runs.size(); ++run) write_sharing_run(json, shares, run);
   json.end_array().key("lanes").begin_array();
@@ -252,19 +247,16 @@ void drop_strangers(Shares& shares) {
 
 }  // namespace
 
-Response sharing(const Request& request, Context& context) {
-  const Result<WorkloadId> id = WorkloadId::parse(request.param("workload"));
-  if (!id) return error_response(id.error(), {.field = "workload", .position = std::nullopt});
+Answer sharing(const Request& request, Context& context) {
+  const auto id = TRY_PARSED(about("workload", WorkloadId::parse(request.param("workload"))));
   Shares shares;
   shares.metric = request.query_value("metric").value_or("");
-  if (const auto read = read_runs(context.reader, *id, shares); !read)
-    return error_response(read.error());
-  if (shares.runs.empty())
-    return error_response({Code::kNotFound, fmt::format("no workload {}", id->hex())});
+  TRY(read_runs(context.reader, id, shares));
+  if (shares.runs.empty()) return fail(Code::kNotFound, fmt::format("no workload {}", id.hex()));
   shares.sharing = analyze::sharing_of(shares.runs, shares.own);
   drop_strangers(shares);
-  if (const auto done = measure(context.reader, shares); !done) return error_response(done.error());
-  return json_response(sharing_json(*id, shares));
+  TRY(measure(context.reader, shares));
+  return json_response(sharing_json(id, shares));
 }
 
 }  // namespace corral::server::api

@@ -67,13 +67,12 @@ std::optional<double> value_of(const store::tracking::MetricSummary& summary, Su
 }
 
 Parsed<SummaryRequest> parse_summaries(std::string_view text) {
-  const Parsed<Json> json = parse_body(text);
-  if (!json) return tl::unexpected(json.error());
-  RequestFields fields(text, *json);
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
   fields.only({"runs", "experiments", "metrics", "of", "source"});
   SummaryRequest request;
-  request.scope.runs = read_run_ids(fields, *json, kMostSummaryRuns);
-  request.scope.experiments = read_experiment_ids(fields, *json);
+  request.scope.runs = fields.run_ids(kMostSummaryRuns);
+  request.scope.experiments = fields.experiment_ids();
   if (request.scope.runs.empty() == request.scope.experiments.empty())
     fields.wrong(fields.has("experiments") ? "experiments" : "runs",
                  "given, or the other one: runs or experiments");
@@ -86,8 +85,7 @@ Parsed<SummaryRequest> parse_summaries(std::string_view text) {
     fields.wrong("metrics", "distinct names without NUL");
   request.question.source = fields.metric_name("source");
   request.values = read_values(fields);
-  if (fields.error()) return tl::unexpected(*fields.error());
-  return request;
+  return fields.finish(std::move(request));
 }
 
 namespace {
@@ -102,11 +100,11 @@ void write_summary(JsonWriter& json, const std::optional<MetricSummary>& summary
   }
   json.begin_object();
   for (const SummaryValue value : values) {
-    json.key(summary_value_name(value));
+    const std::string_view name = summary_value_name(value);
     if (value == SummaryValue::kCount) {
-      json.value(summary->count);
+      json.member(name, summary->count);
     } else {
-      write_number(json, value_of(*summary, value));
+      write_optional(json, name, value_of(*summary, value));
     }
   }
   json.member("unit", summary->unit).member("rate", summary->rate);
@@ -137,15 +135,10 @@ Result<std::string> summaries_json(const SummaryRequest& request, store::Reading
 
 }  // namespace
 
-Response summaries(const Request& request, Context& context) {
-  const auto wanted = parse_summaries(request.body);
-  if (!wanted) return bad_body(wanted.error());
-  std::string body;
-  const auto read = context.reader.inspect([&](store::Reading& reading) -> Result<> {
-    body = TRY(summaries_json(*wanted, reading));
-    return {};
-  });
-  return read ? json_response(std::move(body)) : error_response(read.error());
+Answer summaries(const Request& request, Context& context) {
+  const SummaryRequest wanted = TRY_PARSED(parse_summaries(request.body));
+  return json_response(TRY(in_snapshot(
+      context.reader, [&](store::Reading& reading) { return summaries_json(wanted, reading); })));
 }
 
 }  // namespace corral::server::api

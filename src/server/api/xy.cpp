@@ -31,29 +31,19 @@ query::XyAxis read_axis(RequestFields& fields, const AxisNames& names) {
   return axis;
 }
 
-SeriesId read_id(RequestFields& fields, std::string_view name) {
-  const auto id = fields.integer(name, "a series");
-  if (!id) fields.wrong(name, "a series");
-  return SeriesId{id.value_or(0)};
-}
-
 }  // namespace
 
 Parsed<query::XyRequest> parse_xy_request(std::string_view text) {
   using query::XyPairing;
-  const Parsed<Json> json = parse_body(text);
-  if (!json) return tl::unexpected(json.error());
-  RequestFields fields(text, *json);
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
   fields.only({"lines", "pair", "draw", "mode", "from", "to", "y_from", "y_to", "x_scale",
                "y_scale", "width", "height", "from_ns", "to_ns"});
   query::XyRequest request;
-  const Json::Array* lines = fields.objects("lines", query::kMaxXyLines);
-  for (std::size_t i = 0; lines != nullptr && i < lines->size(); ++i) {
-    RequestFields one(text, (*lines)[i], fmt::format("lines[{}].", i));
+  fields.each("lines", query::kMaxXyLines, [&](RequestFields& one) {
     one.only({"x", "y"});
-    request.lines.push_back({.x = read_id(one, "x"), .y = read_id(one, "y")});
-    if (one.error()) fields.wrong(*one.error());
-  }
+    request.lines.push_back({.x = one.series_id("x"), .y = one.series_id("y")});
+  });
   request.pairing = fields
                         .choice<XyPairing>("pair", {{"auto", XyPairing::kAuto},
                                                     {"step", XyPairing::kStep},
@@ -63,23 +53,17 @@ Parsed<query::XyRequest> parse_xy_request(std::string_view text) {
   request.mode = read_mode(fields);
   request.x = read_axis(fields, kX);
   request.y = read_axis(fields, kY);
-  request.from = fields.integer("from_ns", "nanoseconds of UTC");
-  request.to = fields.integer("to_ns", "nanoseconds of UTC");
-  if (request.from && request.to && *request.from >= *request.to)
-    fields.wrong("to_ns", "later than from_ns");
-  if (fields.error()) return tl::unexpected(*fields.error());
-  return request;
+  const Ends time =
+      read_ends(fields, {.from = "from_ns", .to = "to_ns", .unit = "nanoseconds of UTC"});
+  request.from = time.from;
+  request.to = time.to;
+  return fields.finish(std::move(request));
 }
 
-Response xy(const Request& request, Context& context) {
-  const auto wanted = parse_xy_request(request.body);
-  if (!wanted) return bad_body(wanted.error());
-  const Result<query::Xy> answer = query::make_xy(context.reader, *wanted);
-  if (!answer) return error_response(answer.error());
-  Response response;
-  response.headers = {{"Content-Type", "application/x-corral-xy"}, {"Cache-Control", "no-store"}};
-  response.body = query::encode_xy(*answer);
-  return response;
+Answer xy(const Request& request, Context& context) {
+  const auto wanted = TRY_PARSED(parse_xy_request(request.body));
+  return binary_response("application/x-corral-xy",
+                         query::encode_xy(TRY(query::make_xy(context.reader, wanted))));
 }
 
 }  // namespace corral::server::api

@@ -8,7 +8,7 @@
 
 #include "analyze/group.h"
 #include "query/chart/chart.h"
-#include "query/summary.h"
+#include "query/loss.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
 

@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "query/series/resample.h"
 
@@ -71,7 +70,9 @@ class PairMaker {
 
   Result<std::vector<Pair>> run(const store::Reader& store) {
     TRY(check());
-    TRY(read_infos(store));
+    std::vector<SeriesId> ids = request_.series;
+    for (const Baseline& one : request_.baseline) ids.push_back(one.against);
+    records_ = TRY(query::read_series(store, std::move(ids)));
     std::vector<Pair> pairs;
     for (std::size_t i = 0; i < request_.series.size(); ++i) pairs.push_back(TRY(pair(i)));
     return pairs;
@@ -98,26 +99,11 @@ class PairMaker {
     return {};
   }
 
-  Result<> read_infos(const store::Reader& store) {
-    std::set<SeriesId> ids(request_.series.begin(), request_.series.end());
-    for (const Baseline& one : request_.baseline) ids.insert(one.against);
-    for (store::Series& info : TRY(store.series(std::vector(ids.begin(), ids.end()))))
-      infos_.emplace(info.id.value, std::move(info));
-    for (const SeriesId id : ids) {
-      if (!infos_.contains(id.value))
-        return fail(Code::kNotFound, fmt::format("there is no series {}", id.value));
-    }
-    return {};
-  }
-
   Result<Pair> pair(std::size_t i) const {
     const SeriesId id = request_.series[i];
-    const store::Series& info = infos_.at(id.value);
-    const query::SeriesInput input{.series = id,
-                                   .channel = query::as_rate(request_.mode, info.kind)
-                                                  ? store::Channel::kRate
-                                                  : store::Channel::kValue,
-                                   .origin = request_.origins.empty() ? 0 : request_.origins[i]};
+    const store::Series& info = records_.at(id);
+    query::SeriesInput input = query::input_from(info, request_.mode);
+    if (!request_.origins.empty()) input.origin = request_.origins[i];
     const query::AxisGrid grid =
         grid_of(request_.window, columns_of(info, request_.window, request_.axis));
     const auto with = [&](const query::SeriesInput& other, const ChangeWindow& window) {
@@ -127,7 +113,7 @@ class PairMaker {
     const auto found = baselines_.find(id);
     if (found == baselines_.end())
       return with(input, request_.against.value_or(window_before(request_.window)));
-    const store::Series& other = infos_.at(found->second->against.value);
+    const store::Series& other = records_.at(found->second->against);
     if (other.kind != info.kind || other.unit != info.unit) {
       return fail(Code::kInvalidArgument,
                   fmt::format("a baseline must measure the same: {} ({}) and {} ({}) differ in "
@@ -139,7 +125,7 @@ class PairMaker {
 
   const ChangesRequest& request_;
   std::map<SeriesId, const Baseline*> baselines_;
-  std::unordered_map<std::int64_t, store::Series> infos_;
+  query::SeriesRecords records_;
 };
 
 // ---- their values
@@ -220,13 +206,14 @@ Result<Changes> find_changes(const store::Reader& store, const ChangesRequest& r
   Changes out;
   for (std::size_t i = 0; i < pairs.size(); i += kPairsAtOnce) {
     const auto lot = std::span(pairs).subspan(i, std::min(kPairsAtOnce, pairs.size() - i));
-    std::set<SeriesId> ids;
-    for (const Pair& pair : lot) ids.insert({pair.after.input.series, pair.before.input.series});
+    std::vector<SeriesId> ids;
+    for (const Pair& pair : lot)
+      ids.insert(ids.end(), {pair.after.input.series, pair.before.input.series});
     const auto read = [&](store::PointView& view) -> Result<> {
       for (const Pair& pair : lot) TRY(compare(view, pair, out));
       return {};
     };
-    TRY(store.view(std::vector(ids.begin(), ids.end()), read));
+    TRY(store.view(query::distinct(std::move(ids)), read));
   }
   rank(out.changes);
   return out;

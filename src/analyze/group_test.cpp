@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "analyze/derived.h"
+#include "analyze/line.h"
 #include "analyze/student_t.h"
 
 namespace corral::analyze {

@@ -6,9 +6,9 @@
 
 #include "core/json.h"
 #include "query/export/export.h"
+#include "query/loss.h"
 #include "query/select.h"
 #include "query/series/test_store.h"
-#include "query/summary.h"
 
 namespace corral::query {
 namespace {

@@ -64,9 +64,10 @@ struct Chart {
 
 // Rates: codec/block/rate.h. kInvalidArgument, kNotFound for an unknown series.
 Result<Chart> make_chart(const store::Reader& store, const ChartRequest& request);
-// Over a view of the request's series; `infos` has each of them.
-Result<Chart> make_chart(store::PointView& view, std::span<const store::Series> infos,
-                         const ChartRequest& request);
+// The columns, the ends and the origins of a request over pixels. kInvalidArgument.
+Result<> check_width(std::uint32_t width);
+Result<> check_ends(std::optional<std::int64_t> from, std::optional<std::int64_t> to);
+Result<> check_origins(ChartAxis axis, std::size_t origins, std::size_t series);
 
 // docs/api.md, "Charts".
 std::string encode_chart(const Chart& chart);

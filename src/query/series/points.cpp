@@ -11,7 +11,6 @@
 namespace corral::query {
 namespace {
 
-constexpr std::size_t kSeriesAtOnce = 64;
 constexpr std::chrono::seconds kSnapshotTime{2};
 constexpr std::int64_t kBlockBuckets = kBlockPoints / codec::kBucketPoints;
 

@@ -7,7 +7,7 @@
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "query/summary.h"
+#include "query/loss.h"
 #include "server/api/handlers.h"
 #include "server/api/requests.h"
 #include "server/api/write.h"

@@ -5,11 +5,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 
-#include "analyze/interval_mean.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "query/chart/chart.h"
+#include "query/series/integral.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
 #include "store/search/run_summaries.h"
@@ -17,7 +18,6 @@
 namespace corral::server::api {
 namespace {
 
-using analyze::IntervalMean;
 using analyze::SharedPlace;
 using analyze::Sharing;
 using analyze::TimeSpan;
@@ -25,6 +25,45 @@ using store::page::SharingRun;
 using store::page::tag_of;
 
 constexpr std::size_t kMostMeasured = 200;  // runs, places; the rest has no means
+
+constexpr std::size_t kMostSpans = 256;  // of a mean, the longest ones
+
+// The time-weighted mean of a series over several spans of time (query/series/integral.h);
+// `covered`: seconds for which there were points.
+struct IntervalMean {
+  double integral = 0;  // unit * s
+  double covered = 0;   // s
+  [[nodiscard]] std::optional<double> mean() const {
+    return covered > 0 ? std::optional(integral / covered) : std::nullopt;
+  }
+  void add(const IntervalMean& other) {
+    integral += other.integral;
+    covered += other.covered;
+  }
+};
+
+Result<IntervalMean> interval_mean(store::PointView& view, const query::SeriesInput& input,
+                                   std::span<const TimeSpan> spans) {
+  std::vector<TimeSpan> longest(spans.begin(), spans.end());
+  std::ranges::sort(longest, std::greater<>(), &TimeSpan::length);
+  longest.resize(std::min(longest.size(), kMostSpans));
+  query::IntegralOptions options;
+  options.rule = query::usual_rule(input.channel);
+  options.max_points = 1'000'000;
+  IntervalMean sum;
+  for (const TimeSpan& span : longest) {
+    if (span.start >= span.end) continue;
+    const auto one = TRY(query::integrate(view, {.series = {input},
+                                                 .grid = {.axis = query::GridAxis::kTime,
+                                                          .from = ns_of(span.start),
+                                                          .to = ns_of(span.end),
+                                                          .columns = 1},
+                                                 .options = options}));
+    const query::IntegralCell& cell = one.front().cells.front();
+    sum.add({.integral = cell.integral, .covered = cell.covered});
+  }
+  return sum;
+}
 
 // A metric while alone and while shared.
 struct Means {
@@ -69,11 +108,9 @@ Result<Means> means_over(const store::Reader& store, const std::vector<store::Se
   for (const store::Series& one : series) ids.push_back(one.id);
   const auto read = [&](store::PointView& view) -> Result<> {
     for (const store::Series& one : series) {
-      const bool rate = query::as_rate(query::ChartMode::kAuto, one.kind);
-      const query::SeriesInput input{
-          .series = one.id, .channel = rate ? store::Channel::kRate : store::Channel::kValue};
-      means.alone.add(TRY(analyze::interval_mean(view, input, moments.alone)));
-      means.shared.add(TRY(analyze::interval_mean(view, input, moments.shared)));
+      const query::SeriesInput input = query::input_from(one, query::ChartMode::kAuto);
+      means.alone.add(TRY(interval_mean(view, input, moments.alone)));
+      means.shared.add(TRY(interval_mean(view, input, moments.shared)));
     }
     return {};
   };

@@ -1,4 +1,4 @@
-#include "query/summary.h"
+#include "query/loss.h"
 
 #include <limits>
 #include <utility>

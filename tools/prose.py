@@ -33,9 +33,7 @@ THIS = ("tools/prose.py", "tools/test_prose.py")
 NOT_CLEAN: tuple[str, ...] = (
     "src/cli/",
     "src/compat/",
-    "src/query/",
     "src/run/",
-    "src/server/",
     "src/store/",
     "tests/e2e/test_listeners.py",
 )

@@ -187,7 +187,7 @@ query::ChartMode read_mode(RequestFields& fields);
 inline constexpr std::size_t kMostState = 256u << 10;  // bytes
 // The required member `state`, which the page saves. Databases hold UTF-8 without NUL.
 std::string read_state(RequestFields& fields);
-// Of UTF-8.
+// The number of characters of a UTF-8 text.
 std::size_t count_characters(std::string_view text);
 // One for each series of a relative axis, else none.
 std::vector<std::int64_t> read_origins(RequestFields& fields, query::ChartAxis axis,

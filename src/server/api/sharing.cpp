@@ -26,7 +26,7 @@ using store::page::tag_of;
 
 constexpr std::size_t kMostMeasured = 200;  // runs, places; the rest has no means
 
-constexpr std::size_t kMostSpans = 256;  // of a mean, the longest ones
+constexpr std::size_t kMostSpans = 256;  // a mean takes the longest ones
 
 // The time-weighted mean of a series over several spans of time (query/series/integral.h);
 // `covered`: seconds for which there were points.

@@ -81,7 +81,7 @@ Response array_response(std::string_view name, const Items& items, Write write) 
   return object_response([&](JsonWriter& json) { write_array(json, name, items, write); });
 }
 
-// What caches must not keep: bytes, or a stream of them.
+// Bytes, or a stream of them, that caches must not keep.
 Response binary_response(std::string_view type, std::string body);
 Response stream_response(std::string_view type, StreamProducer stream);
 

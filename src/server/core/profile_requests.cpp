@@ -22,8 +22,8 @@ void expire(ProfileRequest& request, BootTime heard, BootTime now) {
   if (report.state == ProfileState::kAsked) {
     report.state = ProfileState::kRefused;
     report.reason =
-        "nobody took it up within 60 s: the run's `corral run` is gone, cannot reach this server, "
-        "or talks to another one";
+        "no supervisor answered within 60 s: the run's `corral run` is gone, cannot reach this "
+        "server, or talks to another one";
   } else {
     report.state = ProfileState::kFailed;
     report.reason = "the run's `corral run` has said nothing for 60 s";

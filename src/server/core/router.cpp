@@ -81,7 +81,7 @@ tl::expected<Found, Response> find_route(const Request& request, std::span<const
   }
   if (!allowed.empty()) return tl::unexpected(method_not_allowed(allowed, request.path));
   return tl::unexpected(error_response(
-      {Code::kNotFound, fmt::format("there is nothing at {}", to_utf8(request.path))}));
+      {Code::kNotFound, fmt::format("no route {}", to_utf8(request.path))}));
 }
 
 }  // namespace

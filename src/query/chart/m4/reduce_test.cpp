@@ -575,7 +575,7 @@ TEST(CounterRate, TellsAResetFromAWrap) {
   codec::CounterRates rates;
   EXPECT_TRUE(std::isnan(rates.next(0, 5)));
   EXPECT_TRUE(std::isnan(rates.next(1'000'000'000, std::nan(""))));
-  EXPECT_EQ(rates.next(2'000'000'000, 9), 2) << "what is not finite is left aside";
+  EXPECT_EQ(rates.next(2'000'000'000, 9), 2) << "values that are not finite are ignored";
 }
 
 }  // namespace

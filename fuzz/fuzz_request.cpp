@@ -129,7 +129,7 @@ void fuzz_plans(std::string_view text) {
   run.end = run.start + corral::Nanos(10);
   run.tags = {{"corral.devices", std::string(text)}, {"corral.cpus", std::string(text)}};
   const std::vector runs = {run, run};
-  const corral::analyze::Sharing sharing = corral::analyze::sharing_of(runs, 1);
+  const corral::analyze::Sharing sharing = corral::analyze::find_sharing(runs, 1);
   for (const corral::analyze::SharedPlace& place : sharing.places) check(place.stays.size() == 2);
 }
 

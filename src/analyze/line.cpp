@@ -116,7 +116,7 @@ class LineMaker {
   Result<Line> small(store::PointView& view, const LineQuestion& question) {
     Line line;
     line.kind = question.kind;
-    const std::vector<query::SeriesInput> inputs = inputs_of(question, line);
+    const std::vector<query::SeriesInput> inputs = make_inputs(question, line);
     switch (question.kind) {
       case LineKind::kMean:
         TRY(mean(view, inputs, line));
@@ -141,14 +141,14 @@ class LineMaker {
   Result<Line> group(const LineQuestion& question) {
     Line line;
     line.kind = question.kind;
-    const Members all = TRY(members_of(question, line));
+    const Members all = TRY(read_members(question, line));
     GroupRequest request{.members = all.members,
                          .aggregation = all.aggregation,
                          .repetitions = all.repetitions,
                          .confidence = question.group.confidence,
                          .max_hole = question.group.max_hole};
     if (question.kind == LineKind::kGroup) {
-      say(TRY(aggregate_group(request)), line);
+      write_group(TRY(aggregate_group(request)), line);
       return line;
     }
     const auto split = all.members.end() - static_cast<std::ptrdiff_t>(question.baseline);
@@ -167,12 +167,12 @@ class LineMaker {
     bool repetitions = false;
   };
 
-  Result<Members> members_of(const LineQuestion& question, Line& line) {
+  Result<Members> read_members(const LineQuestion& question, Line& line) {
     const std::vector<store::Series> infos = TRY(alike(question));
     Members all;
-    all.series = TRY(resample_all(inputs_of(question, line)));
+    all.series = TRY(resample_all(make_inputs(question, line)));
     const bool wanted = question.kind == LineKind::kGroup && !question.group.repetitions;
-    const Ownership ownership = TRY(ownership_of(store_, infos, wanted && all.series.size() > 1));
+    const Ownership ownership = TRY(find_ownership(store_, infos, wanted && all.series.size() > 1));
     all.aggregation = infos.front().aggregation;
     all.repetitions = question.group.repetitions.value_or(ownership.repetitions);
     for (std::size_t i = 0; i < all.series.size(); ++i) {
@@ -204,16 +204,16 @@ class LineMaker {
         values[i] = group.mean[i] / baseline.mean[i];
       }
     }
-    line.arrays = {std::move(values), group.mean, baseline.mean, doubles_of(group.n),
-                   doubles_of(baseline.n)};
+    line.arrays = {std::move(values), group.mean, baseline.mean, to_doubles(group.n),
+                   to_doubles(baseline.n)};
   }
 
-  static std::vector<double> doubles_of(const std::vector<std::uint32_t>& counts) {
+  static std::vector<double> to_doubles(const std::vector<std::uint32_t>& counts) {
     return {counts.begin(), counts.end()};
   }
 
-  [[nodiscard]] std::vector<query::SeriesInput> inputs_of(const LineQuestion& question,
-                                                          Line& line) const {
+  [[nodiscard]] std::vector<query::SeriesInput> make_inputs(const LineQuestion& question,
+                                                            Line& line) const {
     std::vector<query::SeriesInput> inputs;
     const std::size_t split = question.series.size() - question.baseline;
     for (std::size_t i = 0; i < question.series.size(); ++i) {
@@ -320,14 +320,14 @@ class LineMaker {
       line.lost.add(one.lost);
       for (const query::Cell& cell : one.cells) line.points += cell.count;
     }
-    Ratio ratio = TRY(ratio_of(all[0], all[1]));
+    Ratio ratio = TRY(make_ratio(all[0], all[1]));
     line.exact = ratio.exact;
     line.zero_denominators = ratio.zero_denominators;
     line.arrays.push_back(std::move(ratio.values));
     return {};
   }
 
-  void say(GroupAnswer answer, Line& line) const {
+  void write_group(GroupAnswer answer, Line& line) const {
     line.exact = answer.exact;
     line.reason = answer.reason;
     line.units = answer.units;
@@ -336,8 +336,8 @@ class LineMaker {
     line.arrays = {std::move(answer.mean),     std::move(answer.low),
                    std::move(answer.high),     std::move(answer.deviation),
                    std::move(answer.interval), std::move(answer.least),
-                   std::move(answer.greatest), doubles_of(answer.n),
-                   doubles_of(answer.filled),  std::move(answer.sum)};
+                   std::move(answer.greatest), to_doubles(answer.n),
+                   to_doubles(answer.filled),  std::move(answer.sum)};
   }
 
   store::Reader store_;
@@ -362,8 +362,8 @@ std::size_t end_of_lot(const std::vector<LineQuestion>& lines, std::size_t first
 
 }  // namespace
 
-Result<Ratio> ratio_of(const query::ResampledSeries& numerator,
-                       const query::ResampledSeries& denominator) {
+Result<Ratio> make_ratio(const query::ResampledSeries& numerator,
+                         const query::ResampledSeries& denominator) {
   const std::size_t columns = numerator.cells.size();
   if (columns != denominator.cells.size()) {
     return fail(Code::kInvalidArgument,

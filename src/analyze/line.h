@@ -99,8 +99,8 @@ struct Ratio {
   bool exact = false;                   // both were
 };
 // kInvalidArgument: different numbers of columns.
-Result<Ratio> ratio_of(const query::ResampledSeries& numerator,
-                       const query::ResampledSeries& denominator);
+Result<Ratio> make_ratio(const query::ResampledSeries& numerator,
+                         const query::ResampledSeries& denominator);
 
 struct Lines {
   query::ChartAxis axis = query::ChartAxis::kTime;

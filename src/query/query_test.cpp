@@ -26,7 +26,7 @@ TEST(Loss, TakesTheFirstKnownName) {
                                            series_def(3, "train/loss"), series_def(4, "loss")});
   const RunId runs[] = {run, RunId::random()};
   const auto loss = [&]() -> std::optional<Loss> {
-    const auto all = losses_of(*store, runs);
+    const auto all = read_losses(*store, runs);
     EXPECT_TRUE(all);
     const auto found = all->find(run);
     return found == all->end() ? std::nullopt : std::optional(found->second);

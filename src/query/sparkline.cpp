@@ -38,7 +38,8 @@ Result<Chosen> choose_series(const store::Reader& store, const SparklineRequest&
   return chosen;
 }
 
-std::optional<Sparkline> sparkline_of(const std::vector<Cell>& cells, const store::Series& series) {
+std::optional<Sparkline> make_sparkline(const std::vector<Cell>& cells,
+                                        const store::Series& series) {
   Sparkline line;
   line.metric = series.name;
   bool any = false;
@@ -64,7 +65,7 @@ Result<std::optional<Sparkline>> reduce(store::PointView& view, const store::Ser
                   .columns = points};
   request.exactness = Exactness::kAligned;
   const auto one = TRY(resample(view, request));
-  auto line = sparkline_of(one.front().cells, series);
+  auto line = make_sparkline(one.front().cells, series);
   if (line) line->rate = as_rate(ChartMode::kAuto, series.kind);
   return line;
 }

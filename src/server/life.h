@@ -113,7 +113,7 @@ class RunningServer {
   void note(const http::Exchange& exchange);
   void ask_to_stop();
   [[nodiscard]] Nanos idle_for() const;
-  void look_at_files();
+  void check_files();
 
   // Constant once start_server() has returned; the objects are safe from any thread.
   ServeOptions options_;
@@ -135,7 +135,7 @@ class RunningServer {
   // Only the owner's thread, which calls wait() and stop().
   bool stopped_ = false;
   std::optional<std::int64_t> lost_since_ns_;  // steady clock
-  bool told_of_lock_ = false;
+  bool reported_lock_ = false;
 
   std::atomic<std::int64_t> last_request_ns_;  // steady clock
   std::atomic<int> in_flight_{0};

@@ -23,7 +23,7 @@ Result<> check(const ChartRequest& request) {
   return check_origins(request.axis, request.origins.size(), request.series.size());
 }
 
-std::int64_t origin_of(const ChartRequest& request, std::size_t i) {
+std::int64_t origin_at(const ChartRequest& request, std::size_t i) {
   return request.origins.empty() ? 0 : request.origins[i];
 }
 
@@ -34,7 +34,7 @@ Result<Range> choose_range(store::PointView& view, const ChartRequest& request) 
   DataRange data;
   for (std::size_t i = 0; i < request.series.size(); ++i) {
     if (const auto extent = TRY(find_extent(view, request.series[i], axis)))
-      data.add(*extent, origin_of(request, i));
+      data.add(*extent, origin_at(request, i));
   }
   return range_between(request.from, request.to, data.range());
 }
@@ -46,7 +46,7 @@ Result<ChartSeries> one_series(store::PointView& view, const ChartRequest& reque
                   .rate = as_rate(request.mode, kind),
                   .exact = request.exact,
                   .width = request.width,
-                  .origin = origin_of(request, i),
+                  .origin = origin_at(request, i),
                   .limits = {}};
   if (__builtin_add_overflow(range.from, one.origin, &one.from) ||
       __builtin_add_overflow(range.to, one.origin, &one.to)) {
@@ -89,7 +89,7 @@ Result<Chart> make_chart(const store::Reader& store, const ChartRequest& request
     for (std::size_t i = 0; i < request.series.size(); ++i) {
       const SeriesId id = request.series[i];
       const auto [entry, first] =
-          done.try_emplace({id, origin_of(request, i)}, chart.series.size());
+          done.try_emplace({id, origin_at(request, i)}, chart.series.size());
       chart.series.push_back(first ? TRY(one_series(view, request, range, i, records.at(id).kind))
                                    : chart.series[entry->second]);
     }

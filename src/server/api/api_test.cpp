@@ -329,10 +329,10 @@ TEST_F(Api, IngestIsToldToOpenPages) {
   std::binary_semaphore news(0);
   stream->attach([&] { news.release(); });
   fill();
-  std::string seen = stream->take();
+  std::string seen = stream->drain();
   while (seen.find("event: runs\ndata: {\"runs\":[\"" + run_.hex()) == std::string::npos) {
     ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(60))) << seen;
-    seen += stream->take();
+    seen += stream->drain();
   }
   stream->attach(nullptr);
 }

@@ -5,8 +5,7 @@
 #include "core/json.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "server/core/artifact_files.h"
-#include "server/core/artifact_upload.h"
+#include "server/core/artifacts.h"
 #include "store/search/runs.h"
 
 namespace corral::server::api {

@@ -22,13 +22,13 @@ struct WindowNames {
 constexpr WindowNames kTimeNames{.from = "from_ns", .to = "to_ns", .unit = "nanoseconds"};
 constexpr WindowNames kStepNames{.from = "from_step", .to = "to_step", .unit = "steps"};
 
-const WindowNames& names_of(GridAxis axis) {
+const WindowNames& window_names(GridAxis axis) {
   return axis == GridAxis::kTime ? kTimeNames : kStepNames;
 }
 
 // Both ends, which must be there.
 analyze::ChangeWindow read_window(RequestFields& fields, GridAxis axis) {
-  const WindowNames& names = names_of(axis);
+  const WindowNames& names = window_names(axis);
   const auto from = fields.integer(names.from, names.unit);
   const auto to = fields.integer(names.to, names.unit);
   if (!from) fields.wrong(names.from, fmt::format("given, in {}", names.unit));
@@ -38,7 +38,7 @@ analyze::ChangeWindow read_window(RequestFields& fields, GridAxis axis) {
 }
 
 analyze::Baseline read_baseline(RequestFields& fields, GridAxis axis) {
-  fields.only({"series", "against", names_of(axis).from, names_of(axis).to});
+  fields.only({"series", "against", window_names(axis).from, window_names(axis).to});
   return {.series = fields.series_id("series"),
           .against = fields.series_id("against"),
           .window = read_window(fields, axis)};
@@ -70,7 +70,7 @@ Parsed<ChangesQuestion> parse_changes_request(std::string_view text) {
   request.axis =
       fields.choice<GridAxis>("axis", {{"time", GridAxis::kTime}, {"step", GridAxis::kStep}})
           .value_or(GridAxis::kTime);
-  const WindowNames& names = names_of(request.axis);
+  const WindowNames& names = window_names(request.axis);
   fields.only({"series", "origins_ns", "axis", names.from, names.to, "against", "baseline",
                "reference", "mode"});
   request.series = fields.series("series", 1, analyze::kMaxChangeSeries);
@@ -103,7 +103,7 @@ namespace {
 // The parts of a series that make it the counterpart of another run's.
 using Identity = std::tuple<std::string, std::string, metric::Kind, std::string>;
 
-Identity identity_of(const store::Series& series) {
+Identity identity(const store::Series& series) {
   return {series.name, series.source, series.kind, series.unit};
 }
 
@@ -136,10 +136,10 @@ Result<FoundReference> apply_reference(const store::Reader& store, const ChangeR
     out.window = TRY(find_window(store, out.run, reference));
   std::map<Identity, SeriesId> others;
   for (const store::Series& series : TRY(store.series_of(out.run)))
-    others.emplace(identity_of(series), series.id);
+    others.emplace(identity(series), series.id);
   std::map<std::int64_t, Identity> wanted;
   for (const store::Series& series : TRY(store.series(request.series)))
-    wanted.emplace(series.id.value, identity_of(series));
+    wanted.emplace(series.id.value, identity(series));
   std::vector<SeriesId> kept;
   std::vector<std::int64_t> origins;
   for (std::size_t i = 0; i < request.series.size(); ++i) {

@@ -34,7 +34,7 @@ using store::tracking::OverviewRun;
 using store::tracking::OverviewWorkload;
 
 void write_overview_run(JsonWriter& json, const OverviewRun& run, SummaryValue of) {
-  const auto value = run.value ? value_of(*run.value, of) : std::nullopt;
+  const auto value = run.value ? summary_value(*run.value, of) : std::nullopt;
   json.begin_object().member("id", run.id.hex()).member("name", run.name);
   json.member("status", store::status_name(run.status)).member("model", run.model);
   write_optional(json, "value", value);

@@ -103,7 +103,7 @@ TEST_F(Plans, OpenPagesAreTold) {
   ok(Method::kPut, plan_, document(""));
   while (seen.find(kId) == std::string::npos) {
     ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(60)));
-    seen += stream->take();
+    seen += stream->drain();
   }
   stream->attach(nullptr);
   EXPECT_NE(seen.find("event: plans"), std::string::npos);

@@ -11,13 +11,13 @@ namespace corral::server::api {
 namespace {
 
 // A number, or a decimal string as 64-bit integers travel.
-std::optional<std::int64_t> integer_of(const Json& json) {
+std::optional<std::int64_t> as_integer(const Json& json) {
   if (const auto* number = json.as_int()) return *number;
   if (const auto* text = json.as_string()) return parse_int(*text);
   return std::nullopt;
 }
 
-std::optional<double> number_of(const Json& json) {
+std::optional<double> as_number(const Json& json) {
   if (json.is_double() || json.as_int() != nullptr) return json.as_double(0);
   return std::nullopt;
 }
@@ -27,14 +27,14 @@ bool lies_in(double value, NumberRange range) {
                     : value >= range.low && value <= range.high;
 }
 
-std::string text_of(NumberRange range) {
+std::string range_text(NumberRange range) {
   return range.open ? fmt::format("greater than {} and less than {}", range.low, range.high)
                     : fmt::format("between {} and {}", range.low, range.high);
 }
 
 // The position of the member; nullopt if its quoted name occurs more than once, e.g. in another
 // object.
-std::optional<std::size_t> position_of(std::string_view text, std::string_view name) {
+std::optional<std::size_t> find_position(std::string_view text, std::string_view name) {
   const std::string key = fmt::format("\"{}\"", name);
   const std::size_t found = text.find(key);
   if (found == std::string_view::npos) return std::nullopt;
@@ -90,7 +90,7 @@ void RequestFields::wrong(std::string_view name, std::string_view expected) {
   const std::string field = prefix_ + to_utf8(name);
   wrong({{Code::kInvalidArgument, fmt::format("{} must be {}", field, expected)},
          field,
-         position_of(text_, name)});
+         find_position(text_, name)});
 }
 
 void RequestFields::wrong_value(std::string_view name, std::string_view expected,
@@ -109,7 +109,7 @@ std::optional<std::int64_t> RequestFields::integer(std::string_view name,
                                                    std::string_view expected) {
   const Json* json = find(name);
   if (json == nullptr) return std::nullopt;
-  const auto value = integer_of(*json);
+  const auto value = as_integer(*json);
   if (!value) wrong(name, expected);
   return value;
 }
@@ -125,9 +125,9 @@ std::int64_t RequestFields::count(std::string_view name, std::int64_t low, std::
 double RequestFields::number(std::string_view name, double fallback, NumberRange range) {
   const Json* json = find(name);
   if (json == nullptr) return fallback;
-  const auto value = number_of(*json);
+  const auto value = as_number(*json);
   if (value && lies_in(*value, range)) return *value;
-  wrong(name, "a number " + text_of(range));
+  wrong(name, "a number " + range_text(range));
   return fallback;
 }
 
@@ -178,7 +178,7 @@ std::vector<SeriesId> RequestFields::series(std::string_view name, std::size_t l
   bool good = json != nullptr && json->as_array() != nullptr;
   if (good) {
     for (const Json& item : *json->as_array()) {
-      const auto id = integer_of(item);
+      const auto id = as_integer(item);
       good = good && id;
       all.push_back(SeriesId{id.value_or(0)});
     }
@@ -196,7 +196,7 @@ std::vector<std::int64_t> RequestFields::integers(std::string_view name, std::si
   bool good = json == nullptr || json->as_array() != nullptr;
   if (good && json != nullptr) {
     for (const Json& item : *json->as_array()) {
-      const auto value = integer_of(item);
+      const auto value = as_integer(item);
       good = good && value;
       all.push_back(value.value_or(0));
     }
@@ -214,13 +214,13 @@ std::vector<double> RequestFields::numbers(std::string_view name, std::size_t mo
   bool good = json->as_array() != nullptr && json->as_array()->size() <= most;
   if (good) {
     for (const Json& item : *json->as_array()) {
-      const auto value = number_of(item);
+      const auto value = as_number(item);
       good = good && value && lies_in(*value, range);
       all.push_back(value.value_or(0));
     }
   }
   if (good) return all;
-  wrong(name, fmt::format("an array of at most {} numbers {}", most, text_of(range)));
+  wrong(name, fmt::format("an array of at most {} numbers {}", most, range_text(range)));
   return {};
 }
 

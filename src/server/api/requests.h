@@ -79,7 +79,8 @@ enum class SummaryValue : std::uint8_t { kLast, kMean, kMin, kMax, kCount };
 std::string_view summary_value_name(SummaryValue value);
 std::optional<SummaryValue> parse_summary_value(std::string_view name);
 // Not of kCount.
-std::optional<double> value_of(const store::tracking::MetricSummary& summary, SummaryValue value);
+std::optional<double> summary_value(const store::tracking::MetricSummary& summary,
+                                    SummaryValue value);
 
 struct SummaryRequest {
   store::tracking::RunScope scope;  // either runs or experiments

@@ -329,7 +329,7 @@ Result<> write_runs(JsonWriter& json, const store::Reader& store,
                     const std::vector<store::Run>& runs, More more) {
   std::vector<RunId> ids;
   for (const store::Run& run : runs) ids.push_back(run.id);
-  const auto losses = TRY(query::losses_of(store, ids));
+  const auto losses = TRY(query::read_losses(store, ids));
   const auto problems = TRY(health_problems(store, ids));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto loss = losses.find(ids[i]);

@@ -142,7 +142,7 @@ TEST_F(Saved, EveryChangeOfANoteIsToldToThoseWhoWatch) {
     const std::string wanted = "event: runs\ndata: {\"runs\":[\"" + run_.hex() + "\"]}\n\n";
     while (seen.find(wanted) == std::string::npos) {
       if (!news.try_acquire_for(std::chrono::seconds(60))) return false;
-      seen += stream->take();
+      seen += stream->drain();
     }
     seen.clear();
     return true;

@@ -96,25 +96,27 @@ void write_store(std::string& out, const store::StoreActivity& store) {
 }
 
 void write_process(std::string& out, const Context& context) {
-  const auto gauge = [&](std::string_view name, std::string_view help,
-                         std::optional<std::int64_t> value) {
-    if (value) write_figure(out, {name, "gauge", help}, static_cast<double>(*value));
+  const auto gauge = [&](std::string_view name, std::string_view help, double value) {
+    write_figure(out, {name, "gauge", help}, value);
   };
-  gauge("process_resident_memory_bytes", "Resident memory of the server.", resident_bytes());
-  gauge("process_open_fds", "Open file descriptors of the server.", open_files());
+  if (const auto bytes = resident_bytes())
+    gauge("process_resident_memory_bytes", "Resident memory of the server.",
+          static_cast<double>(*bytes));
+  if (const auto files = open_files())
+    gauge("process_open_fds", "Open file descriptors of the server.", static_cast<double>(*files));
   write_figure(
       out, {"process_cpu_seconds_total", "counter", "Processor time of the server, all threads."},
       seconds(sys::process_cpu_time()));
-  write_figure(out, {"process_start_time_seconds", "gauge", "When the server started, UTC."},
-               seconds(context.facts.started.time_since_epoch()));
-  write_figure(out, {"corral_uptime_seconds", "gauge", "How long the server has been running."},
-               seconds(sys::utc_now() - context.facts.started));
+  gauge("process_start_time_seconds", "When the server started, UTC.",
+        seconds(context.facts.started.time_since_epoch()));
+  gauge("corral_uptime_seconds", "How long the server has been running.",
+        seconds(sys::utc_now() - context.facts.started));
   write_figure(out,
                {"corral_thread_failures_total", "counter",
                 "Unexpected exceptions that ended one piece of work: a request, a round of a job."},
                static_cast<double>(sys::thread_failures()));
-  write_figure(out, {"corral_event_streams", "gauge", "Open streams of server-sent events."},
-               static_cast<double>(context.events.open_streams()));
+  gauge("corral_event_streams", "Open streams of server-sent events.",
+        static_cast<double>(context.events.open_streams()));
 }
 
 }  // namespace

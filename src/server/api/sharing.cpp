@@ -90,7 +90,7 @@ Result<> read_runs(const store::Reader& store, WorkloadId id, Shares& shares) {
   return store.inspect(read);
 }
 
-std::vector<TimeSpan> spans_of(const std::vector<analyze::Overlap>& overlaps) {
+std::vector<TimeSpan> overlap_times(const std::vector<analyze::Overlap>& overlaps) {
   std::vector<TimeSpan> spans;
   spans.reserve(overlaps.size());
   for (const analyze::Overlap& overlap : overlaps) spans.push_back(overlap.time);
@@ -151,7 +151,7 @@ Result<> measure_places(const store::Reader& store, Shares& shares,
           one.source == place.name && shares.place_means.size() < kMostMeasured)
         here.push_back(one);
     }
-    const std::vector<TimeSpan> shared = spans_of(place.overlaps);
+    const std::vector<TimeSpan> shared = overlap_times(place.overlaps);
     shares.place_means.push_back(
         TRY(means_over(store, here, {.alone = place.alone, .shared = shared})));
   }
@@ -279,7 +279,7 @@ void drop_strangers(Shares& shares) {
     if (met[run]) kept.push_back(std::move(shares.runs[run]));
   }
   shares.runs = std::move(kept);
-  shares.sharing = analyze::sharing_of(shares.runs, shares.own);
+  shares.sharing = analyze::find_sharing(shares.runs, shares.own);
 }
 
 }  // namespace
@@ -290,7 +290,7 @@ Answer sharing(const Request& request, Context& context) {
   shares.metric = request.query_value("metric").value_or("");
   TRY(read_runs(context.reader, id, shares));
   if (shares.runs.empty()) return fail(Code::kNotFound, fmt::format("no workload {}", id.hex()));
-  shares.sharing = analyze::sharing_of(shares.runs, shares.own);
+  shares.sharing = analyze::find_sharing(shares.runs, shares.own);
   drop_strangers(shares);
   TRY(measure(context.reader, shares));
   return json_response(sharing_json(id, shares));

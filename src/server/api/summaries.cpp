@@ -50,7 +50,8 @@ std::optional<SummaryValue> parse_summary_value(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<double> value_of(const store::tracking::MetricSummary& summary, SummaryValue value) {
+std::optional<double> summary_value(const store::tracking::MetricSummary& summary,
+                                    SummaryValue value) {
   switch (value) {
     case SummaryValue::kLast:
       return summary.last;
@@ -104,7 +105,7 @@ void write_summary(JsonWriter& json, const std::optional<MetricSummary>& summary
     if (value == SummaryValue::kCount) {
       json.member(name, summary->count);
     } else {
-      write_optional(json, name, value_of(*summary, value));
+      write_optional(json, name, summary_value(*summary, value));
     }
   }
   json.member("unit", summary->unit).member("rate", summary->rate);

@@ -78,7 +78,7 @@ void write_other(JsonWriter& json, const SharingRun& run) {
 void write_shared(JsonWriter& json, std::vector<SharingRun> runs, std::vector<SharingRun> others) {
   const std::size_t own = runs.size();
   std::ranges::move(others, std::back_inserter(runs));
-  const analyze::Sharing sharing = analyze::sharing_of(runs, own);
+  const analyze::Sharing sharing = analyze::find_sharing(runs, own);
   json.key("shared").begin_array();
   for (const analyze::SharedPlace& place : sharing.places) {
     const std::set<std::size_t> met = who_met(place, own);

@@ -14,8 +14,7 @@
 #include "compat/mlflow/api/registry.h"
 #include "compat/mlflow/wire/artifact_path.h"
 #include "core/text.h"
-#include "server/core/artifact_files.h"
-#include "server/core/artifact_upload.h"
+#include "server/core/artifacts.h"
 
 namespace corral::server::mlflow {
 namespace {

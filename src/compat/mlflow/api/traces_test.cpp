@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "server/core/artifact_files.h"
+#include "server/core/artifacts.h"
 #include "server/core/test_handlers.h"
 #include "store/artifacts/open/open_artifacts.h"
 

@@ -8,7 +8,7 @@
 
 #include "analyze/group.h"
 #include "query/chart/chart.h"
-#include "query/summary.h"
+#include "query/loss.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
 
@@ -108,7 +108,7 @@ std::size_t list_runs(store::Store& store) {
   const auto page = must(reader_of(store).runs(store::RunFilter{}), "runs");
   std::vector<RunId> ids;
   for (const store::Run& run : page.runs) ids.push_back(run.id);
-  return must(query::losses_of(reader_of(store), ids), "losses_of").size() + ids.size();
+  return must(query::read_losses(reader_of(store), ids), "read_losses").size() + ids.size();
 }
 
 }  // namespace corral::bench

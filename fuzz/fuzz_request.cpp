@@ -7,17 +7,7 @@
 #include "analyze/sharing.h"
 #include "core/json.h"
 #include "http/request.h"
-#include "server/api/change_request.h"
-#include "server/api/chart_request.h"
-#include "server/api/epoch_request.h"
-#include "server/api/frames_split.h"
-#include "server/api/line_request.h"
-#include "server/api/plan_request.h"
-#include "server/api/read_request.h"
-#include "server/api/run_request.h"
-#include "server/api/summary_request.h"
-#include "server/api/window_request.h"
-#include "server/api/xy_request.h"
+#include "server/api/requests.h"
 
 namespace {
 
@@ -139,7 +129,7 @@ void fuzz_plans(std::string_view text) {
   run.end = run.start + corral::Nanos(10);
   run.tags = {{"corral.devices", std::string(text)}, {"corral.cpus", std::string(text)}};
   const std::vector runs = {run, run};
-  const corral::analyze::Sharing sharing = corral::analyze::sharing_of(runs, 1);
+  const corral::analyze::Sharing sharing = corral::analyze::find_sharing(runs, 1);
   for (const corral::analyze::SharedPlace& place : sharing.places) check(place.stays.size() == 2);
 }
 

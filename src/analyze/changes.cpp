@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "query/series/resample.h"
 
@@ -21,16 +20,16 @@ constexpr double kPointsOfColumn = 320;    // somewhat more than a bucket's
 constexpr double kRounding = 1e-12;        // relative to the greatest magnitude
 constexpr double kGreatest = 1e150;        // the square fits a double; greater values are ignored
 
-struct Side {
+struct SampleSource {
   query::SeriesInput input;
   query::AxisGrid grid;
 };
-struct Pair {
-  Side after, before;
+struct Comparison {
+  SampleSource after, before;
 };
 
 // The range of an axis that a series' points span; for steps, by its first and newest point.
-double life_of(const store::Series& info, query::GridAxis axis) {
+double lifetime(const store::Series& info, query::GridAxis axis) {
   if (axis == query::GridAxis::kTime)
     return query::difference(ns_of(info.first), ns_of(info.last_time)) + 1;
   const std::int64_t first = info.first_step.value_or(0);
@@ -39,10 +38,10 @@ double life_of(const store::Series& info, query::GridAxis axis) {
 
 // Columns of the window: fewer where there are so many points that reading them one by one takes
 // long, but not so many that a column has a bucket of the pyramid.
-std::uint32_t columns_of(const store::Series& info, const ChangeWindow& window,
-                         query::GridAxis axis) {
+std::uint32_t choose_columns(const store::Series& info, const ChangeWindow& window,
+                             query::GridAxis axis) {
   const double share =
-      std::min(1.0, query::difference(window.from, window.to) / life_of(info, axis));
+      std::min(1.0, query::difference(window.from, window.to) / lifetime(info, axis));
   const double points = static_cast<double>(info.points) * share;
   if (points <= kFewPoints) return kChangeColumns;
   return static_cast<std::uint32_t>(
@@ -63,22 +62,24 @@ Result<> check_window(const ChangeWindow& window) {
 }
 
 // ---- which windows
-class PairMaker {
+class ComparisonMaker {
  public:
-  explicit PairMaker(const ChangesRequest& request) : request_(request) {
+  explicit ComparisonMaker(const ChangesRequest& request) : request_(request) {
     for (const Baseline& one : request.baseline) baselines_[one.series] = &one;
   }
 
-  Result<std::vector<Pair>> run(const store::Reader& store) {
+  Result<std::vector<Comparison>> run(const store::Reader& store) {
     TRY(check());
-    TRY(read_infos(store));
-    std::vector<Pair> pairs;
+    std::vector<SeriesId> ids = request_.series;
+    for (const Baseline& one : request_.baseline) ids.push_back(one.against);
+    records_ = TRY(query::read_series(store, std::move(ids)));
+    std::vector<Comparison> pairs;
     for (std::size_t i = 0; i < request_.series.size(); ++i) pairs.push_back(TRY(pair(i)));
     return pairs;
   }
 
  private:
-  [[nodiscard]] query::AxisGrid grid_of(const ChangeWindow& window, std::uint32_t columns) const {
+  [[nodiscard]] query::AxisGrid make_grid(const ChangeWindow& window, std::uint32_t columns) const {
     return {.axis = request_.axis, .from = window.from, .to = window.to, .columns = columns};
   }
 
@@ -98,36 +99,21 @@ class PairMaker {
     return {};
   }
 
-  Result<> read_infos(const store::Reader& store) {
-    std::set<SeriesId> ids(request_.series.begin(), request_.series.end());
-    for (const Baseline& one : request_.baseline) ids.insert(one.against);
-    for (store::Series& info : TRY(store.series(std::vector(ids.begin(), ids.end()))))
-      infos_.emplace(info.id.value, std::move(info));
-    for (const SeriesId id : ids) {
-      if (!infos_.contains(id.value))
-        return fail(Code::kNotFound, fmt::format("there is no series {}", id.value));
-    }
-    return {};
-  }
-
-  Result<Pair> pair(std::size_t i) const {
+  Result<Comparison> pair(std::size_t i) const {
     const SeriesId id = request_.series[i];
-    const store::Series& info = infos_.at(id.value);
-    const query::SeriesInput input{.series = id,
-                                   .channel = query::as_rate(request_.mode, info.kind)
-                                                  ? store::Channel::kRate
-                                                  : store::Channel::kValue,
-                                   .origin = request_.origins.empty() ? 0 : request_.origins[i]};
+    const store::Series& info = records_.at(id);
+    query::SeriesInput input = query::input_from(info, request_.mode);
+    if (!request_.origins.empty()) input.origin = request_.origins[i];
     const query::AxisGrid grid =
-        grid_of(request_.window, columns_of(info, request_.window, request_.axis));
+        make_grid(request_.window, choose_columns(info, request_.window, request_.axis));
     const auto with = [&](const query::SeriesInput& other, const ChangeWindow& window) {
-      return Pair{.after = {input, grid},
-                  .before = {other, grid_of(window, columns_against(grid, window))}};
+      return Comparison{.after = {input, grid},
+                        .before = {other, make_grid(window, columns_against(grid, window))}};
     };
     const auto found = baselines_.find(id);
     if (found == baselines_.end())
       return with(input, request_.against.value_or(window_before(request_.window)));
-    const store::Series& other = infos_.at(found->second->against.value);
+    const store::Series& other = records_.at(found->second->against);
     if (other.kind != info.kind || other.unit != info.unit) {
       return fail(Code::kInvalidArgument,
                   fmt::format("a baseline must measure the same: {} ({}) and {} ({}) differ in "
@@ -139,7 +125,7 @@ class PairMaker {
 
   const ChangesRequest& request_;
   std::map<SeriesId, const Baseline*> baselines_;
-  std::unordered_map<std::int64_t, store::Series> infos_;
+  query::SeriesRecords records_;
 };
 
 // ---- their values
@@ -160,7 +146,7 @@ struct Sample {
   }
 };
 
-Result<Sample> sample_of(store::PointView& view, const Side& side) {
+Result<Sample> read_sample(store::PointView& view, const SampleSource& side) {
   const auto all = TRY(query::resample(view, {.series = {side.input},
                                               .grid = side.grid,
                                               .exactness = query::Exactness::kAligned,
@@ -178,13 +164,13 @@ bool is_flat(const Sample& a, const Sample& b) {
   return most - least <= kRounding * std::max(std::abs(least), std::abs(most));
 }
 
-Result<> compare(store::PointView& view, const Pair& pair, Changes& out) {
-  Sample after = TRY(sample_of(view, pair.after));
+Result<> compare(store::PointView& view, const Comparison& pair, Changes& out) {
+  Sample after = TRY(read_sample(view, pair.after));
   if (after.values.size() < kLeastValues) {
     ++out.too_few;
     return {};
   }
-  Sample before = TRY(sample_of(view, pair.before));
+  Sample before = TRY(read_sample(view, pair.before));
   if (before.values.size() < kLeastValues) {
     ++out.too_few;
   } else if (is_flat(before, after)) {
@@ -216,17 +202,18 @@ ChangeWindow window_before(const ChangeWindow& window) {
 }
 
 Result<Changes> find_changes(const store::Reader& store, const ChangesRequest& request) {
-  const std::vector<Pair> pairs = TRY(PairMaker(request).run(store));
+  const std::vector<Comparison> pairs = TRY(ComparisonMaker(request).run(store));
   Changes out;
   for (std::size_t i = 0; i < pairs.size(); i += kPairsAtOnce) {
     const auto lot = std::span(pairs).subspan(i, std::min(kPairsAtOnce, pairs.size() - i));
-    std::set<SeriesId> ids;
-    for (const Pair& pair : lot) ids.insert({pair.after.input.series, pair.before.input.series});
+    std::vector<SeriesId> ids;
+    for (const Comparison& pair : lot)
+      ids.insert(ids.end(), {pair.after.input.series, pair.before.input.series});
     const auto read = [&](store::PointView& view) -> Result<> {
-      for (const Pair& pair : lot) TRY(compare(view, pair, out));
+      for (const Comparison& pair : lot) TRY(compare(view, pair, out));
       return {};
     };
-    TRY(store.view(std::vector(ids.begin(), ids.end()), read));
+    TRY(store.view(query::distinct(std::move(ids)), read));
   }
   rank(out.changes);
   return out;

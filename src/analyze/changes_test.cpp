@@ -8,7 +8,7 @@
 #include <functional>
 #include <random>
 
-#include "query/series/query_test_store.h"
+#include "query/series/test_store.h"
 
 namespace corral::analyze {
 namespace {

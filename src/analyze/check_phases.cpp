@@ -15,23 +15,23 @@ namespace {
 constexpr std::size_t kMostExamples = 5;
 
 // "3 phases", "1 phase".
-std::string count_of(std::int64_t n, std::string_view thing) {
+std::string count_text(std::int64_t n, std::string_view thing) {
   return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }
 
 void add(std::vector<std::string>& problems, std::int64_t n, std::string_view thing,
          std::string_view what) {
-  if (n > 0) problems.push_back(count_of(n, thing) + " " + std::string(what));
+  if (n > 0) problems.push_back(count_text(n, thing) + " " + std::string(what));
 }
 
-bool of_one_thread(std::string_view lane) {
+bool is_one_thread(std::string_view lane) {
   return lane != mlflow::kTraceLane && lane != mlflow::kRadtLane;
 }
 
 class Overlaps {
  public:
-  void take(const store::Phase& phase) {
-    if (!phase.end || !of_one_thread(phase.lane)) return;
+  void add(const store::Phase& phase) {
+    if (!phase.end || !is_one_thread(phase.lane)) return;
     if (lanes_[phase.lane].place(ns_of(*phase.start), ns_of(*phase.end)) == 0) return;
     ++count_;
     if (examples_.size() < kMostExamples)
@@ -58,11 +58,11 @@ Result<PhaseCheck> check_phases(const store::Reader& store, RunId run) {
   PhaseCheck check;
   check.counts = TRY(store.count_phases(run));
   Overlaps overlaps;
-  const auto take = [&](const store::Phase& phase) {
-    overlaps.take(phase);
+  const auto visit = [&](const store::Phase& phase) {
+    overlaps.add(phase);
     return true;
   };
-  TRY(query::walk_phases(store, run, take));
+  TRY(query::walk_phases(store, run, visit));
   check.overlaps = overlaps.count();
   const bool running = found->status == store::RunStatus::kRunning;
   if (!running) add(check.problems, check.counts.unended, "phase", "without an end");

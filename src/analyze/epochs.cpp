@@ -16,7 +16,7 @@ constexpr std::string_view kRank = "rank";
 constexpr std::int64_t kNoRank = std::numeric_limits<std::int64_t>::max();
 constexpr double kMostIndex = 9e15;  // whole numbers below it are all doubles
 
-std::int64_t rank_of(std::string_view lane) {
+std::int64_t parse_rank(std::string_view lane) {
   for (const std::string_view part : split(lane, '/')) {
     if (!part.starts_with(kRank)) continue;
     if (const auto rank = parse_int(part.substr(kRank.size())); rank && *rank >= 0) return *rank;
@@ -121,13 +121,14 @@ Epochs epochs_of_phases(std::vector<EpochPhase> phases) {
   Epochs out;
   if (phases.empty()) return out;
   std::ranges::stable_sort(phases, {}, &EpochPhase::start);
-  const std::int64_t rank = rank_of(std::ranges::min_element(phases, {}, [](const EpochPhase& p) {
-                                      return rank_of(p.lane);
-                                    })->lane);
+  const std::int64_t rank =
+      parse_rank(std::ranges::min_element(phases, {}, [](const EpochPhase& p) {
+                   return parse_rank(p.lane);
+                 })->lane);
   std::int64_t next = 0;
   const EpochPhase* last = nullptr;
   for (const EpochPhase& phase : phases) {
-    if (rank_of(phase.lane) != rank || (last != nullptr && is_within(phase, *last))) continue;
+    if (parse_rank(phase.lane) != rank || (last != nullptr && is_within(phase, *last))) continue;
     if (out.epochs.size() == kMostEpochs) {
       out.more = true;
       break;

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "query/series/memory_view.h"
+#include "query/series/test_memory_view.h"
 
 namespace corral::analyze {
 namespace {

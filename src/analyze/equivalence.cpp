@@ -15,11 +15,11 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMostPairs = 1e6;
 
-double mean_of(std::span<const double> values) {
+double mean_value(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double deviation_of(std::span<const double> values, double mean) {
+double deviation_from(std::span<const double> values, double mean) {
   double squares = 0;
   for (const double v : values) squares += (v - mean) * (v - mean);
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
@@ -30,11 +30,11 @@ double deviation_of(std::span<const double> values, double mean) {
 RatioInterval ratio_interval(std::span<const double> log_ratios, double confidence) {
   RatioInterval out{.mean = kNone, .low = kNone, .high = kNone, .pairs = log_ratios.size()};
   if (log_ratios.empty()) return out;
-  const double mean = mean_of(log_ratios);
+  const double mean = mean_value(log_ratios);
   out.mean = std::exp(mean);
   out.log_deviation = kNone;
   if (log_ratios.size() < 2) return out;
-  out.log_deviation = deviation_of(log_ratios, mean);
+  out.log_deviation = deviation_from(log_ratios, mean);
   const double half =
       mean_interval(out.log_deviation, static_cast<unsigned>(log_ratios.size()), confidence);
   out.low = std::exp(mean - half);

@@ -61,8 +61,8 @@ class Owners {
 };
 
 // kSharedOnce: sightings of one thing that overlap in time, directly or through others, are one.
-std::vector<Source> sources_of(std::vector<const GroupMember*> members, bool shared,
-                               Owners& owners) {
+std::vector<Source> group_sources(std::vector<const GroupMember*> members, bool shared,
+                                  Owners& owners) {
   std::vector<Source> sources;
   if (shared) {
     std::ranges::stable_sort(members, [](const GroupMember* a, const GroupMember* b) {
@@ -90,7 +90,7 @@ struct UnitLine {
   std::vector<bool> filled;
 };
 
-UnitLine line_of(const Source& source, std::size_t columns) {
+UnitLine make_line(const Source& source, std::size_t columns) {
   UnitLine line{.values = std::vector<double>(columns, kNone),
                 .filled = std::vector<bool>(columns, false)};
   for (std::size_t i = 0; i < columns; ++i) {
@@ -147,7 +147,7 @@ std::vector<UnitLine> unit_lines(const std::vector<Source>& sources, Owners& own
   std::vector<UnitLine> lines;
   std::vector<Averaged> averages;
   for (const Source& source : sources) {
-    UnitLine line = line_of(source, columns);
+    UnitLine line = make_line(source, columns);
     fill_holes(line, request.max_hole);
     const auto [entry, first] = index.try_emplace(owners.find(source.front()->owner), lines.size());
     if (sums) {
@@ -264,7 +264,7 @@ Result<GroupAnswer> aggregate_group(const GroupRequest& request) {
   const std::vector<const GroupMember*> members = distinct(request);
   Owners owners;
   const std::vector<Source> sources =
-      sources_of(members, request.aggregation == metric::Aggregation::kSharedOnce, owners);
+      group_sources(members, request.aggregation == metric::Aggregation::kSharedOnce, owners);
   const std::vector<UnitLine> lines = unit_lines(sources, owners, request);
   const std::size_t columns = request.members.front().series->cells.size();
   GroupAnswer answer;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "analyze/derived.h"
+#include "analyze/line.h"
 #include "analyze/student_t.h"
 
 namespace corral::analyze {
@@ -241,14 +241,14 @@ TEST(Group, RefusesWhatMeansNothing) {
 TEST(Ratio, HolesStayEmpty) {
   const auto above = line(1, {6, kNone, 1, 1, kNone});
   const auto below = line(2, {3, 1, 0, kNone, kNone});
-  const auto got = ratio_of(above, below);
+  const auto got = make_ratio(above, below);
   ASSERT_TRUE(got);
   EXPECT_EQ(got->values[0], 2);
   for (std::size_t i = 1; i < 5; ++i) EXPECT_TRUE(std::isnan(got->values[i]));
   EXPECT_EQ(got->columns, 1U);
   EXPECT_EQ(got->only_one, 2U);
   EXPECT_EQ(got->zero_denominators, 1U);
-  EXPECT_FALSE(ratio_of(above, line(3, {1})));
+  EXPECT_FALSE(make_ratio(above, line(3, {1})));
 }
 
 }  // namespace

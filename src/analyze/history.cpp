@@ -36,7 +36,7 @@ class Pager {
   }
 
   // False: the page is full.
-  bool take(const query::PointSpan& span) {
+  bool add(const query::PointSpan& span) {
     for (std::size_t i = 0; i < span.size(); ++i) {
       const std::int64_t time = history_ms(span.times[i]);
       if (points_.size() > moment_ && points_.back().time_ms != time) {
@@ -54,7 +54,7 @@ class Pager {
     end_moment();
     HistoryPage page;
     if (points_.size() > most_) {
-      page.next = place_of(most_);
+      page.next = place_before(most_);
       points_.resize(most_);
     }
     page.points = std::move(points_);
@@ -74,7 +74,7 @@ class Pager {
     moment_ = points_.size();
   }
 
-  [[nodiscard]] HistoryPlace place_of(std::size_t index) const {
+  [[nodiscard]] HistoryPlace place_before(std::size_t index) const {
     HistoryPlace place{.time_ms = points_[index].time_ms, .skip = 0};
     while (place.skip < index && points_[index - place.skip - 1].time_ms == place.time_ms)
       ++place.skip;
@@ -108,7 +108,7 @@ Result<HistoryPage> history_page(store::PointView& view, SeriesId series, const 
   Pager pager(from, most);
   for (;;) {
     const query::PointSpan span = TRY(stream.next());
-    if (span.size() == 0 || !pager.take(span)) break;
+    if (span.size() == 0 || !pager.add(span)) break;
   }
   return std::move(pager).finish();
 }
@@ -152,16 +152,16 @@ constexpr query::PointParts kAllParts{.times = true, .steps = true};
 constexpr std::int64_t kBucketsOfStretch = 4;
 constexpr auto kWhole = std::numeric_limits<std::size_t>::max();
 
-std::size_t stretches_of(std::size_t most) { return std::max<std::size_t>(1, most / 4); }
+std::size_t stretch_count(std::size_t most) { return std::max<std::size_t>(1, most / 4); }
 
 // Cuts steps [first, last] into stretches of equally many; where there are fewer steps than
 // stretches, `count` positions.
 class Stretches {
  public:
   Stretches(std::int64_t first, std::int64_t last, std::size_t count, std::size_t most)
-      : by_step_(query::distance(first, last) >= stretches_of(most)),
+      : by_step_(query::distance(first, last) >= stretch_count(most)),
         last_(by_step_ ? last : static_cast<std::int64_t>(count)),
-        grid_(by_step_ ? first : 0, last_, static_cast<std::uint32_t>(stretches_of(most))) {}
+        grid_(by_step_ ? first : 0, last_, static_cast<std::uint32_t>(stretch_count(most))) {}
 
   [[nodiscard]] std::uint32_t of(std::int64_t step, std::size_t position) const {
     const std::int64_t x = by_step_ ? step : static_cast<std::int64_t>(position);
@@ -201,7 +201,7 @@ struct Piece {
   std::int64_t min_at = -1, max_at = -1;  // -1: all are NaN
 };
 
-Piece piece_of(const codec::Bucket& bucket, std::int64_t first) {
+Piece make_piece(const codec::Bucket& bucket, std::int64_t first) {
   Piece piece{.first = first, .end = first + bucket.count, .s0 = bucket.s0, .s1 = bucket.s1};
   if (bucket.count == bucket.nan) return piece;
   piece.min = bucket.min;
@@ -211,7 +211,7 @@ Piece piece_of(const codec::Bucket& bucket, std::int64_t first) {
   return piece;
 }
 
-Piece piece_of(const query::PointSpan& span) {
+Piece make_piece(const query::PointSpan& span) {
   Piece piece{.first = span.order,
               .end = span.order + static_cast<std::int64_t>(span.size()),
               .s0 = span.steps.front(),
@@ -269,7 +269,7 @@ class Outline {
     const std::int64_t end = at + bucket->count;
     if (!beyond && (cut || infinite)) return TRY(add_parts(level, at, end)) ? end : at;
     last_step_ = bucket->s1;
-    if (!beyond) pieces_.push_back(piece_of(*bucket, at));
+    if (!beyond) pieces_.push_back(make_piece(*bucket, at));
     return end;
   }
 
@@ -297,7 +297,7 @@ class Outline {
                      static_cast<std::size_t>(end - first));
     for (std::size_t at = 0; at < span.size(); at += codec::kBucketPoints)
       pieces_.push_back(
-          piece_of(span.part(at, std::min<std::size_t>(codec::kBucketPoints, span.size() - at))));
+          make_piece(span.part(at, std::min<std::size_t>(codec::kBucketPoints, span.size() - at))));
     return true;
   }
 
@@ -363,8 +363,8 @@ void choose(std::span<const Piece> stretch, std::vector<std::int64_t>& chosen) {
                 std::unique(of_stretch.begin(), of_stretch.end()));
 }
 
-Result<std::vector<HistoryPoint>> of_pieces(query::Cursor& cursor, std::span<const Piece> pieces,
-                                            std::size_t most) {
+Result<std::vector<HistoryPoint>> sample_pieces(query::Cursor& cursor,
+                                                std::span<const Piece> pieces, std::size_t most) {
   const std::int64_t begin = pieces.front().first;
   const Stretches stretches(pieces.front().s0, pieces.back().s1,
                             static_cast<std::size_t>(pieces.back().end - begin), most);
@@ -400,7 +400,7 @@ Result<std::optional<std::vector<HistoryPoint>>> sample_rising(store::PointView&
   query::Cursor cursor(view, query.series, store::Channel::kValue);
   Outline outline(cursor, query);
   const auto level_for = [&](std::int64_t points) {
-    const auto wanted = static_cast<std::int64_t>(stretches_of(query.most)) * kBucketsOfStretch;
+    const auto wanted = static_cast<std::int64_t>(stretch_count(query.most)) * kBucketsOfStretch;
     int level = -1;
     while (level < query::kTopLevel && query::bucket_points(level + 1) <= points / wanted) ++level;
     return level;
@@ -413,7 +413,7 @@ Result<std::optional<std::vector<HistoryPoint>>> sample_rising(store::PointView&
   std::vector<HistoryPoint> points;
   if (outline.pieces().empty()) return points;
   if (level_for(outline.points()) >= 0) {
-    points = TRY(of_pieces(cursor, outline.pieces(), query.most));
+    points = TRY(sample_pieces(cursor, outline.pieces(), query.most));
     return points;
   }
   points.reserve(static_cast<std::size_t>(outline.points()));

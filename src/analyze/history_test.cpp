@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "query/series/query_test_store.h"
+#include "query/series/test_store.h"
 
 namespace corral::analyze {
 namespace {

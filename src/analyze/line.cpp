@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 
-#include "analyze/derived.h"
 #include "analyze/repetition.h"
 #include "codec/wire.h"
 #include "query/series/extent.h"
@@ -22,8 +21,6 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t kExactPoints = std::uint64_t{1} << 28;
 constexpr std::uint64_t kAlignedPoints = std::uint64_t{1} << 18;
 
-using Infos = std::map<SeriesId, store::Series>;
-
 bool is_group(LineKind kind) { return kind == LineKind::kGroup || kind == LineKind::kCompare; }
 
 Result<> check_line(const LineQuestion& line, query::ChartAxis axis) {
@@ -35,11 +32,7 @@ Result<> check_line(const LineQuestion& line, query::ChartAxis axis) {
     return fail(Code::kInvalidArgument, fmt::format("a line of this kind takes {}{} series, got {}",
                                                     many ? "at least " : "", wanted, n));
   }
-  const std::size_t origins = axis == query::ChartAxis::kRelative ? n : 0;
-  if (line.origins.size() != origins) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("origins must be {} in number, got {}", origins, line.origins.size()));
-  }
+  TRY(query::check_origins(axis, line.origins.size(), n));
   if (line.kind == LineKind::kCompare && (line.baseline < 1 || line.baseline >= n))
     return fail(Code::kInvalidArgument, "a comparison needs series and a baseline");
   if (line.kind == LineKind::kIntegral && axis == query::ChartAxis::kStep)
@@ -48,10 +41,7 @@ Result<> check_line(const LineQuestion& line, query::ChartAxis axis) {
 }
 
 Result<> check(const LineRequest& request) {
-  if (request.width < 1 || request.width > query::kMaxChartWidth) {
-    return fail(Code::kInvalidArgument, fmt::format("width must be between 1 and {}, got {}",
-                                                    query::kMaxChartWidth, request.width));
-  }
+  TRY(query::check_width(request.width));
   std::size_t series = 0;
   for (const LineQuestion& line : request.lines) {
     TRY(check_line(line, request.axis));
@@ -62,55 +52,30 @@ Result<> check(const LineRequest& request) {
                 fmt::format("between 1 and {} lines of at most {} series, got {} of {}", kMaxLines,
                             kMaxLineSeries, request.lines.size(), series));
   }
-  if (request.from && request.to && *request.from >= *request.to)
-    return fail(Code::kInvalidArgument,
-                fmt::format("from ({}) must be before to ({})", *request.from, *request.to));
-  return {};
-}
-
-Result<Infos> read_infos(const store::Reader& store, const LineRequest& request) {
-  std::set<SeriesId> unique;
-  for (const LineQuestion& line : request.lines)
-    unique.insert(line.series.begin(), line.series.end());
-  Infos infos;
-  for (store::Series& info : TRY(store.series(std::vector(unique.begin(), unique.end()))))
-    infos.emplace(info.id, std::move(info));
-  for (const SeriesId id : unique) {
-    if (!infos.contains(id))
-      return fail(Code::kNotFound, fmt::format("there is no series {}", id.value));
-  }
-  return infos;
-}
-
-Result<> add_steps(const store::Reader& store, std::span<const SeriesId> ids,
-                   query::DataRange& data) {
-  return store.view(ids, [&](store::PointView& view) -> Result<> {
-    for (const SeriesId id : ids) {
-      if (const auto extent = TRY(query::find_extent(view, id, query::GridAxis::kStep)))
-        data.add(*extent, 0);
-    }
-    return {};
-  });
+  return query::check_ends(request.from, request.to);
 }
 
 // Returns the range that holds the data of all series.
 Result<query::Range> find_data(const store::Reader& store, const LineRequest& request,
-                               const Infos& infos) {
+                               const query::SeriesRecords& records) {
   query::DataRange data;
   if (request.axis == query::ChartAxis::kStep) {
-    std::vector<SeriesId> ids;
-    for (const auto& [id, info] : infos) ids.push_back(id);
-    for (std::size_t i = 0; i < ids.size(); i += kLineSeriesAtOnce) {
-      const std::size_t count = std::min(kLineSeriesAtOnce, ids.size() - i);
-      TRY(add_steps(store, std::span(ids).subspan(i, count), data));
-    }
+    std::vector<query::SeriesInput> inputs;
+    for (const auto& [id, record] : records) inputs.push_back({.series = id});
+    const auto read = [&](store::PointView& view, std::size_t i) -> Result<> {
+      const SeriesId id = inputs[i].series;
+      if (const auto extent = TRY(query::find_extent(view, id, query::GridAxis::kStep)))
+        data.add(*extent, 0);
+      return {};
+    };
+    TRY(query::view_each(store, inputs, read));
     return data.range();
   }
   for (const LineQuestion& line : request.lines) {
     for (std::size_t i = 0; i < line.series.size(); ++i) {
-      const store::Series& info = infos.at(line.series[i]);
-      if (info.points == 0) continue;
-      data.add({.first = ns_of(info.first), .last = ns_of(info.last_time)},
+      const store::Series& record = records.at(line.series[i]);
+      if (record.points == 0) continue;
+      data.add({.first = ns_of(record.first), .last = ns_of(record.last_time)},
                line.origins.empty() ? 0 : line.origins[i]);
     }
   }
@@ -118,17 +83,17 @@ Result<query::Range> find_data(const store::Reader& store, const LineRequest& re
 }
 
 Result<query::Range> choose_range(const store::Reader& store, const LineRequest& request,
-                                  const Infos& infos) {
+                                  const query::SeriesRecords& records) {
   if (request.from && request.to) return query::Range{.from = *request.from, .to = *request.to};
-  return query::range_between(request.from, request.to, TRY(find_data(store, request, infos)));
+  return query::range_between(request.from, request.to, TRY(find_data(store, request, records)));
 }
 
 // ---- one line
 class LineMaker {
  public:
-  LineMaker(const store::Reader& store, const LineRequest& request, const Infos& infos,
-            query::Range range)
-      : store_(store), request_(request), infos_(infos) {
+  LineMaker(const store::Reader& store, const LineRequest& request,
+            const query::SeriesRecords& records, query::Range range)
+      : store_(store), request_(request), records_(records) {
     grid_ = {.axis = request.axis == query::ChartAxis::kStep ? query::GridAxis::kStep
                                                              : query::GridAxis::kTime,
              .from = range.from,
@@ -139,7 +104,7 @@ class LineMaker {
     for (const LineQuestion& line : request.lines) {
       series += line.series.size();
       for (const SeriesId id : line.series)
-        most += std::min(static_cast<std::uint64_t>(infos.at(id).points),
+        most += std::min(static_cast<std::uint64_t>(records.at(id).points),
                          std::uint64_t{2} * codec::kBucketPoints * request.width);
     }
     share_ = request.exact ? kExactPoints / series : kAlignedPoints;
@@ -147,11 +112,11 @@ class LineMaker {
                                                        : query::Exactness::kAligned;
   }
 
-  // A line of at most kLineSeriesAtOnce series.
+  // A line of at most query::kSeriesAtOnce series.
   Result<Line> small(store::PointView& view, const LineQuestion& question) {
     Line line;
     line.kind = question.kind;
-    const std::vector<query::SeriesInput> inputs = inputs_of(question, line);
+    const std::vector<query::SeriesInput> inputs = make_inputs(question, line);
     switch (question.kind) {
       case LineKind::kMean:
         TRY(mean(view, inputs, line));
@@ -176,14 +141,14 @@ class LineMaker {
   Result<Line> group(const LineQuestion& question) {
     Line line;
     line.kind = question.kind;
-    const Members all = TRY(members_of(question, line));
+    const Members all = TRY(read_members(question, line));
     GroupRequest request{.members = all.members,
                          .aggregation = all.aggregation,
                          .repetitions = all.repetitions,
                          .confidence = question.group.confidence,
                          .max_hole = question.group.max_hole};
     if (question.kind == LineKind::kGroup) {
-      say(TRY(aggregate_group(request)), line);
+      write_group(TRY(aggregate_group(request)), line);
       return line;
     }
     const auto split = all.members.end() - static_cast<std::ptrdiff_t>(question.baseline);
@@ -202,12 +167,12 @@ class LineMaker {
     bool repetitions = false;
   };
 
-  Result<Members> members_of(const LineQuestion& question, Line& line) {
+  Result<Members> read_members(const LineQuestion& question, Line& line) {
     const std::vector<store::Series> infos = TRY(alike(question));
     Members all;
-    all.series = TRY(resample_all(inputs_of(question, line)));
+    all.series = TRY(resample_all(make_inputs(question, line)));
     const bool wanted = question.kind == LineKind::kGroup && !question.group.repetitions;
-    const Ownership ownership = TRY(ownership_of(store_, infos, wanted && all.series.size() > 1));
+    const Ownership ownership = TRY(find_ownership(store_, infos, wanted && all.series.size() > 1));
     all.aggregation = infos.front().aggregation;
     all.repetitions = question.group.repetitions.value_or(ownership.repetitions);
     for (std::size_t i = 0; i < all.series.size(); ++i) {
@@ -239,28 +204,27 @@ class LineMaker {
         values[i] = group.mean[i] / baseline.mean[i];
       }
     }
-    line.arrays = {std::move(values), group.mean, baseline.mean, doubles_of(group.n),
-                   doubles_of(baseline.n)};
+    line.arrays = {std::move(values), group.mean, baseline.mean, to_doubles(group.n),
+                   to_doubles(baseline.n)};
   }
 
-  static std::vector<double> doubles_of(const std::vector<std::uint32_t>& counts) {
+  static std::vector<double> to_doubles(const std::vector<std::uint32_t>& counts) {
     return {counts.begin(), counts.end()};
   }
 
-  [[nodiscard]] std::vector<query::SeriesInput> inputs_of(const LineQuestion& question,
-                                                          Line& line) const {
+  [[nodiscard]] std::vector<query::SeriesInput> make_inputs(const LineQuestion& question,
+                                                            Line& line) const {
     std::vector<query::SeriesInput> inputs;
     const std::size_t split = question.series.size() - question.baseline;
     for (std::size_t i = 0; i < question.series.size(); ++i) {
-      const SeriesId id = question.series[i];
-      const bool rate = query::as_rate(question.mode, infos_.at(id).kind);
+      query::SeriesInput input = query::input_from(records_.at(question.series[i]), question.mode);
+      if (!question.origins.empty()) input.origin = question.origins[i];
       const bool second = question.kind == LineKind::kGroup     ? false
                           : question.kind == LineKind::kCompare ? i >= split
                                                                 : i > 0;
-      if (rate) line.rate |= static_cast<std::uint8_t>(second ? 2U : 1U);
-      inputs.push_back({.series = id,
-                        .channel = rate ? store::Channel::kRate : store::Channel::kValue,
-                        .origin = question.origins.empty() ? 0 : question.origins[i]});
+      if (input.channel == store::Channel::kRate)
+        line.rate |= static_cast<std::uint8_t>(second ? 2U : 1U);
+      inputs.push_back(input);
     }
     return inputs;
   }
@@ -268,7 +232,7 @@ class LineMaker {
   // A group is of one kind of thing.
   Result<std::vector<store::Series>> alike(const LineQuestion& question) const {
     std::vector<store::Series> infos;
-    for (const SeriesId id : question.series) infos.push_back(infos_.at(id));
+    for (const SeriesId id : question.series) infos.push_back(records_.at(id));
     const store::Series& first = infos.front();
     for (const store::Series& info : infos) {
       if (info.kind != first.kind || info.aggregation != first.aggregation ||
@@ -289,19 +253,12 @@ class LineMaker {
   Result<std::vector<query::ResampledSeries>> resample_all(
       const std::vector<query::SeriesInput>& inputs) {
     std::vector<query::ResampledSeries> all;
-    for (std::size_t i = 0; i < inputs.size(); i += kLineSeriesAtOnce) {
-      const auto end = std::min(i + kLineSeriesAtOnce, inputs.size());
-      const std::vector<query::SeriesInput> lot(inputs.begin() + static_cast<std::ptrdiff_t>(i),
-                                                inputs.begin() + static_cast<std::ptrdiff_t>(end));
-      std::set<SeriesId> ids;
-      for (const query::SeriesInput& input : lot) ids.insert(input.series);
-      const auto read = [&](store::PointView& view) -> Result<> {
-        for (query::ResampledSeries& one : TRY(query::resample(view, resampling(lot))))
-          all.push_back(std::move(one));
-        return {};
-      };
-      TRY(store_.view(std::vector(ids.begin(), ids.end()), read));
-    }
+    const auto read = [&](store::PointView& view, std::size_t i) -> Result<> {
+      auto one = TRY(query::resample(view, resampling({inputs[i]})));
+      all.push_back(std::move(one.front()));
+      return {};
+    };
+    TRY(query::view_each(store_, inputs, read));
     return all;
   }
 
@@ -337,10 +294,8 @@ class LineMaker {
 
   Result<> integral(store::PointView& view, const std::vector<query::SeriesInput>& inputs,
                     const LineQuestion& question, Line& line) {
-    const bool rate = inputs.front().channel == store::Channel::kRate;
     query::IntegralOptions options{
-        .rule = question.rule.value_or(rate ? query::IntegralRule::kBackward
-                                            : query::IntegralRule::kTrapezoid),
+        .rule = question.rule.value_or(query::usual_rule(inputs.front().channel)),
         .max_gap = question.max_gap};
     options.max_points = std::min(options.max_points, share_);
     const auto all =
@@ -365,14 +320,14 @@ class LineMaker {
       line.lost.add(one.lost);
       for (const query::Cell& cell : one.cells) line.points += cell.count;
     }
-    Ratio ratio = TRY(ratio_of(all[0], all[1]));
+    Ratio ratio = TRY(make_ratio(all[0], all[1]));
     line.exact = ratio.exact;
     line.zero_denominators = ratio.zero_denominators;
     line.arrays.push_back(std::move(ratio.values));
     return {};
   }
 
-  void say(GroupAnswer answer, Line& line) const {
+  void write_group(GroupAnswer answer, Line& line) const {
     line.exact = answer.exact;
     line.reason = answer.reason;
     line.units = answer.units;
@@ -381,24 +336,24 @@ class LineMaker {
     line.arrays = {std::move(answer.mean),     std::move(answer.low),
                    std::move(answer.high),     std::move(answer.deviation),
                    std::move(answer.interval), std::move(answer.least),
-                   std::move(answer.greatest), doubles_of(answer.n),
-                   doubles_of(answer.filled),  std::move(answer.sum)};
+                   std::move(answer.greatest), to_doubles(answer.n),
+                   to_doubles(answer.filled),  std::move(answer.sum)};
   }
 
   store::Reader store_;
   const LineRequest& request_;
-  const Infos& infos_;
+  const query::SeriesRecords& records_;
   query::AxisGrid grid_;
   std::uint64_t share_ = 0;  // points that one series may take
   query::Exactness exactness_ = query::Exactness::kAligned;
 };
 
-// The lines from `first` on that are read in one snapshot: how many, and their series.
-std::size_t lot_of(const std::vector<LineQuestion>& lines, std::size_t first,
-                   std::set<SeriesId>& ids) {
+// The end of the lines from `first` on that one snapshot holds; adds their series.
+std::size_t end_of_lot(const std::vector<LineQuestion>& lines, std::size_t first,
+                       std::set<SeriesId>& ids) {
   std::size_t end = first;
   while (end < lines.size() && !is_group(lines[end].kind) &&
-         ids.size() + lines[end].series.size() <= kLineSeriesAtOnce) {
+         ids.size() + lines[end].series.size() <= query::kSeriesAtOnce) {
     ids.insert(lines[end].series.begin(), lines[end].series.end());
     ++end;
   }
@@ -407,23 +362,54 @@ std::size_t lot_of(const std::vector<LineQuestion>& lines, std::size_t first,
 
 }  // namespace
 
+Result<Ratio> make_ratio(const query::ResampledSeries& numerator,
+                         const query::ResampledSeries& denominator) {
+  const std::size_t columns = numerator.cells.size();
+  if (columns != denominator.cells.size()) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("a ratio needs two series on one grid, got {} and {} columns", columns,
+                            denominator.cells.size()));
+  }
+  Ratio ratio;
+  ratio.values.assign(columns, kNone);
+  ratio.exact = numerator.exact && denominator.exact;
+  for (std::size_t i = 0; i < columns; ++i) {
+    const query::Cell& above = numerator.cells[i];
+    const query::Cell& below = denominator.cells[i];
+    if ((above.count > 0) != (below.count > 0)) ++ratio.only_one;
+    if (above.count == 0 || below.count == 0) continue;
+    if (below.mean() == 0) {
+      ++ratio.zero_denominators;
+      continue;
+    }
+    const double value = above.mean() / below.mean();
+    if (!std::isfinite(value)) continue;
+    ratio.values[i] = value;
+    ++ratio.columns;
+  }
+  return ratio;
+}
+
 Result<Lines> make_lines(const store::Reader& store, const LineRequest& request) {
   TRY(check(request));
-  const Infos infos = TRY(read_infos(store, request));
-  const query::Range range = TRY(choose_range(store, request, infos));
+  std::vector<SeriesId> all;
+  for (const LineQuestion& line : request.lines)
+    all.insert(all.end(), line.series.begin(), line.series.end());
+  const auto records = TRY(query::read_series(store, std::move(all)));
+  const query::Range range = TRY(choose_range(store, request, records));
   Lines answer{.axis = request.axis,
                .from = range.from,
                .to = range.to,
                .width = request.width,
                .lines = {}};
-  LineMaker maker(store, request, infos, range);
+  LineMaker maker(store, request, records, range);
   for (std::size_t i = 0; i < request.lines.size();) {
     if (is_group(request.lines[i].kind)) {
       answer.lines.push_back(TRY(maker.group(request.lines[i++])));
       continue;
     }
     std::set<SeriesId> ids;
-    const std::size_t end = lot_of(request.lines, i, ids);
+    const std::size_t end = end_of_lot(request.lines, i, ids);
     const auto read = [&](store::PointView& view) -> Result<> {
       for (; i < end; ++i) answer.lines.push_back(TRY(maker.small(view, request.lines[i])));
       return {};

@@ -1,7 +1,7 @@
 // Lines: series reduced to one value per pixel column from full data: means, smoothed values,
 // integrals, the ratio of two series, the aggregate of a group of runs, a group against another.
 //
-// Beside query/chart/chart.h, whose columns draw the points themselves. Up to kLineSeriesAtOnce
+// Beside query/chart/chart.h, whose columns draw the points themselves. Up to query::kSeriesAtOnce
 // series are read in one snapshot; a larger group in several, each series in one. Sources: the
 // store. Memory: columns times series of one line. Any thread.
 #pragma once
@@ -23,7 +23,6 @@ namespace corral::analyze {
 
 inline constexpr std::size_t kMaxLines = 64;
 inline constexpr std::size_t kMaxLineSeries = 1024;  // in all lines together
-inline constexpr std::size_t kLineSeriesAtOnce = 64;
 
 enum class LineKind : std::uint8_t {
   kMean = 0,
@@ -88,6 +87,20 @@ struct Line {
   // baseline's n.
   std::vector<std::vector<double>> arrays;
 };
+
+// The ratio of two series that were resampled to one grid: each column has the mean of one divided
+// by the mean of the other, NaN where one of them has no points. For two rates this is the ratio of
+// the two counts (bytes per operation). The unit is that of the first per that of the second.
+struct Ratio {
+  std::vector<double> values;           // one per column
+  std::uint32_t columns = 0;            // with a value
+  std::uint32_t only_one = 0;           // columns where one of the two has points
+  std::uint32_t zero_denominators = 0;  // columns left empty because the divisor is 0 there
+  bool exact = false;                   // both were
+};
+// kInvalidArgument: different numbers of columns.
+Result<Ratio> make_ratio(const query::ResampledSeries& numerator,
+                         const query::ResampledSeries& denominator);
 
 struct Lines {
   query::ChartAxis axis = query::ChartAxis::kTime;

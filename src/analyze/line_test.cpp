@@ -10,7 +10,7 @@
 
 #include "analyze/repetition.h"
 #include "query/series/grid.h"
-#include "query/series/query_test_store.h"
+#include "query/series/test_store.h"
 #include "query/series/window.h"
 
 namespace corral::analyze {
@@ -455,9 +455,8 @@ TEST(Line, WindowStatisticsOfAStoreAreThoseOfEveryPoint) {
                 values.size() % 2 == 1 ? values[middle] : (values[middle] + values[middle + 1]) / 2,
                 1e-12);
     EXPECT_EQ(window.last->time, two.watts[21'699].time);
-    const auto latest =
-        TRY(query::latest_values(view, std::vector<query::SeriesInput>{{.series = two.watts_id}}));
-    EXPECT_EQ(latest[0]->value, two.watts.back().value);
+    const auto latest = TRY(query::latest_value(view, {.series = two.watts_id}));
+    EXPECT_EQ(latest->value, two.watts.back().value);
     return {};
   });
   EXPECT_TRUE(read) << read.error().message;

@@ -13,8 +13,8 @@
 #include <cmath>
 
 #include "analyze/group.h"
-#include "query/series/memory_view.h"
 #include "query/series/smooth.h"
+#include "query/series/test_memory_view.h"
 
 namespace corral::analyze {
 namespace {

@@ -52,7 +52,7 @@ bool overlap(const Ran& a, const Ran& b) { return a.start <= b.end && b.start <=
 
 Ran ran(const store::Run& run) {
   return {.host = run.host,
-          .conditions = conditions_of(run),
+          .conditions = run_conditions(run),
           .workload = run.workload,
           .start = run.start,
           .end = run.end.value_or(run.newest)};
@@ -105,7 +105,7 @@ bool repeat_one_another(const std::map<std::string, Ran>& owners) {
 
 }  // namespace
 
-std::string conditions_of(const store::Run& run) {
+std::string run_conditions(const store::Run& run) {
   std::string text = std::to_string(run.experiment.value) + '\0' + run.host + '\0';
   const auto command =
       std::ranges::find(run.info, "command", &std::pair<std::string, std::string>::first);
@@ -120,8 +120,8 @@ std::string conditions_of(const store::Run& run) {
   return text;
 }
 
-Result<Ownership> ownership_of(const store::Reader& store, std::span<const store::Series> infos,
-                               bool of_repetitions) {
+Result<Ownership> find_ownership(const store::Reader& store, std::span<const store::Series> infos,
+                                 bool of_repetitions) {
   std::map<std::string, Ran> owners;
   Ownership all;
   for (const store::Series& info : infos) {

@@ -28,11 +28,11 @@ struct Ownership {
 };
 
 // Compares repetitions only with `of_repetitions`; less is read without it.
-Result<Ownership> ownership_of(const store::Reader& store, std::span<const store::Series> infos,
-                               bool of_repetitions);
+Result<Ownership> find_ownership(const store::Reader& store, std::span<const store::Series> infos,
+                                 bool of_repetitions);
 
 // Everything of a run that a repetition has in common with it, as one text; seeds (`--seed 7`,
 // `--data-seed=7`, a parameter `seed` or `torch_seed`) are not part of it.
-std::string conditions_of(const store::Run& run);
+std::string run_conditions(const store::Run& run);
 
 }  // namespace corral::analyze

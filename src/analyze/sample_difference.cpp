@@ -9,7 +9,7 @@
 namespace corral::analyze {
 namespace {
 
-SampleMoments moments_of(const std::vector<double>& values) {
+SampleMoments compute_moments(const std::vector<double>& values) {
   SampleMoments moments{.n = values.size()};
   const auto n = static_cast<double>(values.size());
   for (const double v : values) moments.mean += v;
@@ -77,8 +77,8 @@ SampleDifference sample_difference(std::vector<double>& before, std::vector<doub
   std::ranges::sort(before);
   std::ranges::sort(after);
   SampleDifference out;
-  out.before = moments_of(before);
-  out.after = moments_of(after);
+  out.before = compute_moments(before);
+  out.after = compute_moments(after);
   out.cohens_d = cohens_d(out.before, out.after);
   compare_ranks(before, after, out);
   if (std::abs(out.cliffs_delta) >= kNegligibleDelta)

@@ -28,11 +28,11 @@ struct PlaceKey {
   auto operator<=>(const PlaceKey&) const = default;
 };
 
-struct Place {
+struct PlaceEntry {
   SharedPlace shared;
   std::set<std::size_t> runs;
 };
-using Places = std::map<PlaceKey, Place>;
+using Places = std::map<PlaceKey, PlaceEntry>;
 
 // The name under which the run's listeners know the device, else the device as it was written.
 std::string device_name(const SharingRun& run, const std::string& written) {
@@ -49,7 +49,7 @@ void add_device(Places& places, const SharingRun& run, std::size_t at, const Jso
   const std::string name = device_name(run, device.get_string("device"));
   if (name.empty()) return;
   PlaceKey key{.host = run.host, .order = 0, .device_length = name.size(), .device = name};
-  Place& whole = places[key];
+  PlaceEntry& whole = places[key];
   whole.shared.kind = PlaceKind::kDevice;
   whole.shared.name = name;
   whole.runs.insert(at);
@@ -58,7 +58,7 @@ void add_device(Places& places, const SharingRun& run, std::size_t at, const Jso
   key.instance = true;
   key.name = device_name(run, written);
   key.length = key.name.size();
-  Place& part = places[key];
+  PlaceEntry& part = places[key];
   part.shared.kind = PlaceKind::kInstance;
   part.shared.name = key.name;
   part.shared.device = name;
@@ -89,7 +89,7 @@ void add_cpu_lanes(Places& places, const CpuUsers& users) {
     for (const auto& [runs, lane] : lanes) {
       const std::string name = cpu_set_text(lane);
       const auto first = static_cast<std::size_t>(lane.front());
-      Place& place =
+      PlaceEntry& place =
           places[{.host = host, .order = 1, .device_length = first, .length = 0, .name = name}];
       place.shared.kind = PlaceKind::kCpus;
       place.shared.name = name;
@@ -100,13 +100,13 @@ void add_cpu_lanes(Places& places, const CpuUsers& users) {
 
 void add_host(Places& places, const SharingRun& run, std::size_t at) {
   if (tag_of(run, "corral.plan").empty()) return;
-  Place& place = places[{.host = run.host, .order = 2, .name = run.host}];
+  PlaceEntry& place = places[{.host = run.host, .order = 2, .name = run.host}];
   place.shared.kind = PlaceKind::kHost;
   place.shared.name = run.host;
   place.runs.insert(at);
 }
 
-Places places_of(std::span<const SharingRun> runs) {
+Places find_places(std::span<const SharingRun> runs) {
   Places places;
   CpuUsers users;
   for (std::size_t at = 0; at < runs.size(); ++at) {
@@ -211,6 +211,20 @@ void add_shares(Sharing& sharing, std::span<const SharingRun> runs) {
 
 }  // namespace
 
+std::string_view place_kind_name(PlaceKind kind) {
+  switch (kind) {
+    case PlaceKind::kDevice:
+      return "device";
+    case PlaceKind::kInstance:
+      return "instance";
+    case PlaceKind::kCpus:
+      return "cpus";
+    case PlaceKind::kHost:
+      return "host";
+  }
+  return "host";
+}
+
 std::vector<int> parse_cpu_set(std::string_view text) {
   std::set<int> cpus;
   if (trim(text).empty()) return {};
@@ -239,7 +253,7 @@ std::string cpu_set_text(std::span<const int> cpus) {
   return text;
 }
 
-Sharing sharing_of(std::span<const SharingRun> runs, std::size_t own) {
+Sharing find_sharing(std::span<const SharingRun> runs, std::size_t own) {
   Sharing sharing;
   if (own == 0 || runs.empty()) return sharing;
   sharing.time = {runs[0].start, runs[0].end};
@@ -247,7 +261,7 @@ Sharing sharing_of(std::span<const SharingRun> runs, std::size_t own) {
     sharing.time.start = std::min(sharing.time.start, run.start);
     sharing.time.end = std::max(sharing.time.end, run.end);
   }
-  for (auto& [key, place] : places_of(runs)) {
+  for (auto& [key, place] : find_places(runs)) {
     if (*place.runs.begin() >= own) continue;
     SharedPlace& shared = sharing.places.emplace_back(std::move(place.shared));
     shared.host = key.host;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/time.h"
@@ -18,6 +19,7 @@
 namespace corral::analyze {
 
 enum class PlaceKind { kDevice, kInstance, kCpus, kHost };
+std::string_view place_kind_name(PlaceKind kind);
 
 struct TimeSpan {
   UtcTime start, end;  // half open
@@ -60,7 +62,7 @@ struct Sharing {
 
 // The answer is about the first `own` runs. Places that none of them used are left out, as are the
 // times before and after them.
-Sharing sharing_of(std::span<const store::page::SharingRun> runs, std::size_t own);
+Sharing find_sharing(std::span<const store::page::SharingRun> runs, std::size_t own);
 
 // "0-3,8" -> ascending numbers; empty for any other text.
 std::vector<int> parse_cpu_set(std::string_view text);

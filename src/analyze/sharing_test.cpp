@@ -57,7 +57,7 @@ constexpr const char* kGpu0 = R"([{"device":"0"}])";
 
 TEST(Sharing, TellsWhoWasOnADeviceAndWhenRunsMet) {
   const std::vector runs = {run_of(0, 10, kGpu0), run_of(5, 20, kGpu0), run_of(25, 30, kGpu0)};
-  const Sharing sharing = sharing_of(runs, 3);
+  const Sharing sharing = find_sharing(runs, 3);
   EXPECT_EQ(texts(sharing),
             (Texts{"gpu0: 0@0-10 1@5-20 2@25-30 | 0+1@5-10 | alone 0-5 10-20 25-30 | idle 5"}));
   EXPECT_EQ(sharing.places[0].shared, std::chrono::seconds(5));
@@ -69,7 +69,7 @@ TEST(Sharing, TellsWhoWasOnADeviceAndWhenRunsMet) {
 
 TEST(Sharing, ARunThatFollowsAtOnceSharesNothing) {
   const std::vector runs = {run_of(0, 10, kGpu0), run_of(10, 20, kGpu0), run_of(10, 10, kGpu0)};
-  EXPECT_EQ(texts(sharing_of(runs, 3)),
+  EXPECT_EQ(texts(find_sharing(runs, 3)),
             (Texts{"gpu0: 0@0-10 1@10-20 2@10-10 | | alone 0-10 10-20 | idle 0"}));
 }
 
@@ -79,7 +79,7 @@ TEST(Sharing, InstancesAreLanesBelowTheirDevice) {
   };
   std::vector runs = {run_of(0, 10, instance("MIG-x")), run_of(0, 10, instance("MIG-y"))};
   for (SharingRun& run : runs) run.uuids = {{"gpu1", "GPU-a"}, {"gpu1.mig0", "MIG-x"}};
-  const Sharing sharing = sharing_of(runs, 2);
+  const Sharing sharing = find_sharing(runs, 2);
   EXPECT_EQ(texts(sharing), (Texts{"gpu1: 0@0-10 1@0-10 | 0+1@0-10 | alone | idle 0",
                                    "gpu1/MIG-y: 1@0-10 | | alone 0-10 | idle 0",
                                    "gpu1/gpu1.mig0: 0@0-10 | | alone 0-10 | idle 0"}));
@@ -90,7 +90,7 @@ TEST(Sharing, InstancesAreLanesBelowTheirDevice) {
 TEST(Sharing, CpuSetsThatOverlapAreCutIntoLanes) {
   const std::vector runs = {run_of(0, 10, "", "0-3"), run_of(0, 10, "", "2-5"),
                             run_of(0, 10, "", "8")};
-  const Sharing sharing = sharing_of(runs, 3);
+  const Sharing sharing = find_sharing(runs, 3);
   EXPECT_EQ(texts(sharing),
             (Texts{"0-1: 0@0-10 | | alone 0-10 | idle 0",
                    "2-3: 0@0-10 1@0-10 | 0+1@0-10 | alone | idle 0",
@@ -101,17 +101,17 @@ TEST(Sharing, CpuSetsThatOverlapAreCutIntoLanes) {
 TEST(Sharing, OnlyWhereAndWhileTheWorkloadWas) {
   std::vector runs = {run_of(100, 200, kGpu0), run_of(50, 150, kGpu0),
                       run_of(100, 200, R"([{"device":"1"}])")};
-  EXPECT_EQ(texts(sharing_of(runs, 1)),
+  EXPECT_EQ(texts(find_sharing(runs, 1)),
             (Texts{"gpu0: 0@100-200 1@100-150 | 0+1@100-150 | alone 150-200 | idle 0"}));
   runs[1].host = "node8";
-  EXPECT_EQ(texts(sharing_of(runs, 1)), (Texts{"gpu0: 0@100-200 | | alone 100-200 | idle 0"}));
+  EXPECT_EQ(texts(find_sharing(runs, 1)), (Texts{"gpu0: 0@100-200 | | alone 100-200 | idle 0"}));
 }
 
 TEST(Sharing, ARunOfAPlanWithoutDevicesIsOnItsHost) {
   std::vector runs = {run_of(0, 10, "[]"), run_of(0, 10, "no JSON"), run_of(0, 10, "")};
-  EXPECT_TRUE(sharing_of(runs, 3).places.empty());
+  EXPECT_TRUE(find_sharing(runs, 3).places.empty());
   for (SharingRun& run : runs) run.tags.emplace_back("corral.plan", "p");
-  EXPECT_EQ(texts(sharing_of(runs, 3)),
+  EXPECT_EQ(texts(find_sharing(runs, 3)),
             (Texts{"node7: 0@0-10 1@0-10 2@0-10 | 0+1+2@0-10 | alone | idle 0"}));
 }
 
@@ -130,7 +130,7 @@ RC_GTEST_PROP(Sharing, EveryMomentOfAPlaceIsAloneSharedOrIdle, ()) {
     runs.push_back(run_of(begin, begin + *rc::gen::inRange(0, 20), kGpu0));
   }
   const auto own = static_cast<std::size_t>(*rc::gen::inRange(1, count + 1));
-  const Sharing sharing = sharing_of(runs, own);
+  const Sharing sharing = find_sharing(runs, own);
   RC_ASSERT(sharing.places.size() == 1U);
   const SharedPlace& place = sharing.places[0];
   Nanos alone{0};

@@ -35,7 +35,7 @@ HeadFault bad(std::string message) { return {.status = 400, .message = std::move
 std::string shown(std::string_view text) { return to_utf8(text.substr(0, kShownBytes)); }
 
 // The next line of `rest` without its CRLF, or its fault.
-std::optional<HeadFault> take_line(std::string_view& rest, std::string_view& line) {
+std::optional<HeadFault> next_line(std::string_view& rest, std::string_view& line) {
   const std::size_t end = std::min(rest.find_first_of("\r\n"), rest.size());
   if (!rest.substr(end).starts_with("\r\n")) return bad("every line of a head must end in CR LF");
   line = rest.substr(0, end);
@@ -133,12 +133,12 @@ std::size_t head_length(std::string_view bytes, std::size_t seen) {
 
 std::optional<HeadFault> check_head(std::string_view head) {
   std::string_view line;
-  if (auto fault = take_line(head, line)) return fault;
+  if (auto fault = next_line(head, line)) return fault;
   if (auto fault = check_request_line(line)) return fault;
   const bool http_1_1 = line.ends_with("1.1");
   Fields fields;
   for (;;) {
-    if (auto fault = take_line(head, line)) return fault;
+    if (auto fault = next_line(head, line)) return fault;
     if (line.empty()) return fields.check(http_1_1);
     if (auto fault = fields.add(line)) return fault;
   }

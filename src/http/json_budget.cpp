@@ -6,7 +6,7 @@
 
 namespace corral::http {
 
-Result<JsonBudget::Room> JsonBudget::take(std::string_view body, Nanos patience) {
+Result<JsonBudget::Room> JsonBudget::acquire(std::string_view body, Nanos patience) {
   if (body.size() <= kFreeBytes) return Room();
   const std::size_t bytes = json_memory(body);
   if (bytes > total_) {
@@ -27,7 +27,7 @@ Result<JsonBudget::Room> JsonBudget::take(std::string_view body, Nanos patience)
   return fail(Code::kUnavailable, "the server's memory for reading JSON is in use: retry later");
 }
 
-void JsonBudget::give_back(std::size_t bytes) {
+void JsonBudget::release(std::size_t bytes) {
   const Lock lock(mutex_);
   used_ -= bytes;
   changed_.notify_all();

@@ -24,19 +24,19 @@ class JsonBudget {
   static constexpr std::size_t kFreeBytes = 16u << 10;
 
   // Destroying a Room returns its bytes to the budget, which must outlive it.
-  struct GiveBack {
+  struct Release {
     std::size_t bytes = 0;
-    void operator()(JsonBudget* budget) const { budget->give_back(bytes); }
+    void operator()(JsonBudget* budget) const { budget->release(bytes); }
   };
-  using Room = std::unique_ptr<JsonBudget, GiveBack>;
+  using Room = std::unique_ptr<JsonBudget, Release>;
 
   explicit JsonBudget(std::size_t total) : total_(total) {}
 
   // kTooLarge: the body can never be parsed. kUnavailable: there was no room within `patience`.
-  Result<Room> take(std::string_view body, Nanos patience);
+  Result<Room> acquire(std::string_view body, Nanos patience);
 
  private:
-  void give_back(std::size_t bytes);
+  void release(std::size_t bytes);
 
   // Constant after construction.
   const std::size_t total_;

@@ -26,21 +26,21 @@ std::string zeros(std::size_t values) {
 TEST(JsonBudget, ABodyTakesWhatReadingItMayTakeAndGivesItBack) {
   const std::string body = zeros(100'000);
   JsonBudget budget(json_memory(body));
-  auto room = budget.take(body, kNone);
+  auto room = budget.acquire(body, kNone);
   ASSERT_TRUE(room);
   const std::string other = zeros(50'000);
-  const auto refused = budget.take(other, kNone);
+  const auto refused = budget.acquire(other, kNone);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
-  EXPECT_TRUE(budget.take(zeros(100), kNone)) << "short ones take none";
+  EXPECT_TRUE(budget.acquire(zeros(100), kNone)) << "short ones take none";
   room->reset();
-  EXPECT_TRUE(budget.take(other, kNone));
+  EXPECT_TRUE(budget.acquire(other, kNone));
 }
 
 TEST(JsonBudget, ABodyThatNeverFitsIsRefusedAtOnce) {
   const std::string body = zeros(100'000);
   JsonBudget budget(json_memory(body) - 1);
-  const auto refused = budget.take(body, kLong);
+  const auto refused = budget.acquire(body, kLong);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kTooLarge);
 }
@@ -48,17 +48,17 @@ TEST(JsonBudget, ABodyThatNeverFitsIsRefusedAtOnce) {
 TEST(JsonBudget, TheFirstThatWaitsIsServedFirst) {
   const std::string large = zeros(100'000), half = zeros(50'000);
   JsonBudget budget(json_memory(large));
-  auto room = budget.take(half, kNone);
+  auto room = budget.acquire(half, kNone);
   ASSERT_TRUE(room);
   auto waits = std::async(std::launch::async, [&] {
-    const auto taken = budget.take(large, kLong);
+    const auto taken = budget.acquire(large, kLong);
     return taken.has_value();
   });
   // Until it waits there is room for another half.
-  while (budget.take(zeros(40'000), kNone)) std::this_thread::yield();
+  while (budget.acquire(zeros(40'000), kNone)) std::this_thread::yield();
   room->reset();
   EXPECT_TRUE(waits.get());
-  EXPECT_TRUE(budget.take(large, kNone)) << "nobody waits any more, and all is given back";
+  EXPECT_TRUE(budget.acquire(large, kNone)) << "nobody waits any more, and all is given back";
 }
 
 class Documents : public ::testing::Test {

@@ -36,7 +36,7 @@ void PushStream::attach(std::function<void()> wake) {
   });
 }
 
-std::string PushStream::take() {
+std::string PushStream::drain() {
   return state_.with([](State& state) { return std::exchange(state.queue, {}); });
 }
 

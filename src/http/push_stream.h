@@ -2,7 +2,7 @@
 //
 // push() never blocks: bytes wait in a bounded queue until the connection takes them; a client that
 // does not read loses its stream, never the server's time. Any thread may push and close; the
-// transport attaches and takes.
+// transport attaches and drains.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class PushStream {
   // is under way and none follows.
   void attach(std::function<void()> wake);
   // Everything queued.
-  std::string take();
+  std::string drain();
   [[nodiscard]] bool overflowed() const;
 
  private:

@@ -53,7 +53,7 @@ TEST(PushStream, WhatWasQueuedBeforeCloseIsStillTaken) {
   EXPECT_TRUE(stream.push("a"));
   stream.close();
   EXPECT_FALSE(stream.push("b"));
-  EXPECT_EQ(stream.take(), "a");
+  EXPECT_EQ(stream.drain(), "a");
   EXPECT_FALSE(stream.overflowed());
 }
 

@@ -72,7 +72,7 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
 Result<JsonBudget::Room> Engine::prepare(Request& request) {
   TRY(unpack(request, options.body_limit));
   if (handlers.reads_json && !handlers.reads_json(request)) return JsonBudget::Room();
-  return documents.take(request.body, options.write_timeout);
+  return documents.acquire(request.body, options.write_timeout);
 }
 
 Response Engine::handle(Request request) {

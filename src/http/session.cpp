@@ -532,7 +532,7 @@ void Session::watch_for_hangup() {
 void Session::pump() {
   if (writing_) return;
   if (response_.events->overflowed()) return close();
-  if (pushed_.empty()) pushed_ = response_.events->take();
+  if (pushed_.empty()) pushed_ = response_.events->drain();
   if (pushed_.empty()) {
     if (response_.events->closed()) close();
     return;

@@ -6,9 +6,9 @@
 
 #include "core/json.h"
 #include "query/export/export.h"
+#include "query/loss.h"
 #include "query/select.h"
-#include "query/series/query_test_store.h"
-#include "query/summary.h"
+#include "query/series/test_store.h"
 
 namespace corral::query {
 namespace {
@@ -26,7 +26,7 @@ TEST(Loss, TakesTheFirstKnownName) {
                                            series_def(3, "train/loss"), series_def(4, "loss")});
   const RunId runs[] = {run, RunId::random()};
   const auto loss = [&]() -> std::optional<Loss> {
-    const auto all = losses_of(*store, runs);
+    const auto all = read_losses(*store, runs);
     EXPECT_TRUE(all);
     const auto found = all->find(run);
     return found == all->end() ? std::nullopt : std::optional(found->second);

@@ -5,13 +5,12 @@
 
 #include "metric/loss_name.h"
 #include "query/chart/chart.h"
+#include "query/loss.h"
 #include "query/series/resample.h"
-#include "query/summary.h"
 
 namespace corral::query {
 namespace {
 
-constexpr std::size_t kSeriesAtOnce = 64;  // in one snapshot
 using Chosen = std::unordered_map<RunId, store::Series>;
 
 // Among several sources the run as a whole, else the one with the newest point.
@@ -39,7 +38,8 @@ Result<Chosen> choose_series(const store::Reader& store, const SparklineRequest&
   return chosen;
 }
 
-std::optional<Sparkline> sparkline_of(const std::vector<Cell>& cells, const store::Series& series) {
+std::optional<Sparkline> make_sparkline(const std::vector<Cell>& cells,
+                                        const store::Series& series) {
   Sparkline line;
   line.metric = series.name;
   bool any = false;
@@ -57,18 +57,16 @@ std::optional<Sparkline> sparkline_of(const std::vector<Cell>& cells, const stor
 
 Result<std::optional<Sparkline>> reduce(store::PointView& view, const store::Series& series,
                                         std::uint32_t points) {
-  const bool rate = as_rate(ChartMode::kAuto, series.kind);
   ResampleRequest request;
-  request.series = {
-      {.series = series.id, .channel = rate ? store::Channel::kRate : store::Channel::kValue}};
+  request.series = {input_from(series, ChartMode::kAuto)};
   request.grid = {.axis = GridAxis::kTime,
                   .from = ns_of(series.first),
                   .to = add_clipped(ns_of(series.last_time), 1),
                   .columns = points};
   request.exactness = Exactness::kAligned;
   const auto one = TRY(resample(view, request));
-  auto line = sparkline_of(one.front().cells, series);
-  if (line) line->rate = rate;
+  auto line = make_sparkline(one.front().cells, series);
+  if (line) line->rate = as_rate(ChartMode::kAuto, series.kind);
   return line;
 }
 
@@ -77,23 +75,19 @@ Result<std::optional<Sparkline>> reduce(store::PointView& view, const store::Ser
 Result<std::vector<std::optional<Sparkline>>> sparklines(const store::Reader& store,
                                                          const SparklineRequest& request) {
   const Chosen chosen = TRY(choose_series(store, request));
-  std::unordered_map<RunId, Sparkline> lines;
-  std::vector<std::pair<RunId, const store::Series*>> all;
-  for (const auto& [run, series] : chosen) all.emplace_back(run, &series);
-  for (std::span<const std::pair<RunId, const store::Series*>> left(all); !left.empty();) {
-    const auto some = left.first(std::min(kSeriesAtOnce, left.size()));
-    std::vector<SeriesId> ids;
-    for (const auto& [run, series] : some) ids.push_back(series->id);
-    const auto read = [&](store::PointView& view) -> Result<> {
-      for (const auto& [run, series] : some) {
-        if (auto line = TRY(reduce(view, *series, request.points)))
-          lines.insert_or_assign(run, *std::move(line));
-      }
-      return {};
-    };
-    TRY(store.view(ids, read));
-    left = left.subspan(some.size());
+  std::vector<RunId> runs;
+  std::vector<SeriesInput> inputs;
+  for (const auto& [run, series] : chosen) {
+    runs.push_back(run);
+    inputs.push_back({.series = series.id});
   }
+  std::unordered_map<RunId, Sparkline> lines;
+  const auto read = [&](store::PointView& view, std::size_t i) -> Result<> {
+    if (auto line = TRY(reduce(view, chosen.at(runs[i]), request.points)))
+      lines.insert_or_assign(runs[i], *std::move(line));
+    return {};
+  };
+  TRY(view_each(store, inputs, read));
   std::vector<std::optional<Sparkline>> answer;
   for (const RunId run : request.runs) {
     const auto line = lines.find(run);

@@ -27,7 +27,7 @@ struct Sparkline {
 
 struct SparklineRequest {
   std::vector<RunId> runs;
-  std::string metric = {};  // a series of the run itself; empty: its loss (query/summary.h)
+  std::string metric = {};  // a series of the run itself; empty: its loss (query/loss.h)
   std::uint32_t points = 32;
 };
 

@@ -8,10 +8,9 @@
 
 #include "core/limits.h"
 #include "core/text.h"
-#include "server/core/artifact_files.h"
 #include "server/core/artifact_place.h"
+#include "server/core/artifacts.h"
 #include "server/core/gate.h"
-#include "server/core/refusal.h"
 #include "server/core/router.h"
 #include "store/artifacts/open/open_artifacts.h"
 #include "sys/clock.h"
@@ -107,7 +106,7 @@ std::function<void(std::string_view)> unfailing(std::function<void(std::string_v
   };
 }
 
-std::string url_of(sys::ListenAddress address) {
+std::string url_for(sys::ListenAddress address) {
   if (address.is_wildcard()) address.host = "127.0.0.1";
   return "http://" + address.text();
 }
@@ -206,7 +205,7 @@ Result<> RunningServer::listen() {
   record_.pid = ::getpid();
   record_.started = context_.facts.started;
   record_.version = context_.facts.version;
-  record_.url = url_of(bound.address);
+  record_.url = url_for(bound.address);
   record_.socket = sys::socket_path(options_.store_dir).string();
   TRY(sys::replace_file(sys::server_port_path(options_.store_dir),
                         fmt::format("{}\n", bound.address.port)));
@@ -300,7 +299,7 @@ Nanos RunningServer::idle_for() const {
   return Nanos(steady_ns() - last_request_ns_);
 }
 
-void RunningServer::look_at_files() {
+void RunningServer::check_files() {
   const auto complain = [this](const std::string& what) {
     if (options_.complain) options_.complain(what);
   };
@@ -312,8 +311,8 @@ void RunningServer::look_at_files() {
     lost_since_ns_ = steady_ns();
   }
   // A store in a database loses nothing: only the directory with the socket is gone.
-  if (!intact || told_of_lock_ || lock_name_.check()) return;
-  told_of_lock_ = true;
+  if (!intact || reported_lock_ || lock_name_.check()) return;
+  reported_lock_ = true;
   complain(
       fmt::format("{} was deleted, moved or replaced: programs of this machine do not find "
                   "this server by its socket any more; it goes on serving at {}",
@@ -323,7 +322,7 @@ void RunningServer::look_at_files() {
 LeaveReason RunningServer::wait(const std::stop_token& stop) {
   const auto asked = [this]() REQUIRES(mutex_) { return asked_to_stop_; };
   for (;;) {
-    look_at_files();
+    check_files();
     if (lost_since_ns_ && Nanos(steady_ns() - *lost_since_ns_) >= options_.farewell)
       return LeaveReason::kLost;
     const Nanos idle = idle_for();

@@ -27,7 +27,7 @@
 #include "server/core/door.h"
 #include "server/core/figures.h"
 #include "server/core/http_types.h"
-#include "server/core/profile_asks.h"
+#include "server/core/profile_requests.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/store.h"
 #include "sys/named_files.h"
@@ -113,7 +113,7 @@ class RunningServer {
   void note(const http::Exchange& exchange);
   void ask_to_stop();
   [[nodiscard]] Nanos idle_for() const;
-  void look_at_files();
+  void check_files();
 
   // Constant once start_server() has returned; the objects are safe from any thread.
   ServeOptions options_;
@@ -125,7 +125,7 @@ class RunningServer {
   Figures figures_;
   std::unique_ptr<AccessLog> access_log_;  // null without --access-log
   std::unique_ptr<door::State> door_;
-  ProfileAsks profiles_;
+  ProfileRequests profiles_;
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   Context context_;
@@ -135,7 +135,7 @@ class RunningServer {
   // Only the owner's thread, which calls wait() and stop().
   bool stopped_ = false;
   std::optional<std::int64_t> lost_since_ns_;  // steady clock
-  bool told_of_lock_ = false;
+  bool reported_lock_ = false;
 
   std::atomic<std::int64_t> last_request_ns_;  // steady clock
   std::atomic<int> in_flight_{0};

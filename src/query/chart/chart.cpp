@@ -2,9 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <map>
-#include <set>
 
 #include "codec/wire.h"
 #include "query/chart/m4/reduce.h"
@@ -15,28 +13,17 @@ namespace corral::query {
 namespace {
 
 Result<> check(const ChartRequest& request) {
-  if (request.width < 1 || request.width > kMaxChartWidth) {
-    return fail(Code::kInvalidArgument, fmt::format("width must be between 1 and {}, got {}",
-                                                    kMaxChartWidth, request.width));
-  }
+  TRY(check_width(request.width));
   if (request.series.empty() || request.series.size() > kMaxChartSeries) {
     return fail(Code::kInvalidArgument,
                 fmt::format("series must name between 1 and {} series, got {}", kMaxChartSeries,
                             request.series.size()));
   }
-  if (request.from && request.to && *request.from >= *request.to) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("from ({}) must be before to ({})", *request.from, *request.to));
-  }
-  const std::size_t origins = request.axis == ChartAxis::kRelative ? request.series.size() : 0;
-  if (request.origins.size() != origins) {
-    return fail(Code::kInvalidArgument, fmt::format("origins must be {} in number, got {}", origins,
-                                                    request.origins.size()));
-  }
-  return {};
+  TRY(check_ends(request.from, request.to));
+  return check_origins(request.axis, request.origins.size(), request.series.size());
 }
 
-std::int64_t origin_of(const ChartRequest& request, std::size_t i) {
+std::int64_t origin_at(const ChartRequest& request, std::size_t i) {
   return request.origins.empty() ? 0 : request.origins[i];
 }
 
@@ -47,7 +34,7 @@ Result<Range> choose_range(store::PointView& view, const ChartRequest& request) 
   DataRange data;
   for (std::size_t i = 0; i < request.series.size(); ++i) {
     if (const auto extent = TRY(find_extent(view, request.series[i], axis)))
-      data.add(*extent, origin_of(request, i));
+      data.add(*extent, origin_at(request, i));
   }
   return range_between(request.from, request.to, data.range());
 }
@@ -59,7 +46,7 @@ Result<ChartSeries> one_series(store::PointView& view, const ChartRequest& reque
                   .rate = as_rate(request.mode, kind),
                   .exact = request.exact,
                   .width = request.width,
-                  .origin = origin_of(request, i),
+                  .origin = origin_at(request, i),
                   .limits = {}};
   if (__builtin_add_overflow(range.from, one.origin, &one.from) ||
       __builtin_add_overflow(range.to, one.origin, &one.to)) {
@@ -72,42 +59,43 @@ Result<ChartSeries> one_series(store::PointView& view, const ChartRequest& reque
 
 }  // namespace
 
-Result<Chart> make_chart(store::PointView& view, std::span<const store::Series> infos,
-                         const ChartRequest& request) {
-  TRY(check(request));
-  const Range range = TRY(choose_range(view, request));
-  Chart chart{.axis = request.axis,
-              .from = range.from,
-              .to = range.to,
-              .width = request.width,
-              .series = {}};
-  std::map<std::pair<SeriesId, std::int64_t>, std::size_t> done;  // by series and origin
-  for (std::size_t i = 0; i < request.series.size(); ++i) {
-    const SeriesId id = request.series[i];
-    const auto info = std::ranges::find(infos, id, &store::Series::id);
-    if (info == infos.end())
-      return fail(Code::kNotFound, fmt::format("there is no series {}", id.value));
-    const auto [entry, first] = done.try_emplace({id, origin_of(request, i)}, chart.series.size());
-    chart.series.push_back(first ? TRY(one_series(view, request, range, i, info->kind))
-                                 : chart.series[entry->second]);
-  }
-  return chart;
+Result<> check_width(std::uint32_t width) {
+  if (width >= 1 && width <= kMaxChartWidth) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("width must be between 1 and {}, got {}", kMaxChartWidth, width));
+}
+
+Result<> check_ends(std::optional<std::int64_t> from, std::optional<std::int64_t> to) {
+  if (!from || !to || *from < *to) return {};
+  return fail(Code::kInvalidArgument, fmt::format("from ({}) must be before to ({})", *from, *to));
+}
+
+Result<> check_origins(ChartAxis axis, std::size_t origins, std::size_t series) {
+  const std::size_t expected = axis == ChartAxis::kRelative ? series : 0;
+  if (origins == expected) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("origins must be {} in number, got {}", expected, origins));
 }
 
 Result<Chart> make_chart(const store::Reader& store, const ChartRequest& request) {
   TRY(check(request));
-  const std::set<SeriesId> unique(request.series.begin(), request.series.end());
-  const std::vector<SeriesId> ids(unique.begin(), unique.end());
-  const std::vector<store::Series> infos = TRY(store.series(ids));
-  for (const SeriesId id : ids) {
-    if (std::ranges::find(infos, id, &store::Series::id) == infos.end())
-      return fail(Code::kNotFound, fmt::format("there is no series {}", id.value));
-  }
-  Result<Chart> chart;
-  TRY(store.view(ids, [&](store::PointView& view) -> Result<> {
-    chart = make_chart(view, infos, request);
+  const SeriesRecords records = TRY(read_series(store, request.series));
+  Chart chart{.axis = request.axis, .width = request.width, .series = {}};
+  const auto read = [&](store::PointView& view) -> Result<> {
+    const Range range = TRY(choose_range(view, request));
+    chart.from = range.from;
+    chart.to = range.to;
+    std::map<std::pair<SeriesId, std::int64_t>, std::size_t> done;  // by series and origin
+    for (std::size_t i = 0; i < request.series.size(); ++i) {
+      const SeriesId id = request.series[i];
+      const auto [entry, first] =
+          done.try_emplace({id, origin_at(request, i)}, chart.series.size());
+      chart.series.push_back(first ? TRY(one_series(view, request, range, i, records.at(id).kind))
+                                   : chart.series[entry->second]);
+    }
     return {};
-  }));
+  };
+  TRY(store.view(distinct(request.series), read));
   return chart;
 }
 

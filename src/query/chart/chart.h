@@ -15,6 +15,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "query/chart/m4/answer.h"
+#include "query/series/inputs.h"
 #include "store/reader.h"
 
 namespace corral::query {
@@ -30,6 +31,13 @@ enum class ChartMode : std::uint8_t {
 
 [[nodiscard]] constexpr bool as_rate(ChartMode mode, metric::Kind kind) {
   return mode == ChartMode::kRate || (mode == ChartMode::kAuto && kind == metric::Kind::kCounter);
+}
+
+[[nodiscard]] constexpr store::Channel channel_for(ChartMode mode, metric::Kind kind) {
+  return as_rate(mode, kind) ? store::Channel::kRate : store::Channel::kValue;
+}
+[[nodiscard]] inline SeriesInput input_from(const store::Series& series, ChartMode mode) {
+  return {.series = series.id, .channel = channel_for(mode, series.kind)};
 }
 
 struct ChartRequest {
@@ -56,9 +64,10 @@ struct Chart {
 
 // Rates: codec/block/rate.h. kInvalidArgument, kNotFound for an unknown series.
 Result<Chart> make_chart(const store::Reader& store, const ChartRequest& request);
-// Over a view of the request's series; `infos` has each of them.
-Result<Chart> make_chart(store::PointView& view, std::span<const store::Series> infos,
-                         const ChartRequest& request);
+// The columns, the ends and the origins of a request over pixels. kInvalidArgument.
+Result<> check_width(std::uint32_t width);
+Result<> check_ends(std::optional<std::int64_t> from, std::optional<std::int64_t> to);
+Result<> check_origins(ChartAxis axis, std::size_t origins, std::size_t series);
 
 // docs/api.md, "Charts".
 std::string encode_chart(const Chart& chart);

@@ -9,7 +9,7 @@
 #include <limits>
 #include <map>
 
-#include "query/series/query_test_store.h"
+#include "query/series/test_store.h"
 
 namespace corral::query {
 namespace {

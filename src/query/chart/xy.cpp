@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
-#include <set>
-#include <tuple>
 
 #include "codec/wire.h"
 #include "query/series/extent.h"
@@ -202,8 +199,6 @@ namespace {
 constexpr std::uint16_t kVersion = 1;
 constexpr std::uint32_t kSpansLost = 1;
 
-using Infos = std::map<SeriesId, store::Series>;
-
 Result<> check_axis(const XyAxis& axis) {
   if (axis.pixels < 1 || axis.pixels > kMaxChartWidth)
     return fail(Code::kInvalidArgument, fmt::format("a picture has 1 to {} pixels each way, got {}",
@@ -226,27 +221,8 @@ Result<> check(const XyRequest& request) {
   return {};
 }
 
-Result<Infos> read_infos(const store::Reader& store, const XyRequest& request) {
-  std::set<SeriesId> ids;
-  for (const XyRequest::Line& line : request.lines) ids.insert({line.x, line.y});
-  Infos infos;
-  for (store::Series& info : TRY(store.series(std::vector(ids.begin(), ids.end()))))
-    infos.emplace(info.id, std::move(info));
-  for (const SeriesId id : ids) {
-    if (!infos.contains(id))
-      return fail(Code::kNotFound, fmt::format("there is no series {}", id.value));
-  }
-  return infos;
-}
-
-SeriesInput input_of(const XyRequest& request, const store::Series& info) {
-  return {
-      .series = info.id,
-      .channel = as_rate(request.mode, info.kind) ? store::Channel::kRate : store::Channel::kValue};
-}
-
-Result<Pairs> pairs_of(store::PointView& view, const XyRequest& request, PairRequest wanted,
-                       XyLine& line) {
+Result<Pairs> find_pairs(store::PointView& view, const XyRequest& request, PairRequest wanted,
+                         XyLine& line) {
   wanted.from = request.from.value_or(wanted.from);
   wanted.to = request.to.value_or(wanted.to);
   line.by_step = wanted.by == PairBy::kStep;
@@ -279,21 +255,21 @@ void drop_below_zero(const XyRequest& request, XyLine& line) {
   line.points = std::move(shown);
 }
 
-Result<XyLine> read_line(const store::Reader& store, const XyRequest& request, const Infos& infos,
-                         const XyRequest::Line& question) {
+Result<XyLine> read_line(const store::Reader& store, const XyRequest& request,
+                         const SeriesRecords& records, const XyRequest::Line& question) {
   XyLine line;
-  const store::Series& x = infos.at(question.x);
-  const store::Series& y = infos.at(question.y);
+  const store::Series& x = records.at(question.x);
+  const store::Series& y = records.at(question.y);
   const bool steps = request.pairing == XyPairing::kStep ||
                      (request.pairing == XyPairing::kAuto && x.first_step && y.first_step);
-  const PairRequest wanted{.x = input_of(request, x),
-                           .y = input_of(request, y),
+  const PairRequest wanted{.x = input_from(x, request.mode),
+                           .y = input_from(y, request.mode),
                            .by = steps ? PairBy::kStep : PairBy::kTime,
                            .most = kMostXyPairs / request.lines.size()};
   line.rate = static_cast<std::uint8_t>((wanted.x.channel == store::Channel::kRate ? 1 : 0) |
                                         (wanted.y.channel == store::Channel::kRate ? 2 : 0));
   const auto read = [&](store::PointView& view) -> Result<> {
-    Pairs pairs = TRY(pairs_of(view, request, wanted, line));
+    Pairs pairs = TRY(find_pairs(view, request, wanted, line));
     line.unpaired = pairs.unpaired;
     line.not_finite = pairs.not_finite;
     line.exact = pairs.exact;
@@ -302,8 +278,7 @@ Result<XyLine> read_line(const store::Reader& store, const XyRequest& request, c
     line.points = std::move(pairs.path);
     return {};
   };
-  const std::set<SeriesId> ids{x.id, y.id};
-  TRY(store.view(std::vector(ids.begin(), ids.end()), read));
+  TRY(store.view(distinct({x.id, y.id}), read));
   drop_below_zero(request, line);
   return line;
 }
@@ -334,7 +309,7 @@ class Span {
   double high_ = -std::numeric_limits<double>::infinity();
 };
 
-PixelPlane plane_of(const XyRequest& request, const std::vector<XyLine>& lines) {
+PixelPlane visible_plane(const XyRequest& request, const std::vector<XyLine>& lines) {
   Span x, y;
   for (const XyLine& line : lines)
     for (const PathPoint& point : line.points) x.add(point.x);
@@ -389,11 +364,13 @@ void put_line(codec::WireWriter& out, const XyLine& line) {
 
 Result<Xy> make_xy(const store::Reader& store, const XyRequest& request) {
   TRY(check(request));
-  const Infos infos = TRY(read_infos(store, request));
+  std::vector<SeriesId> ids;
+  for (const XyRequest::Line& line : request.lines) ids.insert(ids.end(), {line.x, line.y});
+  const SeriesRecords records = TRY(read_series(store, ids));
   Xy xy;
   for (const XyRequest::Line& line : request.lines)
-    xy.lines.push_back(TRY(read_line(store, request, infos, line)));
-  xy.plane = plane_of(request, xy.lines);
+    xy.lines.push_back(TRY(read_line(store, request, records, line)));
+  xy.plane = visible_plane(request, xy.lines);
   for (XyLine& line : xy.lines) reduce(request, xy.plane, line);
   return xy;
 }

@@ -9,8 +9,8 @@
 #include <functional>
 #include <set>
 
-#include "query/series/memory_view.h"
-#include "query/series/query_test_store.h"
+#include "query/series/test_memory_view.h"
+#include "query/series/test_store.h"
 
 namespace corral::query {
 namespace {

@@ -39,7 +39,7 @@ struct Label {
   std::string json;  // "metric":…,"source":…
 };
 
-Label label_of(const store::Series& series) {
+Label make_label(const store::Series& series) {
   Label label{.csv = csv_field(series.name) + "," + csv_field(series.source),
               .json = "\"metric\":"};
   append_json_string(label.json, series.name);
@@ -60,7 +60,7 @@ class PointExport::Rows final : public PointTaker {
  public:
   explicit Rows(const ExportRequest& request) : format_(request.format), run_(request.run.hex()) {}
 
-  void add(const store::Series& series) { labels_.emplace(series.id, label_of(series)); }
+  void add(const store::Series& series) { labels_.emplace(series.id, make_label(series)); }
   [[nodiscard]] bool empty() const { return labels_.empty(); }
 
   void begin() {
@@ -70,7 +70,7 @@ class PointExport::Rows final : public PointTaker {
   }
 
   [[nodiscard]] bool full() const override { return piece_.size() >= kPartBytes; }
-  std::string take() { return std::exchange(piece_, {}); }
+  std::string drain() { return std::exchange(piece_, {}); }
 
   void points(const PointBatch& batch) override {
     const Label& label = labels_.at(batch.series);
@@ -161,7 +161,7 @@ Result<bool> PointExport::next(std::string& out) {
     TRY(check_not_removed(store_, run_));
     rows_->end();
   }
-  out += rows_->take();
+  out += rows_->drain();
   return more;
 }
 

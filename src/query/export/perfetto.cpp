@@ -73,7 +73,7 @@ void put_descriptor(std::string& out, const ProtoWriter& descriptor) {
   put_packet(out, packet);
 }
 
-ProtoWriter event_of(EventType type, std::uint64_t track) {
+ProtoWriter make_event(EventType type, std::uint64_t track) {
   ProtoWriter event;
   event.number(kType, static_cast<std::uint64_t>(type)).number(kTrack, track);
   return event;
@@ -140,13 +140,13 @@ void put_counter_track(std::string& out, const Track& track, std::string_view un
 }
 
 void put_counter(std::string& out, std::uint64_t track, std::int64_t time_ns, double value) {
-  ProtoWriter event = event_of(EventType::kCounter, track);
+  ProtoWriter event = make_event(EventType::kCounter, track);
   event.real(kDoubleValue, value);
   put_event(out, time_ns, event);
 }
 
 void put_instant(std::string& out, std::uint64_t track, const store::StoredEvent& stored) {
-  ProtoWriter event = event_of(EventType::kInstant, track);
+  ProtoWriter event = make_event(EventType::kInstant, track);
   event.bytes(kEventName, stored.name).bytes(kCategories, stored.origin);
   put_arguments(event, stored.attributes);
   put_event(out, ns_of(stored.time), event);
@@ -155,13 +155,13 @@ void put_instant(std::string& out, std::uint64_t track, const store::StoredEvent
 // A begin, and an end where the phase has one.
 void put_slice(std::string& out, std::uint64_t track, const store::Phase& phase,
                std::span<const std::uint64_t> flows) {
-  ProtoWriter begin = event_of(EventType::kBegin, track);
+  ProtoWriter begin = make_event(EventType::kBegin, track);
   begin.bytes(kEventName, phase.name);
   if (!phase.type.empty()) begin.bytes(kCategories, phase.type);
   for (const std::uint64_t flow : flows) begin.fixed(kFlows, flow);
   put_arguments(begin, phase.attributes);
   put_event(out, ns_of(*phase.start), begin);
-  if (phase.end) put_event(out, ns_of(*phase.end), event_of(EventType::kEnd, track));
+  if (phase.end) put_event(out, ns_of(*phase.end), make_event(EventType::kEnd, track));
 }
 
 }  // namespace perfetto
@@ -172,18 +172,18 @@ constexpr std::size_t kPageRows = 4096;
 // The number of arrows' ends that are remembered: beyond it, slices have no arrows.
 constexpr std::size_t kMostLinked = 2'000'000;
 
-std::int64_t end_of(const store::Phase& phase) {
+std::int64_t phase_end(const store::Phase& phase) {
   return phase.end ? ns_of(*phase.end) : LaneStacks::kOpen;
 }
 
 // Sessions are few, ids mostly small or random: their mixture names an arrow.
-std::uint64_t flow_of(std::int64_t session, std::uint64_t id) {
+std::uint64_t flow_id(std::int64_t session, std::uint64_t id) {
   constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;
   return id ^ (static_cast<std::uint64_t>(session) * kGolden);
 }
 
 // The low 63 bits of a UUID, as radT's own export has them.
-std::optional<std::uint64_t> flow_of_uuid(std::string_view json_text) {
+std::optional<std::uint64_t> parse_flow_id(std::string_view json_text) {
   std::string hex;
   for (const char c : json_text) {
     if (c != '"' && c != '-') hex += c;
@@ -199,11 +199,11 @@ std::optional<std::uint64_t> flow_of_uuid(std::string_view json_text) {
 class Trace {
  public:
   [[nodiscard]] bool full() const { return out_.size() >= kPartBytes; }
-  std::string take() { return std::exchange(out_, {}); }
+  std::string drain() { return std::exchange(out_, {}); }
 
   void phase(const store::Phase& phase) {
     Lane& lane = lanes_[phase.lane];
-    const std::size_t place = lane.stacks.place(ns_of(*phase.start), end_of(phase));
+    const std::size_t place = lane.stacks.place(ns_of(*phase.start), phase_end(phase));
     while (lane.tracks.size() <= place) open_track(phase.lane, lane);
     flows_.clear();
     add_flows(phase);
@@ -229,7 +229,7 @@ class Trace {
   void begin(std::string_view run,
              const std::vector<std::pair<std::int64_t, std::uint64_t>>& linked) {
     perfetto::put_process(out_, run);
-    for (const auto& [session, id] : linked) linked_.insert(flow_of(session, id));
+    for (const auto& [session, id] : linked) linked_.insert(flow_id(session, id));
   }
 
  private:
@@ -251,13 +251,13 @@ class Trace {
     for (const auto& [key, value] : phase.attributes) {
       if (key != "in_flow_id" && key != "out_flow_id") continue;
       flows = true;
-      if (const auto flow = flow_of_uuid(value)) flows_.push_back(*flow);
+      if (const auto flow = parse_flow_id(value)) flows_.push_back(*flow);
     }
     if (flows) return;
-    if (const auto own = flow_of(phase.session, phase.id); linked_.contains(own))
+    if (const auto own = flow_id(phase.session, phase.id); linked_.contains(own))
       flows_.push_back(own);
     for (const std::uint64_t link : phase.links) {
-      if (const auto flow = flow_of(phase.session, link); linked_.contains(flow))
+      if (const auto flow = flow_id(phase.session, link); linked_.contains(flow))
         flows_.push_back(flow);
     }
   }
@@ -298,7 +298,7 @@ Result<std::vector<store::Phase>> next_phases(const store::Reader& store, RunId 
     if (phase.end) phase.end = std::max(*phase.end, *phase.start);
   }
   std::ranges::stable_sort(page, [](const store::Phase& a, const store::Phase& b) {
-    return *a.start != *b.start ? *a.start < *b.start : end_of(a) > end_of(b);
+    return *a.start != *b.start ? *a.start < *b.start : phase_end(a) > phase_end(b);
   });
   return page;
 }
@@ -315,7 +315,7 @@ class PerfettoExport::State {
     if (!begun_) TRY(begin());
     const bool more = phases_left_ ? TRY(phases()) : TRY(rest());
     if (!more) TRY(check_not_removed(store_, request_.run));
-    out += trace_.take();
+    out += trace_.drain();
     return more;
   }
 
@@ -377,13 +377,13 @@ PerfettoExport::~PerfettoExport() = default;
 Result<bool> PerfettoExport::next(std::string& out) { return state_->next(out); }
 
 Result<> walk_phases(const store::Reader& store, RunId run,
-                     const std::function<bool(const store::Phase&)>& take) {
+                     const std::function<bool(const store::Phase&)>& visit) {
   std::optional<store::PhasePlace> place;
   for (;;) {
     const auto page = TRY(next_phases(store, run, place));
     if (page.empty()) return {};
     for (const store::Phase& phase : page) {
-      if (!take(phase)) return {};
+      if (!visit(phase)) return {};
     }
   }
 }

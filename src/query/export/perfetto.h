@@ -38,9 +38,9 @@ class PerfettoExport {
   std::unique_ptr<State> state_;
 };
 
-// Calls `take(phase)` for every phase that has begun, in the order that LaneStacks needs, until it
+// Calls `visit(phase)` for every phase that has begun, in the order that LaneStacks needs, until it
 // returns false. A phase whose end lies before its begin ends at its begin.
 Result<> walk_phases(const store::Reader& store, RunId run,
-                     const std::function<bool(const store::Phase&)>& take);
+                     const std::function<bool(const store::Phase&)>& visit);
 
 }  // namespace corral::query

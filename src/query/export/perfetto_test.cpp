@@ -8,7 +8,7 @@
 #include "analyze/check_phases.h"
 #include "codec/protobuf.h"
 #include "query/export/lane_stacks.h"
-#include "query/series/query_test_store.h"
+#include "query/series/test_store.h"
 
 namespace corral::query {
 namespace {

@@ -56,7 +56,7 @@ class ChunkWriter {
  public:
   [[nodiscard]] std::size_t size() const { return out_.size(); }
   // All since the last call.
-  std::string take() { return std::exchange(out_, {}); }
+  std::string drain() { return std::exchange(out_, {}); }
 
   void begin(bool reduced);
   // JSON of the series that the following chunks belong to.
@@ -174,7 +174,7 @@ class PointReader::State final : public PointTaker {
     const Result<bool> more = step();
     if (!more) out_.error(more.error());
     if (more && !*more) out_.end();
-    out += out_.take();
+    out += out_.drain();
     return more && *more;
   }
 
@@ -234,13 +234,13 @@ class PointReader::State final : public PointTaker {
           .mode = ChartMode::kValue};
       const Chart chart = TRY(make_chart(store_, wanted));
       declare_up_to(series.id);
-      give(chart.series.front());
+      emit(chart.series.front());
     }
     return reduced_ < series_.size();
   }
 
   // The points of the columns in order of time, each once.
-  void give(const ChartSeries& series) {
+  void emit(const ChartSeries& series) {
     times_.clear();
     values_.clear();
     for (const ChartColumn& column : series.columns) {

@@ -10,9 +10,9 @@
 #include <map>
 
 #include "core/json.h"
-#include "query/series/memory_view.h"
 #include "query/series/points.h"
-#include "query/series/query_test_store.h"
+#include "query/series/test_memory_view.h"
+#include "query/series/test_store.h"
 
 namespace corral::query {
 namespace {

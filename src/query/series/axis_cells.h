@@ -14,7 +14,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "query/series/grid.h"
-#include "store/model/point_view.h"
+#include "query/series/inputs.h"
 
 namespace corral::query {
 
@@ -31,13 +31,6 @@ struct AxisGrid {
 };
 // kInvalidArgument: empty range, no column, more than kMaxGridColumns.
 Result<> check_grid(const AxisGrid& grid);
-
-// A series of a request.
-struct SeriesInput {
-  SeriesId series;
-  store::Channel channel = store::Channel::kValue;
-  std::int64_t origin = 0;  // time axis only: where the grid's 0 lies, ns UTC
-};
 
 class AxisCells {
  public:

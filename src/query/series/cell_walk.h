@@ -36,7 +36,7 @@ class CellCut {
   CellCut(const AxisCells& cells, GridAxis axis, Sink& sink)
       : cells_(cells), sink_(sink), steps_(axis == GridAxis::kStep) {}
 
-  void give(const PointSpan& span) {
+  void add(const PointSpan& span) {
     const auto xs = steps_ ? span.steps : span.times;
     for (std::size_t first = 0; first < xs.size();) {
       std::size_t last = xs.size();
@@ -44,14 +44,14 @@ class CellCut {
         last = first + 1;
         while (last < xs.size() && xs[last - 1] <= xs[last]) ++last;
       }
-      give_ascending(span, xs, first, last);
+      add_ascending(span, xs, first, last);
       first = last;
     }
   }
 
  private:
-  void give_ascending(const PointSpan& span, std::span<const std::int64_t> xs, std::size_t first,
-                      std::size_t last) {
+  void add_ascending(const PointSpan& span, std::span<const std::int64_t> xs, std::size_t first,
+                     std::size_t last) {
     const auto below = [&](std::size_t begin, std::int64_t border) {
       const auto from = xs.begin() + static_cast<std::ptrdiff_t>(begin);
       const auto to = xs.begin() + static_cast<std::ptrdiff_t>(last);
@@ -89,7 +89,7 @@ class CellWalk {
 
   Result<> run() {
     TRY(cursor_.descend(*this, {.max_level = max_level_}));
-    for (std::size_t i = 0; i < cursor_.chunks(); ++i) cut_.give(TRY(cursor_.chunk(i, parts_)));
+    for (std::size_t i = 0; i < cursor_.chunks(); ++i) cut_.add(TRY(cursor_.chunk(i, parts_)));
     return {};
   }
 
@@ -106,7 +106,7 @@ class CellWalk {
     return Verdict::kDone;
   }
   Result<> points(Node node, const codec::Bucket*) {
-    TRY(cursor_.read_all(node, parts_, axis_, [&](const PointSpan& span) { cut_.give(span); }));
+    TRY(cursor_.read_all(node, parts_, axis_, [&](const PointSpan& span) { cut_.add(span); }));
     return {};
   }
 

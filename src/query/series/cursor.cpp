@@ -22,13 +22,13 @@ void to_rates(codec::CounterRates& rates, std::span<const std::int64_t> times,
 
 // A vector's part of a block's buffer, which is made when it is first needed.
 template <class T>
-std::span<T> vector_of(std::unique_ptr<T[]>& buffer, std::int64_t vector) {
+std::span<T> vector_part(std::unique_ptr<T[]>& buffer, std::int64_t vector) {
   if (buffer == nullptr) buffer = std::make_unique_for_overwrite<T[]>(kBlockPoints);
   return {buffer.get() + vector % kVectorsOfBlock * kVectorPoints,
           static_cast<std::size_t>(kVectorPoints)};
 }
 
-std::uint32_t bit_of(std::int64_t vector) { return 1U << (vector % kVectorsOfBlock); }
+std::uint32_t vector_bit(std::int64_t vector) { return 1U << (vector % kVectorsOfBlock); }
 
 std::size_t place_in_block(std::int64_t vector) {
   return static_cast<std::size_t>(vector % kVectorsOfBlock * kVectorPoints);
@@ -101,7 +101,7 @@ Result<const store::Block*> Cursor::open(std::int64_t no) {
   if (!opened) damaged_blocks_.insert(no);
   block_ = opened ? std::move(*opened) : nullptr;
   block_no_ = no;
-  have_times_ = have_steps_ = have_values_ = damaged_vectors_ = 0;
+  decoded_times_ = decoded_steps_ = decoded_values_ = damaged_vectors_ = 0;
   return block_.get();
 }
 
@@ -151,16 +151,16 @@ Result<PointSpan> Cursor::read(std::int64_t order, std::size_t count, PointParts
 // Decodes a vector of the held block, unless it is decoded already. A whole vector costs no more
 // than a part.
 Result<> Cursor::load(std::int64_t vector, PointParts parts) {
-  const std::uint32_t bit = bit_of(vector);
+  const std::uint32_t bit = vector_bit(vector);
   if ((damaged_vectors_ & bit) != 0) return fail(Code::kCorruption, "the vector is damaged");
   const bool rate = channel_ == store::Channel::kRate;
   const auto decode = [&]() -> Result<> {
     const std::size_t first = place_in_block(vector);
-    if (parts.steps && block_->has_steps() && (have_steps_ & bit) == 0)
-      TRY(block_->steps(first, vector_of(steps_, vector)));
-    if ((parts.times || rate) && (have_times_ & bit) == 0)
-      TRY(block_->times(first, vector_of(times_, vector)));
-    if ((have_values_ & bit) == 0) TRY(block_->values(first, vector_of(values_, vector)));
+    if (parts.steps && block_->has_steps() && (decoded_steps_ & bit) == 0)
+      TRY(block_->steps(first, vector_part(steps_, vector)));
+    if ((parts.times || rate) && (decoded_times_ & bit) == 0)
+      TRY(block_->times(first, vector_part(times_, vector)));
+    if ((decoded_values_ & bit) == 0) TRY(block_->values(first, vector_part(values_, vector)));
     return {};
   };
   Result<> decoded = note_damage(decode(), block_no_);
@@ -168,10 +168,10 @@ Result<> Cursor::load(std::int64_t vector, PointParts parts) {
     if (is_damage(decoded.error())) damaged_vectors_ |= bit;
     return decoded;
   }
-  if (rate && (have_values_ & bit) == 0) TRY(load_rates(vector));
-  have_values_ |= bit;
-  if (parts.times || rate) have_times_ |= bit;
-  if (parts.steps) have_steps_ |= bit;
+  if (rate && (decoded_values_ & bit) == 0) TRY(load_rates(vector));
+  decoded_values_ |= bit;
+  if (parts.times || rate) decoded_times_ |= bit;
+  if (parts.steps) decoded_steps_ |= bit;
   return {};
 }
 
@@ -181,8 +181,8 @@ Result<> Cursor::load_rates(std::int64_t vector) {
     rates_.start_after(TRY(newest_before(vector * kVectorPoints, session)));
     rates_session_ = session;
   }
-  to_rates(rates_, vector_of(times_, vector), vector_of(values_, vector),
-           vector_of(since_, vector));
+  to_rates(rates_, vector_part(times_, vector), vector_part(values_, vector),
+           vector_part(since_, vector));
   rates_next_ = vector + 1;
   return {};
 }

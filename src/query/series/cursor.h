@@ -128,10 +128,10 @@ class Cursor {
   // Points [order, order + count) of one block, up to the first damaged vector of 1,024. The points
   // of that vector are counted as lost.
   Result<PointSpan> read(std::int64_t order, std::size_t count, PointParts parts);
-  // Calls `give(PointSpan)` for the node's points, but those that are damaged; with `axis` kStep
+  // Calls `each(PointSpan)` for the node's points, but those that are damaged; with `axis` kStep
   // also but those that have no step. Returns false if some are damaged.
-  template <class Give>
-  Result<bool> read_all(Node node, PointParts parts, GridAxis axis, Give give);
+  template <class Each>
+  Result<bool> read_all(Node node, PointParts parts, GridAxis axis, Each each);
   // Empty for a chunk that was merged into an earlier one.
   Result<PointSpan> chunk(std::size_t no, PointParts parts);
 
@@ -197,7 +197,7 @@ class Cursor {
   BlockPtr block_;  // null: damaged
   std::unique_ptr<std::int64_t[]> times_, steps_, since_;
   std::unique_ptr<double[]> values_;
-  std::uint32_t have_times_ = 0, have_steps_ = 0, have_values_ = 0;
+  std::uint32_t decoded_times_ = 0, decoded_steps_ = 0, decoded_values_ = 0;
   std::uint32_t damaged_vectors_ = 0;
   codec::CounterRates rates_;  // after vector rates_next_ - 1, of session rates_session_
   std::int64_t rates_next_ = -1, rates_session_ = 0;
@@ -237,7 +237,7 @@ class PyramidWalk {
 
  private:
   static constexpr auto kRowBuckets = static_cast<std::int64_t>(codec::kLowerBuckets);
-  struct Place {
+  struct RowPlace {
     const codec::PyramidRow& row;
     int tier;
     std::int64_t base;  // number of the row's first point
@@ -253,7 +253,7 @@ class PyramidWalk {
 
   // Groups of lower buckets with the upper one over them. The row may end before the node does, and
   // a block's last points need not fill a bucket of it.
-  Result<> row(const Place& place, Node node, const codec::Bucket* cover) {
+  Result<> row(const RowPlace& place, Node node, const codec::Bucket* cover) {
     const std::int64_t size = bucket_points(2 * place.tier);
     const std::int64_t begin = (node.first - place.base) / size;
     const std::int64_t end =
@@ -271,7 +271,7 @@ class PyramidWalk {
   }
 
   // Lower buckets [begin, end) of one upper one.
-  Result<> group(const Place& place, std::int64_t begin, std::int64_t end) {
+  Result<> group(const RowPlace& place, std::int64_t begin, std::int64_t end) {
     const auto upper = static_cast<std::size_t>(begin / codec::kFanOut);
     if (end - begin == codec::kFanOut && upper < place.row.upper.size()) {
       const codec::Bucket& bucket = place.row.upper[upper];
@@ -313,8 +313,8 @@ Result<> Cursor::descend(Sink& sink, const Descent& how) {
   return detail::PyramidWalk<Sink>(*this, sink, how.backward).tier(top, node, nullptr);
 }
 
-template <class Give>
-Result<bool> Cursor::read_all(Node node, PointParts parts, GridAxis axis, Give give) {
+template <class Each>
+Result<bool> Cursor::read_all(Node node, PointParts parts, GridAxis axis, Each each) {
   bool good = true;
   while (node.first < node.end) {
     const std::int64_t no = node.first / kBlockPoints;
@@ -327,7 +327,7 @@ Result<bool> Cursor::read_all(Node node, PointParts parts, GridAxis axis, Give g
       }
     }
     const PointSpan span = TRY(read(node.first, static_cast<std::size_t>(end - node.first), parts));
-    if (span.size() > 0) give(span);
+    if (span.size() > 0) each(span);
     node.first += static_cast<std::int64_t>(span.size());
     if (node.first == end) continue;
     good = false;

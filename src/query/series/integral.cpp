@@ -80,7 +80,7 @@ class Integrator {
     out.most += b.max * width;
   }
 
-  std::vector<IntegralCell> take() {
+  std::vector<IntegralCell> finish() {
     // Buckets give only their sums: if more time is covered than the cell has, it was measured more
     // than once.
     for (std::size_t i = 0; same_thing_ && i < out_.size(); ++i) {
@@ -248,7 +248,7 @@ Result<IntegralSeries> integrate_one(store::PointView& view, const SeriesInput& 
   } else {
     TRY(walk_around(cursor, cells, around, BucketChain(out, cells)));
   }
-  series.cells = out.take();
+  series.cells = out.finish();
   series.lost = cursor.lost(GridAxis::kTime, around);
   return series;
 }

@@ -32,6 +32,11 @@ inline constexpr std::uint64_t kMostOpened = std::uint64_t{1} << 20U;
 
 enum class IntegralRule : std::uint8_t { kTrapezoid, kForward, kBackward };
 
+// A rate holds since the sample before.
+constexpr IntegralRule usual_rule(store::Channel channel) {
+  return channel == store::Channel::kRate ? IntegralRule::kBackward : IntegralRule::kTrapezoid;
+}
+
 struct IntegralOptions {
   IntegralRule rule = IntegralRule::kTrapezoid;
   Nanos max_gap = std::chrono::hours(1);  // positive

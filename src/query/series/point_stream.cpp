@@ -6,7 +6,7 @@
 namespace corral::query {
 namespace {
 
-std::pair<std::int64_t, std::int64_t> place_of(const PointSpan& span) {
+std::pair<std::int64_t, std::int64_t> head_position(const PointSpan& span) {
   return {span.times.front(), span.order};
 }
 
@@ -90,7 +90,7 @@ Result<bool> PointStream::refill(Head& head) {
 std::size_t PointStream::earliest() const {
   std::size_t best = 0;
   for (std::size_t i = 1; i < open_.size(); ++i)
-    if (place_of(open_[i]->span) < place_of(open_[best]->span)) best = i;
+    if (head_position(open_[i]->span) < head_position(open_[best]->span)) best = i;
   return best;
 }
 
@@ -98,7 +98,8 @@ std::size_t PointStream::earliest() const {
 Result<> PointStream::open_due() {
   while (opened_ < sources_.size()) {
     const Source& source = sources_[opened_];
-    if (!open_.empty() && std::pair(source.t0, source.order) > place_of(open_[earliest()]->span))
+    if (!open_.empty() &&
+        std::pair(source.t0, source.order) > head_position(open_[earliest()]->span))
       break;
     ++opened_;
     auto head = std::make_unique<Head>();
@@ -118,7 +119,7 @@ std::size_t PointStream::due(std::size_t chosen) const {
                                               std::numeric_limits<std::int64_t>::max()};
   if (opened_ < sources_.size()) limit = {sources_[opened_].t0, sources_[opened_].order};
   for (std::size_t i = 0; i < open_.size(); ++i)
-    if (i != chosen) limit = std::min(limit, place_of(open_[i]->span));
+    if (i != chosen) limit = std::min(limit, head_position(open_[i]->span));
   if (span.times.back() < limit.first) return span.size();
   const auto end = span.order < limit.second ? std::ranges::upper_bound(span.times, limit.first)
                                              : std::ranges::lower_bound(span.times, limit.first);

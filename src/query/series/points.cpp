@@ -11,14 +11,13 @@
 namespace corral::query {
 namespace {
 
-constexpr std::size_t kSeriesAtOnce = 64;
 constexpr std::chrono::seconds kSnapshotTime{2};
 constexpr std::int64_t kBlockBuckets = kBlockPoints / codec::kBucketPoints;
 
 using Clock = std::chrono::steady_clock;
 
 // The next block to read, among the series of a lot.
-struct Place {
+struct Position {
   std::size_t series = 0;
   std::int64_t block = 0;
 };
@@ -29,7 +28,7 @@ class Walk {
       : from_(ns_of(query.from)), to_(ns_of(query.to)), taker_(taker) {}
 
   // Goes on from the place until the lot is done, the taker is full or the snapshot has grown old.
-  Result<> lot(store::PointView& view, std::span<const SeriesId> series, Place& place) {
+  Result<> lot(store::PointView& view, std::span<const SeriesId> series, Position& place) {
     const auto until = Clock::now() + kSnapshotTime;
     for (; place.series < series.size(); ++place.series, place.block = 0) {
       Cursor cursor(view, series[place.series], store::Channel::kValue);
@@ -41,7 +40,7 @@ class Walk {
       if (taker_.full()) return {};
       for (const store::Damage& damage : view.damaged(series_))
         mark({.series = series_, .from = damage.t0, .to = damage.t1});
-      for (std::size_t i = 0; i < cursor.chunks(); ++i) give(TRY(cursor.chunk(i, kAllParts)));
+      for (std::size_t i = 0; i < cursor.chunks(); ++i) emit(TRY(cursor.chunk(i, kAllParts)));
     }
     return {};
   }
@@ -73,7 +72,7 @@ class Walk {
   }
 
   // Hands over the points that lie in the range.
-  void give(const PointSpan& span) {
+  void emit(const PointSpan& span) {
     const auto first =
         static_cast<std::size_t>(std::ranges::lower_bound(span.times, from_) - span.times.begin());
     const auto last = to_ == PointGap::kLatest
@@ -96,7 +95,7 @@ class Walk {
     }
     const PointSpan span = TRY(cursor.read(order, kBlockPoints, kAllParts));
     const auto read = static_cast<std::int64_t>(span.size());
-    if (read > 0) give(span);
+    if (read > 0) emit(span);
     if (read < kBlockPoints) mark(TRY(rest_of_block(cursor, order + read)));
     return {};
   }
@@ -110,7 +109,7 @@ class Walk {
 
 Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTaker& taker) {
   Walk walk(query, taker);
-  Place place;
+  Position place;
   while (place.series < query.series.size()) TRY(walk.lot(view, query.series, place));
   return {};
 }
@@ -128,7 +127,7 @@ Result<bool> PointWalk::next(PointTaker& taker) {
     const std::size_t left = query_.series.size() - series_;
     const auto lot =
         std::span(query_.series).subspan(series_, block_ > 0 ? 1 : std::min(kSeriesAtOnce, left));
-    Place place{.series = 0, .block = block_};
+    Position place{.series = 0, .block = block_};
     TRY(store_.view(lot, [&](store::PointView& view) { return walk.lot(view, lot, place); }));
     series_ += place.series;
     block_ = place.block;

@@ -113,8 +113,8 @@ std::vector<Quantile> estimates(Sampler& sample, const std::vector<double>& prob
   return found;
 }
 
-Result<SeriesQuantiles> of_one(store::PointView& view, const SeriesInput& input,
-                               const QuantileRequest& request) {
+Result<SeriesQuantiles> one_series(store::PointView& view, const SeriesInput& input,
+                                   const QuantileRequest& request) {
   const bool steps = request.axis == GridAxis::kStep;
   const std::int64_t origin = steps ? 0 : input.origin;
   const AxisCells window({add_clipped(request.from, origin), add_clipped(request.to, origin)});
@@ -149,7 +149,8 @@ Result<std::vector<SeriesQuantiles>> quantiles(store::PointView& view,
   }
   std::vector<SeriesQuantiles> all;
   all.reserve(request.series.size());
-  for (const SeriesInput& input : request.series) all.push_back(TRY(of_one(view, input, request)));
+  for (const SeriesInput& input : request.series)
+    all.push_back(TRY(one_series(view, input, request)));
   return all;
 }
 

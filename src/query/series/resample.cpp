@@ -9,17 +9,17 @@ namespace corral::query {
 namespace {
 
 // The place of a first or last point: x in [low, high], number known.
-struct Place {
+struct EndPosition {
   std::int64_t low = 0, high = 0;
   std::int64_t order = 0;
-  bool operator==(const Place&) const = default;
+  bool operator==(const EndPosition&) const = default;
 };
 
 struct CellEnds {
-  Place first, last;
+  EndPosition first, last;
 };
 
-struct Side {
+struct EndValues {
   double first = 0, last = 0;
   CellEnds at;
 };
@@ -110,7 +110,7 @@ class Gather {
     std::size_t last = span.size() - 1;
     while (!std::isfinite(span.values[last])) --last;
     const auto place = [&](std::size_t i) {
-      return Place{xs[i], xs[i], span.order + static_cast<std::int64_t>(i)};
+      return EndPosition{xs[i], xs[i], span.order + static_cast<std::int64_t>(i)};
     };
     merge_ends(cell, {.first = span.values[first],
                       .last = span.values[last],
@@ -118,7 +118,7 @@ class Gather {
   }
 
   // Called before the cell's count grows.
-  void merge_ends(std::size_t cell, const Side& side) {
+  void merge_ends(std::size_t cell, const EndValues& side) {
     Cell& out = out_[cell];
     CellEnds& at = extents_[cell];
     CellEnds with = side.at;
@@ -132,7 +132,7 @@ class Gather {
     }
   }
 
-  bool before(Place& a, Place& b) {
+  bool before(EndPosition& a, EndPosition& b) {
     if (a.high < b.low) return true;
     if (b.high < a.low) return false;
     settle(a);
@@ -140,7 +140,7 @@ class Gather {
     return std::pair(a.low, a.order) < std::pair(b.low, b.order);
   }
 
-  void settle(Place& place) {
+  void settle(EndPosition& place) {
     if (place.low == place.high) return;
     const auto at = cursor_.at(place.order);
     if (at) {

@@ -5,8 +5,8 @@
 
 #include <map>
 
-#include "query/series/full_data_scenario.h"
 #include "query/series/point_stream.h"
+#include "query/series/test_full_data.h"
 
 namespace corral::query {
 namespace {

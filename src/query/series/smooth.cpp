@@ -81,7 +81,7 @@ struct Window {
   std::int64_t from = 0, to = 0;
 };
 
-std::vector<Window> windows_of(const AxisCells& columns, std::int64_t width) {
+std::vector<Window> windows_around(const AxisCells& columns, std::int64_t width) {
   std::vector<Window> windows(columns.size());
   for (std::size_t i = 0; i < windows.size(); ++i) {
     windows[i].from = add_clipped(middle_of(columns, i), -(width / 2));
@@ -90,7 +90,7 @@ std::vector<Window> windows_of(const AxisCells& columns, std::int64_t width) {
   return windows;
 }
 
-AxisCells cells_of(const std::vector<Window>& windows) {
+AxisCells cells_between(const std::vector<Window>& windows) {
   std::vector<std::int64_t> borders;
   for (const Window& w : windows) borders.insert(borders.end(), {w.from, w.to});
   std::ranges::sort(borders);
@@ -118,14 +118,14 @@ std::vector<double> means(const std::vector<Window>& windows, const AxisCells& c
 
 // ---- Gaussian: cells of a sixteenth of its width, around the grid as well
 // Returns the grid with the cells beside it that a Gaussian reaches.
-AxisCells around_of(const AxisCells& columns, double width) {
+AxisCells widened(const AxisCells& columns, double width) {
   const auto margin = static_cast<std::int64_t>(std::ceil(kCut * width));
   return AxisCells({add_clipped(columns.begin(), -margin), add_clipped(columns.end(), margin)});
 }
 
 AxisCells gaussian_cells(const AxisCells& columns, double width) {
   const double least = width / kCellsOfWidth;
-  const AxisCells around = around_of(columns, width);
+  const AxisCells around = widened(columns, width);
   const std::int64_t from = around.begin();
   const std::int64_t to = around.end();
   const double length = difference(from, to);
@@ -220,7 +220,7 @@ Result<std::optional<std::vector<double>>> gaussian_of_points(Cursor& cursor,
                                                               const SmoothRequest& request) {
   const double width = request.options.width;
   const GridAxis axis = request.grid.axis;
-  const AxisCells around = around_of(columns, width);
+  const AxisCells around = widened(columns, width);
   const std::uint64_t count = TRY(count_points(cursor, axis, around.begin(), around.end()));
   const auto all = static_cast<double>(columns.size());
   const double column = difference(columns.begin(), columns.end()) / all;
@@ -246,7 +246,7 @@ Result<SmoothedSeries> smooth_window(store::PointView& view, const SeriesInput& 
     if (auto values = TRY(gaussian_of_points(cursor, columns, request))) {
       series.values = *std::move(values);
       series.width = options.width;
-      series.lost = cursor.lost(axis, around_of(columns, options.width));
+      series.lost = cursor.lost(axis, widened(columns, options.width));
       return series;
     }
   }
@@ -255,8 +255,9 @@ Result<SmoothedSeries> smooth_window(store::PointView& view, const SeriesInput& 
                        (kMostCells - 2 * kCut * kCellsOfWidth);
   series.width = mean ? std::max(1.0, std::round(options.width)) : std::max(options.width, least);
   const std::vector<Window> windows =
-      mean ? windows_of(columns, static_cast<std::int64_t>(series.width)) : std::vector<Window>{};
-  const AxisCells cells = mean ? cells_of(windows) : gaussian_cells(columns, series.width);
+      mean ? windows_around(columns, static_cast<std::int64_t>(series.width))
+           : std::vector<Window>{};
+  const AxisCells cells = mean ? cells_between(windows) : gaussian_cells(columns, series.width);
   const std::uint64_t count = TRY(count_points(cursor, axis, cells.begin(), cells.end()));
   MassSink sink(cells, axis, count <= options.max_points);
   TRY(walk_cells(cursor, cells, {.axis = axis}, sink));
@@ -448,7 +449,7 @@ class Average {
 };
 
 // Times at which points are looked for that weigh something in the grid.
-std::int64_t reach_of(const AxisCells& grid, Decay decay) {
+std::int64_t reach_before(const AxisCells& grid, Decay decay) {
   const double reach = kFarBack / decay.rate;
   return decay.per_point || reach > 4e18
              ? grid.begin()
@@ -463,7 +464,7 @@ Result<> stream_average(Cursor& cursor, const AxisCells& cells, GridAxis axis, A
   while (true) {
     const PointSpan span = TRY(stream.next());
     if (span.values.empty()) return {};
-    cut.give(span);
+    cut.add(span);
   }
 }
 
@@ -477,7 +478,7 @@ Result<Average> walk_average(Cursor& cursor, const AxisCells& cells, const Smoot
   const AxisCells grid({cells.end(0), steps ? cells.begin(cells.size() - 1) : cells.end()});
   if (static_cast<std::uint64_t>(cursor.points()) <= most) {
     average.use(Average::Points::kAll);
-  } else if (TRY(count_points(cursor, axis, reach_of(grid, decay), grid.end())) <= most) {
+  } else if (TRY(count_points(cursor, axis, reach_before(grid, decay), grid.end())) <= most) {
     average.use(Average::Points::kInReach);
   }
   TRY(walk_cells(cursor, cells, walk, average));

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "query/series/full_data_scenario.h"
+#include "query/series/test_full_data.h"
 
 namespace corral::query {
 namespace {

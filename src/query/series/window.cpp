@@ -49,9 +49,9 @@ class EndSearch {
       : cursor_(cursor), range_(range), steps_(axis == GridAxis::kStep), last_(last) {}
 
   Result<std::int64_t> run() {
-    if (last_) TRY(look_at_chunks());
+    if (last_) TRY(search_chunks());
     TRY(cursor_.descend(*this, {.backward = last_}));
-    if (!last_) TRY(look_at_chunks());
+    if (!last_) TRY(search_chunks());
     return order_;
   }
   [[nodiscard]] double value() const { return value_; }
@@ -61,7 +61,7 @@ class EndSearch {
   }
   Result<> points(Node node, const codec::Bucket*) {
     TRY(cursor_.read_all(node, parts(), steps_ ? GridAxis::kStep : GridAxis::kTime,
-                         [&](const PointSpan& span) { look_at(span); }));
+                         [&](const PointSpan& span) { search_span(span); }));
     return {};
   }
 
@@ -77,13 +77,13 @@ class EndSearch {
                  : std::pair(x0, order) < std::pair(x_, order_);
   }
 
-  Result<> look_at_chunks() {
+  Result<> search_chunks() {
     for (std::size_t i = 0; i < cursor_.chunks(); ++i)
-      look_at(TRY(cursor_.chunk(last_ ? cursor_.chunks() - 1 - i : i, parts())));
+      search_span(TRY(cursor_.chunk(last_ ? cursor_.chunks() - 1 - i : i, parts())));
     return {};
   }
 
-  void look_at(const PointSpan& span) {
+  void search_span(const PointSpan& span) {
     const auto xs = steps_ ? span.steps : span.times;
     for (std::size_t i = 0; i < xs.size(); ++i) {
       if (!std::isfinite(span.values[i]) || !range_.contains(xs[i])) continue;
@@ -237,18 +237,23 @@ Result<std::vector<WindowStatistics>> window_statistics(store::PointView& view,
   return all;
 }
 
-Result<std::vector<std::optional<PlacedValue>>> latest_values(store::PointView& view,
-                                                              std::span<const SeriesInput> series) {
+Result<std::optional<PlacedValue>> latest_value(store::PointView& view, const SeriesInput& input) {
   const AxisCells always(
       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()});
+  Cursor cursor(view, input.series, input.channel);
+  EndSearch search(cursor, GridAxis::kTime, always, true);
+  const std::int64_t order = TRY(search.run());
+  return TRY(placed(cursor, order, search.value()));
+}
+
+Result<std::vector<std::optional<PlacedValue>>> latest_values(const store::Reader& store,
+                                                              std::span<const SeriesInput> series) {
   std::vector<std::optional<PlacedValue>> all;
-  all.reserve(series.size());
-  for (const SeriesInput& input : series) {
-    Cursor cursor(view, input.series, input.channel);
-    EndSearch search(cursor, GridAxis::kTime, always, true);
-    const std::int64_t order = TRY(search.run());
-    all.push_back(TRY(placed(cursor, order, search.value())));
-  }
+  const auto read = [&](store::PointView& view, std::size_t i) -> Result<> {
+    all.push_back(TRY(latest_value(view, series[i])));
+    return {};
+  };
+  TRY(view_each(store, series, read));
   return all;
 }
 

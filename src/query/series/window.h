@@ -60,7 +60,8 @@ Result<std::vector<WindowStatistics>> window_statistics(store::PointView& view,
 
 // The newest finite value (or rate) of each series, by time, then order of arrival; nullopt: there
 // is none. Opens one bucket per level and one vector, as a rule. The origins do not matter.
-Result<std::vector<std::optional<PlacedValue>>> latest_values(store::PointView& view,
+Result<std::vector<std::optional<PlacedValue>>> latest_values(const store::Reader& store,
                                                               std::span<const SeriesInput> series);
+Result<std::optional<PlacedValue>> latest_value(store::PointView& view, const SeriesInput& input);
 
 }  // namespace corral::query

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "query/series/full_data_scenario.h"
+#include "query/series/test_full_data.h"
 
 namespace corral::query {
 namespace {
@@ -447,17 +447,16 @@ TEST(WindowStatistics, ADamagedBlockTakesOnlyThePlaceOfAnExtreme) {
 
 RC_GTEST_PROP(Latest, IsTheNewestFiniteValue, ()) {
   ScenarioData data(any_scenario());
-  const auto got = latest_values(
-      data.view, std::vector<SeriesInput>{{.series = kSeries}, {.series = SeriesId{99}}});
-  RC_ASSERT(got.has_value());
-  RC_ASSERT(!got->at(1));
+  const auto got = latest_value(data.view, {.series = kSeries});
+  const auto unknown = latest_value(data.view, {.series = SeriesId{99}});
+  RC_ASSERT(got.has_value() && unknown.has_value());
+  RC_ASSERT(!unknown->has_value());
   Samples sorted = data.by_time();
   std::erase_if(sorted, [](const Sample& s) { return !std::isfinite(s.value); });
-  RC_ASSERT(got->at(0).has_value() == !sorted.empty());
+  RC_ASSERT(got->has_value() == !sorted.empty());
   if (sorted.empty()) return;
   const Sample& last = sorted.back();
-  RC_ASSERT(*got->at(0) ==
-            (PlacedValue{.value = last.value, .time = last.time, .step = last.step}));
+  RC_ASSERT(**got == (PlacedValue{.value = last.value, .time = last.time, .step = last.step}));
 }
 
 }  // namespace

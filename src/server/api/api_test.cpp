@@ -5,11 +5,8 @@
 #include <set>
 
 #include "core/json.h"
-#include "server/api/chart_request.h"
-#include "server/api/frames_split.h"
-#include "server/api/line_request.h"
-#include "server/api/window_request.h"
-#include "server/core/handler_test_support.h"
+#include "server/api/requests.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server {
@@ -332,10 +329,10 @@ TEST_F(Api, IngestIsToldToOpenPages) {
   std::binary_semaphore news(0);
   stream->attach([&] { news.release(); });
   fill();
-  std::string seen = stream->take();
+  std::string seen = stream->drain();
   while (seen.find("event: runs\ndata: {\"runs\":[\"" + run_.hex()) == std::string::npos) {
     ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(60))) << seen;
-    seen += stream->take();
+    seen += stream->drain();
   }
   stream->attach(nullptr);
 }

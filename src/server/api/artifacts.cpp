@@ -3,11 +3,9 @@
 
 #include "compat/mlflow/wire/artifact_path.h"
 #include "core/json.h"
-#include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "server/core/artifact_files.h"
-#include "server/core/artifact_upload.h"
+#include "server/core/artifacts.h"
 #include "store/search/runs.h"
 
 namespace corral::server::api {
@@ -15,55 +13,27 @@ namespace {
 
 using store::artifacts::ArtifactStore;
 
-struct Place {
-  ArtifactStore* store = nullptr;
-  std::string path;
-};
-
 // Says if a file is to be read or to be stored there.
 enum class Use : std::uint8_t { kRead, kStore };
 
-// The place of `inside` of the run that the request names.
-Result<Place> place_of(const Request& request, Context& context, std::string_view inside,
-                       Use use = Use::kRead) {
+// The path in the store of `inside` of the requested run.
+Result<std::string> find_path(const Request& request, Context& context, std::string_view inside,
+                              Use use = Use::kRead) {
   if (context.artifacts == nullptr)
     return fail(Code::kUnsupported, "this server stores no artifacts");
-  const RunId id = TRY(query::select_run(context.reader, request.param("run")));
-  std::optional<store::tracking::RunRow> run;
-  const auto find = [&](store::Reading& reading) -> Result<> {
-    run = TRY(store::tracking::run(reading, id));
-    return {};
-  };
-  if (use == Use::kRead) TRY(context.reader.inspect(find));
-  if (use == Use::kStore) run = TRY(run_for_upload(context, id));
+  const RunId id = TRY(requested_run(request, context));
+  const auto run = use == Use::kStore ? TRY(run_for_upload(context, id))
+                                      : TRY(in_snapshot(context.reader, [&](auto& reading) {
+                                          return store::tracking::run(reading, id);
+                                        }));
   if (!run) return fail(Code::kNotFound, fmt::format("there is no run {}", id.hex()));
-  std::string path = TRY(path_in_store(*context.artifacts, run->artifact_uri, inside));
-  return Place{.store = context.artifacts, .path = std::move(path)};
+  return path_in_store(*context.artifacts, run->artifact_uri, inside);
 }
 
-Result<std::string> list(const Request& request, Context& context) {
-  const std::string inside =
-      TRY(corral::mlflow::artifact_path(request.query_value("path").value_or("")));
-  const Place place = TRY(place_of(request, context, inside));
-  const auto entries = TRY(place.store->list(place.path));
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().member("path", inside).key("entries").begin_array();
-  for (const auto& entry : entries) {
-    json.begin_object().member("name", entry.name).member("is_dir", entry.is_dir);
-    if (!entry.is_dir) json.key("size").value_string(static_cast<std::int64_t>(entry.size));
-    json.end_object();
-  }
-  json.end_array().end_object();
-  return body;
-}
-
-Result<Response> content(const Request& request, Context& context) {
-  const Place place = TRY(place_of(request, context, request.param("path")));
-  const bool download = request.query_value("download").has_value();
-  auto reader = TRY(place.store->open(place.path));
-  return file_response(request, place.path, std::move(reader),
-                       download ? Disposition::kAttachment : Disposition::kInline);
+void write_entry(JsonWriter& json, const store::artifacts::Entry& entry) {
+  json.begin_object().member("name", entry.name).member("is_dir", entry.is_dir);
+  if (!entry.is_dir) json.key("size").value_string(static_cast<std::int64_t>(entry.size));
+  json.end_object();
 }
 
 Response stored(const Result<>& done) {
@@ -72,20 +42,27 @@ Response stored(const Result<>& done) {
 
 }  // namespace
 
-Response list_artifacts(const Request& request, Context& context) {
-  Result<std::string> body = list(request, context);
-  return body ? json_response(*std::move(body)) : error_response(body.error());
+Answer list_artifacts(const Request& request, Context& context) {
+  const std::string inside =
+      TRY(corral::mlflow::artifact_path(request.query_value("path").value_or("")));
+  const std::string path = TRY(find_path(request, context, inside));
+  const auto entries = TRY(context.artifacts->list(path));
+  return object_response([&](JsonWriter& json) {
+    json.member("path", inside);
+    write_array(json, "entries", entries, write_entry);
+  });
 }
 
-Response get_artifact(const Request& request, Context& context) {
-  Result<Response> response = content(request, context);
-  return response ? *std::move(response) : error_response(response.error());
+Answer get_artifact(const Request& request, Context& context) {
+  const std::string path = TRY(find_path(request, context, request.param("path")));
+  const bool download = request.query_value("download").has_value();
+  return file_response(request, path, TRY(context.artifacts->open(path)),
+                       download ? Disposition::kAttachment : Disposition::kInline);
 }
 
-Response put_artifact(const Request& request, Context& context) {
-  const Result<Place> place = place_of(request, context, request.param("path"), Use::kStore);
-  return place ? receive_file(request, context, place->path, stored)
-               : error_response(place.error());
+Answer put_artifact(const Request& request, Context& context) {
+  const std::string path = TRY(find_path(request, context, request.param("path"), Use::kStore));
+  return receive_file(request, context, path, stored);
 }
 
 }  // namespace corral::server::api

@@ -3,7 +3,7 @@
 
 #include "core/json.h"
 #include "server/api/handlers.h"
-#include "server/api/saved_text.h"
+#include "server/api/request_fields.h"
 #include "server/api/write.h"
 #include "store/tables/page.h"
 #include "sys/clock.h"
@@ -13,81 +13,56 @@ namespace {
 
 namespace page = store::page;
 
-tl::expected<page::BoardChange, Response> read_change(const Request& request) {
+constexpr std::size_t kMostBoardName = 250;  // characters
+
+Parsed<page::BoardChange> read_change(const Request& request) {
   const std::string_view name = request.param("board");
-  if (characters(name) > kMostBoardName) {
-    return tl::unexpected<Response>(
-        error_response({Code::kInvalidArgument, "a board's name has at most 250 characters"},
-                       {.field = "board", .position = std::nullopt}));
-  }
-  const Parsed<Json> json = parse_body(request.body);
-  if (!json) return tl::unexpected<Response>(bad_body(json.error()));
-  RequestFields fields(request.body, *json);
+  if (count_characters(name) > kMostBoardName)
+    return fail_about("board", Code::kInvalidArgument, "a board's name has at most 250 characters");
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
   fields.only({"state", "expected_updated_ns"});
   page::BoardChange change{.name = std::string(name), .state = read_state(fields), .expected = {}};
   if (const auto expected = fields.integer("expected_updated_ns", "nanoseconds of UTC"))
     change.expected = utc_time(*expected);
-  if (fields.error()) return tl::unexpected<Response>(bad_body(*fields.error()));
-  return change;
+  return fields.finish(std::move(change));
+}
+
+void write_board(JsonWriter& json, const page::Board& board) {
+  json.begin_object().member("name", board.name);
+  write_time(json, "updated_ns", board.updated);
+  json.member("state", board.state).end_object();
 }
 
 }  // namespace
 
-Response boards(const Request&, Context& context) {
-  std::vector<page::Board> all;
-  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
-    all = TRY(page::boards(reading));
-    return {};
-  });
-  if (!done) return error_response(done.error());
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("boards").begin_array();
-  for (const page::Board& board : all) {
-    json.begin_object().member("name", board.name).key("updated_ns");
-    write_time(json, board.updated);
-    json.member("state", board.state).end_object();
-  }
-  json.end_array().end_object();
-  return json_response(std::move(body));
+Answer boards(const Request&, Context& context) {
+  const auto all = TRY(in_snapshot(context.reader, page::boards));
+  return array_response("boards", all, write_board);
 }
 
-Response save_board(const Request& request, Context& context) {
-  const auto change = read_change(request);
-  if (!change) return change.error();
-  page::SavedBoard saved;
-  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
-    saved = TRY(page::save_board(writing, *change, sys::utc_now()));
-    return {};
-  });
-  if (!done) return error_response(done.error());
+Answer save_board(const Request& request, Context& context) {
+  const page::BoardChange change = TRY_PARSED(read_change(request));
+  const page::SavedBoard saved = TRY(commit(context.store, [&](store::Writing& writing) {
+    return page::save_board(writing, change, sys::utc_now());
+  }));
   if (!saved.saved) {
-    return error_response(
-        {Code::kConflict, saved.updated ? "somebody else has saved the board since it was read"
-                                        : "the board is not there any more"},
-        {.field = "expected_updated_ns", .position = std::nullopt});
+    return fail_about("expected_updated_ns", Code::kConflict,
+                      saved.updated ? "somebody else has saved the board since it was read"
+                                    : "the board is not there any more");
   }
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().member("name", change->name).key("updated_ns");
-  write_time(json, saved.updated);
-  json.end_object();
-  return json_response(std::move(body));
+  return object_response([&](JsonWriter& json) {
+    json.member("name", change.name);
+    write_time(json, "updated_ns", saved.updated);
+  });
 }
 
-Response delete_board(const Request& request, Context& context) {
+Answer delete_board(const Request& request, Context& context) {
   const std::string name(request.param("board"));
-  bool deleted = false;
-  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
-    deleted = TRY(page::delete_board(writing, name));
-    return {};
-  });
-  if (!done) return error_response(done.error());
-  if (!deleted)
-    return error_response({Code::kNotFound, fmt::format("there is no board '{}'", name)});
-  std::string body;
-  JsonWriter(body).begin_object().member("name", name).end_object();
-  return json_response(std::move(body));
+  const bool deleted = TRY(commit(
+      context.store, [&](store::Writing& writing) { return page::delete_board(writing, name); }));
+  if (!deleted) return fail(Code::kNotFound, fmt::format("there is no board '{}'", name));
+  return object_response([&](JsonWriter& json) { json.member("name", name); });
 }
 
 }  // namespace corral::server::api

@@ -1,23 +1,34 @@
-// Chart columns.
+// POST /charts: chart columns.
 #include "query/chart/chart.h"
 
-#include "server/api/chart_request.h"
 #include "server/api/handlers.h"
+#include "server/api/requests.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
 
-Response charts(const Request& request, Context& context) {
-  const auto wanted = parse_chart_request(request.body);
-  if (!wanted)
-    return error_response(wanted.error().error, {wanted.error().field, wanted.error().position});
-  const Result<query::Chart> chart = query::make_chart(context.reader, *wanted);
-  if (!chart) return error_response(chart.error());
-  Response response;
-  response.headers = {{"Content-Type", "application/x-corral-chart"},
-                      {"Cache-Control", "no-store"}};
-  response.body = query::encode_chart(*chart);
-  return response;
+Parsed<query::ChartRequest> parse_chart_request(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  fields.only({"series", "origins_ns", "axis", "from_ns", "to_ns", "from_step", "to_step", "width",
+               "mode", "exact"});
+  query::ChartRequest request;
+  request.series = fields.series("series", 1, query::kMaxChartSeries);
+  request.width = static_cast<std::uint32_t>(fields.count("width", 1, query::kMaxChartWidth));
+  request.mode = read_mode(fields);
+  const AxisRange range = read_axis_range(fields);
+  request.axis = range.axis;
+  request.from = range.from;
+  request.to = range.to;
+  request.origins = read_origins(fields, range.axis, request.series.size());
+  request.exact = fields.boolean("exact").value_or(true);
+  return fields.finish(std::move(request));
+}
+
+Answer charts(const Request& request, Context& context) {
+  const auto wanted = TRY_PARSED(parse_chart_request(request.body));
+  return binary_response("application/x-corral-chart",
+                         query::encode_chart(TRY(query::make_chart(context.reader, wanted))));
 }
 
 }  // namespace corral::server::api

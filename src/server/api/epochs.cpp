@@ -1,17 +1,34 @@
-// Epochs of runs.
-#include "analyze/epochs.h"
-
+// POST /epochs: epochs of runs.
 #include <algorithm>
 #include <span>
 
+#include "analyze/epochs.h"
+#include "core/limits.h"
 #include "metric/foreign.h"
 #include "query/select.h"
-#include "server/api/epoch_request.h"
 #include "server/api/handlers.h"
+#include "server/api/requests.h"
 #include "server/api/write.h"
 #include "store/tables/phases.h"
 
 namespace corral::server::api {
+namespace {
+
+constexpr std::size_t kMostRuns = 1000;
+
+}  // namespace
+
+Parsed<EpochsQuestion> parse_epochs_request(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  fields.only({"runs", "skip"});
+  EpochsQuestion question{.runs = fields.texts("runs", kMostRuns, limits::kNameBytes)};
+  if (fields.has("skip"))
+    question.skip = static_cast<std::size_t>(
+        fields.count("skip", 0, static_cast<std::int64_t>(analyze::kMostEpochs)));
+  return fields.finish(std::move(question));
+}
+
 namespace {
 
 struct RunEpochs {
@@ -22,8 +39,8 @@ struct RunEpochs {
 };
 
 // "index" or "epoch" of the phase's attributes, else the number in its name.
-std::optional<std::int64_t> index_of(const store::page::NamedPhase& phase,
-                                     const analyze::EpochName& name) {
+std::optional<std::int64_t> index_from(const store::page::NamedPhase& phase,
+                                       const analyze::EpochName& name) {
   for (const auto& [key, value] : phase.attributes) {
     if (key != "index" && key != "epoch") continue;
     if (const auto json = Json::parse(value); json && json->as_int() != nullptr)
@@ -47,7 +64,7 @@ Result<> read_phases(const store::Reader& store, RunEpochs& out) {
       phases.push_back({.lane = phase.lane,
                         .start = ns_of(phase.start),
                         .end = phase.end ? std::optional(ns_of(*phase.end)) : std::nullopt,
-                        .index = index_of(phase, name)});
+                        .index = index_from(phase, name)});
     }
     if (const auto first = TRY(store::page::first_step(reading, out.run)))
       out.first_step = ns_of(*first);
@@ -89,7 +106,7 @@ Result<> read_metrics(const store::Reader& store, const store::Run& run, RunEpoc
   return {};
 }
 
-Result<RunEpochs> epochs_of(const store::Reader& store, const std::string& text) {
+Result<RunEpochs> read_epochs(const store::Reader& store, const std::string& text) {
   RunEpochs out{.run = TRY(query::select_run(store, text)), .epochs = {}};
   const auto run = TRY(store.run(out.run));
   if (!run) return fail(Code::kNotFound, "the run was removed: " + out.run.hex());
@@ -104,19 +121,14 @@ void write_epochs(JsonWriter& json, const RunEpochs& one, std::size_t skip) {
   const std::span all = one.epochs.epochs;
   const auto page = all.subspan(std::min(skip, all.size()));
   const bool more = page.size() > kPage || (!page.empty() && one.epochs.more);
-  json.begin_object().member("run", one.run.hex()).key("from");
-  if (one.from.empty()) {
-    json.null();
-  } else {
-    json.value(one.from);
-  }
-  json.key("first_step_ns");
-  write_integer(json, one.first_step);
+  json.begin_object().member("run", one.run.hex());
+  write_text(json, "from", one.from);
+  write_integer(json, "first_step_ns", one.first_step);
   json.key("epochs").begin_array();
   for (const analyze::Epoch& epoch : page.first(std::min(page.size(), kPage))) {
-    json.begin_object().member("index", epoch.index).key("start_ns");
-    json.value_string(epoch.start).key("end_ns");
-    write_integer(json, epoch.end);
+    json.begin_object().member("index", epoch.index);
+    write_integer(json, "start_ns", epoch.start);
+    write_integer(json, "end_ns", epoch.end);
     json.end_object();
   }
   json.end_array().member("more", more).end_object();
@@ -124,17 +136,13 @@ void write_epochs(JsonWriter& json, const RunEpochs& one, std::size_t skip) {
 
 }  // namespace
 
-Response epochs(const Request& request, Context& context) {
-  const auto question = parse_epochs_request(request.body);
-  if (!question) return bad_body(question.error());
+Answer epochs(const Request& request, Context& context) {
+  const EpochsQuestion question = TRY_PARSED(parse_epochs_request(request.body));
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array();
-  for (const std::string& run : question->runs) {
-    const Result<RunEpochs> one = epochs_of(context.reader, run);
-    if (!one) return error_response(one.error(), {.field = "runs", .position = std::nullopt});
-    write_epochs(json, *one, question->skip);
-  }
+  for (const std::string& run : question.runs)
+    write_epochs(json, TRY_PARSED(about("runs", read_epochs(context.reader, run))), question.skip);
   json.end_array().end_object();
   return json_response(std::move(body));
 }

@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "server/api/change_request.h"
-#include "server/api/epoch_request.h"
-#include "server/api/xy_request.h"
-#include "server/core/handler_test_support.h"
+#include "server/api/requests.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server {

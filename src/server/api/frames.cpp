@@ -1,4 +1,4 @@
-// Ingest: splits a body into frames, checks each and hands them to the store.
+// Ingest: splits a body into frames, checks each and hands them to the store; what a session has.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -6,11 +6,33 @@
 
 #include "codec/frame.h"
 #include "core/json.h"
-#include "server/api/frames_split.h"
 #include "server/api/handlers.h"
-#include "server/api/profile_json.h"
+#include "server/api/requests.h"
+#include "server/api/write.h"
+#include "server/core/profile_requests.h"
 
 namespace corral::server::api {
+
+SplitFrames split_frames(codec::ByteView body) {
+  SplitFrames split;
+  while (split.position < body.size()) {
+    const codec::ByteView rest = body.subspan(split.position);
+    const Result<std::size_t> length = codec::frame_length(rest);
+    if (!length) {
+      split.error = length.error().with_context(fmt::format("frame {}", split.frames.size()));
+      return split;
+    }
+    if (*length == 0) {
+      split.error = Error{Code::kInvalidArgument,
+                          fmt::format("frame {}: the body ends inside it", split.frames.size())};
+      return split;
+    }
+    split.frames.push_back(rest.first(*length));
+    split.position += *length;
+  }
+  return split;
+}
+
 namespace {
 
 // Offsets of the sender in a header (docs/format-frame.md): readable though its checksum is
@@ -19,7 +41,7 @@ constexpr std::size_t kSessionAt = 16;
 constexpr std::size_t kFirstAt = 32;
 constexpr std::size_t kLastAt = 40;
 
-store::Refusal refusal_of(std::size_t index, codec::ByteView bytes, const Error& error) {
+store::Refusal refusal_from_header(std::size_t index, codec::ByteView bytes, const Error& error) {
   store::Refusal refusal{.index = index, .session = {}, .first = 0, .last = 0, .error = error};
   std::memcpy(refusal.session.bytes.data(), bytes.data() + kSessionAt,
               refusal.session.bytes.size());
@@ -42,7 +64,7 @@ Decoded decode_all(const std::vector<codec::ByteView>& parts) {
       decoded.frames.push_back(*std::move(frame));
       decoded.indices.push_back(i);
     } else {
-      decoded.refusals.push_back(refusal_of(i, parts[i], frame.error()));
+      decoded.refusals.push_back(refusal_from_header(i, parts[i], frame.error()));
     }
   }
   return decoded;
@@ -50,7 +72,7 @@ Decoded decode_all(const std::vector<codec::ByteView>& parts) {
 
 // Frames that can never be accepted decide first: the sender rejects them, and the next are no
 // longer out of order then.
-int status_of(const std::vector<store::Refusal>& refusals) {
+int status_for(const std::vector<store::Refusal>& refusals) {
   if (refusals.empty()) return 200;
   const auto has = [&](Code code) {
     return std::ranges::any_of(refusals, [code](const auto& r) { return r.error.code == code; });
@@ -62,64 +84,60 @@ int status_of(const std::vector<store::Refusal>& refusals) {
   return has(Code::kConflict) ? 409 : 501;
 }
 
-// Adds the profiles that the supervisors of these runs have not heard of yet.
-void write_wishes(JsonWriter& json, const store::AppendResult& stored, Context& context) {
+// Adds the requested profiles that the supervisors of these runs do not know of yet.
+void write_profiles(JsonWriter& json, const store::AppendResult& stored, Context& context) {
   if (context.profiles == nullptr) return;
   std::vector<RunId> runs = stored.data_runs;
   runs.insert(runs.end(), stored.changed_runs.begin(), stored.changed_runs.end());
-  const std::vector<ProfileAsk> wishes = context.profiles->unheard(runs);
-  if (wishes.empty()) return;
-  json.key("profiles").begin_array();
-  for (const ProfileAsk& wish : wishes) write_profile(json, wish);
-  json.end_array();
+  const std::vector<ProfileRequest> profiles = context.profiles->undelivered(runs);
+  if (!profiles.empty()) write_array(json, "profiles", profiles, write_profile);
 }
 
-std::string frames_json(const store::AppendResult& stored,
-                        const std::vector<store::Refusal>& refusals, Context& context) {
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("acks").begin_array();
-  for (const store::Ack& ack : stored.acks) {
-    json.begin_object().member("session", ack.session.hex());
-    json.member("durable_seq", std::to_string(ack.durable_seq)).end_object();
-  }
-  json.end_array().key("refused").begin_array();
-  for (const store::Refusal& refusal : refusals) {
-    json.begin_object().member("index", static_cast<std::int64_t>(refusal.index));
-    json.member("session", refusal.session.hex());
-    json.member("first", std::to_string(refusal.first))
-        .member("last", std::to_string(refusal.last));
-    json.member("code", code_name(refusal.error.code))
-        .member("message", refusal.error.message)
-        .end_object();
-  }
-  json.end_array();
-  write_wishes(json, stored, context);
-  json.end_object();
-  return body;
+void write_ack(JsonWriter& json, const store::Ack& ack) {
+  json.begin_object().member("session", ack.session.hex());
+  json.member("durable_seq", std::to_string(ack.durable_seq)).end_object();
+}
+
+void write_refusal(JsonWriter& json, const store::Refusal& refusal) {
+  json.begin_object().member("index", static_cast<std::int64_t>(refusal.index));
+  json.member("session", refusal.session.hex()).member("first", std::to_string(refusal.first));
+  json.member("last", std::to_string(refusal.last));
+  json.member("code", code_name(refusal.error.code));
+  json.member("message", refusal.error.message).end_object();
 }
 
 }  // namespace
 
-Response post_frames(const Request& request, Context& context) {
+Answer post_frames(const Request& request, Context& context) {
   const codec::ByteView body(reinterpret_cast<const std::uint8_t*>(request.body.data()),
                              request.body.size());
   const SplitFrames split = split_frames(body);
-  if (split.error) return error_response(*split.error, {.field = {}, .position = split.position});
+  if (split.error) return tl::unexpected(RequestError(*split.error, "", split.position));
   Decoded decoded = decode_all(split.frames);
   store::AppendResult stored;
-  if (!decoded.frames.empty()) {
-    Result<store::AppendResult> appended = context.store.append(decoded.frames);
-    if (!appended) return error_response(appended.error());
-    stored = *std::move(appended);
-  }
+  if (!decoded.frames.empty()) stored = TRY(context.store.append(decoded.frames));
   context.events.note(stored.changed_runs, stored.data_runs);
   for (store::Refusal& refusal : stored.refusals) {
     refusal.index = decoded.indices[refusal.index];
     decoded.refusals.push_back(std::move(refusal));
   }
   std::ranges::sort(decoded.refusals, {}, &store::Refusal::index);
-  return json_response(frames_json(stored, decoded.refusals, context), status_of(decoded.refusals));
+  Response response = object_response([&](JsonWriter& json) {
+    write_array(json, "acks", stored.acks, write_ack);
+    write_array(json, "refused", decoded.refusals, write_refusal);
+    write_profiles(json, stored, context);
+  });
+  response.status = status_for(decoded.refusals);
+  return response;
+}
+
+Answer session(const Request& request, Context& context) {
+  const SessionId id = TRY_PARSED(about("session", SessionId::parse(request.param("session"))));
+  const std::optional<store::Ack> ack = TRY(context.store.session(id));
+  return object_response([&](JsonWriter& json) {
+    json.member("session", id.hex()).member("known", ack.has_value());
+    json.member("durable_seq", std::to_string(ack ? ack->durable_seq : 0));
+  });
 }
 
 }  // namespace corral::server::api

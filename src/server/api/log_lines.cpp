@@ -67,7 +67,7 @@ Result<std::unique_ptr<const RE2>> compile(const LogPattern& pattern) {
               fmt::format("text must be a regular expression of RE2: {}", compiled->error()));
 }
 
-bool LogSearch::take(const store::LogChunk& chunk) {
+bool LogSearch::add(const store::LogChunk& chunk) {
   State& own = state(chunk.stream);
   if (chunk.offset > own.end) {
     end_line(chunk.stream, 0);

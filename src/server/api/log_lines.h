@@ -56,7 +56,7 @@ class LogSearch {
 
   // Skips bytes of the chunk that were searched before. False: the limit was reached before the end
   // of the chunk, which must be passed again.
-  bool take(const store::LogChunk& chunk);
+  bool add(const store::LogChunk& chunk);
   // Ends the last line of each stream: no more output follows.
   void finish();
 

@@ -31,7 +31,7 @@ std::vector<std::string> search(const LogPattern& pattern,
   EXPECT_TRUE(compiled) << compiled.error().message;
   LogSearch search(**compiled, PerStream(), limit);
   bool more = true;
-  for (const auto& one : chunks) more = more && search.take(one);
+  for (const auto& one : chunks) more = more && search.add(one);
   if (more) search.finish();
   std::vector<std::string> texts;
   for (const LogMatch& match : search.matches()) texts.push_back(text_of(match));
@@ -48,7 +48,7 @@ TEST(LogLines, LinesSpanChunksWhileAnotherStreamWrites) {
             (Texts{"err@0 'no loss' 3+4", "out@6 'loss 0.5' 0+4", "out@16 'last loss' 5+4"}));
   const auto pattern = compile({.text = "loss 0"});
   LogSearch one(**pattern, PerStream(), 10);
-  for (const auto& each : chunks) one.take(each);
+  for (const auto& each : chunks) one.add(each);
   ASSERT_EQ(one.matches().size(), 1U);
   EXPECT_EQ(one.matches()[0].row, 4) << "the place before the chunk in which the line begins";
   EXPECT_EQ(one.matches()[0].time, utc_time(5));
@@ -74,7 +74,7 @@ TEST(LogLines, OfALongLineWhatIsAroundTheMatchIsGiven) {
   const std::string line = std::string(5000, 'x') + "needle" + std::string(5000, 'y');
   const auto pattern = compile({.text = "needle"});
   LogSearch found(**pattern, PerStream(), 10);
-  found.take(chunk(1, LogStream::kStdout, 0, line + "\n"));
+  found.add(chunk(1, LogStream::kStdout, 0, line + "\n"));
   ASSERT_EQ(found.matches().size(), 1U);
   const LogMatch& match = found.matches()[0];
   EXPECT_EQ(match.line.size(), kMostExcerpt);
@@ -94,7 +94,7 @@ TEST(LogLines, EndlessLinesAreSearchedInPiecesAndMatchesFoundOnce) {
   }
   const auto pattern = compile({.text = "needle"});
   LogSearch found(**pattern, PerStream(), 10);
-  for (const auto& each : chunks) EXPECT_TRUE(found.take(each));
+  for (const auto& each : chunks) EXPECT_TRUE(found.add(each));
   found.finish();
   std::vector<std::size_t> at;
   for (const LogMatch& match : found.matches())
@@ -155,7 +155,7 @@ RC_GTEST_PROP(LogLines, CutsChangeNothing, ()) {
     for (const auto& one : chunks) {
       if (one.offset + static_cast<std::int64_t>(one.bytes.size()) <= searched[LogStream::kStdout])
         continue;
-      done = done && search.take(one);
+      done = done && search.add(one);
     }
     if (done) search.finish();
     for (const LogMatch& match : search.matches()) got.push_back(match.offset);

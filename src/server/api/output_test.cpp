@@ -1,7 +1,7 @@
 // Output and phases of a run as the page reads them: backwards, by time, by text, by length.
 #include <fmt/core.h>
 
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server {

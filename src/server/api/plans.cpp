@@ -1,15 +1,145 @@
 // Plans: the reports of schedulers, for the page and `corral ls plans`.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/ids.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "server/api/handlers.h"
-#include "server/api/plan_request.h"
+#include "server/api/requests.h"
 #include "server/api/write.h"
 #include "store/tables/plans.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {
+namespace {
+
+constexpr std::size_t kNameBytes = 4096;
+constexpr std::size_t kStateBytes = 32;
+constexpr std::size_t kMostTail = 100;         // lines
+constexpr std::size_t kMostExperiments = 100;  // named in the summary
+
+bool is_word(std::string_view text) {
+  return !text.empty() && text.size() <= kStateBytes &&
+         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+}
+
+std::string needed_text(RequestFields& fields, std::string_view name) {
+  std::string text = fields.text(name).value_or("");
+  if (text.empty() || text.size() > kNameBytes)
+    fields.wrong(name, fmt::format("a text of 1 to {} bytes", kNameBytes));
+  return text;
+}
+
+// There, but possibly empty.
+std::string given_text(RequestFields& fields, std::string_view name) {
+  const auto text = fields.text(name);
+  if (!text || text->size() > kNameBytes)
+    fields.wrong(name, fmt::format("a text of at most {} bytes", kNameBytes));
+  return text.value_or("");
+}
+
+void check_run_id(RequestFields& fields) {
+  const auto id = fields.text("run");
+  if (id && !id->empty() && !RunId::parse(*id))
+    fields.wrong("run", "a run's id of 32 hex digits, or empty");
+}
+
+void check_tail(RequestFields& fields, const Json& run) {
+  const Json* tail = run.find("tail");
+  if (tail == nullptr || tail->is_null()) return;
+  const Json::Array* lines = tail->as_array();
+  const bool good =
+      lines != nullptr && lines->size() <= kMostTail &&
+      std::ranges::all_of(*lines, [](const Json& line) { return line.as_string() != nullptr; });
+  if (!good) fields.wrong("tail", fmt::format("an array of at most {} texts", kMostTail));
+}
+
+// The parts of the runs that a summary needs.
+struct Totals {
+  std::map<std::string, std::int64_t> states;
+  std::set<std::string> experiments;
+  std::set<std::pair<std::string, std::string>> workloads;
+  std::int64_t runs = 0;
+};
+
+// The first thing that is wrong with a run, if anything is.
+std::optional<RequestError> add_run(std::string_view text, const Json& run, Totals& totals) {
+  RequestFields fields(text, run, fmt::format("runs[{}].", totals.runs));
+  if (run.as_object() == nullptr) {
+    return RequestError{
+        {Code::kInvalidArgument, fmt::format("runs[{}] must be an object", totals.runs)},
+        fmt::format("runs[{}]", totals.runs),
+        std::nullopt};
+  }
+  needed_text(fields, "key");
+  std::string experiment = given_text(fields, "experiment");
+  std::string workload = given_text(fields, "workload");
+  const std::string state = fields.text("state").value_or("");
+  if (!is_word(state)) fields.wrong("state", "a word such as waiting, running or finished");
+  for (const std::string_view name :
+       {"name", "letter", "collocation", "devices", "model", "reason"})
+    fields.text(name);
+  for (const std::string_view name : {"line", "repetition"}) fields.integer(name, "an integer");
+  check_run_id(fields);
+  check_tail(fields, run);
+  ++totals.runs;
+  ++totals.states[state];
+  totals.experiments.insert(experiment);
+  totals.workloads.emplace(std::move(experiment), std::move(workload));
+  return fields.error();
+}
+
+void write_totals(JsonWriter& json, const Totals& totals) {
+  json.member("runs", totals.runs);
+  json.member("workloads", static_cast<std::int64_t>(totals.workloads.size()));
+  json.key("counts").begin_object();
+  for (const auto& [state, count] : totals.states) json.member(state, count);
+  json.end_object().key("experiments").begin_array();
+  std::size_t named = 0;
+  for (const std::string& experiment : totals.experiments) {
+    if (named++ < kMostExperiments) json.value(experiment);
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+Parsed<std::string> parse_plan(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  const std::string file = needed_text(fields, "file");
+  const std::string host = needed_text(fields, "host");
+  const auto state = fields.choice<std::string_view>("state", {{"running", "running"},
+                                                               {"finished", "finished"},
+                                                               {"failed", "failed"},
+                                                               {"interrupted", "interrupted"}});
+  if (!state) fields.wrong("state", "running, finished, failed or interrupted");
+  const auto updated = fields.integer("updated_ns", "nanoseconds of UTC");
+  if (!updated) fields.wrong("updated_ns", "nanoseconds of UTC");
+  const std::string message = fields.text("message").value_or("");
+  const Json* list = json.find("runs");
+  const Json::Array* runs = list == nullptr ? nullptr : list->as_array();
+  if (runs == nullptr || runs->size() > kMostPlanRuns)
+    fields.wrong("runs", fmt::format("an array of at most {} objects", kMostPlanRuns));
+  if (fields.error()) return tl::unexpected(*fields.error());
+  Totals totals;
+  for (const Json& run : *runs) {
+    if (auto error = add_run(text, run, totals)) return tl::unexpected(*std::move(error));
+  }
+  std::string summary;
+  JsonWriter writer(summary);
+  writer.begin_object().member("file", file).member("host", host).member("state", *state);
+  write_integer(writer, "updated_ns", *updated);
+  writer.member("message", message);
+  write_totals(writer, totals);
+  writer.end_object();
+  return summary;
+}
+
 namespace {
 
 namespace page = store::page;
@@ -20,94 +150,64 @@ bool is_plan_id(std::string_view id) {
   return id.size() == kIdDigits && id.find_first_not_of("0123456789abcdef") == id.npos;
 }
 
-Response no_plan(std::string_view id) {
-  return error_response({Code::kNotFound, fmt::format("there is no plan {}", to_utf8(id))});
+tl::unexpected<Error> no_plan(std::string_view id) {
+  return fail(Code::kNotFound, fmt::format("there is no plan {}", to_utf8(id)));
 }
 
 // The scheduler's document, behind what the server knows.
 void write_plan(JsonWriter& json, const page::PlanSummary& plan) {
-  json.begin_object().member("id", plan.id).key("received_ns");
-  write_time(json, plan.received);
+  json.begin_object().member("id", plan.id);
+  write_time(json, "received_ns", plan.received);
   if (const auto summary = Json::parse(plan.summary); summary && summary->as_object() != nullptr) {
     for (const auto& [name, value] : *summary->as_object()) json.member(name, value);
   }
   json.end_object();
 }
 
-tl::expected<page::PlanDocument, Response> read_plan(const Request& request) {
+Parsed<page::PlanDocument> read_plan(const Request& request) {
   const std::string_view id = request.param("plan");
-  if (!is_plan_id(id)) {
-    return tl::unexpected<Response>(
-        error_response({Code::kInvalidArgument, "a plan's id has 32 lower-case hex digits"},
-                       {.field = "plan", .position = std::nullopt}));
-  }
-  if (request.body.size() > page::kMostPlanBytes) {
-    return tl::unexpected<Response>(
-        error_response({Code::kTooLarge, "a plan's document has at most 8 MiB"}));
-  }
-  Parsed<std::string> summary = parse_plan(request.body);
-  if (!summary) return tl::unexpected<Response>(bad_body(summary.error()));
-  return page::PlanDocument{
-      .id = std::string(id), .summary = *std::move(summary), .document = request.body};
+  if (!is_plan_id(id))
+    return fail_about("plan", Code::kInvalidArgument, "a plan's id has 32 lower-case hex digits");
+  if (request.body.size() > page::kMostPlanBytes)
+    return fail(Code::kTooLarge, "a plan's document has at most 8 MiB");
+  return page::PlanDocument{.id = std::string(id),
+                            .summary = TRY_PARSED(parse_plan(request.body)),
+                            .document = request.body};
 }
 
 }  // namespace
 
-Response plans(const Request&, Context& context) {
-  std::vector<page::PlanSummary> all;
-  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
-    all = TRY(page::plans(reading));
-    return {};
-  });
-  if (!done) return error_response(done.error());
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("plans").begin_array();
-  for (const page::PlanSummary& plan : all) write_plan(json, plan);
-  json.end_array().end_object();
-  return json_response(std::move(body));
+Answer plans(const Request&, Context& context) {
+  return array_response("plans", TRY(in_snapshot(context.reader, page::plans)), write_plan);
 }
 
-Response plan(const Request& request, Context& context) {
+Answer plan(const Request& request, Context& context) {
   const std::string_view id = request.param("plan");
-  std::optional<std::string> document;
-  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
-    document = TRY(page::plan_document(reading, id));
-    return {};
-  });
-  if (!done) return error_response(done.error());
-  return document ? json_response(*std::move(document)) : no_plan(id);
+  auto document = TRY(in_snapshot(
+      context.reader, [&](store::Reading& reading) { return page::plan_document(reading, id); }));
+  if (!document) return no_plan(id);
+  return json_response(*std::move(document));
 }
 
-Response save_plan(const Request& request, Context& context) {
-  const auto plan = read_plan(request);
-  if (!plan) return plan.error();
+Answer save_plan(const Request& request, Context& context) {
+  const page::PlanDocument plan = TRY_PARSED(read_plan(request));
   const UtcTime now = sys::utc_now();
-  const auto done = context.store.change(
-      [&](store::Writing& writing) -> Result<> { return page::save_plan(writing, *plan, now); });
-  if (!done) return error_response(done.error());
-  context.events.note_plan(plan->id);
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().member("id", plan->id).key("received_ns");
-  write_time(json, now);
-  json.end_object();
-  return json_response(std::move(body));
+  TRY(context.store.change(
+      [&](store::Writing& writing) { return page::save_plan(writing, plan, now); }));
+  context.events.note_plan(plan.id);
+  return object_response([&](JsonWriter& json) {
+    json.member("id", plan.id);
+    write_time(json, "received_ns", now);
+  });
 }
 
-Response delete_plan(const Request& request, Context& context) {
+Answer delete_plan(const Request& request, Context& context) {
   const std::string id(request.param("plan"));
-  bool deleted = false;
-  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
-    deleted = TRY(page::delete_plan(writing, id));
-    return {};
-  });
-  if (!done) return error_response(done.error());
+  const bool deleted = TRY(commit(
+      context.store, [&](store::Writing& writing) { return page::delete_plan(writing, id); }));
   if (!deleted) return no_plan(id);
   context.events.note_plan(id);
-  std::string body;
-  JsonWriter(body).begin_object().member("id", id).end_object();
-  return json_response(std::move(body));
+  return object_response([&](JsonWriter& json) { json.member("id", id); });
 }
 
 }  // namespace corral::server::api

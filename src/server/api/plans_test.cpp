@@ -4,8 +4,8 @@
 
 #include <semaphore>
 
-#include "server/api/plan_request.h"
-#include "server/core/handler_test_support.h"
+#include "server/api/requests.h"
+#include "server/core/test_handlers.h"
 
 namespace corral::server {
 namespace {
@@ -103,7 +103,7 @@ TEST_F(Plans, OpenPagesAreTold) {
   ok(Method::kPut, plan_, document(""));
   while (seen.find(kId) == std::string::npos) {
     ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(60)));
-    seen += stream->take();
+    seen += stream->drain();
   }
   stream->attach(nullptr);
   EXPECT_NE(seen.find("event: plans"), std::string::npos);

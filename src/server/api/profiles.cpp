@@ -1,33 +1,44 @@
-// Profiles on demand: a page asks, the run's supervisor hears of it and says how far it is.
+// Profiles on request: a page asks, the run's supervisor receives the request and reports its
+// progress.
 #include <fmt/core.h>
 
 #include "core/ids.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "query/select.h"
 #include "server/api/handlers.h"
-#include "server/api/profile_json.h"
 #include "server/api/request_fields.h"
 #include "server/api/write.h"
+#include "server/core/profile_requests.h"
 
 namespace corral::server::api {
+
+void write_profile(JsonWriter& json, const ProfileRequest& profile) {
+  const ProfileReport& report = profile.report;
+  json.begin_object().member("run", profile.run.hex()).member("id", profile.id);
+  json.member("tool", profile.tool).member("steps", profile.steps);
+  write_time(json, "asked_ns", profile.asked);
+  json.member("state", profile_state_name(report.state));
+  if (report.first && report.last) json.member("first", *report.first).member("last", *report.last);
+  if (!report.artifact.empty()) json.member("artifact", report.artifact);
+  if (!report.reason.empty()) json.member("reason", report.reason);
+  json.end_object();
+}
+
 namespace {
 
 constexpr std::int64_t kUsualSteps = 3;
 constexpr std::int64_t kMostStep = 1'000'000'000'000;
-constexpr std::size_t kNewsBytes = 1000;  // bytes
+constexpr std::size_t kTextBytes = 1000;  // bytes
 
-tl::expected<std::int64_t, Response> read_steps(const Request& request) {
-  const Parsed<Json> json = parse_body(request.body);
-  if (!json) return tl::unexpected<Response>(bad_body(json.error()));
-  RequestFields fields(request.body, *json);
+Parsed<std::int64_t> read_steps(const Request& request) {
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
   fields.only({"tool", "steps"});
   if (fields.text("tool").value_or("torch") != "torch")
     fields.wrong("tool", "torch: nsys and ncu start with the run (corral run --profile)");
   const std::int64_t steps =
       fields.has("steps") ? fields.count("steps", 1, kMostProfileSteps) : kUsualSteps;
-  if (fields.error()) return tl::unexpected<Response>(bad_body(*fields.error()));
-  return steps;
+  return fields.finish(steps);
 }
 
 std::optional<std::int64_t> read_step(RequestFields& fields, std::string_view name) {
@@ -37,14 +48,13 @@ std::optional<std::int64_t> read_step(RequestFields& fields, std::string_view na
 
 std::string profile_text(RequestFields& fields, std::string_view name) {
   std::string text = fields.text(name).value_or("");
-  if (text.size() > kNewsBytes) fields.wrong(name, "a text of at most 1000 bytes");
+  if (text.size() > kTextBytes) fields.wrong(name, "a text of at most 1000 bytes");
   return text;
 }
 
-tl::expected<ProfileNews, Response> read_news(const Request& request) {
-  const Parsed<Json> json = parse_body(request.body);
-  if (!json) return tl::unexpected<Response>(bad_body(json.error()));
-  RequestFields fields(request.body, *json);
+Parsed<ProfileReport> read_report(const Request& request) {
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
   const auto state = fields.choice<ProfileState>("state", {{"waiting", ProfileState::kWaiting},
                                                            {"running", ProfileState::kRunning},
                                                            {"saving", ProfileState::kSaving},
@@ -52,67 +62,50 @@ tl::expected<ProfileNews, Response> read_news(const Request& request) {
                                                            {"refused", ProfileState::kRefused},
                                                            {"failed", ProfileState::kFailed}});
   if (!state) fields.wrong("state", "waiting, running, saving, done, refused or failed");
-  ProfileNews news{.state = state.value_or(ProfileState::kFailed),
-                   .first = read_step(fields, "first"),
-                   .last = read_step(fields, "last"),
-                   .artifact = profile_text(fields, "artifact"),
-                   .reason = profile_text(fields, "reason")};
-  if (fields.error()) return tl::unexpected<Response>(bad_body(*fields.error()));
-  return news;
+  ProfileReport report{.state = state.value_or(ProfileState::kFailed),
+                       .first = read_step(fields, "first"),
+                       .last = read_step(fields, "last"),
+                       .artifact = profile_text(fields, "artifact"),
+                       .reason = profile_text(fields, "reason")};
+  return fields.finish(std::move(report));
 }
 
-Response profile_answer(const std::optional<ProfileAsk>& ask) {
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("profile");
-  if (ask) {
-    write_profile(json, *ask);
-  } else {
-    json.null();
-  }
-  json.end_object();
-  return json_response(std::move(body));
+Response profile_response(const std::optional<ProfileRequest>& profile) {
+  return object_response([&](JsonWriter& json) {
+    json.key("profile");
+    profile ? write_profile(json, *profile) : static_cast<void>(json.null());
+  });
 }
 
-// Null where the server keeps none: kUnsupported.
-Result<RunId> named_run(const Request& request, Context& context) {
+// kUnsupported where the server keeps no requests.
+Result<RunId> find_run(const Request& request, Context& context) {
   if (context.profiles == nullptr)
     return fail(Code::kUnsupported, "this server asks no run for a profile");
-  return query::select_run(context.reader, request.param("run"));
+  return requested_run(request, context);
 }
 
 }  // namespace
 
-Response profile(const Request& request, Context& context) {
-  const Result<RunId> id = named_run(request, context);
-  return id ? profile_answer(context.profiles->latest(*id)) : error_response(id.error());
+Answer profile(const Request& request, Context& context) {
+  return profile_response(context.profiles->latest(TRY(find_run(request, context))));
 }
 
-Response ask_profile(const Request& request, Context& context) {
-  const Result<RunId> id = named_run(request, context);
-  if (!id) return error_response(id.error());
-  const auto steps = read_steps(request);
-  if (!steps) return steps.error();
-  const auto run = context.reader.run(*id);
-  if (!run) return error_response(run.error());
-  if (*run && (*run)->status != store::RunStatus::kRunning) {
-    return error_response(
-        {Code::kConflict, fmt::format("run {} ({}) has ended: {}", (*run)->name, id->hex(),
-                                      store::status_name((*run)->status))});
+Answer request_profile(const Request& request, Context& context) {
+  const RunId id = TRY(find_run(request, context));
+  const std::int64_t steps = TRY_PARSED(read_steps(request));
+  const auto run = TRY(context.reader.run(id));
+  if (run && run->status != store::RunStatus::kRunning) {
+    return fail(Code::kConflict, fmt::format("run {} ({}) has ended: {}", run->name, id.hex(),
+                                             store::status_name(run->status)));
   }
-  const auto asked = context.profiles->ask(*id, "torch", *steps);
-  if (!asked) return error_response(asked.error());
-  return profile_answer(*asked);
+  return profile_response(TRY(context.profiles->add(id, "torch", steps)));
 }
 
-Response tell_profile(const Request& request, Context& context) {
-  const Result<RunId> id = named_run(request, context);
-  if (!id) return error_response(id.error());
-  auto news = read_news(request);
-  if (!news) return news.error();
-  const auto told = context.profiles->tell(*id, request.param("id"), *std::move(news));
-  if (!told) return error_response(told.error());
-  return profile_answer(context.profiles->latest(*id));
+Answer report_profile(const Request& request, Context& context) {
+  const RunId id = TRY(find_run(request, context));
+  ProfileReport report = TRY_PARSED(read_report(request));
+  TRY(context.profiles->report(id, request.param("id"), std::move(report)));
+  return profile_response(context.profiles->latest(id));
 }
 
 }  // namespace corral::server::api

@@ -3,7 +3,6 @@
 
 #include "core/json.h"
 #include "core/text.h"
-#include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
 #include "server/core/artifact_removal.h"
@@ -19,59 +18,49 @@ std::optional<bool> query_flag(const Request& request, std::string_view name) {
   return std::nullopt;
 }
 
-tl::expected<store::RemoveOptions, Response> options_of(const Request& request) {
+Parsed<store::RemoveOptions> read_options(const Request& request) {
   store::RemoveOptions options;
   for (const auto& [name, value] :
        {std::pair("force", &options.force), std::pair("dry_run", &options.dry_run)}) {
     const auto flag = query_flag(request, name);
-    if (!flag) {
-      return tl::unexpected<Response>(
-          bad_query(name, "true or false", request.query_value(name).value_or("")));
-    }
+    if (!flag) return bad_query(request, name, "true or false");
     *value = *flag;
   }
   return options;
 }
 
-Response answer(const Result<store::Removal>& removal, const store::RemoveOptions& options,
-                Context& context) {
-  if (!removal) return error_response(removal.error());
+Response removed(const store::Removal& removal, const store::RemoveOptions& options,
+                 Context& context) {
   if (!options.dry_run) {
-    context.events.note(removal->runs, {});
+    context.events.note(removal.runs, {});
     if (context.artifact_removal != nullptr) context.artifact_removal->wake();
   }
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("runs").begin_array();
-  for (const RunId& run : removal->runs) json.value(run.hex());
-  json.end_array().key("points");
-  write_integer(json, removal->points);
-  json.key("bytes");
-  write_integer(json, removal->bytes);
-  json.member("dry_run", options.dry_run).end_object();
-  return json_response(std::move(body));
+  return object_response([&](JsonWriter& json) {
+    write_array(json, "runs", removal.runs,
+                [](JsonWriter& out, const RunId& run) { out.value(run.hex()); });
+    write_integer(json, "points", removal.points);
+    write_integer(json, "bytes", removal.bytes);
+    json.member("dry_run", options.dry_run);
+  });
 }
 
 }  // namespace
 
-Response remove_run(const Request& request, Context& context) {
-  const auto options = options_of(request);
-  if (!options) return options.error();
-  const auto id = query::select_run(context.reader, request.param("run"));
-  if (!id) return error_response(id.error());
-  return answer(context.store.remove_runs(std::span(&*id, 1), *options), *options, context);
+Answer remove_run(const Request& request, Context& context) {
+  const store::RemoveOptions options = TRY_PARSED(read_options(request));
+  const RunId id = TRY(requested_run(request, context));
+  return removed(TRY(context.store.remove_runs(std::span(&id, 1), options)), options, context);
 }
 
-Response remove_experiment(const Request& request, Context& context) {
-  const auto options = options_of(request);
-  if (!options) return options.error();
-  const auto id = parse_int(request.param("experiment"));
-  if (!id) {
-    return error_response({Code::kInvalidArgument, fmt::format("'{}' is no id of an experiment",
-                                                               request.param("experiment"))},
-                          {.field = "experiment", .position = std::nullopt});
-  }
-  return answer(context.store.remove_experiment(ExperimentId{*id}, *options), *options, context);
+Answer remove_experiment(const Request& request, Context& context) {
+  const store::RemoveOptions options = TRY_PARSED(read_options(request));
+  const std::string_view name = request.param("experiment");
+  const auto id = parse_int(name);
+  if (!id)
+    return fail_about("experiment", Code::kInvalidArgument,
+                      fmt::format("'{}' is no id of an experiment", name));
+  return removed(TRY(context.store.remove_experiment(ExperimentId{*id}, options)), options,
+                 context);
 }
 
 }  // namespace corral::server::api

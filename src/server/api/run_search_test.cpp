@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "server/api/run_request.h"
-#include "server/core/handler_test_support.h"
+#include "server/api/requests.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server::api {

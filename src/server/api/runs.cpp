@@ -1,24 +1,223 @@
-// Runs.
+// Runs: one, pages of them, and the search behind the page's list.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "query/select.h"
-#include "query/summary.h"
+#include "query/loss.h"
 #include "server/api/handlers.h"
-#include "server/api/run_json.h"
+#include "server/api/requests.h"
 #include "server/api/write.h"
+#include "store/tables/health.h"
 
 namespace corral::server::api {
+namespace {
+
+void write_loss(JsonWriter& json, const query::Loss* loss) {
+  json.key("loss");
+  if (loss == nullptr) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("metric", loss->metric).member("value", loss->value);
+  write_optional(json, "step", loss->step);
+  json.end_object();
+}
+
+// A value of `facts`; null: there is none.
+const std::string* find_fact(const codec::Attributes& facts, std::string_view key) {
+  const auto found =
+      std::ranges::find_if(facts, [&](const auto& fact) { return fact.first == key; });
+  return found != facts.end() ? &found->second : nullptr;
+}
+
+// The members that a run has in lists and alone, within an object. `loss` may be null.
+void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss) {
+  json.member("id", run.id.hex()).member("name", run.name);
+  json.member("experiment_id", std::to_string(run.experiment.value))
+      .member("experiment", run.experiment_name);
+  json.member("workload_id", run.workload.hex());
+  write_text(json, "workload", run.workload_name);
+  json.member("status", store::status_name(run.status));
+  const std::string* outcome = find_fact(run.tags, "corral.outcome");
+  write_text(json, "outcome", outcome != nullptr ? *outcome : "");
+  write_time(json, "start_ns", run.start);
+  write_time(json, "end_ns", run.end);
+  std::optional<double> duration;
+  if (run.end_reason != codec::EndReason::kNotStarted)
+    duration = corral::mlflow::run_seconds(ns_of(run.start), ns_of(run.end.value_or(run.newest)));
+  write_optional(json, "duration_s", duration);
+  write_optional(json, "exit_code", run.exit_code);
+  write_optional(json, "exit_signal", run.exit_signal);
+  json.member("host", run.host);
+  const std::string* command = find_fact(run.info, "command");
+  write_json_text(json, "command", command != nullptr ? *command : "null");
+  write_loss(json, loss);
+}
+
+// The number of parts of each run's capture, listeners and sources that have a problem
+// (docs/health.md).
+Result<std::vector<std::int64_t>> health_problems(const store::Reader& store,
+                                                  std::span<const RunId> runs) {
+  return in_snapshot(store, [&](store::Reading& reading) -> Result<std::vector<std::int64_t>> {
+    std::vector<std::int64_t> problems;
+    for (const RunId run : runs) {
+      const auto parts = TRY(store::page::health_parts(reading, run));
+      problems.push_back(std::ranges::count_if(parts, &store::page::HealthPart::troubled));
+    }
+    return problems;
+  });
+}
+
+// ---- the search's body
+using store::tracking::parse_run_field;
+using store::tracking::RunField;
+
+constexpr std::size_t kMostScopedRuns = 10'000;
+constexpr std::size_t kFilterBytes = 65'536;
+constexpr std::size_t kTextBytes = 1000;
+constexpr std::size_t kFieldBytes = 1000;  // a name with its prefix and suffix
+constexpr std::size_t kValueBytes = 16'384;
+constexpr std::size_t kMostValues = 1000;  // per choice
+constexpr std::size_t kMostOrders = 10;
+constexpr std::size_t kMostColumns = 100;
+constexpr std::size_t kMostFacets = 20;
+constexpr std::int64_t kMostRuns = 1000, kUsualRuns = 200;  // per page
+constexpr std::int64_t kMostOffset = 100'000'000;
+
+constexpr std::string_view kFieldNames =
+    "start, duration, name, status, experiment, workload, host, collocation, model, device, "
+    "metrics.NAME, params.KEY or tags.KEY";
+
+void read_scope(RequestFields& fields, store::tracking::RunScope& scope) {
+  scope.experiments = fields.experiment_ids();
+  scope.workloads = fields.parse_all<WorkloadId>(
+      "workloads", fields.optional_texts("workloads", kMostScopes, kIdBytes),
+      "ids of 32 hex digits", &WorkloadId::parse);
+  scope.runs = fields.run_ids(kMostScopedRuns);
+}
+
+void read_filter(RequestFields& fields, std::string_view body,
+                 store::tracking::RunQuestion& question) {
+  const std::string text = fields.text("filter", kFilterBytes);
+  if (text.find('\0') != std::string::npos) return fields.wrong("filter", "a text without NUL");
+  auto filter = corral::mlflow::parse_filter(corral::mlflow::SearchKind::kRuns, text);
+  if (filter) {
+    question.filter = *std::move(filter);
+    return;
+  }
+  const std::size_t at = body.find("\"filter\"");
+  fields.wrong({{Code::kInvalidArgument, filter.error().message},
+                "filter",
+                at == std::string_view::npos ? std::nullopt : std::optional(at)});
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  constexpr std::string_view kSpace = " \t\r\n\v\f";
+  for (std::size_t at = text.find_first_not_of(kSpace); at != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(kSpace, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = text.find_first_not_of(kSpace, end);
+  }
+  return words;
+}
+
+bool is_choice(const RunField& field) {
+  return field.is_text() && field.kind != RunField::Kind::kName;
+}
+
+void read_choices(RequestFields& fields, store::tracking::RunQuestion& question) {
+  const Json* where = fields.object("where");
+  if (where == nullptr) return;
+  const Json::Object& members = *where->as_object();
+  if (members.size() > store::tracking::kMostChoices)
+    return fields.wrong(
+        "where", fmt::format("an object of at most {} members", store::tracking::kMostChoices));
+  fields.nested("where", [&](RequestFields& inner) {
+    for (const auto& [name, values] : members) {
+      const auto field = name.size() <= kFieldBytes ? parse_run_field(name) : std::nullopt;
+      if (!field || !is_choice(*field)) {
+        return inner.wrong(name,
+                           "one of status, experiment, workload, host, collocation, model, "
+                           "device, params.KEY or tags.KEY");
+      }
+      auto texts = inner.optional_texts(name, kMostValues, kValueBytes);
+      if (!texts.empty()) question.choices.push_back({*field, std::move(texts)});
+    }
+  });
+}
+
+void read_orders(RequestFields& fields, const Json& json, store::tracking::RunQuestion& question) {
+  const Json* orders = json.find("order");
+  const bool none =
+      orders != nullptr && orders->as_array() != nullptr && orders->as_array()->empty();
+  if (!fields.has("order") || none) return;
+  fields.each("order", kMostOrders, [&](RequestFields& one) {
+    one.only({"by", "descending"});
+    const auto field = parse_run_field(one.text("by", kFieldBytes));
+    const bool descending = one.boolean("descending").value_or(false);
+    if (!field) one.wrong("by", fmt::format("one of {}", kFieldNames));
+    if (field) question.orders.push_back({*field, descending});
+  });
+}
+
+void read_facets(RequestFields& fields, RunSearchRequest& request) {
+  auto names = fields.optional_texts("facets", kMostFacets, kFieldBytes);
+  request.question.param_facets = std::erase(names, "params") > 0;
+  request.question.tag_facets = std::erase(names, "tags") > 0;
+  request.question.facets = fields.parse_all<RunField>(
+      "facets", names,
+      "of status, experiment, workload, host, collocation, model, device, params, tags, "
+      "params.KEY or tags.KEY",
+      [](const std::string& text) {
+        const auto field = parse_run_field(text);
+        return field && is_choice(*field) ? field : std::nullopt;
+      });
+  request.facets = std::move(names);
+}
+
+std::int64_t read_integer(RequestFields& fields, std::string_view name, std::int64_t fallback,
+                          std::int64_t most) {
+  const std::string expected = fmt::format("an integer between 0 and {}", most);
+  const std::int64_t value = fields.integer(name, expected).value_or(fallback);
+  if (value >= 0 && value <= most) return value;
+  fields.wrong(name, expected);
+  return fallback;
+}
+
+}  // namespace
+
+Parsed<RunSearchRequest> parse_run_search(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  fields.only({"experiments", "workloads", "runs", "filter", "text", "where", "order", "columns",
+               "facets", "limit", "offset"});
+  RunSearchRequest request;
+  store::tracking::RunQuestion& question = request.question;
+  read_scope(fields, question.scope);
+  read_filter(fields, text, question);
+  question.words = split_words(fields.text("text", kTextBytes));
+  read_choices(fields, question);
+  read_orders(fields, json, question);
+  request.columns = fields.optional_texts("columns", kMostColumns, kFieldBytes);
+  question.columns = fields.parse_all<RunField>(
+      "columns", request.columns, fmt::format("of {}", kFieldNames), &parse_run_field);
+  read_facets(fields, request);
+  question.paging.limit = read_integer(fields, "limit", kUsualRuns, kMostRuns);
+  question.paging.offset = read_integer(fields, "offset", 0, kMostOffset);
+  return fields.finish(std::move(request));
+}
+
 namespace {
 
 constexpr std::int64_t kMaxRunsPerPage = 1000;
 constexpr std::size_t kMaxNeighbours = 1000;
 
-std::string cursor_of(const store::Run& run) {
+std::string page_cursor(const store::Run& run) {
   return fmt::format("{}-{}", ns_of(run.start), run.id.hex());
 }
 
@@ -39,6 +238,24 @@ std::optional<store::RunStatus> parse_status(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view end_reason_name(codec::EndReason reason) {
+  switch (reason) {
+    case codec::EndReason::kExit:
+      return "exit";
+    case codec::EndReason::kSignal:
+      return "signal";
+    case codec::EndReason::kMaxTime:
+      return "max_time";
+    case codec::EndReason::kInterrupt:
+      return "interrupt";
+    case codec::EndReason::kUnknown:
+      return "unknown";
+    case codec::EndReason::kNotStarted:
+      return "not_started";
+  }
+  return "unknown";
+}
+
 void write_texts(JsonWriter& json, std::string_view name, const codec::Attributes& facts) {
   json.key(name).begin_object();
   for (const auto& [key, value] : facts) json.member(key, value);
@@ -48,19 +265,12 @@ void write_texts(JsonWriter& json, std::string_view name, const codec::Attribute
 void write_facts(JsonWriter& json, const store::Run& run) {
   write_texts(json, "params", run.params);
   write_texts(json, "tags", run.tags);
-  json.key("info");
-  write_attributes(json, run.info);
-  json.key("end_reason");
-  if (run.end_reason) {
-    json.value(end_reason_name(*run.end_reason));
-  } else {
-    json.null();
-  }
-  json.key("unavailable").begin_array();
-  for (const auto& [source, reason] : run.unavailable) {
-    json.begin_object().member("source", source).member("reason", reason).end_object();
-  }
-  json.end_array().key("drops").begin_object();
+  write_attributes(json, "info", run.info);
+  write_text(json, "end_reason", run.end_reason ? end_reason_name(*run.end_reason) : "");
+  write_array(json, "unavailable", run.unavailable, [](JsonWriter& out, const auto& one) {
+    out.begin_object().member("source", one.first).member("reason", one.second).end_object();
+  });
+  json.key("drops").begin_object();
   for (const std::string_view key : {"points", "frames", "ticks"}) {
     const std::string* total = find_fact(run.drops, key);
     json.member(key, total != nullptr ? parse_int(*total).value_or(0) : std::int64_t{0});
@@ -80,98 +290,150 @@ Result<> write_neighbours(JsonWriter& json, const store::Run& run, const store::
     if (other.id == run.id) continue;
     json.begin_object().member("id", other.id.hex()).member("name", other.name).end_object();
   }
-  json.end_array().key("workload_start_ns");
-  write_time(json, start);
+  json.end_array();
+  write_time(json, "workload_start_ns", start);
   return {};
 }
 
-// The filter of the query string, or the 400 that names its error.
-tl::expected<store::RunFilter, Response> parse_filter(const Request& request) {
+Parsed<store::RunFilter> read_run_filter(const Request& request) {
   store::RunFilter filter;
   filter.facts = true;  // a list shows commands
-  const auto wrong = [&](std::string_view name, std::string_view expected) {
-    return tl::unexpected<Response>(
-        bad_query(name, expected, request.query_value(name).value_or("")));
-  };
-  if (const auto text = request.query_value("experiment"); text && !text->empty()) {
-    const auto id = parse_int(*text);
-    if (!id) return wrong("experiment", "an experiment's id");
+  const auto given = [&](std::string_view name) { return request.query_value(name).value_or(""); };
+  if (const auto text = given("experiment"); !text.empty()) {
+    const auto id = parse_int(text);
+    if (!id) return bad_query(request, "experiment", "an experiment's id");
     filter.experiment = ExperimentId{*id};
   }
-  if (const auto text = request.query_value("workload"); text && !text->empty()) {
-    const auto id = WorkloadId::parse(*text);
-    if (!id) return wrong("workload", "a workload's id of 32 hex digits");
+  if (const auto text = given("workload"); !text.empty()) {
+    const auto id = WorkloadId::parse(text);
+    if (!id) return bad_query(request, "workload", "a workload's id of 32 hex digits");
     filter.workload = *id;
   }
-  if (const auto text = request.query_value("status"); text && !text->empty()) {
-    filter.status = parse_status(*text);
-    if (!filter.status) return wrong("status", "running, finished, failed, stopped or unknown");
+  if (const auto text = given("status"); !text.empty()) {
+    filter.status = parse_status(text);
+    if (!filter.status)
+      return bad_query(request, "status", "running, finished, failed, stopped or unknown");
   }
-  if (const auto text = request.query_value("before"); text && !text->empty()) {
-    filter.before = parse_cursor(*text);
-    if (!filter.before) return wrong("before", "the 'next' of an earlier answer");
+  if (const auto text = given("before"); !text.empty()) {
+    filter.before = parse_cursor(text);
+    if (!filter.before) return bad_query(request, "before", "the 'next' of an earlier answer");
   }
-  const auto limit = query_int(request, "limit", {1, kMaxRunsPerPage, 100});
-  if (!limit) return wrong("limit", "between 1 and 1000");
-  filter.limit = static_cast<std::size_t>(*limit);
+  filter.limit =
+      static_cast<std::size_t>(TRY_PARSED(query_int(request, "limit", {1, kMaxRunsPerPage, 100})));
   return filter;
 }
 
-Result<std::string> runs_json(store::RunFilter filter, const store::Reader& store) {
-  filter.limit += 1;  // tells whether there is a next page
-  store::RunPage page = TRY(store.runs(filter));
-  const bool more = page.runs.size() == filter.limit;
-  if (more) page.runs.pop_back();
+// Writes runs as lists have them; `more(i)` adds members of the i-th.
+template <class More>
+Result<> write_runs(JsonWriter& json, const store::Reader& store,
+                    const std::vector<store::Run>& runs, More more) {
   std::vector<RunId> ids;
-  for (const store::Run& run : page.runs) ids.push_back(run.id);
-  const std::unordered_map<RunId, query::Loss> losses = TRY(query::losses_of(store, ids));
+  for (const store::Run& run : runs) ids.push_back(run.id);
+  const auto losses = TRY(query::read_losses(store, ids));
   const auto problems = TRY(health_problems(store, ids));
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("runs").begin_array();
-  for (std::size_t i = 0; i < ids.size(); ++i) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto loss = losses.find(ids[i]);
     json.begin_object();
-    write_run(json, page.runs[i], loss != losses.end() ? &loss->second : nullptr);
-    json.member("health_problems", problems[i]).end_object();
+    write_run(json, runs[i], loss != losses.end() ? &loss->second : nullptr);
+    json.member("health_problems", problems[i]);
+    TRY(more(i));
+    json.end_object();
   }
-  json.end_array();
-  write_optional_text(json, "next", more ? cursor_of(page.runs.back()) : "");
-  json.member("total", page.total).end_object();
-  return body;
-}
-
-Result<std::string> run_json(std::string_view text, const store::Reader& store) {
-  const RunId id = TRY(query::select_run(store, text));
-  const std::optional<store::Run> run = TRY(store.run(id));
-  if (!run) return fail(Code::kNotFound, fmt::format("no run {}", id.hex()));
-  const std::unordered_map<RunId, query::Loss> losses =
-      TRY(query::losses_of(store, std::span(&id, 1)));
-  const auto loss = losses.find(id);
-  const auto problems = TRY(health_problems(store, std::span(&id, 1)));
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object();
-  write_run(json, *run, loss != losses.end() ? &loss->second : nullptr);
-  json.member("health_problems", problems.front());
-  write_facts(json, *run);
-  TRY(write_neighbours(json, *run, store));
-  json.end_object();
-  return body;
+  return {};
 }
 
 }  // namespace
 
-Response runs(const Request& request, Context& context) {
-  const auto filter = parse_filter(request);
-  if (!filter) return filter.error();
-  Result<std::string> body = runs_json(*filter, context.reader);
-  return body ? json_response(*std::move(body)) : error_response(body.error());
+Answer runs(const Request& request, Context& context) {
+  store::RunFilter filter = TRY_PARSED(read_run_filter(request));
+  filter.limit += 1;  // tells whether there is a next page
+  store::RunPage page = TRY(context.reader.runs(filter));
+  const bool more = page.runs.size() == filter.limit;
+  if (more) page.runs.pop_back();
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("runs").begin_array();
+  TRY(write_runs(json, context.reader, page.runs, [](std::size_t) { return Result<>(); }));
+  json.end_array();
+  write_text(json, "next", more ? page_cursor(page.runs.back()) : "");
+  json.member("total", page.total).end_object();
+  return json_response(std::move(body));
 }
 
-Response run(const Request& request, Context& context) {
-  Result<std::string> body = run_json(request.param("run"), context.reader);
-  return body ? json_response(*std::move(body)) : error_response(body.error());
+Answer run(const Request& request, Context& context) {
+  const store::Run run = TRY(read_run(context.reader, request.param("run")));
+  std::string body;
+  JsonWriter json(body);
+  TRY(write_runs(json, context.reader, {run}, [&](std::size_t) {
+    write_facts(json, run);
+    return write_neighbours(json, run, context.reader);
+  }));
+  return json_response(std::move(body));
+}
+
+namespace {
+
+using store::tracking::ColumnValue;
+using store::tracking::Facet;
+using store::tracking::FoundRuns;
+
+void write_value(JsonWriter& json, std::string_view name, const ColumnValue& value) {
+  if (const auto* number = std::get_if<double>(&value)) {
+    json.member(name, *number);
+  } else {
+    const auto* text = std::get_if<std::string>(&value);
+    write_text(json, name, text != nullptr ? *text : "");
+  }
+}
+
+void write_values(JsonWriter& json, std::string_view name,
+                  const std::vector<Facet::Value>& values) {
+  write_array(json, name, values, [](JsonWriter& out, const Facet::Value& value) {
+    out.begin_object().member("value", value.value).member("count", value.count).end_object();
+  });
+}
+
+void write_keys(JsonWriter& json, std::string_view name, const std::vector<Facet>& facets) {
+  json.key(name).begin_array();
+  for (const Facet& facet : facets) {
+    json.begin_object().member("key", facet.field.key);
+    write_values(json, "values", facet.values);
+    json.member("distinct", facet.distinct).end_object();
+  }
+  json.end_array();
+}
+
+void write_facets(JsonWriter& json, const RunSearchRequest& request, const FoundRuns& found) {
+  json.key("facets").begin_object();
+  for (std::size_t i = 0; i < found.facets.size(); ++i)
+    write_values(json, request.facets[i], found.facets[i].values);
+  if (request.question.param_facets) write_keys(json, "params", found.params);
+  if (request.question.tag_facets) write_keys(json, "tags", found.tags);
+  json.end_object().member("truncated_facets", found.facets_cut);
+}
+
+}  // namespace
+
+Answer search_runs(const Request& request, Context& context) {
+  const RunSearchRequest wanted = TRY_PARSED(parse_run_search(request.body));
+  const FoundRuns found = TRY(in_snapshot(context.reader, [&](store::Reading& reading) {
+    return store::tracking::find_runs(reading, wanted.question);
+  }));
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("runs").begin_array();
+  TRY(write_runs(json, context.reader, found.runs, [&](std::size_t run) {
+    json.key("values").begin_object();
+    for (std::size_t c = 0; c < wanted.columns.size(); ++c)
+      write_value(json, wanted.columns[c], found.values[run][c]);
+    json.end_object();
+    return Result<>();
+  }));
+  json.end_array().member("total", found.total);
+  json.member("offset", wanted.question.paging.offset);
+  write_facets(json, wanted, found);
+  json.end_object();
+  return json_response(std::move(body));
 }
 
 }  // namespace corral::server::api

@@ -1,7 +1,7 @@
 // Views, boards and notes: saved on the server by users.
 #include <semaphore>
 
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server {
@@ -142,7 +142,7 @@ TEST_F(Saved, EveryChangeOfANoteIsToldToThoseWhoWatch) {
     const std::string wanted = "event: runs\ndata: {\"runs\":[\"" + run_.hex() + "\"]}\n\n";
     while (seen.find(wanted) == std::string::npos) {
       if (!news.try_acquire_for(std::chrono::seconds(60))) return false;
-      seen += stream->take();
+      seen += stream->drain();
     }
     seen.clear();
     return true;

@@ -5,21 +5,19 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 
-#include "analyze/interval_mean.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "query/chart/chart.h"
+#include "query/series/integral.h"
 #include "server/api/handlers.h"
-#include "server/api/run_json.h"
-#include "server/api/sharing_words.h"
 #include "server/api/write.h"
 #include "store/search/run_summaries.h"
 
 namespace corral::server::api {
 namespace {
 
-using analyze::IntervalMean;
 using analyze::SharedPlace;
 using analyze::Sharing;
 using analyze::TimeSpan;
@@ -27,6 +25,45 @@ using store::page::SharingRun;
 using store::page::tag_of;
 
 constexpr std::size_t kMostMeasured = 200;  // runs, places; the rest has no means
+
+constexpr std::size_t kMostSpans = 256;  // a mean takes the longest ones
+
+// The time-weighted mean of a series over several spans of time (query/series/integral.h);
+// `covered`: seconds for which there were points.
+struct IntervalMean {
+  double integral = 0;  // unit * s
+  double covered = 0;   // s
+  [[nodiscard]] std::optional<double> mean() const {
+    return covered > 0 ? std::optional(integral / covered) : std::nullopt;
+  }
+  void add(const IntervalMean& other) {
+    integral += other.integral;
+    covered += other.covered;
+  }
+};
+
+Result<IntervalMean> interval_mean(store::PointView& view, const query::SeriesInput& input,
+                                   std::span<const TimeSpan> spans) {
+  std::vector<TimeSpan> longest(spans.begin(), spans.end());
+  std::ranges::sort(longest, std::greater<>(), &TimeSpan::length);
+  longest.resize(std::min(longest.size(), kMostSpans));
+  query::IntegralOptions options;
+  options.rule = query::usual_rule(input.channel);
+  options.max_points = 1'000'000;
+  IntervalMean sum;
+  for (const TimeSpan& span : longest) {
+    if (span.start >= span.end) continue;
+    const auto one = TRY(query::integrate(view, {.series = {input},
+                                                 .grid = {.axis = query::GridAxis::kTime,
+                                                          .from = ns_of(span.start),
+                                                          .to = ns_of(span.end),
+                                                          .columns = 1},
+                                                 .options = options}));
+    const query::IntegralCell& cell = one.front().cells.front();
+    sum.add({.integral = cell.integral, .covered = cell.covered});
+  }
+  return sum;
+}
 
 // A metric while alone and while shared.
 struct Means {
@@ -53,7 +90,7 @@ Result<> read_runs(const store::Reader& store, WorkloadId id, Shares& shares) {
   return store.inspect(read);
 }
 
-std::vector<TimeSpan> spans_of(const std::vector<analyze::Overlap>& overlaps) {
+std::vector<TimeSpan> overlap_times(const std::vector<analyze::Overlap>& overlaps) {
   std::vector<TimeSpan> spans;
   spans.reserve(overlaps.size());
   for (const analyze::Overlap& overlap : overlaps) spans.push_back(overlap.time);
@@ -71,11 +108,9 @@ Result<Means> means_over(const store::Reader& store, const std::vector<store::Se
   for (const store::Series& one : series) ids.push_back(one.id);
   const auto read = [&](store::PointView& view) -> Result<> {
     for (const store::Series& one : series) {
-      const bool rate = query::as_rate(query::ChartMode::kAuto, one.kind);
-      const query::SeriesInput input{
-          .series = one.id, .channel = rate ? store::Channel::kRate : store::Channel::kValue};
-      means.alone.add(TRY(analyze::interval_mean(view, input, moments.alone)));
-      means.shared.add(TRY(analyze::interval_mean(view, input, moments.shared)));
+      const query::SeriesInput input = query::input_from(one, query::ChartMode::kAuto);
+      means.alone.add(TRY(interval_mean(view, input, moments.alone)));
+      means.shared.add(TRY(interval_mean(view, input, moments.shared)));
     }
     return {};
   };
@@ -116,7 +151,7 @@ Result<> measure_places(const store::Reader& store, Shares& shares,
           one.source == place.name && shares.place_means.size() < kMostMeasured)
         here.push_back(one);
     }
-    const std::vector<TimeSpan> shared = spans_of(place.overlaps);
+    const std::vector<TimeSpan> shared = overlap_times(place.overlaps);
     shares.place_means.push_back(
         TRY(means_over(store, here, {.alone = place.alone, .shared = shared})));
   }
@@ -148,21 +183,18 @@ double total(const std::vector<TimeSpan>& spans) {
 }
 
 void write_span(JsonWriter& json, const TimeSpan& span) {
-  json.key("start_ns");
-  write_time(json, span.start);
-  json.key("end_ns");
-  write_time(json, span.end);
+  write_time(json, "start_ns", span.start);
+  write_time(json, "end_ns", span.end);
 }
 
 void write_numbers(JsonWriter& json, std::string_view name, const std::vector<std::size_t>& all) {
-  json.key(name).begin_array();
-  for (const std::size_t one : all) json.value(static_cast<std::int64_t>(one));
-  json.end_array();
+  write_array(json, name, all,
+              [](JsonWriter& out, std::size_t one) { out.value(static_cast<std::int64_t>(one)); });
 }
 
 void write_mean(JsonWriter& json, std::string_view name, const IntervalMean& mean) {
-  json.key(name).begin_object().key("mean");
-  write_number(json, mean.mean());
+  json.key(name).begin_object();
+  write_optional(json, "mean", mean.mean());
   json.member("covered_s", mean.covered).end_object();
 }
 
@@ -177,12 +209,12 @@ void write_sharing_run(JsonWriter& json, const Shares& shares, std::size_t at) {
   const analyze::RunShare& share = shares.sharing.runs[at];
   json.begin_object().member("id", run.id.hex()).member("name", run.name);
   json.member("own", at < shares.own).member("workload_id", run.workload.hex());
-  write_optional_text(json, "workload", run.workload_name);
+  write_text(json, "workload", run.workload_name);
   json.member("status", store::status_name(run.status));
   for (const auto& [name, key] :
        {std::pair("outcome", "corral.outcome"), std::pair("collocation", "corral.collocation"),
         std::pair("letter", "corral.letter")})
-    write_optional_text(json, name, std::string(tag_of(run, key)));
+    write_text(json, name, tag_of(run, key));
   json.member("host", run.host);
   write_span(json, {run.start, run.end});
   json.member("alone_s", total(share.alone)).member("shared_s", total(share.shared));
@@ -193,10 +225,12 @@ void write_sharing_run(JsonWriter& json, const Shares& shares, std::size_t at) {
 
 void write_place(JsonWriter& json, const Shares& shares, std::size_t at) {
   const SharedPlace& place = shares.sharing.places[at];
-  json.begin_object().member("kind", place_kind_name(place.kind)).member("name", place.name);
+  json.begin_object()
+      .member("kind", analyze::place_kind_name(place.kind))
+      .member("name", place.name);
   json.member("host", place.host);
-  write_optional_text(json, "device", place.device);
-  write_optional_text(json, "profile", place.profile);
+  write_text(json, "device", place.device);
+  write_text(json, "profile", place.profile);
   json.key("stays").begin_array();
   for (const analyze::Stay& stay : place.stays) {
     json.begin_object().member("run", static_cast<std::int64_t>(stay.run));
@@ -220,12 +254,10 @@ std::string sharing_json(WorkloadId id, const Shares& shares) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().member("workload_id", id.hex());
-  write_optional_text(json, "workload", shares.runs.front().workload_name);
-  json.key("from_ns");
-  write_time(json, shares.sharing.time.start);
-  json.key("to_ns");
-  write_time(json, shares.sharing.time.end);
-  write_optional_text(json, "metric", shares.metric);
+  write_text(json, "workload", shares.runs.front().workload_name);
+  write_time(json, "from_ns", shares.sharing.time.start);
+  write_time(json, "to_ns", shares.sharing.time.end);
+  write_text(json, "metric", shares.metric);
   json.member("unit", shares.unit).key("runs").begin_array();
   for (std::size_t run = 0; run < shares.runs.size(); ++run) write_sharing_run(json, shares, run);
   json.end_array().key("lanes").begin_array();
@@ -247,24 +279,21 @@ void drop_strangers(Shares& shares) {
     if (met[run]) kept.push_back(std::move(shares.runs[run]));
   }
   shares.runs = std::move(kept);
-  shares.sharing = analyze::sharing_of(shares.runs, shares.own);
+  shares.sharing = analyze::find_sharing(shares.runs, shares.own);
 }
 
 }  // namespace
 
-Response sharing(const Request& request, Context& context) {
-  const Result<WorkloadId> id = WorkloadId::parse(request.param("workload"));
-  if (!id) return error_response(id.error(), {.field = "workload", .position = std::nullopt});
+Answer sharing(const Request& request, Context& context) {
+  const auto id = TRY_PARSED(about("workload", WorkloadId::parse(request.param("workload"))));
   Shares shares;
   shares.metric = request.query_value("metric").value_or("");
-  if (const auto read = read_runs(context.reader, *id, shares); !read)
-    return error_response(read.error());
-  if (shares.runs.empty())
-    return error_response({Code::kNotFound, fmt::format("no workload {}", id->hex())});
-  shares.sharing = analyze::sharing_of(shares.runs, shares.own);
+  TRY(read_runs(context.reader, id, shares));
+  if (shares.runs.empty()) return fail(Code::kNotFound, fmt::format("no workload {}", id.hex()));
+  shares.sharing = analyze::find_sharing(shares.runs, shares.own);
   drop_strangers(shares);
-  if (const auto done = measure(context.reader, shares); !done) return error_response(done.error());
-  return json_response(sharing_json(*id, shares));
+  TRY(measure(context.reader, shares));
+  return json_response(sharing_json(id, shares));
 }
 
 }  // namespace corral::server::api

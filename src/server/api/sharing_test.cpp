@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/text.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server {

@@ -1,8 +1,8 @@
 // POST /sparklines, POST /summaries and the overview of an experiment.
 #include <fmt/core.h>
 
-#include "server/api/summary_request.h"
-#include "server/core/handler_test_support.h"
+#include "server/api/requests.h"
+#include "server/core/test_handlers.h"
 #include "store/test_frames.h"
 
 namespace corral::server::api {

@@ -1,68 +1,90 @@
-// Statistics of series in windows of time or of steps.
+// POST /windows: statistics of series in a window of time or of steps.
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
+#include <limits>
 
 #include "server/api/handlers.h"
-#include "server/api/series_inputs.h"
-#include "server/api/window_request.h"
+#include "server/api/requests.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
 namespace {
 
+constexpr std::size_t kMostQuantiles = 100;
+// Points that are read one by one, of all series together.
+constexpr std::uint64_t kExactPoints = std::uint64_t{1} << 28;
+constexpr double kNanosPerSecond = 1e9;
+
+}  // namespace
+
+Parsed<WindowQuestion> parse_window_request(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  fields.only({"series", "origins_ns", "axis", "from_ns", "to_ns", "from_step", "to_step", "mode",
+               "quantiles", "rule", "max_gap_s"});
+  WindowQuestion question;
+  query::WindowRequest& request = question.request;
+  const auto ids = fields.series("series", 1, query::kMaxChartSeries);
+  const AxisRange range = read_axis_range(fields);
+  const bool steps = range.axis == query::ChartAxis::kStep;
+  const auto origins = read_origins(fields, range.axis, ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    request.series.push_back({.series = ids[i], .origin = i < origins.size() ? origins[i] : 0});
+  request.axis = steps ? query::GridAxis::kStep : query::GridAxis::kTime;
+  request.from = range.from.value_or(std::numeric_limits<std::int64_t>::min());
+  request.to = range.to.value_or(std::numeric_limits<std::int64_t>::max());
+  request.probabilities = fields.numbers("quantiles", kMostQuantiles, {.low = 0, .high = 1});
+  request.integral = !steps;
+  const double gap = fields.number("max_gap_s", 3600, {.low = 0, .high = 1e9, .open = true});
+  request.integral_options.max_gap =
+      Nanos(std::max<std::int64_t>(1, static_cast<std::int64_t>(gap * kNanosPerSecond)));
+  question.mode = read_mode(fields);
+  using query::IntegralRule;
+  question.rule = fields.choice<IntegralRule>("rule", {{"trapezoid", IntegralRule::kTrapezoid},
+                                                       {"forward", IntegralRule::kForward},
+                                                       {"backward", IntegralRule::kBackward}});
+  if (!ids.empty()) request.max_points = std::min(request.max_points, kExactPoints / ids.size());
+  if (request.from >= request.to) fields.wrong(steps ? "to_step" : "to_ns", "later than the start");
+  return fields.finish(std::move(question));
+}
+
+namespace {
+
 // Chooses for each series its values or its rate.
-Result<> set_channels(const store::Reader& store, WindowQuestion& question) {
-  std::map<SeriesId, metric::Kind> kinds;
-  for (const store::Series& info : TRY(store.series(distinct(question.request.series))))
-    kinds[info.id] = info.kind;
-  for (query::SeriesInput& input : question.request.series) {
-    const auto kind = kinds.find(input.series);
-    if (kind == kinds.end())
-      return fail(Code::kNotFound, fmt::format("there is no series {}", input.series.value));
-    input.channel = channel_of(question.mode, kind->second);
-  }
+Result<> set_channels(const store::Reader& store, std::span<query::SeriesInput> inputs,
+                      query::ChartMode mode) {
+  const auto records = TRY(query::read_series(store, query::distinct(inputs)));
+  for (query::SeriesInput& input : inputs)
+    input.channel = query::channel_for(mode, records.at(input.series).kind);
   return {};
 }
 
-// One series, whose rule depends on what it is taken as.
-Result<query::WindowStatistics> one_window(store::PointView& view, const WindowQuestion& question,
-                                           const query::SeriesInput& input) {
-  query::WindowRequest one = question.request;
-  one.series = {input};
-  const bool rate = input.channel == store::Channel::kRate;
-  one.integral_options.rule = question.rule.value_or(rate ? query::IntegralRule::kBackward
-                                                          : query::IntegralRule::kTrapezoid);
-  auto all = TRY(query::window_statistics(view, one));
-  return std::move(all.front());
-}
-
+// Each series alone: its rule depends on whether it is taken as a rate.
 Result<std::vector<query::WindowStatistics>> all_windows(const store::Reader& store,
                                                          const WindowQuestion& question) {
   std::vector<query::WindowStatistics> all;
-  const std::span<const query::SeriesInput> inputs = question.request.series;
-  for (std::size_t i = 0; i < inputs.size(); i += kSeriesAtOnce) {
-    const auto lot = inputs.subspan(i, std::min(kSeriesAtOnce, inputs.size() - i));
-    const auto read = [&](store::PointView& view) -> Result<> {
-      for (const query::SeriesInput& input : lot)
-        all.push_back(TRY(one_window(view, question, input)));
-      return {};
-    };
-    TRY(store.view(distinct(lot), read));
-  }
+  const auto read = [&](store::PointView& view, std::size_t i) -> Result<> {
+    query::WindowRequest one = question.request;
+    one.series = {question.request.series[i]};
+    one.integral_options.rule =
+        question.rule.value_or(query::usual_rule(one.series.front().channel));
+    all.push_back(std::move(TRY(query::window_statistics(view, one)).front()));
+    return {};
+  };
+  TRY(query::view_each(store, question.request.series, read));
   return all;
 }
 
-void write_placed(JsonWriter& json, std::string_view name,
-                  const std::optional<query::PlacedValue>& place) {
+void write_optional_placed(JsonWriter& json, std::string_view name,
+                           const std::optional<query::PlacedValue>& placed) {
   json.key(name);
-  if (!place) {
+  if (!placed) {
     json.null();
     return;
   }
   json.begin_object();
-  write_place(json, *place);
+  write_placed(json, *placed);
   json.end_object();
 }
 
@@ -95,16 +117,14 @@ void write_window(JsonWriter& json, const query::WindowStatistics& window,
   json.begin_object().member("series", window.id.value);
   json.member("rate", channel == store::Channel::kRate);
   json.member("count", static_cast<std::int64_t>(window.count));
-  json.member("not_finite", static_cast<std::int64_t>(window.not_finite)).key("sum");
-  write_number(json, some ? std::optional(window.sum) : std::nullopt);
-  json.key("mean");
-  write_number(json, window.mean);
-  json.key("deviation");
-  write_number(json, window.deviation);
-  write_placed(json, "min", window.min);
-  write_placed(json, "max", window.max);
-  write_placed(json, "first", window.first);
-  write_placed(json, "last", window.last);
+  json.member("not_finite", static_cast<std::int64_t>(window.not_finite));
+  write_optional(json, "sum", some ? std::optional(window.sum) : std::nullopt);
+  write_optional(json, "mean", window.mean);
+  write_optional(json, "deviation", window.deviation);
+  write_optional_placed(json, "min", window.min);
+  write_optional_placed(json, "max", window.max);
+  write_optional_placed(json, "first", window.first);
+  write_optional_placed(json, "last", window.last);
   write_integral(json, window);
   write_quantiles(json, window, question.request.probabilities);
   json.member("lost_points", static_cast<std::int64_t>(window.lost.points));
@@ -113,20 +133,16 @@ void write_window(JsonWriter& json, const query::WindowStatistics& window,
 
 }  // namespace
 
-Response windows(const Request& request, Context& context) {
-  auto question = parse_window_request(request.body);
-  if (!question) return bad_body(question.error());
-  if (const auto set = set_channels(context.reader, *question); !set)
-    return error_response(set.error());
-  const auto answer = all_windows(context.reader, *question);
-  if (!answer) return error_response(answer.error());
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("windows").begin_array();
-  for (std::size_t i = 0; i < answer->size(); ++i)
-    write_window(json, (*answer)[i], *question, question->request.series[i].channel);
-  json.end_array().end_object();
-  return json_response(std::move(body));
+Answer windows(const Request& request, Context& context) {
+  WindowQuestion question = TRY_PARSED(parse_window_request(request.body));
+  TRY(set_channels(context.reader, question.request.series, question.mode));
+  const auto all = TRY(all_windows(context.reader, question));
+  return object_response([&](JsonWriter& json) {
+    json.key("windows").begin_array();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      write_window(json, all[i], question, question.request.series[i].channel);
+    json.end_array();
+  });
 }
 
 }  // namespace corral::server::api

@@ -11,8 +11,6 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "server/api/handlers.h"
-#include "server/api/run_json.h"
-#include "server/api/sharing_words.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -50,14 +48,12 @@ void write_member(JsonWriter& json, const SharingRun& run) {
   for (const auto& [name, key] :
        {std::pair("outcome", "corral.outcome"), std::pair("letter", "corral.letter"),
         std::pair("collocation", "corral.collocation"), std::pair("cpus", "corral.cpus")})
-    write_optional_text(json, name, std::string(tag_of(run, key)));
-  json.key("devices");
-  const std::string devices(tag_of(run, "corral.devices"));
-  write_json_text(json, devices.empty() ? "[]" : devices);
-  json.member("host", run.host).key("start_ns");
-  write_time(json, run.start);
-  json.key("end_ns");
-  write_time(json,
+    write_text(json, name, tag_of(run, key));
+  const std::string_view devices = tag_of(run, "corral.devices");
+  write_json_text(json, "devices", devices.empty() ? "[]" : devices);
+  json.member("host", run.host);
+  write_time(json, "start_ns", run.start);
+  write_time(json, "end_ns",
              run.status == store::RunStatus::kRunning ? std::nullopt : std::optional(run.end));
   json.end_object();
 }
@@ -72,9 +68,9 @@ std::set<std::size_t> who_met(const analyze::SharedPlace& place, std::size_t own
 
 void write_other(JsonWriter& json, const SharingRun& run) {
   json.begin_object().member("id", run.id.hex()).member("name", run.name);
-  write_optional_text(json, "letter", std::string(tag_of(run, "corral.letter")));
+  write_text(json, "letter", tag_of(run, "corral.letter"));
   json.member("workload_id", run.workload.hex());
-  write_optional_text(json, "workload", run.workload_name);
+  write_text(json, "workload", run.workload_name);
   json.end_object();
 }
 
@@ -82,13 +78,15 @@ void write_other(JsonWriter& json, const SharingRun& run) {
 void write_shared(JsonWriter& json, std::vector<SharingRun> runs, std::vector<SharingRun> others) {
   const std::size_t own = runs.size();
   std::ranges::move(others, std::back_inserter(runs));
-  const analyze::Sharing sharing = analyze::sharing_of(runs, own);
+  const analyze::Sharing sharing = analyze::find_sharing(runs, own);
   json.key("shared").begin_array();
   for (const analyze::SharedPlace& place : sharing.places) {
     const std::set<std::size_t> met = who_met(place, own);
     if (met.empty()) continue;
-    json.begin_object().member("kind", place_kind_name(place.kind)).member("name", place.name);
-    write_optional_text(json, "device", place.device);
+    json.begin_object()
+        .member("kind", analyze::place_kind_name(place.kind))
+        .member("name", place.name);
+    write_text(json, "device", place.device);
     json.member("host", place.host).member("shared_s", seconds(place.shared));
     json.key("runs").begin_array();
     for (const std::size_t run : met)
@@ -104,14 +102,11 @@ void write_shared(JsonWriter& json, std::vector<SharingRun> runs, std::vector<Sh
 void write_members(JsonWriter& json, const store::Workload& workload, const Members& members,
                    const Neighbours& neighbours) {
   const auto experiment = members.experiments.find(workload.experiment);
-  write_optional_text(json, "experiment",
-                      experiment != members.experiments.end() ? experiment->second : "");
+  write_text(json, "experiment", experiment != members.experiments.end() ? experiment->second : "");
   static const std::vector<SharingRun> none;
   const auto found = members.runs.find(workload.id);
   const std::vector<SharingRun>& runs = found != members.runs.end() ? found->second : none;
-  json.key("members").begin_array();
-  for (const SharingRun& run : runs) write_member(json, run);
-  json.end_array();
+  write_array(json, "members", runs, write_member);
   write_shared(json, runs, neighbours.of(workload.id, runs));
 }
 
@@ -124,12 +119,11 @@ std::string workloads_json(const std::vector<store::Workload>& workloads,
   json.begin_object().key("workloads").begin_array();
   for (const store::Workload& workload : workloads) {
     json.begin_object().member("id", workload.id.hex());
-    write_optional_text(json, "name", workload.name);
-    json.member("experiment_id", std::to_string(workload.experiment.value)).key("created_ns");
-    write_time(json, workload.created);
-    json.key("runs").begin_array();
-    for (const RunId& run : workload.runs) json.value(run.hex());
-    json.end_array();
+    write_text(json, "name", workload.name);
+    json.member("experiment_id", std::to_string(workload.experiment.value));
+    write_time(json, "created_ns", workload.created);
+    write_array(json, "runs", workload.runs,
+                [](JsonWriter& out, const RunId& run) { out.value(run.hex()); });
     if (members) write_members(json, workload, *members, neighbours);
     json.end_object();
   }
@@ -139,24 +133,19 @@ std::string workloads_json(const std::vector<store::Workload>& workloads,
 
 }  // namespace
 
-Response workloads(const Request& request, Context& context) {
+Answer workloads(const Request& request, Context& context) {
   std::optional<ExperimentId> experiment;
   if (const auto text = request.query_value("experiment"); text && !text->empty()) {
     const auto id = parse_int(*text);
-    if (!id) return bad_query("experiment", "an experiment's id", *text);
+    if (!id) return bad_query(request, "experiment", "an experiment's id");
     experiment = ExperimentId{*id};
   }
   const std::string_view wanted = request.query_value("members").value_or("false");
-  if (wanted != "true" && wanted != "false") return bad_query("members", "true or false", wanted);
-  const auto found = context.reader.workloads(experiment);
-  if (!found) return error_response(found.error());
+  if (wanted != "true" && wanted != "false") return bad_query(request, "members", "true or false");
+  const auto found = TRY(context.reader.workloads(experiment));
   std::optional<Members> members;
-  if (wanted == "true") {
-    auto read = read_members(context.reader, experiment);
-    if (!read) return error_response(read.error());
-    members = *std::move(read);
-  }
-  return json_response(workloads_json(*found, members));
+  if (wanted == "true") members = TRY(read_members(context.reader, experiment));
+  return json_response(workloads_json(found, members));
 }
 
 }  // namespace corral::server::api

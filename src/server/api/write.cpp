@@ -3,62 +3,84 @@
 #include <fmt/core.h>
 
 #include "core/text.h"
-#include "server/api/request_fields.h"
+#include "query/select.h"
 
 namespace corral::server::api {
 
-void write_integer(JsonWriter& json, std::optional<std::int64_t> value) {
-  if (value) {
-    json.value_string(*value);
-  } else {
-    json.null();
-  }
+Result<RunId> requested_run(const Request& request, const Context& context) {
+  return query::select_run(context.reader, request.param("run"));
 }
 
-void write_time(JsonWriter& json, std::optional<UtcTime> time) {
-  write_integer(json, time ? std::optional(ns_of(*time)) : std::nullopt);
+Result<store::Run> read_run(const store::Reader& store, std::string_view name) {
+  const RunId id = TRY(query::select_run(store, name));
+  auto run = TRY(store.run(id));
+  if (!run) return fail(Code::kNotFound, fmt::format("no run {}", id.hex()));
+  return *std::move(run);
 }
 
-void write_number(JsonWriter& json, std::optional<double> value) {
-  if (value) {
-    json.value(*value);
-  } else {
-    json.null();
-  }
+tl::unexpected<RequestError> bad_query(const Request& request, std::string_view name,
+                                       std::string_view expected) {
+  const std::string got = to_utf8(request.query_value(name).value_or(""));
+  return fail_about(name, Code::kInvalidArgument,
+                    fmt::format("{} must be {}, got '{}'", name, expected, got));
 }
 
-void write_json_text(JsonWriter& json, const std::string& text) {
+Parsed<std::int64_t> query_int(const Request& request, std::string_view name,
+                               const IntRange& range) {
+  const std::optional<std::string_view> text = request.query_value(name);
+  if (!text) return range.fallback;
+  const std::optional<std::int64_t> value = parse_int(*text);
+  if (value && *value >= range.low && *value <= range.high) return *value;
+  const bool two = range.high == range.low + 1;
+  return bad_query(request, name,
+                   two ? fmt::format("{} or {}", range.low, range.high)
+                       : fmt::format("between {} and {}", range.low, range.high));
+}
+
+void write_integer(JsonWriter& json, std::string_view name, std::optional<std::int64_t> value) {
+  json.key(name);
+  value ? json.value_string(*value) : json.null();
+}
+
+void write_time(JsonWriter& json, std::string_view name, std::optional<UtcTime> time) {
+  write_integer(json, name, time ? std::optional(ns_of(*time)) : std::nullopt);
+}
+
+void write_text(JsonWriter& json, std::string_view name, std::string_view text) {
+  json.key(name);
+  text.empty() ? json.null() : json.value(text);
+}
+
+void write_json_text(JsonWriter& json, std::string_view name, std::string_view text) {
+  json.key(name);
   const Result<Json> parsed = Json::parse(text);
-  if (parsed) {
-    json.value(*parsed);
-  } else {
-    json.value(std::string_view(text));
-  }
+  parsed ? json.value(*parsed) : json.value(text);
 }
 
-void write_attributes(JsonWriter& json, const codec::Attributes& attributes) {
-  json.begin_object();
-  for (const auto& [name, text] : attributes) {
-    json.key(name);
-    write_json_text(json, text);
-  }
+void write_attributes(JsonWriter& json, std::string_view name,
+                      const codec::Attributes& attributes) {
+  json.key(name).begin_object();
+  for (const auto& [key, text] : attributes) write_json_text(json, key, text);
   json.end_object();
 }
 
-std::string_view phase_kind_name(codec::PhaseKind kind) {
-  switch (kind) {
-    case codec::PhaseKind::kCompute:
-      return "compute";
-    case codec::PhaseKind::kWait:
-      return "wait";
-    case codec::PhaseKind::kIo:
-      return "io";
-    case codec::PhaseKind::kComm:
-      return "comm";
-    case codec::PhaseKind::kControl:
-      return "control";
-  }
-  return "compute";
+void write_placed(JsonWriter& json, const query::PlacedValue& placed) {
+  json.member("value", placed.value);
+  write_integer(json, "time_ns", placed.time);
+  write_integer(json, "step", placed.step);
+}
+
+Response binary_response(std::string_view type, std::string body) {
+  Response response;
+  response.headers = {{"Content-Type", std::string(type)}, {"Cache-Control", "no-store"}};
+  response.body = std::move(body);
+  return response;
+}
+
+Response stream_response(std::string_view type, StreamProducer stream) {
+  Response response = binary_response(type, {});
+  response.stream = std::move(stream);
+  return response;
 }
 
 std::string_view log_stream_name(codec::LogStream stream) {
@@ -79,42 +101,6 @@ std::optional<codec::LogStream> parse_log_stream(std::string_view name) {
     if (log_stream_name(stream) == name) return stream;
   }
   return std::nullopt;
-}
-
-std::string_view end_reason_name(codec::EndReason reason) {
-  switch (reason) {
-    case codec::EndReason::kExit:
-      return "exit";
-    case codec::EndReason::kSignal:
-      return "signal";
-    case codec::EndReason::kMaxTime:
-      return "max_time";
-    case codec::EndReason::kInterrupt:
-      return "interrupt";
-    case codec::EndReason::kUnknown:
-      return "unknown";
-    case codec::EndReason::kNotStarted:
-      return "not_started";
-  }
-  return "unknown";
-}
-
-Response bad_body(const RequestError& error) {
-  return error_response(error.error, {.field = error.field, .position = error.position});
-}
-
-Response bad_query(std::string_view name, std::string_view expected, std::string_view got) {
-  return error_response({Code::kInvalidArgument,
-                         fmt::format("{} must be {}, got '{}'", name, expected, to_utf8(got))},
-                        {.field = name, .position = std::nullopt});
-}
-
-std::optional<std::int64_t> query_int(const Request& request, std::string_view name,
-                                      const IntRange& range) {
-  const std::optional<std::string_view> text = request.query_value(name);
-  if (!text) return range.fallback;
-  const std::optional<std::int64_t> value = parse_int(*text);
-  return value && *value >= range.low && *value <= range.high ? value : std::nullopt;
 }
 
 }  // namespace corral::server::api

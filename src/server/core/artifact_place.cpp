@@ -4,6 +4,7 @@
 
 #include "core/ids.h"
 #include "core/text.h"
+#include "server/core/context.h"
 #include "store/tables/artifacts.h"
 #include "sys/socket.h"
 
@@ -20,7 +21,7 @@ std::int64_t random_mark() {
 }
 
 // Directories are a machine's.
-std::string name_of(const ArtifactStore& artifacts) {
+std::string place_name(const ArtifactStore& artifacts) {
   const std::string location = artifacts.location();
   return location.starts_with('/') ? sys::host_name() + ":" + location : location;
 }
@@ -46,23 +47,9 @@ Result<> write_mark(ArtifactStore& artifacts, std::int64_t mark) {
 
 // The store's mark; `fresh` when it has none. Several servers may try at once.
 Result<std::int64_t> agree(store::Store& store, std::int64_t fresh, const std::string& place) {
-  std::int64_t mark = fresh;
-  const store::Change write = [&](store::Writing& writing) -> Result<> {
-    mark = TRY(store::page::agree_on_artifact_mark(writing, fresh, place));
-    return {};
-  };
-  TRY(store.change(write));
-  return mark;
-}
-
-Result<ArtifactMark> known_place(const store::Reader& reader) {
-  ArtifactMark known;
-  const store::Inspect read = [&](store::Reading& reading) -> Result<> {
-    known = TRY(store::page::artifact_mark(reading));
-    return {};
-  };
-  TRY(reader.inspect(read));
-  return known;
+  return commit(store, [&](store::Writing& writing) {
+    return store::page::agree_on_artifact_mark(writing, fresh, place);
+  });
 }
 
 }  // namespace
@@ -70,12 +57,12 @@ Result<ArtifactMark> known_place(const store::Reader& reader) {
 Result<std::optional<std::string>> other_artifact_place(store::Store& store,
                                                         const store::Reader& reader,
                                                         ArtifactStore& artifacts) {
-  const ArtifactMark known = TRY(known_place(reader));
+  const ArtifactMark known = TRY(in_snapshot(reader, store::page::artifact_mark));
   const auto here = TRY(read_mark(artifacts));
   if (known.mark) {
     return known.mark == here ? std::nullopt : std::optional(known.place);
   }
-  const std::int64_t mark = TRY(agree(store, here.value_or(random_mark()), name_of(artifacts)));
+  const std::int64_t mark = TRY(agree(store, here.value_or(random_mark()), place_name(artifacts)));
   if (here == mark) return std::nullopt;
   TRY(write_mark(artifacts, mark));
   return std::nullopt;
@@ -83,18 +70,18 @@ Result<std::optional<std::string>> other_artifact_place(store::Store& store,
 
 std::string check_artifact_place(store::Store& store, const store::Reader& reader,
                                  ArtifactStore& artifacts) {
-  const auto known = known_place(reader);
+  const auto known = in_snapshot(reader, store::page::artifact_mark);
   if (known && !known->shared) return {};
   const auto other = other_artifact_place(store, reader, artifacts);
   if (!other)
     return fmt::format("cannot tell whether {} is the place of this store's artifacts: {}",
-                       name_of(artifacts), other.error().message);
+                       place_name(artifacts), other.error().message);
   if (!*other) return {};
   return fmt::format(
       "this server keeps artifacts at {}, but those of its database lie at {}: files that were "
       "logged there are not found here, nor the other way round. --artifacts must name one place "
       "for all servers of a database; to move it, copy the files, {} among them",
-      name_of(artifacts), **other, kPlaceMark);
+      place_name(artifacts), **other, kPlaceMark);
 }
 
 }  // namespace corral::server

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/text.h"
-#include "server/core/artifact_files.h"
+#include "server/core/artifacts.h"
+#include "server/core/context.h"
 #include "sys/thread_guard.h"
 
 namespace corral::server {
@@ -47,12 +48,9 @@ void ArtifactRemoval::loop(const std::stop_token& stop) {
 Result<> ArtifactRemoval::remove_all(const std::stop_token& stop) {
   std::int64_t last = 0;
   while (!stop.stop_requested()) {
-    std::vector<store::page::RemovedArtifacts> places;
-    const auto read = [&](store::Reading& reading) -> Result<> {
-      places = TRY(store::page::removed_artifacts(reading, last, kAtOnce));
-      return {};
-    };
-    TRY(reader_.inspect(read));
+    const auto places = TRY(in_snapshot(reader_, [&](store::Reading& reading) {
+      return store::page::removed_artifacts(reading, last, kAtOnce);
+    }));
     if (places.empty()) return {};
     std::vector<std::int64_t> gone;
     for (const auto& place : places) {
@@ -73,10 +71,10 @@ bool ArtifactRemoval::remove_one(const store::page::RemovedArtifacts& place) {
   if (!path || path->empty()) return true;
   const Result<> removed = artifacts_.remove(*path);
   if (removed) {
-    told_.erase(place.id);
+    reported_.erase(place.id);
     return true;
   }
-  if (told_.insert(place.id).second && complain_) {
+  if (reported_.insert(place.id).second && complain_) {
     complain_(fmt::format("the artifacts of what was removed stay at {} for now: {}",
                           to_utf8(place.location), removed.error().message));
   }

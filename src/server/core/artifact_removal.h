@@ -18,8 +18,8 @@
 #include "core/result.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/reader.h"
-#include "store/tables/artifacts.h"
 #include "store/store.h"
+#include "store/tables/artifacts.h"
 
 namespace corral::server {
 
@@ -50,7 +50,7 @@ class ArtifactRemoval {
   const Complain complain_;
 
   // Only the removal's thread.
-  std::set<std::int64_t> told_;  // places whose failed removal was reported
+  std::set<std::int64_t> reported_;  // places whose failed removal was reported
 
   Mutex mutex_;
   std::condition_variable_any wake_;

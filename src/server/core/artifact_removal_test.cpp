@@ -1,6 +1,6 @@
 // Artifacts go with their runs and experiments, over a directory and the real store.
 #include "server/core/artifact_removal.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 
 #include <sys/stat.h>
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 
 #include "core/time.h"
 #include "server/core/events.h"
@@ -15,7 +16,7 @@ namespace corral::server {
 
 class ArtifactRemoval;
 class Figures;
-class ProfileAsks;
+class ProfileRequests;
 
 struct ServerFacts {
   std::string version;
@@ -37,7 +38,32 @@ struct Context {
   const Figures* figures = nullptr;  // the transport's; null without a transport
   store::artifacts::ArtifactStore* artifacts = nullptr;
   ArtifactRemoval* artifact_removal = nullptr;
-  ProfileAsks* profiles = nullptr;  // null: none can be asked for
+  ProfileRequests* profiles = nullptr;  // null: none can be asked for
 };
+
+// The value of `read(store::Reading&)`, a Result, in one snapshot.
+template <class Read>
+auto in_snapshot(const store::Reader& store, Read read)
+    -> std::invoke_result_t<Read, store::Reading&> {
+  typename std::invoke_result_t<Read, store::Reading&>::value_type value{};
+  const auto inspect = [&](store::Reading& reading) -> Result<> {
+    value = TRY(read(reading));
+    return {};
+  };
+  TRY(store.inspect(inspect));
+  return value;
+}
+
+// The value of `change(store::Writing&)`, a Result, once it is committed.
+template <class Change>
+auto commit(store::Store& store, Change change) -> std::invoke_result_t<Change, store::Writing&> {
+  typename std::invoke_result_t<Change, store::Writing&>::value_type value{};
+  const auto write = [&](store::Writing& writing) -> Result<> {
+    value = TRY(change(writing));
+    return {};
+  };
+  TRY(store.change(write));
+  return value;
+}
 
 }  // namespace corral::server

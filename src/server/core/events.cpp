@@ -12,8 +12,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-std::string text_of(const RunId& run) { return run.hex(); }
-const std::string& text_of(const std::string& plan) { return plan; }
+std::string id_text(const RunId& run) { return run.hex(); }
+const std::string& id_text(const std::string& plan) { return plan; }
 
 struct EventWords {
   std::string_view name, list;
@@ -24,7 +24,7 @@ void append_event(std::string& out, const EventWords& words, const std::set<Id>&
   std::string data;
   JsonWriter json(data);
   json.begin_object().key(words.list).begin_array();
-  for (const Id& id : ids) json.value(text_of(id));
+  for (const Id& id : ids) json.value(id_text(id));
   json.end_array().end_object();
   out += fmt::format("event: {}\ndata: {}\n\n", words.name, data);
 }

@@ -17,7 +17,7 @@ class Reader {
   bool read_until(std::string_view needle) {
     while (seen_.find(needle) == std::string::npos) {
       if (!news_.try_acquire_for(std::chrono::seconds(60))) return false;
-      seen_ += stream_->take();
+      seen_ += stream_->drain();
     }
     return true;
   }

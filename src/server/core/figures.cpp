@@ -46,7 +46,7 @@ void write_figure(std::string& out, const Figure& figure, double value) {
 
 void Figures::note(const http::Exchange& exchange) {
   static_assert(kBounds.size() == kBuckets);
-  Route& route = route_of(exchange.route, exchange.method);
+  Route& route = find_route(exchange.route, exchange.method);
   const auto status_class = static_cast<std::size_t>(std::clamp(exchange.status / 100, 1, 5));
   route.answers.at(status_class - 1).fetch_add(1, kRelaxed);
   const auto* const bound = std::ranges::lower_bound(kBounds, seconds(exchange.took));
@@ -55,7 +55,7 @@ void Figures::note(const http::Exchange& exchange) {
   if (!exchange.whole) broken_.fetch_add(1, kRelaxed);
 }
 
-Figures::Route& Figures::route_of(std::string_view pattern, Method method) {
+Figures::Route& Figures::find_route(std::string_view pattern, Method method) {
   if (pattern.empty()) return unrouted_;
   const auto is_it = [&](const Route& route) {
     return route.method == method && route.pattern == pattern;
@@ -105,32 +105,26 @@ void Figures::write_latencies(std::string& out, const Route& route) {
 
 void Figures::write_traffic(std::string& out) const {
   const http::Traffic& t = *traffic_;
-  write_figure(out, {"corral_http_connections", "gauge", "Connections that are open."},
-               static_cast<double>(t.open.load(kRelaxed)));
-  write_figure(out, {"corral_http_connections_total", "counter", "Connections that were opened."},
-               number(t.accepted));
-  write_figure(out,
-               {"corral_http_connections_refused_total", "counter",
-                "Connections that were closed at once because there were too many."},
-               number(t.turned_away));
-  write_figure(out,
-               {"corral_http_received_bytes_total", "counter",
-                "Bytes of requests as they came, before they were unpacked."},
-               number(t.bytes_in));
-  write_figure(out, {"corral_http_sent_bytes_total", "counter", "Bytes of answers."},
-               number(t.bytes_out));
-  write_figure(out,
-               {"corral_http_body_bytes", "gauge",
-                "Memory that request bodies take; --max-memory is the most."},
-               number(t.body_bytes));
-  write_figure(out,
-               {"corral_http_most_body_bytes", "gauge",
-                "The most that request bodies have taken since the start."},
-               number(t.most_body_bytes));
-  write_figure(
-      out,
-      {"corral_http_unfinished_total", "counter", "Answers whose client left before their end."},
-      number(broken_));
+  const auto write = [&](const Figure& figure, const auto& value) {
+    write_figure(out, figure, static_cast<double>(value.load(kRelaxed)));
+  };
+  write({"corral_http_connections", "gauge", "Connections that are open."}, t.open);
+  write({"corral_http_connections_total", "counter", "Connections that were opened."}, t.accepted);
+  write({"corral_http_connections_refused_total", "counter",
+         "Connections that were closed at once because there were too many."},
+        t.turned_away);
+  write({"corral_http_received_bytes_total", "counter",
+         "Bytes of requests as they came, before they were unpacked."},
+        t.bytes_in);
+  write({"corral_http_sent_bytes_total", "counter", "Bytes of answers."}, t.bytes_out);
+  write({"corral_http_body_bytes", "gauge",
+         "Memory that request bodies take; --max-memory is the most."},
+        t.body_bytes);
+  write({"corral_http_most_body_bytes", "gauge",
+         "The most that request bodies have taken since the start."},
+        t.most_body_bytes);
+  write({"corral_http_unfinished_total", "counter", "Answers whose client left before their end."},
+        broken_);
 }
 
 void Figures::write(std::string& out) const {

@@ -48,7 +48,7 @@ class Figures {
     std::array<std::atomic<std::uint64_t>, kBuckets + 1> buckets{};
     std::atomic<std::uint64_t> took_ns{0};
   };
-  Route& route_of(std::string_view pattern, Method method);
+  Route& find_route(std::string_view pattern, Method method);
   [[nodiscard]] std::vector<const Route*> routes() const;
   static void write_latencies(std::string& out, const Route& route);
   void write_traffic(std::string& out) const;

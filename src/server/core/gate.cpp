@@ -7,7 +7,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "server/core/door.h"
-#include "server/core/refusal.h"
+#include "server/core/router.h"
 #include "sys/http_client.h"
 #include "sys/socket.h"
 

@@ -1,6 +1,5 @@
 // A build without compat/: no path belongs to another interface.
 #include "server/core/door.h"
-#include "server/core/refusal.h"
 
 namespace corral::server::door {
 

@@ -7,7 +7,6 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "server/core/door.h"
-#include "server/core/refusal.h"
 
 namespace corral::server {
 namespace {
@@ -51,13 +50,14 @@ void write_operation(JsonWriter& json, const Route& route) {
   json.end_object().end_object();
 }
 
-struct Found {
+struct RouteMatch {
   const Route* route;
   Pairs params;
 };
 
 // Or the answer that says why there is none.
-tl::expected<Found, Response> find_route(const Request& request, std::span<const Route> table) {
+tl::expected<RouteMatch, Response> find_route(const Request& request,
+                                              std::span<const Route> table) {
   const Method wanted = request.method == Method::kHead ? Method::kGet : request.method;
   std::string allowed;
   for (const Route& candidate : table) {
@@ -77,11 +77,11 @@ tl::expected<Found, Response> find_route(const Request& request, std::span<const
     }
     // The page's catch-all must not hide that a path of the API takes other methods.
     if (of_the_page && !allowed.empty()) break;
-    return Found{.route = &candidate, .params = std::move(params)};
+    return RouteMatch{.route = &candidate, .params = std::move(params)};
   }
   if (!allowed.empty()) return tl::unexpected(method_not_allowed(allowed, request.path));
-  return tl::unexpected(error_response(
-      {Code::kNotFound, fmt::format("there is nothing at {}", to_utf8(request.path))}));
+  return tl::unexpected(
+      error_response({Code::kNotFound, fmt::format("no route {}", to_utf8(request.path))}));
 }
 
 }  // namespace
@@ -123,6 +123,11 @@ Response route(Request request, Context& context, std::span<const Route> table) 
   Response response = found->route->handle(request, context);
   response.route = found->route->pattern;
   return response;
+}
+
+Response refusal(const Request& request, const Error& error, std::string_view field) {
+  if (door::owns(request.path)) return door::refusal(request, error);
+  return error_response(error, {.field = field, .position = std::nullopt});
 }
 
 std::string openapi(std::span<const Route> table, std::string_view version) {

@@ -34,6 +34,11 @@ std::optional<Response> no_route(const Request& request, std::span<const Route> 
 // answered with 404 or 405.
 Response route(Request request, Context& context, std::span<const Route> table = routes());
 
+// The answer to a request that is refused before a handler is called, in the form of the interface
+// that the path belongs to: MLflow's clients look for "error_code", ours for "error". `field`: the
+// invalid header or parameter, included if the form has a place for it.
+Response refusal(const Request& request, const Error& error, std::string_view field = {});
+
 // True if the pattern matches the path; sets `params`.
 Result<bool> match(std::string_view pattern, std::string_view path, Pairs& params);
 

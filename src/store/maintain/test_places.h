@@ -14,9 +14,9 @@
 #include "store/engine/postgres/database.h"
 #include "store/engine/sqlite/database.h"
 #include "store/maintain/tables.h"
-#include "store/open/test_postgres.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
+#include "store/open/test_postgres.h"
 #include "store/test_frames.h"
 
 namespace corral::store::maintain {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "store/engine/postgres/database.h"
-#include "store/open/test_postgres.h"
 #include "store/open/postgres_store.h"
+#include "store/open/test_postgres.h"
 #include "store/test_frames.h"
 #include "store/test_reader.h"
 #include "sys/clock.h"

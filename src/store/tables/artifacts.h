@@ -1,4 +1,5 @@
-// The places of a store's artifacts: the mark of the present one, and those that removals have left.
+// The places of a store's artifacts: the mark of the present one, and those that removals have
+// left.
 //
 // Free functions over the caller's snapshot or transaction.
 #pragma once

@@ -68,13 +68,13 @@ RECIPES = (
         (
             Line(
                 "src/server/api/handlers.h",
-                r"namespace corral::server::api \{\n",
-                "Response greeting(const Request& request, Context& context);\n",
+                r"using Handler = .*\n",
+                "Handler greeting;\n",
             ),
             Line(
                 "src/server/routes.cpp",
                 r"constexpr std::array kApi = \{\n",
-                '    Route{Method::kGet, "/api/corral/v1/greeting", api::greeting, "a greeting"},\n',
+                '    get<api::greeting>("/api/corral/v1/greeting", "a greeting"),\n',
             ),
             Line("src/cli/command.h", r"// `args` without.*\n", "int greet_command(std::span<char* const> args);\n"),
             Line(

@@ -15,8 +15,7 @@
 #include "compat/mlflow/wire/otlp.h"
 #include "compat/radt/radt.h"
 #include "core/text.h"
-#include "server/core/artifact_files.h"
-#include "server/core/artifact_upload.h"
+#include "server/core/artifacts.h"
 
 namespace corral::server::mlflow {
 namespace {

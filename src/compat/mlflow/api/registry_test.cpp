@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "compat/mlflow/tables/logged_models.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 
 namespace corral::server {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "server/core/artifact_files.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/artifacts.h"
+#include "server/core/test_handlers.h"
 #include "store/artifacts/open/open_artifacts.h"
 
 namespace corral::server {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "compat/mlflow/api/metric_writer.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 #include "store/search/runs.h"
 
 namespace corral::server::mlflow {

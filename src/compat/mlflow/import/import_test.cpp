@@ -16,9 +16,9 @@
 #include "store/artifacts/open/open_artifacts.h"
 #include "store/engine/postgres/database.h"
 #include "store/engine/sqlite/database.h"
-#include "store/open/test_postgres.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
+#include "store/open/test_postgres.h"
 #include "store/test_reader.h"
 
 namespace corral::store::importing {

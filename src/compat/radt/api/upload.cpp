@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/json.h"
-#include "server/core/artifact_files.h"
+#include "server/core/artifacts.h"
 #include "store/search/runs.h"
 
 namespace corral::server::radt {

@@ -1,5 +1,5 @@
 #include "compat/radt/api/views.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 
 #include <filesystem>
 

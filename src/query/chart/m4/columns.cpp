@@ -61,12 +61,12 @@ std::size_t find(std::span<const double> values, double wanted) {
   return i;
 }
 
-void take_min(ColumnState& state, bool first, const ChartPoint& point) {
+void update_min(ColumnState& state, bool first, const ChartPoint& point) {
   if (first || point.value < state.min.value ||
       (point.value == state.min.value && point.x < state.min.x))
     state.min = point;
 }
-void take_max(ColumnState& state, bool first, const ChartPoint& point) {
+void update_max(ColumnState& state, bool first, const ChartPoint& point) {
   if (first || point.value > state.max.value ||
       (point.value == state.max.value && point.x < state.max.x))
     state.max = point;
@@ -104,8 +104,8 @@ void ColumnSet::add_extremes(std::uint32_t column, const Extremes& extremes) {
   ColumnState& state = touch(column);
   state.not_finite += extremes.not_finite;
   if (extremes.points == 0) return;
-  take_min(state, state.points == 0, extremes.min);
-  take_max(state, state.points == 0, extremes.max);
+  update_min(state, state.points == 0, extremes.min);
+  update_max(state, state.points == 0, extremes.max);
   state.points += extremes.points;
 }
 
@@ -141,9 +141,9 @@ std::uint64_t ColumnSet::add_cell(std::uint32_t column, std::span<const std::int
   const bool first = state.points == 0;
   // The place of an extreme is looked for only when it matters.
   if (first || all.min < state.min.value || (all.min == state.min.value && xs[0] < state.min.x))
-    take_min(state, first, {.x = xs[find(values, all.min)], .value = all.min});
+    update_min(state, first, {.x = xs[find(values, all.min)], .value = all.min});
   if (first || all.max > state.max.value || (all.max == state.max.value && xs[0] < state.max.x))
-    take_max(state, first, {.x = xs[find(values, all.max)], .value = all.max});
+    update_max(state, first, {.x = xs[find(values, all.max)], .value = all.max});
   state.points += values.size();
   const Candidate begin{{xs.front(), values.front()}, position};
   const Candidate end{{xs.back(), values.back()}, position + std::ssize(values) - 1};
@@ -161,8 +161,8 @@ std::uint64_t ColumnSet::add_slowly(ColumnState& state, std::span<const std::int
       continue;
     }
     const Candidate candidate{{xs[i], values[i]}, position + static_cast<std::int64_t>(i)};
-    take_min(state, state.points == 0, candidate.point);
-    take_max(state, state.points == 0, candidate.point);
+    update_min(state, state.points == 0, candidate.point);
+    update_max(state, state.points == 0, candidate.point);
     ++state.points;
     if (earlier(candidate, state.first)) state.first = candidate;
     if (earlier(state.last, candidate)) state.last = candidate;

@@ -30,7 +30,7 @@ void Lines::count(std::uint64_t points, std::uint64_t not_finite) {
   if (!request_.rate) answer_.nan += not_finite;
 }
 
-void Lines::take(const codec::Bucket& bucket, Node node) {
+void Lines::add(const codec::Bucket& bucket, Node node) {
   if (steps_) pass(bucket.s0, bucket.s1);
   ++answer_.cost.buckets;
   count(bucket.count, bucket.not_finite());
@@ -90,16 +90,16 @@ void Lines::split() {
   columns_.flush(answer_);
 }
 
-void Lines::take(const PointSpan& span) {
+void Lines::add(const PointSpan& span) {
   if (steps_) {
-    take_steps(span);
+    add_steps(span);
   } else {
-    take_run(span);
+    add_run(span);
   }
 }
 
 // One ascending run after the other. A sample without a rate is not there: it ends no segment.
-void Lines::take_steps(const PointSpan& span) {
+void Lines::add_steps(const PointSpan& span) {
   const auto& xs = span.steps;
   const auto there = [&](std::size_t i) { return !request_.rate || std::isfinite(span.values[i]); };
   for (std::size_t i = 0; i < xs.size();) {
@@ -110,13 +110,13 @@ void Lines::take_steps(const PointSpan& span) {
     }
     while (end < xs.size() && there(end) && xs[end] >= xs[end - 1]) ++end;
     pass(xs[i], xs[end - 1]);
-    take_run(span.part(i, end - i));
+    add_run(span.part(i, end - i));
     i = end;
   }
 }
 
 // The part of an ascending run that is in sight.
-void Lines::take_run(const PointSpan& span) {
+void Lines::add_run(const PointSpan& span) {
   const auto& xs = steps_ ? span.steps : span.times;
   if (xs.empty() || xs.back() < grid_.from() || xs.front() >= grid_.to()) return;
   const auto from =

@@ -27,10 +27,10 @@ class Lines {
   void set_tolerance(std::uint64_t units) { tolerance_ = units; }
   [[nodiscard]] const Grid& grid() const { return grid_; }
   // A bucket inside the range, in the column of its first point.
-  void take(const codec::Bucket& bucket, Node node);
+  void add(const codec::Bucket& bucket, Node node);
   // Steps [s0, s1] that are out of sight went by.
   void pass(std::int64_t s0, std::int64_t s1);
-  void take(const PointSpan& span);
+  void add(const PointSpan& span);
 
   // Exact: edges that are still open, the best bounds first.
   [[nodiscard]] std::vector<OpenEdge> open_edges();
@@ -44,8 +44,8 @@ class Lines {
   void reset();
 
  private:
-  void take_steps(const PointSpan& span);
-  void take_run(const PointSpan& span);
+  void add_steps(const PointSpan& span);
+  void add_run(const PointSpan& span);
   void offer_edges(std::uint32_t column, const codec::Bucket& bucket, Node node);
   void count(std::uint64_t points, std::uint64_t not_finite);
   void split();

@@ -18,7 +18,7 @@ constexpr auto kFewPoints = static_cast<std::int64_t>(codec::kVectorEntries);
 struct Ends {
   std::int64_t first, last;
 };
-Ends ends_of(const codec::Bucket& bucket, bool steps) {
+Ends ends_on(const codec::Bucket& bucket, bool steps) {
   return steps ? Ends{bucket.s0, bucket.s1} : Ends{bucket.t0, bucket.t1};
 }
 
@@ -71,7 +71,7 @@ class PointReads {
       answer_.unknown_gap = true;
       return;
     }
-    const Ends ends = ends_of(*cover, steps_);
+    const Ends ends = ends_on(*cover, steps_);
     const std::int64_t from = std::max(ends.first, request_.from);
     const std::int64_t to = std::min(ends.last, request_.to - 1);
     if (from <= to) answer_.gaps.push_back({from - answer_.origin, to - answer_.origin});
@@ -94,7 +94,7 @@ class InSight {
   Verdict judge(const codec::Bucket& bucket, Node node) {
     const bool steps = request_.axis == ChartAxis::kStep;
     if (steps && !bucket.has_steps()) return Verdict::kDone;
-    const Ends ends = ends_of(bucket, steps);
+    const Ends ends = ends_on(bucket, steps);
     if (ends.last < request_.from || ends.first >= request_.to) {
       if (steps) lines_.pass(ends.first, ends.last);
       return Verdict::kDone;
@@ -102,7 +102,7 @@ class InSight {
     return node.points() <= kFewPoints ? Verdict::kPoints : Verdict::kDescend;
   }
   Result<> points(Node node, const codec::Bucket* cover) {
-    return points_.read(node, cover, [&](const PointSpan& span) { lines_.take(span); });
+    return points_.read(node, cover, [&](const PointSpan& span) { lines_.add(span); });
   }
 
  private:
@@ -117,7 +117,7 @@ class Count {
   explicit Count(const Request& request) : request_(request) {}
   Verdict judge(const codec::Bucket& bucket, Node node) {
     constexpr std::int64_t kRough = 4096;
-    const Ends ends = ends_of(bucket, request_.axis == ChartAxis::kStep);
+    const Ends ends = ends_on(bucket, request_.axis == ChartAxis::kStep);
     if (ends.last < request_.from || ends.first >= request_.to) return Verdict::kDone;
     const bool whole = ends.first >= request_.from && ends.last < request_.to;
     if (!whole && node.points() > kRough) return Verdict::kDescend;
@@ -279,13 +279,13 @@ Result<> Reduction::pass() {
   lines_.set_tolerance(request_.exact ? 0 : tolerance_);
   TRY(cursor_.descend(*this));
   if (over_) return {};
-  return points_.read_recent([&](const PointSpan& span) { lines_.take(span); });
+  return points_.read_recent([&](const PointSpan& span) { lines_.add(span); });
 }
 
 // True if the bucket's points may all stand in the column of its first one.
 bool Reduction::takes(const codec::Bucket& bucket, Node node) const {
   const bool steps = request_.axis == ChartAxis::kStep;
-  const Ends ends = ends_of(bucket, steps);
+  const Ends ends = ends_on(bucket, steps);
   if (!lines_.grid().contains(ends.first) || !lines_.grid().contains(ends.last)) return false;
   const bool narrow = !request_.exact && distance(ends.first, ends.last) <= tolerance_;
   // If steps went back inside, or some points have none, the bucket does not tell enough. A step
@@ -304,7 +304,7 @@ Verdict Reduction::judge(const codec::Bucket& bucket, Node node) {
   const bool steps = request_.axis == ChartAxis::kStep;
   ++judged_;
   if (steps && !bucket.has_steps()) return Verdict::kDone;
-  const Ends ends = ends_of(bucket, steps);
+  const Ends ends = ends_on(bucket, steps);
   // Its first or last step may be that of a sample without a rate, which ends no segment.
   const bool vague = steps && request_.rate && request_.exact && bucket.not_finite() > 0;
   if (!vague && (ends.last < request_.from || ends.first >= request_.to)) {
@@ -312,7 +312,7 @@ Verdict Reduction::judge(const codec::Bucket& bucket, Node node) {
     return Verdict::kDone;
   }
   if (!vague && takes(bucket, node)) {
-    lines_.take(bucket, node);
+    lines_.add(bucket, node);
     return Verdict::kDone;
   }
   const std::uint64_t most =
@@ -335,7 +335,7 @@ Result<> Reduction::points(Node node, const codec::Bucket* cover) {
     InSight in_sight(request_, points_, lines_);
     return values_.descend(in_sight, {.within = node});
   }
-  return points_.read(node, cover, [&](const PointSpan& span) { lines_.take(span); });
+  return points_.read(node, cover, [&](const PointSpan& span) { lines_.add(span); });
 }
 
 Result<> Reduction::close_edges() {

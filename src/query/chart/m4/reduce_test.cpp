@@ -11,7 +11,7 @@
 
 #include "codec/block/rate.h"
 #include "query/series/extent.h"
-#include "query/series/memory_view.h"
+#include "query/series/test_memory_view.h"
 
 namespace corral::query::m4 {
 namespace {
@@ -575,7 +575,7 @@ TEST(CounterRate, TellsAResetFromAWrap) {
   codec::CounterRates rates;
   EXPECT_TRUE(std::isnan(rates.next(0, 5)));
   EXPECT_TRUE(std::isnan(rates.next(1'000'000'000, std::nan(""))));
-  EXPECT_EQ(rates.next(2'000'000'000, 9), 2) << "what is not finite is left aside";
+  EXPECT_EQ(rates.next(2'000'000'000, 9), 2) << "values that are not finite are ignored";
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 // A greeting: GET /api/corral/v1/greeting.
-#include "core/json.h"
 #include "server/api/handlers.h"
+#include "server/api/write.h"
 
 namespace corral::server::api {
 
-Response greeting(const Request&, Context& context) {
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().member("greeting", "hello from " + context.facts.version).end_object();
-  return json_response(std::move(body));
+Answer greeting(const Request&, Context& context) {
+  return object_response([&](JsonWriter& json) {
+    json.member("greeting", "hello from " + context.facts.version);
+  });
 }
 
 }  // namespace corral::server::api

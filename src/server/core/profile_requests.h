@@ -1,4 +1,4 @@
-// ProfileAsks: requests to this server for profiles of running runs.
+// ProfileRequests: requests to this server for profiles of running runs.
 //
 // No server connects to a training's host: the run's supervisor gets the request in the answer to
 // its next frames, or asks for it, and reports its progress until it is over. Only the latest
@@ -26,38 +26,38 @@ std::string_view profile_state_name(ProfileState state);
 bool is_over(ProfileState state);
 
 // A supervisor's report about a request.
-struct ProfileNews {
+struct ProfileReport {
   ProfileState state = ProfileState::kAsked;
   std::optional<std::int64_t> first{}, last{};  // steps
   std::string artifact{};                       // its folder
   std::string reason{};                         // why there is none
 };
-struct ProfileAsk {
+struct ProfileRequest {
   RunId run;
   std::string id;
   std::string tool;
   std::int64_t steps = 0;
   UtcTime asked;
-  ProfileNews news{};
+  ProfileReport report{};
 };
 
-class ProfileAsks {
+class ProfileRequests {
  public:
   // kConflict: another request for this run is not over.
-  Result<ProfileAsk> ask(RunId run, std::string tool, std::int64_t steps);
+  Result<ProfileRequest> add(RunId run, std::string tool, std::int64_t steps);
   // The latest request for the run. A request without a report for a minute is over.
-  [[nodiscard]] std::optional<ProfileAsk> latest(RunId run);
+  [[nodiscard]] std::optional<ProfileRequest> latest(RunId run);
   // Requests for these runs that no supervisor has received.
-  [[nodiscard]] std::vector<ProfileAsk> unheard(std::span<const RunId> runs);
+  [[nodiscard]] std::vector<ProfileRequest> undelivered(std::span<const RunId> runs);
   // kNotFound: it is not the run's latest request.
-  Result<> tell(RunId run, std::string_view id, ProfileNews news);
+  Result<> report(RunId run, std::string_view id, ProfileReport report);
 
   // For tests: acts as if this much time had passed.
   void age(Nanos time);
 
  private:
   struct Entry {
-    ProfileAsk ask;
+    ProfileRequest request;
     BootTime heard;
   };
   using Entries = std::map<RunId, Entry>;

@@ -27,7 +27,7 @@ std::optional<Loss> loss_of(std::span<const store::Series> series);
 const store::Series* loss_series(std::span<const store::Series> series);
 
 // The losses of many runs at once; runs without a loss are left out.
-Result<std::unordered_map<RunId, Loss>> losses_of(const store::Reader& store,
-                                                  std::span<const RunId> runs);
+Result<std::unordered_map<RunId, Loss>> read_losses(const store::Reader& store,
+                                                    std::span<const RunId> runs);
 
 }  // namespace corral::query

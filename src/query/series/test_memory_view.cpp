@@ -1,4 +1,4 @@
-#include "query/series/memory_view.h"
+#include "query/series/test_memory_view.h"
 
 #include <algorithm>
 #include <numeric>

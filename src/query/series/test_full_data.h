@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "query/series/memory_view.h"
+#include "query/series/test_memory_view.h"
 
 namespace corral::query::testing {
 

@@ -1,4 +1,4 @@
-#include "server/core/profile_asks.h"
+#include "server/core/profile_requests.h"
 
 #include <algorithm>
 #include <array>
@@ -16,17 +16,17 @@ constexpr std::size_t kAskedRuns = 1000;
 constexpr std::array<std::string_view, 7> kStateNames = {"asked", "waiting", "running", "saving",
                                                          "done",  "refused", "failed"};
 
-void expire(ProfileAsk& ask, BootTime heard, BootTime now) {
-  ProfileNews& news = ask.news;
-  if (is_over(news.state) || now - heard < kPatience) return;
-  if (news.state == ProfileState::kAsked) {
-    news.state = ProfileState::kRefused;
-    news.reason =
-        "nobody took it up within 60 s: the run's `corral run` is gone, cannot reach this server, "
-        "or talks to another one";
+void expire(ProfileRequest& request, BootTime heard, BootTime now) {
+  ProfileReport& report = request.report;
+  if (is_over(report.state) || now - heard < kPatience) return;
+  if (report.state == ProfileState::kAsked) {
+    report.state = ProfileState::kRefused;
+    report.reason =
+        "no supervisor answered within 60 s: the run's `corral run` is gone, cannot reach this "
+        "server, or talks to another one";
   } else {
-    news.state = ProfileState::kFailed;
-    news.reason = "the run's `corral run` has said nothing for 60 s";
+    report.state = ProfileState::kFailed;
+    report.reason = "the run's `corral run` has said nothing for 60 s";
   }
 }
 
@@ -38,14 +38,14 @@ std::string_view profile_state_name(ProfileState state) {
 
 bool is_over(ProfileState state) { return state >= ProfileState::kDone; }
 
-Result<ProfileAsk> ProfileAsks::ask(RunId run, std::string tool, std::int64_t steps) {
+Result<ProfileRequest> ProfileRequests::add(RunId run, std::string tool, std::int64_t steps) {
   const BootTime now = sys::boot_now();
   const UtcTime asked = sys::utc_now();
-  return entries_.with([&](Entries& entries) -> Result<ProfileAsk> {
+  return entries_.with([&](Entries& entries) -> Result<ProfileRequest> {
     const auto found = entries.find(run);
     if (found != entries.end()) {
-      expire(found->second.ask, found->second.heard, now);
-      if (!is_over(found->second.ask.news.state))
+      expire(found->second.request, found->second.heard, now);
+      if (!is_over(found->second.request.report.state))
         return fail(Code::kConflict, "another profile of this run is on its way");
       entries.erase(found);
     }
@@ -53,49 +53,49 @@ Result<ProfileAsk> ProfileAsks::ask(RunId run, std::string tool, std::int64_t st
       entries.erase(std::ranges::min_element(entries, {},
                                              [](const auto& entry) { return entry.second.heard; }));
     std::string id = make_profile_id(tool, asked);
-    ProfileAsk ask{
+    ProfileRequest request{
         .run = run, .id = std::move(id), .tool = std::move(tool), .steps = steps, .asked = asked};
-    entries[run] = {.ask = ask, .heard = now};
-    return ask;
+    entries[run] = {.request = request, .heard = now};
+    return request;
   });
 }
 
-std::optional<ProfileAsk> ProfileAsks::latest(RunId run) {
+std::optional<ProfileRequest> ProfileRequests::latest(RunId run) {
   const BootTime now = sys::boot_now();
-  return entries_.with([&](Entries& entries) -> std::optional<ProfileAsk> {
+  return entries_.with([&](Entries& entries) -> std::optional<ProfileRequest> {
     const auto found = entries.find(run);
     if (found == entries.end()) return std::nullopt;
-    expire(found->second.ask, found->second.heard, now);
-    return found->second.ask;
+    expire(found->second.request, found->second.heard, now);
+    return found->second.request;
   });
 }
 
-std::vector<ProfileAsk> ProfileAsks::unheard(std::span<const RunId> runs) {
+std::vector<ProfileRequest> ProfileRequests::undelivered(std::span<const RunId> runs) {
   const BootTime now = sys::boot_now();
   return entries_.with([&](Entries& entries) {
-    std::vector<ProfileAsk> all;
+    std::vector<ProfileRequest> all;
     for (auto& [run, entry] : entries) {
       if (std::ranges::find(runs, run) == runs.end()) continue;
-      expire(entry.ask, entry.heard, now);
-      if (entry.ask.news.state == ProfileState::kAsked) all.push_back(entry.ask);
+      expire(entry.request, entry.heard, now);
+      if (entry.request.report.state == ProfileState::kAsked) all.push_back(entry.request);
     }
     return all;
   });
 }
 
-Result<> ProfileAsks::tell(RunId run, std::string_view id, ProfileNews news) {
+Result<> ProfileRequests::report(RunId run, std::string_view id, ProfileReport report) {
   const BootTime now = sys::boot_now();
   return entries_.with([&](Entries& entries) -> Result<> {
     const auto found = entries.find(run);
-    if (found == entries.end() || found->second.ask.id != id)
+    if (found == entries.end() || found->second.request.id != id)
       return fail(Code::kNotFound, "no such profile was asked for here");
-    found->second.ask.news = std::move(news);
+    found->second.request.report = std::move(report);
     found->second.heard = now;
     return {};
   });
 }
 
-void ProfileAsks::age(Nanos time) {
+void ProfileRequests::age(Nanos time) {
   entries_.with([&](Entries& entries) {
     for (auto& [run, entry] : entries) entry.heard = entry.heard - time;
   });

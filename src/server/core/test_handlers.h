@@ -12,7 +12,7 @@
 
 #include "core/json.h"
 #include "server/core/door.h"
-#include "server/core/profile_asks.h"
+#include "server/core/profile_requests.h"
 #include "server/core/router.h"
 #include "store/open/sqlite_store.h"
 #include "store/test_reader.h"
@@ -84,7 +84,7 @@ class HandlerTest : public ::testing::Test {
   EventHub events_;
   const std::unique_ptr<door::State> door_ =
       door::open(*store_, {*store_, store::Access::everything()});
-  ProfileAsks profiles_;
+  ProfileRequests profiles_;
   const std::unique_ptr<Context> context_ = [this] {
     auto context = std::make_unique<Context>(Context{
         *store_, {*store_, store::Access::everything()}, events_, {"1.2.3", utc_time(5)}, [] {}});

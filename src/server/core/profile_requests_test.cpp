@@ -1,12 +1,12 @@
 // Profiles on demand: the page's request reaches the run's supervisor with its next frames, and the
 // supervisor's reports reach the page.
-#include "server/core/profile_asks.h"
+#include "server/core/profile_requests.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "codec/frame.h"
-#include "server/core/handler_test_support.h"
+#include "server/core/test_handlers.h"
 
 namespace corral::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/core/artifact_files.h"
+#include "server/core/artifacts.h"
 
 #include <fmt/core.h>
 
@@ -8,6 +8,7 @@
 #include "compat/mlflow/wire/artifact_path.h"
 #include "core/text.h"
 #include "http/range.h"
+#include "server/core/door.h"
 #include "sys/http_client.h"
 
 namespace corral::server {
@@ -58,7 +59,7 @@ std::optional<std::string> path_below(std::string_view location, std::string_vie
   return std::string(place);
 }
 
-std::string disposition_of(std::string_view name, Disposition disposition) {
+std::string content_disposition(std::string_view name, Disposition disposition) {
   std::string plain;
   for (const char c : name) {
     const bool odd = static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ||
@@ -127,7 +128,7 @@ Response file_response(const Request& request, std::string_view name,
     return response;
   }
   response.set_header("Content-Type", safe_content_type(name));
-  response.set_header("Content-Disposition", disposition_of(last_name(name), disposition));
+  response.set_header("Content-Disposition", content_disposition(last_name(name), disposition));
   const std::uint64_t size = reader->size();
   const http::Span span = http::requested_span(request, size, etag);
   http::set_span(response, span, size);
@@ -148,6 +149,93 @@ Response file_response(const Request& request, std::string_view name,
 
 bool streams_body(const Request& request) {
   return request.method == Method::kPut && request.path.find("/artifacts/") != std::string::npos;
+}
+
+namespace {
+
+using store::tracking::RunRow;
+
+struct RunFile {
+  RunId run;
+  std::string_view folder;  // ".../<run>"
+};
+
+// The run of ".../<run>/artifacts/...".
+std::optional<RunFile> parse_run_file(std::string_view path) {
+  constexpr std::string_view kFiles = "/artifacts/";
+  for (std::size_t at = path.find(kFiles); at != std::string_view::npos;
+       at = path.find(kFiles, at + 1)) {
+    const std::string_view folder = path.substr(0, at);
+    if (const auto run = RunId::parse(folder.substr(folder.rfind('/') + 1)))
+      return RunFile{.run = *run, .folder = folder};
+  }
+  return std::nullopt;
+}
+
+struct RunLookup {
+  std::optional<RunRow> row;
+  bool removed = false;
+};
+Result<RunLookup> look_up(Context& context, RunId run) {
+  return in_snapshot(context.reader, [&](store::Reading& reading) -> Result<RunLookup> {
+    RunLookup found{.row = TRY(store::tracking::run(reading, run))};
+    found.removed = !found.row && TRY(store::tracking::was_removed(reading, run));
+    return found;
+  });
+}
+
+tl::unexpected<Error> gone(RunId run) {
+  return fail(Code::kNotFound, fmt::format("run {} was removed", run.hex()));
+}
+
+}  // namespace
+
+Result<std::optional<RunRow>> run_for_upload(Context& context, RunId id) {
+  RunLookup found = TRY(look_up(context, id));
+  if (!found.row || found.row->place_is_kept) return found.row;
+  const auto keep = [&](store::Writing& writing) -> Result<> {
+    found.row = TRY(store::tracking::lock_run(writing, id));
+    return found.row ? store::tracking::keep_artifact_uri(writing, *found.row) : Result<>();
+  };
+  TRY(context.store.change(keep));
+  return found.row;
+}
+
+Result<> expect_file(Context& context, std::string_view path) {
+  const auto file = parse_run_file(path);
+  if (!file) return {};
+  const RunLookup found = TRY(look_up(context, file->run));
+  if (found.removed) return gone(file->run);
+  if (!found.row || found.row->place_is_kept) return {};
+  const auto place = path_in_store(*context.artifacts, found.row->artifact_uri, "");
+  if (!place || !path.starts_with(*place + "/")) return {};
+  return run_for_upload(context, file->run).map([](const auto&) {});
+}
+
+// Removes a stored file whose run was removed meanwhile. Called after the commit of the file: a
+// removal of the run from then on removes its files, too.
+Result<> settle_file(Context& context, std::string_view path) {
+  const auto file = parse_run_file(path);
+  if (!file || !TRY(look_up(context, file->run)).removed) return {};
+  TRY(context.artifacts->remove(file->folder));
+  return gone(file->run);
+}
+
+Response receive_file(const Request& request, Context& context, const std::string& path,
+                      FileAnswer answer) {
+  if (const Result<> expected = expect_file(context, path); !expected) return answer(expected);
+  auto created = context.artifacts->create(path, request.body_length());
+  if (!created) return answer(tl::unexpected(created.error()));
+  const std::shared_ptr<store::artifacts::Writer> file = *std::move(created);
+  const auto finish = [file, &context, path]() -> Result<> {
+    TRY(file->commit());
+    TRY(settle_file(context, path));
+    return door::on_artifact(context, *context.artifacts, path);
+  };
+  return http::take_body(
+      request, {.take = [file](std::string_view piece) { return file->append(piece); },
+                .end = [finish, answer = std::move(answer)](
+                           const Result<>& taken) { return answer(taken ? finish() : taken); }});
 }
 
 }  // namespace corral::server

@@ -1,4 +1,4 @@
-#include "query/summary.h"
+#include "query/loss.h"
 
 #include <limits>
 #include <utility>
@@ -33,8 +33,8 @@ std::optional<Loss> loss_of(std::span<const store::Series> series) {
               .step = best->last_step};
 }
 
-Result<std::unordered_map<RunId, Loss>> losses_of(const store::Reader& store,
-                                                  std::span<const RunId> runs) {
+Result<std::unordered_map<RunId, Loss>> read_losses(const store::Reader& store,
+                                                    std::span<const RunId> runs) {
   std::unordered_map<RunId, std::vector<store::Series>> by_run;
   for (auto& [run, series] : TRY(store.series_ending(runs, metric::kLossSuffix)))
     by_run[run].push_back(std::move(series));

@@ -1,0 +1,134 @@
+// The server itself: liveness, version, figures for Prometheus, events, its routes and its end.
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "server/api/handlers.h"
+#include "server/api/write.h"
+#include "server/core/events.h"
+#include "server/core/figures.h"
+#include "server/core/router.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/thread_guard.h"
+
+namespace corral::server::api {
+namespace {
+
+constexpr int kApiVersion = 1;
+
+// ---- resources of this process, as the kernel counts them; nullopt if /proc does not say
+// Second field of /proc/self/statm is resident pages.
+std::optional<std::int64_t> resident_bytes() {
+  const Result<std::string> statm = sys::read_file("/proc/self/statm");
+  if (!statm) return std::nullopt;
+  const std::vector<std::string_view> fields = split(trim(*statm), ' ');
+  const std::optional<std::int64_t> pages = fields.size() > 1 ? parse_int(fields[1]) : std::nullopt;
+  if (!pages) return std::nullopt;
+  return *pages * ::sysconf(_SC_PAGESIZE);
+}
+
+std::optional<std::int64_t> open_files() {
+  std::error_code error;
+  std::int64_t count = -1;  // the one that the listing itself has open
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
+       !error && entry != end; entry.increment(error)) {
+    count += 1;
+  }
+  if (error) return std::nullopt;
+  return count;
+}
+
+}  // namespace
+
+Answer version(const Request&, Context& context) {
+  const store::StoreInfo info = TRY(context.store.info());
+  return object_response([&](JsonWriter& json) {
+    json.member("version", context.facts.version).member("api", kApiVersion);
+    json.member("store", info.location).member("schema_version", info.schema_version);
+    json.member("pid", std::int64_t{::getpid()});
+    write_time(json, "started_ns", context.facts.started);
+    json.member("cpu_seconds", seconds(sys::process_cpu_time()));
+    write_optional(json, "rss_bytes", resident_bytes());
+  });
+}
+
+Answer alive(const Request&, Context&) {
+  Response response = text_response("OK");
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
+Answer openapi_page(const Request&, Context& context) {
+  return json_response(openapi(routes(), context.facts.version));
+}
+
+Answer stop(const Request& request, Context& context) {
+  if (!request.over_unix)
+    return fail(Code::kPermission,
+                "the server is stopped through its Unix socket only: corral serve --stop");
+  context.request_stop();
+  return json_response(R"({"stopping":true})");
+}
+
+Answer stream(const Request&, Context& context) {
+  Response response;
+  response.events = context.events.subscribe();
+  if (!response.events) return fail(Code::kUnavailable, "too many event streams are open");
+  response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
+  return response;
+}
+
+namespace {
+
+void write_store(std::string& out, const store::StoreActivity& store) {
+  write_figure(out, {"corral_points_total", "counter", "Points that this server stored."},
+               static_cast<double>(store.points));
+  write_figure(out,
+               {"corral_batch_rows", "gauge",
+                "Batch rows that this server stored and that wait to become row groups."},
+               static_cast<double>(store.waiting_rows));
+  write_figure(out, {"corral_batch_bytes", "gauge", "Bytes of those batch rows."},
+               static_cast<double>(store.waiting_bytes));
+}
+
+void write_process(std::string& out, const Context& context) {
+  const auto gauge = [&](std::string_view name, std::string_view help, double value) {
+    write_figure(out, {name, "gauge", help}, value);
+  };
+  if (const auto bytes = resident_bytes())
+    gauge("process_resident_memory_bytes", "Resident memory of the server.",
+          static_cast<double>(*bytes));
+  if (const auto files = open_files())
+    gauge("process_open_fds", "Open file descriptors of the server.", static_cast<double>(*files));
+  write_figure(
+      out, {"process_cpu_seconds_total", "counter", "Processor time of the server, all threads."},
+      seconds(sys::process_cpu_time()));
+  gauge("process_start_time_seconds", "When the server started, UTC.",
+        seconds(context.facts.started.time_since_epoch()));
+  gauge("corral_uptime_seconds", "How long the server has been running.",
+        seconds(sys::utc_now() - context.facts.started));
+  write_figure(out,
+               {"corral_thread_failures_total", "counter",
+                "Unexpected exceptions that ended one piece of work: a request, a round of a job."},
+               static_cast<double>(sys::thread_failures()));
+  gauge("corral_event_streams", "Open streams of server-sent events.",
+        static_cast<double>(context.events.open_streams()));
+}
+
+}  // namespace
+
+Answer prometheus(const Request&, Context& context) {
+  std::string out;
+  if (context.figures != nullptr) context.figures->write(out);
+  write_store(out, context.store.activity());
+  write_process(out, context);
+  Response response = text_response(std::move(out));
+  response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  return response;
+}
+
+}  // namespace corral::server::api

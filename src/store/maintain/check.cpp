@@ -134,7 +134,7 @@ Result<> check_reference(CheckWork& work, const Reference& reference) {
   const auto hits = TRY(read_hits(
       work.db,
       fmt::format("SELECT {1}, count(*), min({2}) FROM {0} WHERE {3} GROUP BY {1} LIMIT 100",
-                  reference.table, reference.column, column, orphans_of(reference))));
+                  reference.table, reference.column, column, orphan_condition(reference))));
   for (const Hit& hit : hits) {
     add(work, std::string(reference.table),
         fmt::format("{} rows refer to row {} of {}, which is gone", hit.rows, hit.missing,
@@ -267,7 +267,7 @@ Result<std::string> SessionCheck::find_problem(const Batch& batch) {
   if (!TRY(row.step())) return std::string();
   const auto frame = codec::decode_frame(row.blob(0));
   if (!frame) return frame.error().message;
-  const auto samples = sql::samples_of(row.blob(0));
+  const auto samples = sql::decode_batch(row.blob(0));
   if (!samples) return samples.error().message;
   if (frame->header.session != id_ ||
       frame->header.first != static_cast<std::uint64_t>(batch.first) ||

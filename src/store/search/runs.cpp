@@ -139,7 +139,7 @@ Result<std::vector<RunRow>> runs(Connection& db, std::span<const std::int64_t> k
   return all;
 }
 
-Result<std::vector<RunRow>> runs_of(Connection& db, ExperimentId first, ExperimentId last) {
+Result<std::vector<RunRow>> runs_between(Connection& db, ExperimentId first, ExperimentId last) {
   return sql::read_all(
       db.query(std::string(kColumns) + "r.experiment BETWEEN ?1 AND ?2", first, last),
       run_from_row);

@@ -23,11 +23,6 @@ Store::~Store() = default;
 
 Result<> Store::intact() const { return machinery_->intact ? machinery_->intact() : Result<>(); }
 
-Result<AppendResult> Store::append(std::span<const codec::Frame> frames) {
-  machinery_->sealer.pace();
-  return machinery_->writer.append(frames);
-}
-
 Result<AppendResult> Store::append(std::span<const codec::Frame> frames, const Change& before) {
   machinery_->sealer.pace();
   return machinery_->writer.append(frames, before);

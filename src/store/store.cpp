@@ -1,7 +1,5 @@
 #include "store/store.h"
 
-#include <utility>
-
 #include "core/failpoint.h"
 #include "store/engine/schema.h"
 #include "store/machinery.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <vector>
 
 #include "codec/block/row_group.h"
 #include "core/failpoint.h"

@@ -1,7 +1,6 @@
 #include "store/read/view.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "codec/block/row_group.h"

@@ -1,7 +1,6 @@
 #include "store/seal/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "codec/block/column.h"

@@ -5,7 +5,6 @@
 #include <limits>
 #include <unordered_set>
 
-#include "codec/frame.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/text.h"
 #include "store/search/search.h"

@@ -3,10 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string>
 #include <unordered_map>
 
-#include "core/ids.h"
 #include "core/json.h"
 #include "store/engine/keys.h"
 #include "store/ingest/ingest.h"

@@ -36,7 +36,7 @@ Result<std::vector<RunId>> Reader::find_runs(std::string_view text) const {
 
 Result<std::vector<Series>> Reader::series_of(RunId run) const {
   return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_series_of(db, store_->machinery_->caches, run); });
+      [&](Connection& db) { return sql::read_run_series(db, store_->machinery_->caches, run); });
 }
 
 Result<std::vector<Series>> Reader::series(std::span<const SeriesId> ids) const {

@@ -1,7 +1,5 @@
 #include "store/store.h"
 
-#include <utility>
-
 #include "core/failpoint.h"
 #include "store/engine/schema.h"
 #include "store/machinery.h"
@@ -22,11 +20,6 @@ Store::Store(StoreParts parts) : machinery_(std::make_unique<Machinery>(std::mov
 Store::~Store() = default;
 
 Result<> Store::intact() const { return machinery_->intact ? machinery_->intact() : Result<>(); }
-
-Result<AppendResult> Store::append(std::span<const codec::Frame> frames) {
-  machinery_->sealer.pace();
-  return machinery_->writer.append(frames);
-}
 
 Result<AppendResult> Store::append(std::span<const codec::Frame> frames, const Change& before) {
   machinery_->sealer.pace();

@@ -43,10 +43,9 @@ class Store {
   // transaction with whatever else is waiting (group commit). A frame wholly at or below
   // durable_seq is acknowledged and ignored. An Error means that nothing of this call was stored
   // (disk full, I/O): retry.
-  Result<AppendResult> append(std::span<const codec::Frame> frames);
-  // Appends only if `before` succeeds, in the same transaction. A refused frame rolls the whole
-  // call back, including the writes of `before`, whatever the acks say.
-  Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before);
+  // With `before`, appends only if that succeeds, in the same transaction; a refused frame then
+  // rolls the whole call back, including the writes of `before`, whatever the acks say.
+  Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before = {});
   // In one transaction with whatever else is waiting; durable when this returns.
   Result<> change(const Change& change);
   Result<std::optional<Ack>> session(SessionId id);

@@ -29,7 +29,7 @@ namespace corral::store::sql {
 
 using Blob = std::span<const std::uint8_t>;
 // The bytes of `text`, which must outlive the blob.
-inline Blob blob_of(std::string_view text) {
+inline Blob to_blob(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 

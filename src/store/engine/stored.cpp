@@ -2,7 +2,7 @@
 
 namespace corral::store::sql {
 
-Result<std::vector<codec::SamplesBody>> samples_of(Blob frame) {
+Result<std::vector<codec::SamplesBody>> decode_batch(Blob frame) {
   codec::Frame whole = TRY(stored(codec::decode_frame(frame)));
   const auto sections = TRY(stored(codec::sections(std::move(whole))));
   std::vector<codec::SamplesBody> all;

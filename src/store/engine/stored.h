@@ -21,7 +21,7 @@ Result<T> stored(Result<T> decoded) {
 }
 
 // The samples in the frame of a batch row; of a bundle, those of all its sections. kCorruption.
-Result<std::vector<codec::SamplesBody>> samples_of(Blob frame);
+Result<std::vector<codec::SamplesBody>> decode_batch(Blob frame);
 // The values in them.
 std::int64_t count_points(const std::vector<codec::SamplesBody>& samples);
 

@@ -645,7 +645,7 @@ Result<> Ingest::store_log(const SessionState& session, const codec::LogBody& lo
   TRY(db_.defer(
       "INSERT INTO logs (run, stream, start, length, time, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
       session.run, log.stream, start, end - start, session.anchor.to_utc(log.time),
-      blob_of(fresh)));
+      to_blob(fresh)));
   TRY(
       db_.defer("INSERT INTO log_streams (run, stream, length) VALUES (?1, ?2, ?3) ON CONFLICT "
                 "(run, stream) DO UPDATE SET length = excluded.length",
@@ -663,7 +663,7 @@ Result<> Ingest::store_end(Call& call, const SessionState& session, const codec:
       "UPDATE runs SET status = ?2, ended = ?3, end_reason = ?4, exit_code = ?5, exit_signal = ?6, "
       "client_status = CASE WHEN client_status <= 2 THEN NULL ELSE client_status END WHERE key = "
       "?1 AND (end_reason IS NULL OR end_reason = ?7 OR ?4 <> ?7)",
-      session.run, status_of(end), session.anchor.to_utc(end.time), end.reason, end.exit_code,
+      session.run, final_status(end), session.anchor.to_utc(end.time), end.reason, end.exit_code,
       end.exit_signal, codec::EndReason::kUnknown);
 }
 

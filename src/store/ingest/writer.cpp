@@ -46,16 +46,10 @@ Writer::~Writer() {
   thread_.join();
 }
 
-Result<AppendResult> Writer::append(std::span<const codec::Frame> frames) {
-  Job job;
-  job.frames = frames;
-  return wait_for(job);
-}
-
 Result<AppendResult> Writer::append(std::span<const codec::Frame> frames, const Change& before) {
   Job job;
   job.frames = frames;
-  job.before = &before;
+  if (before) job.before = &before;
   return wait_for(job);
 }
 

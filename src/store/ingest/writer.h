@@ -42,10 +42,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  Result<AppendResult> append(std::span<const codec::Frame> frames);
-  // Calls before(transaction) first, in the same savepoint; its error becomes the call's. `frames`
-  // may be empty. A refused frame rolls the whole call back.
-  Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before);
+  // Calls before(transaction) first, if there is one, in the same savepoint; its error becomes the
+  // call's, and a refused frame rolls the whole call back. `frames` may be empty then.
+  Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before = {});
   // Calls write(transaction) in a transaction of its own, tried once. kForget: it changes data of
   // cached sessions.
   using Write = Change;

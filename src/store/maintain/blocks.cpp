@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <vector>
 
 #include "codec/block/column.h"
 #include "store/seal/plan.h"

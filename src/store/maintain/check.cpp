@@ -43,6 +43,18 @@ struct CheckWork {
   }
 };
 
+// Calls `visit` with every key that `next` gives after the one before (?1), a page at a time.
+template <class Visit>
+Result<> for_each_key(CheckWork& work, const char* next, const Visit& visit) {
+  for (std::int64_t after = 0;;) {
+    TRY(work.snapshot.next_unit());
+    const auto keys = TRY(work.db.numbers(next, after));
+    if (keys.empty()) return {};
+    after = keys.back();
+    for (const std::int64_t key : keys) TRY(visit(key));
+  }
+}
+
 // ---- references, and what one statement can tell
 // The owner of a row, as far as its columns say.
 enum class Owner { kNone, kRun, kSession, kSeries };
@@ -134,7 +146,7 @@ Result<> check_reference(CheckWork& work, const Reference& reference) {
   const auto hits = TRY(read_hits(
       work.db,
       fmt::format("SELECT {1}, count(*), min({2}) FROM {0} WHERE {3} GROUP BY {1} LIMIT 100",
-                  reference.table, reference.column, column, orphans_of(reference))));
+                  reference.table, reference.column, column, orphan_condition(reference))));
   for (const Hit& hit : hits) {
     add(work, std::string(reference.table),
         fmt::format("{} rows refer to row {} of {}, which is gone", hit.rows, hit.missing,
@@ -267,7 +279,7 @@ Result<std::string> SessionCheck::find_problem(const Batch& batch) {
   if (!TRY(row.step())) return std::string();
   const auto frame = codec::decode_frame(row.blob(0));
   if (!frame) return frame.error().message;
-  const auto samples = sql::samples_of(row.blob(0));
+  const auto samples = sql::decode_batch(row.blob(0));
   if (!samples) return samples.error().message;
   if (frame->header.session != id_ ||
       frame->header.first != static_cast<std::uint64_t>(batch.first) ||
@@ -365,16 +377,10 @@ Result<> check_sessions(CheckWork& work) {
   constexpr const char* kNext = "SELECT key FROM sessions WHERE key > ?1 ORDER BY key LIMIT 1000";
   TRY(work.snapshot.next_unit());
   const auto total = TRY(work.db.number("SELECT count(*) FROM sessions")).value_or(0);
-  for (std::int64_t after = 0;;) {
-    TRY(work.snapshot.next_unit());
-    const auto keys = TRY(work.db.numbers(kNext, after));
-    if (keys.empty()) return {};
-    after = keys.back();
-    for (const std::int64_t session : keys) {
-      TRY(work.watch.at("sessions", work.report.sessions++, total));
-      TRY(work.unit([&] { return SessionCheck(work, session).run(); }));
-    }
-  }
+  return for_each_key(work, kNext, [&](std::int64_t session) -> Result<> {
+    TRY(work.watch.at("sessions", work.report.sessions++, total));
+    return work.unit([&] { return SessionCheck(work, session).run(); });
+  });
 }
 
 // ---- blocks and pyramid of each series
@@ -487,16 +493,10 @@ Result<> check_series(CheckWork& work) {
   const auto total =
       TRY(work.db.number("SELECT CAST(coalesce(sum(blocks), 0) AS BIGINT) FROM series"))
           .value_or(0);
-  for (std::int64_t after = 0;;) {
-    TRY(work.snapshot.next_unit());
-    const auto keys = TRY(work.db.numbers(kNext, after));
-    if (keys.empty()) return {};
-    after = keys.back();
-    for (const std::int64_t id : keys) {
-      ++work.report.series;
-      TRY(work.unit([&] { return SeriesCheck(work, SeriesId{id}, total).run(); }));
-    }
-  }
+  return for_each_key(work, kNext, [&](std::int64_t id) {
+    ++work.report.series;
+    return work.unit([&] { return SeriesCheck(work, SeriesId{id}, total).run(); });
+  });
 }
 
 Result<> check_engine(CheckWork& work) {

@@ -28,7 +28,7 @@ std::vector<Orphans> orphans() {
   all.push_back({"series", "id IN " + lost});
   const auto known = references();
   for (auto reference = known.rbegin(); reference != known.rend(); ++reference)
-    all.push_back({reference->table.data(), orphans_of(*reference)});
+    all.push_back({reference->table.data(), orphan_condition(*reference)});
   all.push_back({"block_times", "id NOT IN (SELECT times FROM blocks)"});
   all.push_back({"row_groups",
                  "NOT EXISTS (SELECT 1 FROM slices s WHERE s.session = row_groups.session AND "

@@ -71,7 +71,7 @@ void bind_value(sql::Statement& statement, int index, sql::Type type, const Valu
   } else if (type == sql::Type::kText) {
     statement.set(index, value.null ? std::nullopt : std::optional<std::string_view>(value.bytes));
   } else {
-    statement.set(index, value.null ? std::nullopt : std::optional(sql::blob_of(value.bytes)));
+    statement.set(index, value.null ? std::nullopt : std::optional(sql::to_blob(value.bytes)));
   }
 }
 
@@ -103,7 +103,7 @@ class RowReader {
 };
 
 RowReader::RowReader(sql::Connection& db, const Table& table)
-    : db_(db), table_(table), columns_(columns_of(table)) {
+    : db_(db), table_(table), columns_(parse_columns(table)) {
   const std::string keys = column_names(columns_, table.keys);
   const std::string select =
       fmt::format("SELECT {} FROM {}", column_names(columns_, columns_.size()), table.name);
@@ -128,7 +128,7 @@ Result<std::vector<Row>> RowReader::next() {
 
 // Key of the last row; empty when there is none.
 Result<Row> last_key(sql::Connection& db, const Table& table) {
-  const auto columns = columns_of(table);
+  const auto columns = parse_columns(table);
   sql::Statement row = TRY(db.query(fmt::format("SELECT {} FROM {} ORDER BY {} LIMIT 1",
                                                 column_names(columns, table.keys), table.name,
                                                 column_names(columns, table.keys, " DESC"))));
@@ -170,7 +170,7 @@ constexpr std::array kTraces = {
 };
 
 std::string with_names(std::string_view sql, const Table& table, std::int64_t last) {
-  return fmt::format(fmt::runtime(sql), table.name, columns_of(table).front().name, last);
+  return fmt::format(fmt::runtime(sql), table.name, parse_columns(table).front().name, last);
 }
 
 // New rows of the table, whose rows the engine numbers, get keys in `to` that are greater than
@@ -288,7 +288,7 @@ Result<> Copy::clear() {
 }
 
 Result<> Copy::insert(const Table& table, const std::vector<Row>& rows) {
-  const auto columns = columns_of(table);
+  const auto columns = parse_columns(table);
   const std::string sql =
       fmt::format("INSERT INTO {} ({}) VALUES {}", table.name,
                   column_names(columns, columns.size()), sql::parameter_list(1, columns.size()));

@@ -366,7 +366,7 @@ TEST_P(Copies, KeysOfWhatIsGoneAreNotGivenAgain) {
     const auto from = connect(*from_);
     for (const Table& table : tables()) {
       if (!table.identity) continue;
-      const auto columns = columns_of(table);
+      const auto columns = parse_columns(table);
       used[std::string(table.name)] =
           from->number(fmt::format(fmt::runtime(from->dialect().last_key), table.name,
                                    columns.front().name))
@@ -383,9 +383,9 @@ TEST_P(Copies, KeysOfWhatIsGoneAreNotGivenAgain) {
     if (table.name == "logs" || table.name == "datasets" || table.name == "removed_artifacts" ||
         table.name == "notes" || table.name == "hosts")
       continue;
-    const auto rows =
-        to->number(fmt::format("SELECT count(*) FROM {} WHERE {} > {}", table.name,
-                               columns_of(table).front().name, used.at(std::string(table.name))));
+    const auto rows = to->number(fmt::format("SELECT count(*) FROM {} WHERE {} > {}", table.name,
+                                             parse_columns(table).front().name,
+                                             used.at(std::string(table.name))));
     EXPECT_GE(rows->value_or(0), 1) << table.name << " of the new run stand behind all others";
   }
   // The copied removal deletes nothing of the new run.

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <vector>
 
 #include "codec/block/row_group.h"
 #include "core/failpoint.h"
@@ -90,7 +89,7 @@ Result<std::int64_t> rebuild_series(Connection& db, Findings& findings, SeriesId
     const std::string data = codec::encode_pyramid_row(made.row);
     return db.defer(
         "INSERT INTO pyramid (series, channel, tier, no, data) VALUES (?1, ?2, ?3, ?4, ?5)", id,
-        made.channel, made.tier, made.no, sql::blob_of(data));
+        made.channel, made.tier, made.no, sql::to_blob(data));
   });
   BlockFeed feed(db, findings, id, maker);
   const auto too_many_missing = [&](std::int64_t next) {
@@ -269,10 +268,10 @@ Result<> SessionSlices::write(std::int64_t slice, const Stored& stored) {
       stored.there
           ? TRY(db_.number("UPDATE slices SET statistics = ?3 WHERE session = ?1 AND slice = ?2 "
                            "AND statistics = ?4 RETURNING slice",
-                           session_, slice, sql::blob_of(data), Blob(stored.data)))
+                           session_, slice, sql::to_blob(data), Blob(stored.data)))
           : TRY(db_.number("INSERT INTO slices (session, slice, statistics) VALUES (?1, ?2, ?3) ON "
                            "CONFLICT (session, slice) DO NOTHING RETURNING slice",
-                           session_, slice, sql::blob_of(data)));
+                           session_, slice, sql::to_blob(data)));
   if (!written) return sealed_meanwhile();
   return {};
 }

@@ -100,7 +100,7 @@ Result<PyramidRow> LastRows::good_row(const PyramidKey& key) {
   TRY(db_.defer(
       "INSERT INTO pyramid (series, channel, tier, no, data) VALUES (?1, ?2, ?3, ?4, ?5) ON "
       "CONFLICT (series, channel, tier, no) DO UPDATE SET data = excluded.data",
-      id_, key.channel, key.tier, key.no, sql::blob_of(data)));
+      id_, key.channel, key.tier, key.no, sql::to_blob(data)));
   return row;
 }
 

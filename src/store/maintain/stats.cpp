@@ -21,7 +21,7 @@ Result<> read_tables(Connection& db, StoreStats& stats, const Watch& watch) {
   std::int64_t done = 0;
   for (const Table& table : tables()) {
     TRY(watch.at("tables", done++, static_cast<std::int64_t>(tables().size())));
-    const Column last = columns_of(table).back();
+    const Column last = parse_columns(table).back();
     // A blob's length is read without its pages.
     const bool measured = last.type == sql::Type::kBlob;
     const std::string bytes =
@@ -63,7 +63,7 @@ Result<std::int64_t> points_in_batches(Connection& db, const Watch& watch) {
     TRY(watch.at("batch rows", done++, static_cast<std::int64_t>(rows.size())));
     Statement row = TRY(db.query("SELECT frame FROM batches WHERE id = ?1", id));
     if (!TRY(row.step())) continue;
-    if (const auto samples = sql::samples_of(row.blob(0))) points += sql::count_points(*samples);
+    if (const auto samples = sql::decode_batch(row.blob(0))) points += sql::count_points(*samples);
   }
   return points;
 }

@@ -126,7 +126,7 @@ constexpr std::array kReferences = {
 std::span<const Table> tables() { return kTables; }
 std::span<const Reference> references() { return kReferences; }
 
-std::string orphans_of(const Reference& reference) {
+std::string orphan_condition(const Reference& reference) {
   std::string condition =
       fmt::format("{0}.{1} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {2} WHERE {2}.{3} = {0}.{1})",
                   reference.table, reference.column, reference.to, reference.key);
@@ -134,7 +134,7 @@ std::string orphans_of(const Reference& reference) {
   return condition;
 }
 
-std::vector<Column> columns_of(const Table& table) {
+std::vector<Column> parse_columns(const Table& table) {
   std::vector<Column> columns;
   for (std::string_view word : split(table.columns, ' ')) {
     Column column;

@@ -25,7 +25,7 @@ struct Table {
 };
 
 std::span<const Table> tables();
-std::vector<Column> columns_of(const Table& table);
+std::vector<Column> parse_columns(const Table& table);
 
 struct Reference {
   std::string_view table, column, to, key;
@@ -33,7 +33,7 @@ struct Reference {
 };
 std::span<const Reference> references();
 // The rows of reference.table that refer to nothing, as a condition.
-std::string orphans_of(const Reference& reference);
+std::string orphan_condition(const Reference& reference);
 // Series whose owner does not exist and is not being removed.
 inline constexpr std::string_view kLostSeries =
     "((series.owner_kind = 0 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.key = series.owner)) OR "

@@ -117,7 +117,7 @@ inline std::unique_ptr<Connection> connect(Place& place) {
 // Flips one bit of a blob of the table's first row.
 inline void flip(Connection& db, const std::string& table, const std::string& column) {
   const auto info = std::ranges::find(tables(), table, &Table::name);
-  const auto columns = columns_of(*info);
+  const auto columns = parse_columns(*info);
   std::string order, where;
   for (std::size_t i = 0; i < info->keys; ++i) {
     order += (i == 0 ? "" : ", ") + columns[i].name;

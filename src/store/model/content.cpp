@@ -137,7 +137,7 @@ Result<Content> decode_content(const codec::Frame& frame) {
   return content;
 }
 
-RunStatus status_of(const codec::RunEndBody& end) {
+RunStatus final_status(const codec::RunEndBody& end) {
   switch (end.reason) {
     case codec::EndReason::kExit:
       return end.exit_code.value_or(1) == 0 && !end.exit_signal ? RunStatus::kFinished
@@ -164,7 +164,7 @@ std::string attributes_json(const codec::Attributes& attributes) {
   return Json(std::move(object)).dump();
 }
 
-codec::Attributes attributes_of(std::string_view json) {
+codec::Attributes parse_attributes(std::string_view json) {
   codec::Attributes attributes;
   if (json.empty()) return attributes;
   const auto parsed = Json::parse(json);

@@ -39,11 +39,11 @@ struct Content {
 // (output is bytes and stays as it is).
 Result<Content> decode_content(const codec::Frame& frame);
 
-RunStatus status_of(const codec::RunEndBody& end);
+RunStatus final_status(const codec::RunEndBody& end);
 
 // A JSON object of the attributes and back; empty text for none. A value that is not JSON becomes a
 // JSON string.
 std::string attributes_json(const codec::Attributes& attributes);
-codec::Attributes attributes_of(std::string_view json);
+codec::Attributes parse_attributes(std::string_view json);
 
 }  // namespace corral::store

@@ -111,7 +111,7 @@ std::array<double, kReals> to_reals(const SeriesDelta& s) {
   return {s.last.value_or(0), s.min.value_or(0), s.max.value_or(0), s.sum, s.top.value};
 }
 
-SeriesDelta delta_of(const std::array<std::int64_t, kIntegers>& i,
+SeriesDelta to_delta(const std::array<std::int64_t, kIntegers>& i,
                      const std::array<double, kReals>& r) {
   SeriesDelta s;
   s.points = i[1];
@@ -141,7 +141,7 @@ TopPoint top_point(const codec::SamplingGroup& group, std::span<const double> va
   return top;
 }
 
-SeriesDelta delta_of(const codec::SamplingGroup& group, std::span<const double> values) {
+SeriesDelta to_delta(const codec::SamplingGroup& group, std::span<const double> values) {
   const codec::Bucket bucket = codec::make_bucket(group.times, group.steps, values);
   SeriesDelta s;
   s.points = bucket.count;
@@ -172,7 +172,7 @@ Result<std::vector<T>> next_column(std::span<const std::uint8_t>& bytes) {
 void add_groups(SliceStatistics& statistics, std::span<const codec::SamplingGroup> groups) {
   for (const codec::SamplingGroup& group : groups) {
     for (const auto& column : group.columns)
-      statistics[column.series].add(delta_of(group, column.values));
+      statistics[column.series].add(to_delta(group, column.values));
   }
 }
 
@@ -207,7 +207,7 @@ Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes) {
     std::array<double, kReals> r{};
     for (std::size_t k = 0; k < kIntegers; ++k) i[k] = integers[k][row];
     for (std::size_t k = 0; k < kReals; ++k) r[k] = reals[k][row];
-    statistics.emplace(SeriesId{i[0]}, delta_of(i, r));
+    statistics.emplace(SeriesId{i[0]}, to_delta(i, r));
   }
   return statistics;
 }

@@ -42,7 +42,7 @@ Result<> prepare(sql::Connection& database) {
 }
 
 // The writer's connection keeps the database and its log open, the caller the lock.
-sql::Intact names_of(const SqliteOptions& options, const fs::path& file) {
+sql::Intact watch_names(const SqliteOptions& options, const fs::path& file) {
   std::vector<fs::path> paths{file, file.string() + "-wal"};
   if (!options.lock.empty()) paths.push_back(options.lock);
   const auto files = std::make_shared<const sys::NamedFiles>(paths);
@@ -77,7 +77,7 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
         .open_chart_reader = {},
         .readers = options.readers,
         .repair = maintain::repair_session,
-        .intact = names_of(options, file),
+        .intact = watch_names(options, file),
     });
   };
   auto store = open();

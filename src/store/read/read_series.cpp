@@ -111,7 +111,7 @@ Result<std::vector<OwnedSeries>> read_series_named(Connection& db, Caches& cache
   return found;
 }
 
-Result<std::vector<Series>> read_series_of(Connection& db, Caches& caches, RunId run) {
+Result<std::vector<Series>> read_run_series(Connection& db, Caches& caches, RunId run) {
   std::vector<Series> series;
   std::string workload;
   HostQuestion host;

@@ -35,7 +35,7 @@ Result<std::vector<StoredEvent>> read_events(Connection& db, RunId run) {
                     return StoredEvent{.time = row.utc(0),
                                        .name = row.text(1),
                                        .origin = row.text(2),
-                                       .attributes = attributes_of(row.text(3))};
+                                       .attributes = parse_attributes(row.text(3))};
                   });
 }
 
@@ -94,7 +94,7 @@ Result<std::vector<Phase>> read_phase_rows(Result<Statement> query) {
     phase.type = row.text(7);
     phase.lane = row.text(8);
     phase.links = parse_links(row.text(9));
-    phase.attributes = attributes_of(row.text(10));
+    phase.attributes = parse_attributes(row.text(10));
     return phase;
   });
 }

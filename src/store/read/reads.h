@@ -26,7 +26,7 @@ Result<std::optional<Run>> read_run(Connection& db, RunId id);
 Result<std::vector<Run>> read_listed_runs(Connection& db, std::span<const std::int64_t> keys);
 Result<std::vector<RunId>> read_matching_runs(Connection& db, std::string_view text);
 
-Result<std::vector<Series>> read_series_of(Connection& db, Caches& caches, RunId run);
+Result<std::vector<Series>> read_run_series(Connection& db, Caches& caches, RunId run);
 Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
                                         std::span<const SeriesId> ids);
 Result<std::vector<std::pair<RunId, Series>>> read_series_ending(Connection& db, Caches& caches,

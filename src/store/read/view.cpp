@@ -1,7 +1,6 @@
 #include "store/read/view.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "codec/block/row_group.h"
@@ -353,7 +352,7 @@ Result<std::shared_ptr<const std::vector<codec::SamplesBody>>> read_samples(Conn
     Statement stored = TRY(db.query("SELECT frame FROM batches WHERE id = ?1", row));
     if (!TRY(stored.step())) return fail(Code::kNotFound, "no such batch row");
     samples =
-        std::make_shared<const std::vector<codec::SamplesBody>>(TRY(samples_of(stored.blob(0))));
+        std::make_shared<const std::vector<codec::SamplesBody>>(TRY(decode_batch(stored.blob(0))));
   }
   caches.batches.add(row, samples, memory_size(*samples));
   return samples;

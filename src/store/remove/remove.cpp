@@ -353,8 +353,8 @@ Result<std::int64_t> count_bytes(Connection& db, const Counted& counted, std::in
   return TRY(db.number(bytes_query(counted), key)).value_or(0);
 }
 
-std::int64_t points_of(const std::vector<codec::SamplesBody>& bodies,
-                       const std::set<std::int64_t>& locals) {
+std::int64_t count_points_in(const std::vector<codec::SamplesBody>& bodies,
+                             const std::set<std::int64_t>& locals) {
   std::size_t points = 0;
   for (const codec::SamplesBody& body : bodies) {
     for (const codec::SampleGroup& group : body.groups) {
@@ -397,8 +397,8 @@ Result<std::int64_t> points_of_run(Connection& db, std::int64_t run) {
       "?1 AND b.damaged = 0",
       run));
   while (TRY(row.step())) {
-    const auto samples = samples_of(row.blob(1));
-    if (samples) points += points_of(*samples, locals[row.integer(0)]);
+    const auto samples = decode_batch(row.blob(1));
+    if (samples) points += count_points_in(*samples, locals[row.integer(0)]);
   }
   return points;
 }

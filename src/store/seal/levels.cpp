@@ -46,12 +46,12 @@ Result<> write_row_group(Connection& db, std::int64_t session, const NewRowGroup
         "INSERT INTO row_groups (id, session, slice, state, t0, t1, points, data) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         *group.id, session, group.slice, group.state, group.t0, group.t1, group.points,
-        blob_of(group.data));
+        to_blob(group.data));
   }
   return db.defer(
       "INSERT INTO row_groups (session, slice, state, t0, t1, points, data) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-      session, group.slice, group.state, group.t0, group.t1, group.points, blob_of(group.data));
+      session, group.slice, group.state, group.t0, group.t1, group.points, to_blob(group.data));
 }
 
 Result<> write_slices(Connection& db, const SealPlan& plan) {
@@ -63,7 +63,7 @@ Result<> write_slices(Connection& db, const SealPlan& plan) {
     TRY(
         db.defer("INSERT INTO slices (session, slice, statistics) VALUES (?1, ?2, ?3) "
                  "ON CONFLICT (session, slice) DO UPDATE SET statistics = excluded.statistics",
-                 plan.session, slice, blob_of(encode_statistics(statistics))));
+                 plan.session, slice, to_blob(encode_statistics(statistics))));
   }
   for (const NewRowGroup& group : plan.new_groups) TRY(write_row_group(db, plan.session, group));
   return {};
@@ -80,19 +80,19 @@ Result<> write_blocks(Connection& db, const SealPlan& plan) {
   for (const std::string& data : plan.times) {
     const auto id =
         TRY(db.number("INSERT INTO block_times (session, data) VALUES (?1, ?2) RETURNING id",
-                      plan.session, blob_of(data)));
+                      plan.session, to_blob(data)));
     times.push_back(id.value_or(0));
   }
   for (const NewBlock& block : plan.blocks) {
     TRY(db.defer(
         "INSERT INTO blocks (series, no, session, times, data) VALUES (?1, ?2, ?3, ?4, ?5)",
-        block.series, block.no, plan.session, times.at(block.times), blob_of(block.data)));
+        block.series, block.no, plan.session, times.at(block.times), to_blob(block.data)));
   }
   for (const NewPyramidRow& row : plan.pyramid) {
     TRY(db.defer(
         "INSERT INTO pyramid (series, channel, tier, no, data) VALUES (?1, ?2, ?3, ?4, ?5) "
         "ON CONFLICT (series, channel, tier, no) DO UPDATE SET data = excluded.data",
-        row.series, row.channel, row.tier, row.no, blob_of(row.data)));
+        row.series, row.channel, row.tier, row.no, to_blob(row.data)));
   }
   return {};
 }
@@ -197,7 +197,7 @@ Result<BatchRows> read_batches(Connection& db, std::int64_t session) {
                    session, *last));
   std::size_t decoded = 0;
   while (decoded < kSealDecoded && TRY(row.step())) {
-    auto samples = samples_of(row.blob(1));
+    auto samples = decode_batch(row.blob(1));
     if (!samples) {
       batches.damaged.push_back(row.integer(0));
       continue;

@@ -1,7 +1,6 @@
 #include "store/seal/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "codec/block/column.h"
@@ -17,7 +16,7 @@ using codec::kColumnEntries;
 using codec::SamplingGroup;
 
 template <class T>
-std::span<const T> rows_of(const std::vector<T>& all, std::size_t first) {
+std::span<const T> block_rows(const std::vector<T>& all, std::size_t first) {
   return all.empty() ? std::span<const T>() : std::span(all).subspan(first, kColumnEntries);
 }
 
@@ -73,15 +72,16 @@ class BlockMaker {
 Result<codec::SamplingGroup> BlockMaker::make(codec::SamplingGroup group) {
   const std::size_t full = group.times.size() / kColumnEntries * kColumnEntries;
   for (std::size_t first = 0; first < full; first += kColumnEntries) {
-    const Points shared{
-        .times = rows_of(group.times, first), .steps = rows_of(group.steps, first), .values = {}};
+    const Points shared{.times = block_rows(group.times, first),
+                        .steps = block_rows(group.steps, first),
+                        .values = {}};
     std::string& times = plan_.times.emplace_back();
     codec::append_times(times, shared.times, codec::Effort::kBest);
     if (!shared.steps.empty()) codec::append_steps(times, shared.steps, codec::Effort::kBest);
     const std::size_t number = plan_.times.size() - 1;
     for (const auto& column : group.columns) {
       Points points = shared;
-      points.values = rows_of(column.values, first);
+      points.values = block_rows(column.values, first);
       TRY(add_block(column.series, number, points));
     }
   }

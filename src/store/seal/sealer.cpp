@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "store/remove/remove.h"
-#include "store/seal/levels.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 

@@ -21,14 +21,14 @@ using Counts = std::unordered_map<std::string_view, std::int64_t>;
 // rest.
 using Misses = std::uint64_t;
 constexpr Misses kOutside = Misses{1} << 63;
-constexpr Misses miss_of(std::size_t choice) { return Misses{1} << choice; }
+constexpr Misses miss_bit(std::size_t choice) { return Misses{1} << choice; }
 
 // ---- facets: the number of found runs per value
 // The choices of the field itself.
 Misses own_choices(const RunQuestion& question, const RunField& field) {
   Misses own = 0;
   for (std::size_t i = 0; i < question.choices.size(); ++i) {
-    if (question.choices[i].field == field) own |= miss_of(i);
+    if (question.choices[i].field == field) own |= miss_bit(i);
   }
   return own;
 }
@@ -232,7 +232,7 @@ Result<> RunFinder::choose() {
     const std::unordered_set<std::string_view> wanted(choice.values.begin(), choice.values.end());
     const auto& texts = *TRY(table_.texts(choice.field));
     for (std::size_t row = 0; row < texts.size(); ++row) {
-      if (!wanted.contains(texts[row])) misses_[row] |= miss_of(i);
+      if (!wanted.contains(texts[row])) misses_[row] |= miss_bit(i);
     }
   }
   return {};
@@ -277,7 +277,7 @@ Result<> RunFinder::fill_metrics(const std::vector<std::uint32_t>& page, Values&
   for (std::size_t i = 0; i < page.size(); ++i) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       if (columns[c].kind != Kind::kMetric) continue;
-      if (const auto value = value_of(metrics[i], columns[c])) values[i][c] = *value;
+      if (const auto value = metric_value(metrics[i], columns[c])) values[i][c] = *value;
     }
   }
   return {};

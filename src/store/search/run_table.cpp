@@ -5,7 +5,6 @@
 #include <limits>
 #include <unordered_set>
 
-#include "codec/frame.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/text.h"
 #include "store/search/search.h"
@@ -126,7 +125,7 @@ std::optional<RunField> parse_run_field(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<double> value_of(const sql::RunMetrics& metrics, const RunField& field) {
+std::optional<double> metric_value(const sql::RunMetrics& metrics, const RunField& field) {
   const auto found = std::ranges::lower_bound(*metrics, field.key, {}, &sql::LatestMetric::key);
   if (found == metrics->end() || found->key != field.key) return std::nullopt;
   switch (field.value) {
@@ -363,7 +362,7 @@ Result<Column> RunTable::metric_column(const RunField& field, const RowSearch::K
   const auto all = TRY(metrics(rows));
   Column column;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (const auto value = value_of(all[i], field)) column.emplace_back(rows[i], *value);
+    if (const auto value = metric_value(all[i], field)) column.emplace_back(rows[i], *value);
   }
   return column;
 }

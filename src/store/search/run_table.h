@@ -121,6 +121,6 @@ class RunTable {
 };
 
 // The value that the field names; nothing: the run has no such value.
-std::optional<double> value_of(const sql::RunMetrics& metrics, const RunField& field);
+std::optional<double> metric_value(const sql::RunMetrics& metrics, const RunField& field);
 
 }  // namespace corral::store::tracking

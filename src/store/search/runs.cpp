@@ -3,10 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string>
 #include <unordered_map>
 
-#include "core/ids.h"
 #include "core/json.h"
 #include "store/engine/keys.h"
 #include "store/ingest/ingest.h"
@@ -139,7 +137,7 @@ Result<std::vector<RunRow>> runs(Connection& db, std::span<const std::int64_t> k
   return all;
 }
 
-Result<std::vector<RunRow>> runs_of(Connection& db, ExperimentId first, ExperimentId last) {
+Result<std::vector<RunRow>> runs_between(Connection& db, ExperimentId first, ExperimentId last) {
   return sql::read_all(
       db.query(std::string(kColumns) + "r.experiment BETWEEN ?1 AND ?2", first, last),
       run_from_row);

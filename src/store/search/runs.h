@@ -75,7 +75,8 @@ Result<std::optional<RunRow>> run(sql::Connection& db, RunId id);
 Result<std::optional<RunRow>> lock_run(sql::Connection& db, RunId id);
 Result<std::vector<RunRow>> runs(sql::Connection& db, std::span<const std::int64_t> keys);
 // All of the experiments from the first to the last.
-Result<std::vector<RunRow>> runs_of(sql::Connection& db, ExperimentId first, ExperimentId last);
+Result<std::vector<RunRow>> runs_between(sql::Connection& db, ExperimentId first,
+                                         ExperimentId last);
 // In the order of the keys; unknown runs are omitted.
 Result<std::vector<RunDetails>> details(sql::Connection& db, std::span<const std::int64_t> keys);
 

@@ -103,7 +103,7 @@ Result<> RunColumns::read_attributes(const RowSearch::Kept& kept) {
     return {};
   }
   for (const Bounds& some : scope_.bounds()) {
-    for (RunRow& run : TRY(runs_of(reading_.db, {some.first}, {some.last})))
+    for (RunRow& run : TRY(runs_between(reading_.db, {some.first}, {some.last})))
       attributes_.push_back(std::move(run));
   }
   std::erase_if(attributes_, [&](const RunRow& run) { return !rows_.contains(run.key); });

@@ -92,7 +92,7 @@ Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run) {
   ProcessNames names;
   std::map<std::pair<std::string, std::int64_t>, std::size_t> place;
   while (TRY(row.step())) {
-    auto health = codec::health_of(attributes_of(row.text(1)));
+    auto health = codec::health_of(parse_attributes(row.text(1)));
     if (!health) continue;
     const std::string& process = names.of(row);
     // Supervisors follow each other; of processes each tells its own.

@@ -97,7 +97,7 @@ NamedPhase named_phase(const Statement& row) {
           .lane = row.text(1),
           .start = row.utc(2),
           .end = row.maybe_utc(3),
-          .attributes = attributes_of(row.text(4))};
+          .attributes = parse_attributes(row.text(4))};
 }
 
 }  // namespace

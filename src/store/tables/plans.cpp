@@ -35,7 +35,7 @@ Result<std::string> unpack(Blob packed, std::string_view id) {
 
 Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now) {
   const std::string packed = TRY(pack(plan.document));
-  const Blob blob = sql::blob_of(packed);
+  const Blob blob = sql::to_blob(packed);
   const auto known = TRY(writing->number(
       "UPDATE plans SET updated = ?2, summary = ?3, document = ?4 WHERE id = ?1 RETURNING 1",
       plan.id, now, plan.summary, blob));

@@ -1,7 +1,6 @@
 #include "store/tables/sharing.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "codec/frame.h"

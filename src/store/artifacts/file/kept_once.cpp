@@ -83,7 +83,7 @@ void KeptOnce::share(int directory, const std::string& name, const std::string& 
 
 int KeptOnce::rename(int from, const std::string& name, int to, const std::string& target) {
   const Lock lock(mutex_);
-  const std::string old = last_user_of(to, target);
+  const std::string old = hash_of_last_user(to, target);
   if (::renameat(from, name.c_str(), to, target.c_str()) != 0) return -1;
   // Renaming one name of a file to another one of the same file does nothing.
   ::unlinkat(from, name.c_str(), 0);
@@ -93,13 +93,13 @@ int KeptOnce::rename(int from, const std::string& name, int to, const std::strin
 
 int KeptOnce::unlink(int directory, const std::string& name) {
   const Lock lock(mutex_);
-  const std::string hash = last_user_of(directory, name);
+  const std::string hash = hash_of_last_user(directory, name);
   if (::unlinkat(directory, name.c_str(), 0) != 0) return -1;
   release(hash);
   return 0;
 }
 
-std::string KeptOnce::last_user_of(int directory, const std::string& name) {
+std::string KeptOnce::hash_of_last_user(int directory, const std::string& name) {
   struct stat info {};
   const sys::Fd file(
       ::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

@@ -43,7 +43,7 @@ class KeptOnce {
 
  private:
   // The hash of a file when only its content has another name; else empty.
-  static std::string last_user_of(int directory, const std::string& name);
+  static std::string hash_of_last_user(int directory, const std::string& name);
   [[nodiscard]] Result<sys::Fd> open_folder(const std::string& hash) const;
   void release(const std::string& hash) REQUIRES(mutex_);
 

@@ -64,18 +64,11 @@ std::vector<std::string> package_names(const fs::path& root, const std::vector<u
 
 }  // namespace
 
-std::string_view metric_of_zone(std::string_view zone_name) {
+std::string_view zone_metric(std::string_view zone_name) {
   for (const Domain& domain : kDomains) {
     const bool numbered =
         zone_name.starts_with(domain.zone) && zone_name.substr(domain.zone.size()).starts_with('-');
     if (zone_name == domain.zone || numbered) return domain.metric;
-  }
-  return {};
-}
-
-std::string_view metric_of_event(std::string_view event_name) {
-  for (const Domain& domain : kDomains) {
-    if (event_name == domain.event) return domain.metric;
   }
   return {};
 }
@@ -104,7 +97,7 @@ std::vector<Zone> powercap_zones(const fs::path& root) {
     const std::size_t zone_end = entry.find(':');
     if (zone_end == std::string::npos) continue;  // a control type, not a zone
     const std::string name = sysfs::read_text(powercap / entry / "name");
-    const std::string_view metric = metric_of_zone(name);
+    const std::string_view metric = zone_metric(name);
     if (metric.empty()) continue;
     const std::size_t part = entry.find(':', zone_end + 1);
     std::string source = name;

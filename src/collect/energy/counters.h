@@ -21,9 +21,8 @@
 
 namespace corral::collect::energy {
 
-// Returns the metric of a powercap zone or a perf event; empty if Corral does not record it.
-std::string_view metric_of_zone(std::string_view zone_name);
-std::string_view metric_of_event(std::string_view event_name);
+// Returns the metric of a powercap zone; empty if Corral does not record it.
+std::string_view zone_metric(std::string_view zone_name);
 
 // Sum of a counter that wraps after `range`, its first value included. It must be
 // read more often than it wraps. A value above the range is a counter that lies: it is not counted.

@@ -29,12 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr double kMicro = 1e-6;
 
-enum class SmiStatus : std::uint32_t {
-  kSuccess = 0,
-  kNotSupported = 2,
-  kFailedSymbol = 5,
-  kNoPermission = 10,
-};
 template <class... Arguments>
 using SmiFunction = vendor::Function<SmiStatus, SmiStatus::kFailedSymbol, Arguments...>;
 

@@ -22,7 +22,7 @@ SRC = ROOT / "src"
 # layer -> layers it may include, besides itself. A folder below src/ that is not named here belongs to the layer of the
 # one above it, or to the layer "ABOVE/*", where there is one. The order is the layers', from the bottom up.
 BASE = {"core", "sys", "metric", "codec"}
-# The root is what a listener is made of; "*" are the listeners; the sampler lists and runs them.
+# The root has the parts that listeners are made of; "*" are the listeners; the sampler lists and runs them.
 COLLECT = {"collect", "collect/*", "collect/sampler"}
 STORED = {"core", "metric", "codec", "store", "store/model", "compat/mlflow/wire"}
 COLLOCATE = {"collocate", "collocate/journal", "collocate/nvidia"}

@@ -21,6 +21,7 @@ using Numbers = std::array<std::uint64_t, kVectorEntries>;
 
 // ---- the plan of a column: the findings from a sample of it; a vector that it does not fit is
 // stored in another way, which each vector names (docs/format-block.md, "Vectors")
+
 // The numbers that stand for the entries of a vector.
 enum class Map : std::uint8_t {
   kDecimal = 0,  // values: number / 10^exponent, correctly rounded
@@ -35,7 +36,7 @@ struct Plan {
   Order order = Order::kPlain;
 };
 
-inline constexpr unsigned kMostExponent = 15;
+constexpr unsigned kMostExponent = 15;
 
 // The first byte of a vector, and the second where its map has an exponent.
 void put_plan(std::string& out, const Plan& plan, bool exceptions) {
@@ -316,8 +317,8 @@ Plan plan_map(std::span<const double> values) {
     bits.add(std::bit_cast<std::uint64_t>(values[i]), 0);
   }
   // Many digits mean a binary fraction more often than a decimal one: finer ones may follow.
-  const int doubt = exponent > 1 ? 2 : 0;
-  if (decimals.width() + doubt <= std::min(floats.width(), bits.width()))
+  const int margin = exponent > 1 ? 2 : 0;
+  if (decimals.width() + margin <= std::min(floats.width(), bits.width()))
     return {.map = Map::kDecimal, .exponent = exponent};
   return {.map = floats.width() <= bits.width() ? Map::kFloat : Map::kBits};
 }

@@ -53,4 +53,12 @@ struct GpuMetrics {
 // marks as invalid (all bits set) are missing.
 std::optional<GpuMetrics> parse_gpu_metrics(std::span<const char> table);
 
+// Statuses of amdsmi, AMD's management library.
+enum class SmiStatus : std::uint32_t {
+  kSuccess = 0,
+  kNotSupported = 2,
+  kFailedSymbol = 5,
+  kNoPermission = 10,
+};
+
 }  // namespace corral::collect::amd

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collect/foreign/text.h"
+#include "collect/scan.h"
 #include "core/text.h"
 
 namespace corral::collect::foreign {
@@ -10,19 +11,16 @@ namespace {
 
 constexpr std::string_view kStep = "step";
 constexpr int kDepth = 8;
-constexpr std::string_view kBlanks = " \t";
 
-std::string_view take_word(std::string_view& rest) {
-  const std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
-  const std::string_view word = rest.substr(0, end);
-  rest = trim(rest.substr(end));
-  return word;
-}
-
-bool is_plain(std::string_view line) {
-  std::string_view rest = line;
-  const std::string_view name = take_word(rest);
-  return !name.empty() && read_number(take_word(rest)) && rest.find_first_of(kBlanks) == rest.npos;
+// "name value [unit]"
+std::optional<Reading> parse_plain(std::string_view line) {
+  Scanner words(line);
+  Reading reading{.name = words.word()};
+  const auto value = read_number(words.word());
+  reading.unit = words.word();
+  if (!value || !words.word().empty()) return std::nullopt;
+  reading.value = *value;
+  return reading;
 }
 
 // NaN and infinities outside of strings, which JSON has not but Python's writer prints, in quotes.
@@ -146,7 +144,11 @@ bool ExecLines::read(std::string_view line, const Take& take) {
     case Format::kCsv:
       return read_csv(line, take);
     case Format::kPlain:
-      return read_plain(line, take);
+      if (const auto reading = parse_plain(line)) {
+        take(*reading);
+        return true;
+      }
+      return false;
     case Format::kAuto:
       break;
   }
@@ -156,18 +158,10 @@ bool ExecLines::read(std::string_view line, const Take& take) {
 // kAuto for a line that fits no format: a greeting, garbage.
 Format ExecLines::guess_format(std::string_view line) {
   if (line.front() == '{') return Format::kJson;
-  if (is_plain(line)) return Format::kPlain;
+  if (parse_plain(line)) return Format::kPlain;
   split_csv(line, fields_);
   return fields_.size() > 1 && std::ranges::all_of(fields_, is_column) ? Format::kCsv
                                                                        : Format::kAuto;
-}
-
-bool ExecLines::read_plain(std::string_view line, const Take& take) const {
-  const std::string_view name = take_word(line);
-  const auto value = read_number(take_word(line));
-  if (!value || line.find_first_of(kBlanks) != std::string_view::npos) return false;
-  take({.name = name, .unit = line, .value = *value});
-  return true;
 }
 
 bool ExecLines::read_json(std::string_view line, const Take& take) const {

@@ -34,7 +34,6 @@ class ExecLines {
     std::string unit;
   };
   Format guess_format(std::string_view line);
-  bool read_plain(std::string_view line, const Take& take) const;
   bool read_json(std::string_view line, const Take& take) const;
   bool read_csv(std::string_view line, const Take& take);
   void read_header();

@@ -6,9 +6,10 @@
 // CORRAL_ZE_LIBRARY names a loader of Level Zero in place of the system's.
 #pragma once
 
+#include <linux/perf_event.h>
+
 #include <memory>
 
-#include "collect/intel/engines.h"
 #include "collect/listener.h"
 #include "sys/clock.h"
 
@@ -17,6 +18,9 @@ namespace corral::collect {
 std::unique_ptr<Listener> open_intel_listener(const ListenerContext& context, SeriesTable& table);
 
 namespace intel {
+
+// perf_event_open; a descriptor or -1 with errno.
+using OpenEvent = int (*)(const perf_event_attr& attr, unsigned cpu);
 // For tests.
 std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTable& table,
                                         OpenEvent open_event, sys::Clock& clock);

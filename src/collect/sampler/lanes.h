@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "collect/sampler/lateness.h"
 #include "collect/sampler/sampler.h"
+#include "collect/sampler/ticks.h"
 #include "core/result.h"
 #include "core/time.h"
 

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "collect/amd/amdsmi.h"
+#include "collect/amd/gpu_metrics.h"
 #include "collect/nvidia/fake/timeline.h"
 
 namespace {

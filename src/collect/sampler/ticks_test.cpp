@@ -1,4 +1,4 @@
-#include "collect/sampler/lateness.h"
+#include "collect/sampler/ticks.h"
 
 #include <gtest/gtest.h>
 

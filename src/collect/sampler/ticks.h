@@ -1,18 +1,38 @@
-// Lateness: how long after their due time ticks began, as a histogram of fixed size.
-//
-// Eight buckets for each doubling from 1 us on, so that a quantile is at most an eighth too great;
-// the greatest is exact. One thread adds, any may read.
+// The ticks of a sampler: when it wakes, and how late it was.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "core/result.h"
 #include "core/time.h"
 
 namespace corral::collect {
 
+// Ticker: when the sampler wakes. The seam for tests that need their own time.
+class Ticker {
+ public:
+  virtual ~Ticker() = default;
+  // Sampler thread: waits for the next tick; how many have passed since the last call (1 when on
+  // time), 0 once stopped.
+  virtual std::uint64_t wait() = 0;
+  // Sampler thread: when the first of the ticks that the last wait() counted was due.
+  [[nodiscard]] virtual BootTime due() const = 0;
+  // Any thread: wakes a waiting wait() at once.
+  virtual void stop() = 0;
+};
+
+// Ticks at now + k * interval on CLOCK_BOOTTIME, without drift; ticks that were slept through come
+// as one.
+Result<std::unique_ptr<Ticker>> make_timer_ticker(Nanos interval);
+
+// Lateness: how long after their due time ticks began, as a histogram of fixed size.
+//
+// Eight buckets for each doubling from 1 us on, so that a quantile is at most an eighth too great;
+// the greatest is exact. One thread adds, any may read.
 class Lateness {
  public:
   // A tick that begins later than this after its due time is called late.

@@ -450,7 +450,7 @@ Result<> check_alone(RunFlags& f) {
   TRY(check_names(f.options));
   TRY(check_counts(f.options));
   TRY(complete_profile(f));
-  TRY(size_of_code(f.keep_code));
+  TRY(parse_keep_code(f.keep_code));
   TRY(collect::select_listeners(f.listeners));
   return {};
 }

@@ -206,7 +206,7 @@ namespace fs = spool::fs;
 // A server or store that only an untrusted file names.
 constexpr const char* kWithheldPlace = "CORRAL_WITHHELD";
 
-constexpr const char* kExamples =
+constexpr const char* kRunExamples =
     "  corral run train.py --epochs 10               a Python script, by $CORRAL_PYTHON or "
     "python3\n"
     "  corral run --name baseline -- ./train.sh      any command\n"
@@ -221,7 +221,7 @@ constexpr const char* kExamples =
     "podman=IMAGE,\napptainer=IMAGE, mlproject=DIR. Exit status: that of the command; 128 + signal "
     "if it was killed,\n126 or 127 if it could not be started.\n";
 
-void declare(Arguments& a, RunFlags& f) {
+void declare_run(Arguments& a, RunFlags& f) {
   add_destination(a, f.destination);
   a.group("Names");
   a.text("experiment", f.experiment, "experiment of the run (default: default)");
@@ -379,7 +379,7 @@ Result<std::int64_t> parse_keep_code(const std::string& text) {
   return static_cast<std::int64_t>(*size);
 }
 
-Result<> complete(RunFlags& f) {
+Result<> complete_run(RunFlags& f) {
   run::Options& o = f.options;
   TRY(apply_order(f));
   if (!o.adopt.empty() && !o.command.empty())
@@ -461,7 +461,7 @@ std::string run_variable_problem(const std::string& name, const std::string& val
   if (!name.starts_with("CORRAL_")) return "";
   RunFlags flags;
   Arguments arguments("run", "", "");
-  declare(arguments, flags);
+  declare_run(arguments, flags);
   if (std::string problem = arguments.variable_problem(name, value); !problem.empty())
     return problem;
   const auto checked = check_alone(flags);
@@ -473,10 +473,10 @@ int run_command(std::span<char* const> args) {
   Arguments arguments("run",
                       "Runs a training script, a command or an experiment file and records it with "
                       "hardware metrics.",
-                      kExamples);
-  declare(arguments, flags);
+                      kRunExamples);
+  declare_run(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto completed = complete(flags);
+  const auto completed = complete_run(flags);
   if (!completed) {
     complain("run", completed.error().message);
     return kMisuse;

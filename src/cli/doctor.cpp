@@ -462,6 +462,43 @@ Result<std::string> check_profiler(run::ProfileTool tool) {
   return TRY(run::find_profiler({.tool = tool}, sys::own_variable("PATH"), "/proc")).string();
 }
 
+void add_destination_rows(Table& table, const DestinationFlags& flags) {
+  const auto destination = parse_destination(flags);
+  if (!destination) {
+    add_row(table, "store", false, destination.error().message);
+  } else if (!destination->withheld.empty()) {
+    add_row(table, "store", false, destination->withheld);
+  } else {
+    check_result(table, "store", check_store(*destination, read_token(flags).value_or("")));
+    if (destination->server.empty()) check_result(table, "server", check_server(*destination));
+  }
+  const auto root = spool::usable_root(spool::spool_roots(flags.spool));
+  check_result(table, "spool",
+               root ? Result<std::string>(root->string()) : tl::unexpected(root.error()));
+}
+
+void add_machine_rows(Table& table) {
+  check_result(table, "python", check_python());
+  check_listeners(table);
+  check_result(table, "pressure (PSI)",
+               check_device("/proc/pressure/cpu", "the kernel was built or booted without PSI"));
+  check_result(table, "cgroup", check_cgroup());
+  check_result(table, "NVIDIA GPU",
+               check_device("/dev/nvidiactl", "no /dev/nvidiactl: no NVIDIA driver is loaded"));
+  check_result(table, "nsys", check_profiler(run::ProfileTool::kNsys));
+  check_result(table, "ncu", check_profiler(run::ProfileTool::kNcu));
+  check_result(table, "AMD GPU",
+               check_device("/dev/kfd", "no /dev/kfd: no amdgpu compute driver is loaded"));
+  check_result(table, "RAPL",
+               check_device("/sys/class/powercap/intel-rapl:0",
+                            "no /sys/class/powercap/intel-rapl:0: the CPU or the virtual machine "
+                            "offers no energy counter"));
+  for (const collocate::Offer& offer : collocate::offers("/"))
+    add_row(table, offer.what, offer.there, offer.detail);
+  const ClockAnchor anchor = sys::read_anchor();
+  add_row(table, "clock", true, fmt::format("UTC is known to {} ns", anchor.error.count()));
+}
+
 }  // namespace
 
 int doctor_command(std::span<char* const> args) {
@@ -487,37 +524,8 @@ int doctor_command(std::span<char* const> args) {
   if (!dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", dcgm_address.c_str(), 1);
   if (listeners) return print_listeners(sources, format);
   Table table({{"part", "PART"}, {"available", "AVAILABLE"}, {"detail", "DETAIL"}});
-  const auto destination = parse_destination(flags);
-  if (!destination) {
-    add_row(table, "store", false, destination.error().message);
-  } else if (!destination->withheld.empty()) {
-    add_row(table, "store", false, destination->withheld);
-  } else {
-    check_result(table, "store", check_store(*destination, read_token(flags).value_or("")));
-    if (destination->server.empty()) check_result(table, "server", check_server(*destination));
-  }
-  const auto root = spool::usable_root(spool::spool_roots(flags.spool));
-  check_result(table, "spool",
-               root ? Result<std::string>(root->string()) : tl::unexpected(root.error()));
-  check_result(table, "python", check_python());
-  check_listeners(table);
-  check_result(table, "pressure (PSI)",
-               check_device("/proc/pressure/cpu", "the kernel was built or booted without PSI"));
-  check_result(table, "cgroup", check_cgroup());
-  check_result(table, "NVIDIA GPU",
-               check_device("/dev/nvidiactl", "no /dev/nvidiactl: no NVIDIA driver is loaded"));
-  check_result(table, "nsys", check_profiler(run::ProfileTool::kNsys));
-  check_result(table, "ncu", check_profiler(run::ProfileTool::kNcu));
-  check_result(table, "AMD GPU",
-               check_device("/dev/kfd", "no /dev/kfd: no amdgpu compute driver is loaded"));
-  check_result(table, "RAPL",
-               check_device("/sys/class/powercap/intel-rapl:0",
-                            "no /sys/class/powercap/intel-rapl:0: the CPU or the virtual machine "
-                            "offers no energy counter"));
-  for (const collocate::Offer& offer : collocate::offers("/"))
-    add_row(table, offer.what, offer.there, offer.detail);
-  const ClockAnchor anchor = sys::read_anchor();
-  add_row(table, "clock", true, fmt::format("UTC is known to {} ns", anchor.error.count()));
+  add_destination_rows(table, flags);
+  add_machine_rows(table);
   fmt::print("{}", table.print(format));
   return kDone;
 }

@@ -379,6 +379,24 @@ Result<std::int64_t> parse_keep_code(const std::string& text) {
   return static_cast<std::int64_t>(*size);
 }
 
+Result<> complete_destination(RunFlags& f) {
+  run::Options& o = f.options;
+  // Set by a scheduler for the destination that it names to its supervisors.
+  if (const char* place = std::getenv(kWithheldPlace);
+      place != nullptr && *place != '\0' &&
+      (f.destination.server == place || f.destination.store == place))
+    f.destination.withheld = "the corral.toml that names it is not trusted";
+  auto destination = parse_destination(f.destination);
+  const bool named = !f.destination.store.empty() || !f.destination.server.empty();
+  const bool plan = !o.command.empty() && is_plan_file(o.command[0]);
+  if (destination || named || plan || !o.adopt.empty()) {
+    o.destination = TRY(std::move(destination));
+  } else {
+    o.lacking = destination.error().message;
+  }
+  return {};
+}
+
 Result<> complete_run(RunFlags& f) {
   run::Options& o = f.options;
   TRY(apply_order(f));
@@ -398,19 +416,7 @@ Result<> complete_run(RunFlags& f) {
   if (!f.watch.empty()) o.watched = TRY(parse_watched(f.watch));
   o.params = TRY(parse_pairs(f.params, "--param", "lr=0.1"));
   o.tags = TRY(parse_pairs(f.tags, "--tag", "team=vision"));
-  // Set by a scheduler for the destination that it names to its supervisors.
-  if (const char* place = std::getenv(kWithheldPlace);
-      place != nullptr && *place != '\0' &&
-      (f.destination.server == place || f.destination.store == place))
-    f.destination.withheld = "the corral.toml that names it is not trusted";
-  auto destination = parse_destination(f.destination);
-  const bool named = !f.destination.store.empty() || !f.destination.server.empty();
-  const bool plan = !o.command.empty() && is_plan_file(o.command[0]);
-  if (destination || named || plan || !o.adopt.empty()) {
-    o.destination = TRY(std::move(destination));
-  } else {
-    o.lacking = destination.error().message;
-  }
+  TRY(complete_destination(f));
   o.token = TRY(read_token(f.destination));
   o.spool = f.destination.spool;
   o.keep_code = TRY(parse_keep_code(f.keep_code));

@@ -20,7 +20,7 @@
 namespace corral::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kBenchExamples =
     "  corral bench listeners                             what `corral run` costs, 10 minutes\n"
     "  corral bench listeners --listeners off,default --margin 1% -- train.py --epochs 3\n"
     "  corral bench listeners --listeners each --peers all --out overhead --format markdown\n"
@@ -47,7 +47,7 @@ struct BenchFlags {
   TrainingOptions training;
 };
 
-void declare(Arguments& a, BenchFlags& f) {
+void declare_bench(Arguments& a, BenchFlags& f) {
   a.text("listeners", f.listeners,
          "by commas: default, none, capture, off, each, or listeners joined by +");
   a.as_flag_only("listeners");  // the variable and the file choose the listeners of `corral run`
@@ -105,7 +105,7 @@ std::string without_suffix(const std::string& out) {
   return out;
 }
 
-Result<Bench> complete(BenchFlags& f) {
+Result<Bench> complete_bench(BenchFlags& f) {
   Bench bench;
   TRY(complete_training(f));
   bench.wanted_pairs = static_cast<std::size_t>(
@@ -253,17 +253,17 @@ int bench_listeners(std::span<char* const> args) {
       "Measures what recording costs a training: runs it in pairs, with and without recording, and "
       "reports the slowdown with its interval, the cost of collecting, and whether the slowdown is "
       "within a margin. Without COMMAND it runs a small built-in training.",
-      std::string(kExamples) + wrapped("Peers: " + join(peer_names(), ", ") + ".") + "\n");
-  declare(arguments, flags);
+      std::string(kBenchExamples) + wrapped("Peers: " + join(peer_names(), ", ") + ".") + "\n");
+  declare_bench(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  auto bench = complete(flags);
+  auto bench = complete_bench(flags);
   const auto status = bench ? measure(*bench, flags) : Result<int>(tl::unexpected(bench.error()));
   if (status) return *status;
   fmt::print(stderr, "corral bench listeners: {}\n", status.error().message);
   return status.error().code == Code::kInvalidArgument ? kMisuse : kFailed;
 }
 
-constexpr std::array kVerbs = {
+constexpr std::array kBenchVerbs = {
     Verb{"listeners", "measure how much recording slows a training down", bench_listeners},
     // Processes that `listeners` starts.
     Verb{"measure", "", bench_measure},
@@ -271,15 +271,16 @@ constexpr std::array kVerbs = {
     Verb{"burn", "", bench_burn},
 };
 
-constexpr std::string_view kHead =
+constexpr std::string_view kBenchHead =
     "Measures the overhead of recording on this machine (docs/overhead.md).\n\n"
     "Usage: corral bench listeners [OPTIONS] [-- COMMAND]\n\n";
-constexpr std::string_view kFoot = "\ncorral bench listeners --help shows the options.\n";
+constexpr std::string_view kBenchFoot = "\ncorral bench listeners --help shows the options.\n";
 
 }  // namespace
 
 int bench_command(std::span<char* const> args) {
-  return call_verb({.name = "corral bench", .head = kHead, .foot = kFoot, .verbs = kVerbs}, args);
+  return call_verb(
+      {.name = "corral bench", .head = kBenchHead, .foot = kBenchFoot, .verbs = kBenchVerbs}, args);
 }
 
 }  // namespace corral::cli

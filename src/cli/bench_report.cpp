@@ -248,13 +248,11 @@ namespace {
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json to_json(const analyze::RatioInterval& i) {
-  Json out{Json::Object{}};
-  out.set("mean", number(i.mean));
-  out.set("low", number(i.low));
-  out.set("high", number(i.high));
-  out.set("log_deviation", number(i.log_deviation));
-  out.set("pairs", static_cast<std::int64_t>(i.pairs));
-  return out;
+  return Json::Object{{"mean", number(i.mean)},
+                      {"low", number(i.low)},
+                      {"high", number(i.high)},
+                      {"log_deviation", number(i.log_deviation)},
+                      {"pairs", static_cast<std::int64_t>(i.pairs)}};
 }
 
 Json to_json(const Summary& s) {

@@ -296,7 +296,7 @@ constexpr std::array kPeers = {
          .around = true},
 };
 
-Setting corral(std::string name, std::string about, std::vector<std::string> words) {
+Setting corral_setting(std::string name, std::string about, std::vector<std::string> words) {
   return {.kind = Kind::kCorral,
           .name = std::move(name),
           .about = std::move(about),
@@ -304,20 +304,21 @@ Setting corral(std::string name, std::string about, std::vector<std::string> wor
 }
 
 Setting default_setting() {
-  return corral("default", "corral run: every listener at 10 Hz, capture, output", {});
+  return corral_setting("default", "corral run: every listener at 10 Hz, capture, output", {});
 }
 
 Setting with_listeners(const std::string& names) {
-  return corral(names, "corral run --no-capture --listeners " + names + ", 10 Hz",
-                {"--no-capture", "--listeners", names});
+  return corral_setting(names, "corral run --no-capture --listeners " + names + ", 10 Hz",
+                        {"--no-capture", "--listeners", names});
 }
 
 const std::vector<Setting>& fixed_settings() {
   static const std::vector<Setting> all = {
       {.kind = Kind::kOff, .name = "off", .about = "nothing, twice"},
-      corral("none", "corral run --no-listeners --no-capture: only the recorder",
-             {"--no-listeners", "--no-capture"}),
-      corral("capture", "corral run --no-listeners: the training's phases", {"--no-listeners"}),
+      corral_setting("none", "corral run --no-listeners --no-capture: only the recorder",
+                     {"--no-listeners", "--no-capture"}),
+      corral_setting("capture", "corral run --no-listeners: the training's phases",
+                     {"--no-listeners"}),
       default_setting(),
   };
   return all;

@@ -100,7 +100,7 @@ TEST(BenchReport, JsonAndCsvHaveEveryRunInTheOrderOfItsMaking) {
 }
 
 TEST(BenchSettings, AreFixedOnesEachListenerOrSeveralJoined) {
-  const auto settings = parse_settings("off,default,cpu+memory,default").value();
+  const auto settings = parse_settings("off,default,proc+tree,default").value();
   ASSERT_EQ(settings.size(), 3U) << "each once";
   EXPECT_EQ(settings[0].kind, Setting::Kind::kOff);
   EXPECT_EQ(settings[2].words,

@@ -256,47 +256,47 @@ namespace {
 namespace foreign = collect::foreign;
 
 // Sets an option of a source; the overloads parse its type.
-Result<> set(std::string& to, const TomlValue& value) {
+Result<> set_value(std::string& to, const TomlValue& value) {
   if (value.array) return invalid("expected one text");
   to = value.items[0];
   return {};
 }
-Result<> set(std::vector<std::string>& to, const TomlValue& value) {
+Result<> set_value(std::vector<std::string>& to, const TomlValue& value) {
   to = value.items;
   return {};
 }
-Result<> set(Nanos& to, const TomlValue& value) {
+Result<> set_value(Nanos& to, const TomlValue& value) {
   to = value.array ? kNoDuration : parse_duration(value.items[0]);
   if (to == kNoDuration) return invalid("expected a duration, e.g. 100ms, 2s, 1.5m");
   return {};
 }
-Result<> set(std::uint32_t& to, const TomlValue& value) {
+Result<> set_value(std::uint32_t& to, const TomlValue& value) {
   const auto number = value.array ? std::nullopt : parse_int(value.items[0]);
   if (!number || *number < 0 || *number > std::numeric_limits<std::uint32_t>::max())
     return invalid("expected a whole number");
   to = static_cast<std::uint32_t>(*number);
   return {};
 }
-Result<> set(foreign::Format& to, const TomlValue& value) {
+Result<> set_value(foreign::Format& to, const TomlValue& value) {
   std::string text;
-  TRY(set(text, value));
+  TRY(set_value(text, value));
   to = TRY(foreign::parse_format(text));
   return {};
 }
-Result<> set(foreign::Stream& to, const TomlValue& value) {
+Result<> set_value(foreign::Stream& to, const TomlValue& value) {
   std::string text;
-  TRY(set(text, value));
+  TRY(set_value(text, value));
   to = TRY(foreign::parse_stream(text));
   return {};
 }
-Result<> set(metric::Owner& to, const TomlValue& value) {
+Result<> set_value(metric::Owner& to, const TomlValue& value) {
   std::string text;
-  TRY(set(text, value));
+  TRY(set_value(text, value));
   to = TRY(foreign::parse_owner(text));
   return {};
 }
 // ["OLD = NEW", ...]
-Result<> set(std::vector<std::pair<std::string, std::string>>& to, const TomlValue& value) {
+Result<> set_value(std::vector<std::pair<std::string, std::string>>& to, const TomlValue& value) {
   for (const std::string& item : value.items) {
     const std::size_t equals = item.find('=');
     if (equals == std::string::npos)
@@ -315,14 +315,14 @@ struct Key {
 
 template <auto Member, class Source>
 Result<> apply(Source& source, const TomlValue& value) {
-  return set(source.*Member, value);
+  return set_value(source.*Member, value);
 }
 
 using Exec = foreign::ExecSource;
 constexpr auto kExecKeys = std::to_array<Key<Exec>>(
     {{"command",
       [](Exec& source, const TomlValue& value) {
-        return value.array ? set(source.argv, value) : set(source.command, value);
+        return value.array ? set_value(source.argv, value) : set_value(source.command, value);
       }},
      {"format", apply<&Exec::format>},
      {"prefix", apply<&Exec::prefix>},

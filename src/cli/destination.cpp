@@ -75,19 +75,12 @@ Result<spool::Destination> named_destination(const DestinationFlags& flags) {
 }
 
 // Why there is no store, where data of runs waits for a server of it; empty: none does.
-std::string waiting_for(const spool::Destination& destination, const std::string& chosen) {
-  std::size_t runs = 0;
-  fs::path root;
-  for (const fs::path& path : spool::find_runs(spool::spool_roots(chosen))) {
-    const auto manifest = spool::RunDirectory::read_manifest(path);
-    if (!manifest || manifest->destination != destination) continue;
-    ++runs;
-    root = path.parent_path();
-  }
-  if (runs == 0) return {};
+std::string waiting_text(const spool::Destination& destination, const std::string& spool) {
+  const auto runs = waiting_runs(destination, spool::spool_roots(spool));
+  if (runs.empty()) return {};
   return fmt::format(
       "there is no store at {} yet, but data of {} waits in {}: start `corral serve` to store it",
-      destination.store.string(), counted(runs, "run"), root.string());
+      destination.store.string(), counted(runs.size(), "run"), runs.back().parent_path().string());
 }
 
 }  // namespace
@@ -126,6 +119,16 @@ Result<spool::Destination> usable_destination(const DestinationFlags& flags) {
 std::string store_name(const spool::Destination& destination) {
   return destination.database.empty() ? destination.store.string()
                                       : sys::without_passwords(destination.database);
+}
+
+std::vector<fs::path> waiting_runs(const spool::Destination& destination,
+                                   const std::vector<fs::path>& roots) {
+  std::vector<fs::path> runs = spool::find_runs(roots);
+  std::erase_if(runs, [&](const fs::path& run) {
+    const auto manifest = spool::RunDirectory::read_manifest(run);
+    return !manifest || manifest->destination != destination;
+  });
+  return runs;
 }
 
 Result<> find_database(const fs::path& store) {
@@ -182,7 +185,7 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   if (destination.server.empty() && destination.database.empty()) {
     auto found = find_database(destination.store);
     if (!found && found.error().code == Code::kNotFound) {
-      std::string waits = waiting_for(destination, flags.spool);
+      std::string waits = waiting_text(destination, flags.spool);
       if (!waits.empty()) found.error().message = std::move(waits);
     }
     TRY(std::move(found));

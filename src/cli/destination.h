@@ -36,6 +36,9 @@ Result<spool::Destination> usable_destination(const DestinationFlags& flags);
 // kNotFound: no database is in the store's directory; kPermission: this user may not open it, and
 // whose it is.
 Result<> find_database(const spool::fs::path& store);
+// Directories of the runs in these spools whose data waits for this destination.
+std::vector<spool::fs::path> waiting_runs(const spool::Destination& destination,
+                                          const std::vector<spool::fs::path>& roots);
 // The first line of --token-file; empty without one, and where that is kept back, which is said on
 // standard error.
 Result<std::string> read_token(const DestinationFlags& flags);

@@ -208,7 +208,7 @@ std::vector<Difference> compare_runs(const Json& a, const Json& b) {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kDiffExamples =
     "  corral diff @2 @1                  the newest run against the one before\n"
     "  corral diff @2 @1 --part package   packages alone\n"
     "  corral diff 3f2a 91bc --format json\n";
@@ -228,8 +228,8 @@ std::string brief(const std::string& text) {
   return printable(whole ? line : line + "…");
 }
 
-void print(const std::vector<Difference>& differences, const std::vector<Json>& runs,
-           const std::string& format) {
+void print_differences(const std::vector<Difference>& differences, const std::vector<Json>& runs,
+                       const std::string& format) {
   const bool table_of_text = format == "table";
   Table table({{"part", "PART"},
                {"key", "WHAT"},
@@ -262,7 +262,7 @@ Result<int> diff(const DiffFlags& flags) {
   auto differences = compare_runs(runs[0], runs[1]);
   if (!flags.part.empty())
     std::erase_if(differences, [&](const Difference& d) { return d.part != flags.part; });
-  print(differences, runs, flags.format);
+  print_differences(differences, runs, flags.format);
   return kDone;
 }
 
@@ -273,7 +273,7 @@ int diff_command(std::span<char* const> args) {
   Arguments arguments("diff",
                       "Shows how two runs differ in params, tags, code, packages, variables and "
                       "settings of the host.",
-                      kExamples);
+                      kDiffExamples);
   arguments.positionals("run", flags.runs, std::string("two runs: ") + kRunHelp, false);
   arguments.choice("format", flags.format, {"table", "json", "csv"},
                    "output format (default: table)");

@@ -346,18 +346,18 @@ Result<ListenerReport> report_listeners(const foreign::Sources& sources, const s
   return result;
 }
 
-constexpr const char* kExamples =
+constexpr const char* kDoctorExamples =
     "  corral doctor\n"
     "  corral doctor --listeners                    each metric, and why it is unavailable\n"
     "  corral doctor --format json\n";
 
 // Adds a row: a part, its availability, and details or the reason.
-void row(Table& table, const std::string& part, bool available, const std::string& detail) {
+void add_row(Table& table, const std::string& part, bool available, const std::string& detail) {
   table.add({plain(part), {Json(available), available ? "yes" : "no"}, plain(detail)});
 }
 
 void check_result(Table& table, const std::string& part, const Result<std::string>& result) {
-  row(table, part, result.has_value(), result ? *result : result.error().message);
+  add_row(table, part, result.has_value(), result ? *result : result.error().message);
 }
 
 // Checks listeners that read the host's files; those of vendors' libraries have rows of their own.
@@ -369,14 +369,14 @@ void check_listeners(Table& table) {
   auto sampler = collect::Sampler::open(
       {.listeners = names, .run_pid = ::getpid(), .perf = collect::PerfCounters::open(::getpid())});
   if (!sampler) {
-    row(table, "listeners", false, sampler.error().message);
+    add_row(table, "listeners", false, sampler.error().message);
     return;
   }
   std::size_t series = 0;
   for (int g = 0; g < collect::Sampler::group_count(); ++g) series += (*sampler)->series(g).size();
-  row(table, "listeners", true, fmt::format("{}: {} series", join(names, ", "), series));
+  add_row(table, "listeners", true, fmt::format("{}: {} series", join(names, ", "), series));
   for (const auto& missing : (*sampler)->unavailable())
-    row(table, missing.source, false, missing.reason);
+    add_row(table, missing.source, false, missing.reason);
 }
 
 // Ends the process when a driver was left behind: its library's destructors might hang, too.
@@ -462,36 +462,12 @@ Result<std::string> check_profiler(run::ProfileTool tool) {
   return TRY(run::find_profiler({.tool = tool}, sys::own_variable("PATH"), "/proc")).string();
 }
 
-}  // namespace
-
-int doctor_command(std::span<char* const> args) {
-  DestinationFlags flags;
-  std::string format = "table";
-  std::string dcgm_address;
-  bool listeners = false;
-  Arguments arguments("doctor",
-                      "Reports what this machine can measure, and the reason where it cannot. "
-                      "Changes nothing.",
-                      kExamples);
-  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
-  arguments.flag("listeners", listeners,
-                 "show each listener and source: value, cost, and why it is unavailable");
-  arguments.text("dcgm-address", dcgm_address,
-                 "DCGM host engine, HOST:PORT or socket path (default: localhost:5555)");
-  arguments.as_flag_only("listeners");  // `corral run` has an option of this name
-  collect::foreign::Sources sources;
-  arguments.sources(sources);
-  arguments.withholds(flags.withheld);
-  add_destination(arguments, flags);
-  if (const auto status = arguments.parse(args)) return *status;
-  if (!dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", dcgm_address.c_str(), 1);
-  if (listeners) return print_listeners(sources, format);
-  Table table({{"part", "PART"}, {"available", "AVAILABLE"}, {"detail", "DETAIL"}});
+void add_destination_rows(Table& table, const DestinationFlags& flags) {
   const auto destination = parse_destination(flags);
   if (!destination) {
-    row(table, "store", false, destination.error().message);
+    add_row(table, "store", false, destination.error().message);
   } else if (!destination->withheld.empty()) {
-    row(table, "store", false, destination->withheld);
+    add_row(table, "store", false, destination->withheld);
   } else {
     check_result(table, "store", check_store(*destination, read_token(flags).value_or("")));
     if (destination->server.empty()) check_result(table, "server", check_server(*destination));
@@ -499,6 +475,9 @@ int doctor_command(std::span<char* const> args) {
   const auto root = spool::usable_root(spool::spool_roots(flags.spool));
   check_result(table, "spool",
                root ? Result<std::string>(root->string()) : tl::unexpected(root.error()));
+}
+
+void add_machine_rows(Table& table) {
   check_result(table, "python", check_python());
   check_listeners(table);
   check_result(table, "pressure (PSI)",
@@ -515,9 +494,38 @@ int doctor_command(std::span<char* const> args) {
                             "no /sys/class/powercap/intel-rapl:0: the CPU or the virtual machine "
                             "offers no energy counter"));
   for (const collocate::Offer& offer : collocate::offers("/"))
-    row(table, offer.what, offer.there, offer.detail);
+    add_row(table, offer.what, offer.there, offer.detail);
   const ClockAnchor anchor = sys::read_anchor();
-  row(table, "clock", true, fmt::format("UTC is known to {} ns", anchor.error.count()));
+  add_row(table, "clock", true, fmt::format("UTC is known to {} ns", anchor.error.count()));
+}
+
+}  // namespace
+
+int doctor_command(std::span<char* const> args) {
+  DestinationFlags flags;
+  std::string format = "table";
+  std::string dcgm_address;
+  bool listeners = false;
+  Arguments arguments("doctor",
+                      "Reports what this machine can measure, and the reason where it cannot. "
+                      "Changes nothing.",
+                      kDoctorExamples);
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
+  arguments.flag("listeners", listeners,
+                 "show each listener and source: value, cost, and why it is unavailable");
+  arguments.text("dcgm-address", dcgm_address,
+                 "DCGM host engine, HOST:PORT or socket path (default: localhost:5555)");
+  arguments.as_flag_only("listeners");  // `corral run` has an option of this name
+  collect::foreign::Sources sources;
+  arguments.sources(sources);
+  arguments.withholds(flags.withheld);
+  add_destination(arguments, flags);
+  if (const auto status = arguments.parse(args)) return *status;
+  if (!dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", dcgm_address.c_str(), 1);
+  if (listeners) return print_listeners(sources, format);
+  Table table({{"part", "PART"}, {"available", "AVAILABLE"}, {"detail", "DETAIL"}});
+  add_destination_rows(table, flags);
+  add_machine_rows(table);
   fmt::print("{}", table.print(format));
   return kDone;
 }

@@ -18,7 +18,7 @@
 namespace corral::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kExportExamples =
     "  corral export @1 --metric loss > loss.csv          metric,source,time_ns,step,value\n"
     "  corral export @1 @2 --metric 'host.*' --format jsonl --output host.jsonl\n"
     "  corral export @1 --format parquet --output run.parquet     by Python, with pyarrow\n"
@@ -196,7 +196,7 @@ int export_command(std::span<char* const> args) {
   Arguments arguments("export",
                       "Writes the points of runs. CSV columns: metric,source,time_ns,step,value "
                       "(with several runs: run first).",
-                      kExamples);
+                      kExportExamples);
   arguments.positionals("run", flags.runs, kRunHelp);
   arguments.text("metric", flags.metric, "metric name or pattern with * and ? (default: all)");
   arguments.choice("format", flags.format, {"csv", "jsonl", "parquet", "json", "perfetto"},

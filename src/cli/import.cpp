@@ -57,7 +57,7 @@ Result<ImportReport> run_import(const ImportFlags& flags, const StoreLocation& p
   return report;
 }
 
-void print(const ImportReport& report, const std::string& store) {
+void print_import(const ImportReport& report, const std::string& store) {
   for (const auto& count : report.counts) {
     fmt::print("  {:<28} {:>12} in the source, {:>12} here{}{}\n", count.what, count.source,
                count.stored, count.added ? fmt::format(", {:>12} new", *count.added) : "",
@@ -105,7 +105,7 @@ int import_command(std::span<char* const> args) {
   const auto report = run_import(flags, *place, progress);
   progress.clear();
   if (!report) return import_failed(report.error());
-  print(*report, place->name);
+  print_import(*report, place->name);
   return report->complete() ? kDone : kFailed;
 }
 

@@ -217,7 +217,7 @@ Table plans_table(const Json& answer) {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kLsExamples =
     "  corral ls runs                        newest first\n"
     "  corral ls runs --experiment digits\n"
     "  corral ls workloads                   what ran together, and who shared which device\n"
@@ -380,7 +380,7 @@ Result<const List*> find_list(const LsFlags& flags) {
   return found;
 }
 
-Result<int> list(const LsFlags& flags) {
+Result<int> list_objects(const LsFlags& flags) {
   const List* chosen = TRY(find_list(flags));
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const Table table = TRY(chosen->query(server, flags));
@@ -400,7 +400,7 @@ int ls_command(std::span<char* const> args) {
       "ls",
       "Lists experiments, workloads with who shared what, plans, runs, or the metrics and phases "
       "of a run.",
-      kExamples);
+      kLsExamples);
   arguments.positional("what", flags.what, "experiments, workloads, plans, runs, metrics or phases",
                        false);
   arguments.positional("run", flags.run, kRunHelp, false);
@@ -419,7 +419,7 @@ int ls_command(std::span<char* const> args) {
                "RUN\n");
     return kMisuse;
   }
-  return finish("ls", list(flags));
+  return finish("ls", list_objects(flags));
 }
 
 }  // namespace corral::cli

@@ -234,16 +234,16 @@ int plan_generate(std::span<char* const> args) {
   return kDone;
 }
 
-constexpr std::array kVerbs = {
+constexpr std::array kPlanVerbs = {
     Verb{"check", "list all problems of an experiment file", plan_check},
     Verb{"expand", "list the runs of an experiment file in start order", plan_expand},
     Verb{"generate", "generate an experiment file from a matrix", plan_generate},
 };
 
-constexpr std::string_view kHead =
+constexpr std::string_view kPlanHead =
     "Works on experiment files (docs/plans.md); corral run FILE runs one.\n\n"
     "Usage: corral plan VERB [OPTIONS]\n\n";
-constexpr std::string_view kFoot =
+constexpr std::string_view kPlanFoot =
     "\nExamples:\n"
     "  corral plan check plan.csv\n"
     "  corral plan expand plan.csv\n"
@@ -253,7 +253,8 @@ constexpr std::string_view kFoot =
 }  // namespace
 
 int plan_command(std::span<char* const> args) {
-  return call_verb({.name = "corral plan", .head = kHead, .foot = kFoot, .verbs = kVerbs}, args);
+  return call_verb(
+      {.name = "corral plan", .head = kPlanHead, .foot = kPlanFoot, .verbs = kPlanVerbs}, args);
 }
 
 }  // namespace corral::cli

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = spool::fs;
 
-constexpr const char* kExamples =
+constexpr const char* kProfileExamples =
     "  corral profile @1                the next 3 steps of the newest run\n"
     "  corral profile 3f2a --steps 10   ten\n";
 constexpr Nanos kPoll{std::chrono::milliseconds(50)};
@@ -154,7 +154,7 @@ int profile_command(std::span<char* const> args) {
       "profile",
       "Profiles the next steps of a run on this host with the PyTorch profiler. The "
       "trace becomes an artifact of the run.",
-      kExamples);
+      kProfileExamples);
   arguments.positional("run", flags.run, kRunHelp, true);
   arguments.text("steps", flags.steps, "number of steps, 1 to 1000 (default: 3)");
   arguments.choice("tool", flags.tool, {"torch"},

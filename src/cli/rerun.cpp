@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples =
+constexpr const char* kRerunExamples =
     "  corral rerun @1 --dry-run           print what would be done\n"
     "  corral rerun 3f2a --server http://lab:5000 --into again\n"
     "                                      on any machine that reaches the server\n"
@@ -391,7 +391,7 @@ Error Rerun::execute(const std::pair<std::string, std::string>& config) {
   return fail_errno(argv[0], errno).value();
 }
 
-void declare(Arguments& a, RerunFlags& f) {
+void declare_rerun(Arguments& a, RerunFlags& f) {
   a.positional("run", f.run, kRunHelp, true);
   a.text("into", f.into, "new directory for the code (default: ./NAME-rerun)");
   a.text("environment", f.environment, "environment of the command (default: as recorded)");
@@ -440,8 +440,8 @@ int rerun_command(std::span<char* const> args) {
       "rerun",
       "Restores a run's code, environment and variables in a new directory and runs "
       "its command again.",
-      kExamples);
-  declare(arguments, flags);
+      kRerunExamples);
+  declare_rerun(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
   return finish("rerun", rerun(flags, arguments.config_variable()));
 }

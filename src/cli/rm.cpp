@@ -13,7 +13,7 @@
 namespace corral::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kRmExamples =
     "  corral rm @1                         the newest run, after asking\n"
     "  corral rm 3f2a calm-otter-07 --yes   two runs, without asking\n"
     "  corral rm --experiment digits        an experiment with all its runs\n"
@@ -63,7 +63,8 @@ Result<std::vector<Target>> find_targets(const sys::HttpTarget& server, const Rm
 }
 
 // Returns the size that the server removed or, in a dry run, would remove.
-Result<Size> remove(const sys::HttpTarget& server, const Target& target, bool force, bool dry_run) {
+Result<Size> remove_target(const sys::HttpTarget& server, const Target& target, bool force,
+                           bool dry_run) {
   auto answered =
       send_json(server, {.method = "DELETE",
                          .path = fmt::format("{}?force={}&dry_run={}", target.path, force, dry_run),
@@ -81,7 +82,7 @@ Result<Size> remove_all(const sys::HttpTarget& server, const std::vector<Target>
                         bool force, bool dry_run) {
   Size sum;
   for (const Target& target : targets) {
-    const Size one = TRY(remove(server, target, force, dry_run));
+    const Size one = TRY(remove_target(server, target, force, dry_run));
     sum.runs += one.runs;
     sum.points += one.points;
     sum.bytes += one.bytes;
@@ -129,7 +130,7 @@ Result<int> rm(const RmFlags& flags) {
 int rm_command(std::span<char* const> args) {
   RmFlags flags;
   Arguments arguments("rm", "Removes runs, or an experiment with all its runs, permanently.",
-                      kExamples);
+                      kRmExamples);
   arguments.positionals("run", flags.runs, kRunHelp, false);
   arguments.text("experiment", flags.experiment, "remove this experiment");
   arguments.flag("yes", flags.yes, "do not ask for confirmation");

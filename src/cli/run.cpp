@@ -206,7 +206,7 @@ namespace fs = spool::fs;
 // A server or store that only an untrusted file names.
 constexpr const char* kWithheldPlace = "CORRAL_WITHHELD";
 
-constexpr const char* kExamples =
+constexpr const char* kRunExamples =
     "  corral run train.py --epochs 10               a Python script, by $CORRAL_PYTHON or "
     "python3\n"
     "  corral run --name baseline -- ./train.sh      any command\n"
@@ -221,7 +221,7 @@ constexpr const char* kExamples =
     "podman=IMAGE,\napptainer=IMAGE, mlproject=DIR. Exit status: that of the command; 128 + signal "
     "if it was killed,\n126 or 127 if it could not be started.\n";
 
-void declare(Arguments& a, RunFlags& f) {
+void declare_run(Arguments& a, RunFlags& f) {
   add_destination(a, f.destination);
   a.group("Names");
   a.text("experiment", f.experiment, "experiment of the run (default: default)");
@@ -379,7 +379,25 @@ Result<std::int64_t> parse_keep_code(const std::string& text) {
   return static_cast<std::int64_t>(*size);
 }
 
-Result<> complete(RunFlags& f) {
+Result<> complete_destination(RunFlags& f) {
+  run::Options& o = f.options;
+  // Set by a scheduler for the destination that it names to its supervisors.
+  if (const char* place = std::getenv(kWithheldPlace);
+      place != nullptr && *place != '\0' &&
+      (f.destination.server == place || f.destination.store == place))
+    f.destination.withheld = "the corral.toml that names it is not trusted";
+  auto destination = parse_destination(f.destination);
+  const bool named = !f.destination.store.empty() || !f.destination.server.empty();
+  const bool plan = !o.command.empty() && is_plan_file(o.command[0]);
+  if (destination || named || plan || !o.adopt.empty()) {
+    o.destination = TRY(std::move(destination));
+  } else {
+    o.lacking = destination.error().message;
+  }
+  return {};
+}
+
+Result<> complete_run(RunFlags& f) {
   run::Options& o = f.options;
   TRY(apply_order(f));
   if (!o.adopt.empty() && !o.command.empty())
@@ -398,19 +416,7 @@ Result<> complete(RunFlags& f) {
   if (!f.watch.empty()) o.watched = TRY(parse_watched(f.watch));
   o.params = TRY(parse_pairs(f.params, "--param", "lr=0.1"));
   o.tags = TRY(parse_pairs(f.tags, "--tag", "team=vision"));
-  // Set by a scheduler for the destination that it names to its supervisors.
-  if (const char* place = std::getenv(kWithheldPlace);
-      place != nullptr && *place != '\0' &&
-      (f.destination.server == place || f.destination.store == place))
-    f.destination.withheld = "the corral.toml that names it is not trusted";
-  auto destination = parse_destination(f.destination);
-  const bool named = !f.destination.store.empty() || !f.destination.server.empty();
-  const bool plan = !o.command.empty() && is_plan_file(o.command[0]);
-  if (destination || named || plan || !o.adopt.empty()) {
-    o.destination = TRY(std::move(destination));
-  } else {
-    o.lacking = destination.error().message;
-  }
+  TRY(complete_destination(f));
   o.token = TRY(read_token(f.destination));
   o.spool = f.destination.spool;
   o.keep_code = TRY(parse_keep_code(f.keep_code));
@@ -450,7 +456,7 @@ Result<> check_alone(RunFlags& f) {
   TRY(check_names(f.options));
   TRY(check_counts(f.options));
   TRY(complete_profile(f));
-  TRY(size_of_code(f.keep_code));
+  TRY(parse_keep_code(f.keep_code));
   TRY(collect::select_listeners(f.listeners));
   return {};
 }
@@ -461,7 +467,7 @@ std::string run_variable_problem(const std::string& name, const std::string& val
   if (!name.starts_with("CORRAL_")) return "";
   RunFlags flags;
   Arguments arguments("run", "", "");
-  declare(arguments, flags);
+  declare_run(arguments, flags);
   if (std::string problem = arguments.variable_problem(name, value); !problem.empty())
     return problem;
   const auto checked = check_alone(flags);
@@ -473,10 +479,10 @@ int run_command(std::span<char* const> args) {
   Arguments arguments("run",
                       "Runs a training script, a command or an experiment file and records it with "
                       "hardware metrics.",
-                      kExamples);
-  declare(arguments, flags);
+                      kRunExamples);
+  declare_run(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto completed = complete(flags);
+  const auto completed = complete_run(flags);
   if (!completed) {
     complain("run", completed.error().message);
     return kMisuse;

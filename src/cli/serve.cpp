@@ -154,7 +154,7 @@ server::BackgroundJob retention_job(store::Store& store, const store::Retention&
   };
 }
 
-constexpr const char* kExamples =
+constexpr const char* kServeExamples =
     "  corral serve                              the default store, at http://127.0.0.1:5000\n"
     "  corral serve --store ./results --listen 127.0.0.1:5050\n"
     "  corral serve --store postgresql://corral@db.lab/corral    shared by many servers\n"
@@ -238,8 +238,8 @@ Result<std::unique_ptr<store::Store>> open_store(const ServeFlags& flags,
   return store::open_sqlite_store(options);
 }
 
-Result<std::unique_ptr<server::RunningServer>> start(const ServeFlags& flags,
-                                                     const spool::Destination& destination) {
+Result<std::unique_ptr<server::RunningServer>> start_serving(
+    const ServeFlags& flags, const spool::Destination& destination) {
   server::ServeOptions options;
   options.store_dir = destination.store;
   options.idle_exit = flags.idle_exit;
@@ -278,7 +278,7 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-Result<int> serve(const ServeFlags& flags, const spool::Destination& destination) {
+Result<int> serve_store(const ServeFlags& flags, const spool::Destination& destination) {
   // Blocked before any thread is started, so that only the waiting thread below takes them.
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -286,7 +286,7 @@ Result<int> serve(const ServeFlags& flags, const spool::Destination& destination
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   allow_many_files();
-  auto running = start(flags, destination);
+  auto running = start_serving(flags, destination);
   if (!running && flags.idle_exit && running.error().code == Code::kAlreadyExists) {
     // Two runs that begin at once both start a server. Both only need the store to be served.
     complain("serve", running.error().message);
@@ -321,7 +321,7 @@ Result<int> serve(const ServeFlags& flags, const spool::Destination& destination
   return reason == server::LeaveReason::kLost ? kFailed : kDone;
 }
 
-void declare(Arguments& arguments, ServeFlags& flags) {
+void declare_serve(Arguments& arguments, ServeFlags& flags) {
   add_destination(arguments, flags.destination);
   arguments.group("Network");
   arguments.text("listen", flags.listen,
@@ -361,7 +361,7 @@ Result<int> serve_or_stop(ServeFlags& flags) {
   const spool::Destination destination = TRY(usable_destination(flags.destination));
   if (!destination.server.empty())
     return fail(Code::kInvalidArgument, "--server names a running server; serve needs --store");
-  if (!flags.stop) return serve(flags, destination);
+  if (!flags.stop) return serve_store(flags, destination);
   TRY(server::stop_server(destination.store));
   fmt::print("stopped\n");
   return kDone;
@@ -373,8 +373,8 @@ int serve_command(std::span<char* const> args) {
   ServeFlags flags;
   Arguments arguments(
       "serve", "Serves the page and the API of a store, and sends the data of orphaned runs.",
-      kExamples);
-  declare(arguments, flags);
+      kServeExamples);
+  declare_serve(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
   return finish("serve", serve_or_stop(flags));
 }

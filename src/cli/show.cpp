@@ -11,7 +11,7 @@
 namespace corral::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kShowExamples =
     "  corral show @1                   the newest run\n"
     "  corral show 3f2a --format json   all facts as JSON\n"
     "  corral show @1 --check-trace     check that its phases are complete\n";
@@ -152,7 +152,7 @@ int show_command(std::span<char* const> args) {
   ShowFlags flags;
   Arguments arguments("show",
                       "Shows one run: command, host, times, outcome and a summary of each metric.",
-                      kExamples);
+                      kShowExamples);
   arguments.positional("run", flags.run, kRunHelp, true);
   arguments.choice("format", flags.format, {"table", "json"}, "output format (default: table)");
   arguments.flag("check-trace", flags.check,

@@ -70,7 +70,7 @@ Json to_json(const CheckReport& report, const StoreLocation& place) {
                                             {"pyramid_rows", report.pyramid_rows}}}};
 }
 
-void print(const CheckReport& report, const StoreLocation& place) {
+void print_report(const CheckReport& report, const StoreLocation& place) {
   for (const auto& finding : report.findings) {
     const std::string runs = run_ids(finding.runs);
     fmt::print("{}: {}{}\n", finding.table, finding.what,
@@ -118,7 +118,7 @@ Json to_json(const StoreStats& stats, const StoreLocation& place) {
                       {"oldest_run", oldest}};
 }
 
-void print(const StoreStats& stats, const StoreLocation& place) {
+void print_report(const StoreStats& stats, const StoreLocation& place) {
   fmt::print("{}, schema {}\n  {} on disk, {} points", place.name, stats.schema,
              size_text(stats.bytes), stats.points);
   if (stats.points > 0)
@@ -169,7 +169,7 @@ void print_as(bool json, const Report& report, const StoreLocation& place) {
   if (json) {
     fmt::print("{}\n", to_json(report, place).dump());
   } else {
-    print(report, place);
+    print_report(report, place);
   }
 }
 
@@ -219,7 +219,7 @@ int store_stats(std::span<char* const> args) {
       });
 }
 
-void print(const CopyReport& report, const std::string& to, bool tables) {
+void print_report(const CopyReport& report, const std::string& to, bool tables) {
   if (tables) {
     for (const auto& table : report.tables)
       fmt::print("  {:<14} {:>12} rows  checksum {:08x}\n", table.name, table.rows, table.checksum);
@@ -298,7 +298,7 @@ int store_backup(std::span<char* const> args) {
   progress.clear();
   if (!report) return store_failed("store backup", report.error());
   std::error_code error;
-  print(*report, path, false);
+  print_report(*report, path, false);
   fmt::print("{}\n", human_bytes(static_cast<double>(fs::file_size(path, error))));
   return kDone;
 }
@@ -324,7 +324,7 @@ int fill(std::string_view command, const std::string& from, const std::string& t
       fmt::print(stderr, "{} is half copied; the same command goes on\n", target_place->name);
     return status;
   }
-  print(*report, target_place->name, true);
+  print_report(*report, target_place->name, true);
   return kDone;
 }
 
@@ -477,7 +477,7 @@ int store_prune(std::span<char* const> args) {
   return kDone;
 }
 
-constexpr std::array kVerbs = {
+constexpr std::array kStoreVerbs = {
     Verb{"check", "verify every checksum and invariant; list problems and affected runs",
          store_check},
     Verb{"stats", "show points and bytes by level, table and run", store_stats},
@@ -489,9 +489,9 @@ constexpr std::array kVerbs = {
     Verb{"prune", "remove old runs, or the oldest until the rest fits", store_prune},
 };
 
-constexpr std::string_view kHead =
+constexpr std::string_view kStoreHead =
     "Maintains a store (docs/store.md).\n\nUsage: corral store VERB [OPTIONS]\n\n";
-constexpr std::string_view kFoot =
+constexpr std::string_view kStoreFoot =
     "\nExamples:\n"
     "  corral store check                        the default store, also while it is served\n"
     "  corral store backup /backup/monday.corral\n"
@@ -501,7 +501,8 @@ constexpr std::string_view kFoot =
 }  // namespace
 
 int store_command(std::span<char* const> args) {
-  return call_verb({.name = "corral store", .head = kHead, .foot = kFoot, .verbs = kVerbs}, args);
+  return call_verb(
+      {.name = "corral store", .head = kStoreHead, .foot = kStoreFoot, .verbs = kStoreVerbs}, args);
 }
 
 }  // namespace corral::cli

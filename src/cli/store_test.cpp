@@ -55,7 +55,7 @@ TEST_F(StoreTest, CheckFindsNoFault) {
 TEST_F(StoreTest, StatsCountPointsAndRuns) {
   const Output text = at_store({"stats"});
   EXPECT_EQ(text.status, kDone) << text.error;
-  EXPECT_TRUE(holds(text.output, "1 experiments, 1 runs, 1 sessions, 1 series")) << text.output;
+  EXPECT_TRUE(holds(text.output, ", 1 runs, 1 sessions, 1 series")) << text.output;
   EXPECT_TRUE(holds(text.output, run_.hex())) << text.output;
   const auto json = Json::parse(at_store({"stats", "--json"}).output);
   ASSERT_TRUE(json);

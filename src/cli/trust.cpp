@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kExamples =
+constexpr const char* kTrustExamples =
     "  corral trust                show and trust ./corral.toml\n"
     "  corral trust --revoke       stop trusting it\n"
     "  corral trust --list\n";
@@ -34,7 +34,7 @@ struct TrustFlags {
   bool revoke = false;
 };
 
-int list() {
+int list_trusted() {
   for (const auto& [name, hash] : read_trusted()) {
     std::error_code error;
     const auto text = sys::read_file(name);
@@ -55,24 +55,12 @@ Result<> revoke(const std::string& path) {
   return {};
 }
 
-// Runs in the spool that wait for this place.
-std::size_t waiting_for(const spool::Destination& destination,
-                        const std::vector<spool::fs::path>& roots) {
-  std::size_t count = 0;
-  for (const spool::fs::path& path : spool::find_runs(roots)) {
-    const auto text = sys::read_file(path / "manifest.json");
-    const auto manifest = text ? spool::parse_manifest(*text) : tl::unexpected(text.error());
-    if (manifest && manifest->destination == destination) ++count;
-  }
-  return count;
-}
-
 // Starts the destination's delivery; a store's server takes waiting data out of the spool by
 // itself.
 Result<> deliver(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(usable_destination(flags));
   const auto roots = spool::spool_roots(flags.spool);
-  const std::size_t waiting = waiting_for(destination, roots);
+  const std::size_t waiting = waiting_runs(destination, roots).size();
   if (waiting == 0) return {};
   upload::LinkOptions options{.destination = destination,
                               .token = TRY(read_token(flags)),
@@ -140,13 +128,13 @@ int trust_command(std::span<char* const> args) {
   Arguments arguments("trust",
                       "Shows a corral.toml and trusts it until it changes. Data that waits for its "
                       "server or store is sent.",
-                      kExamples);
+                      kTrustExamples);
   arguments.positional("file", flags.file, "file to trust (default: ./corral.toml)", false);
   arguments.flag("list", flags.list, "list trusted files");
   arguments.flag("revoke", flags.revoke, "stop trusting FILE");
   for (const char* name : {"list", "revoke"}) arguments.as_flag_only(name);
   if (const auto status = arguments.parse(args)) return *status;
-  if (flags.list) return list();
+  if (flags.list) return list_trusted();
   const auto done = flags.revoke ? revoke(flags.file) : trust_file(flags.file);
   return done ? kDone : report("trust", done.error());
 }

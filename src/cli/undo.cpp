@@ -16,7 +16,7 @@
 namespace corral::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kUndoExamples =
     "  corral undo             revert what a killed `corral run` left changed\n"
     "  corral undo --dry-run   print what would be reverted\n"
     "  corral undo --end-runs  first end the runs of a killed scheduler\n";
@@ -49,7 +49,7 @@ StateWords describe(const collocate::UndoLine& line, bool dry_run) {
   return {};
 }
 
-void print(const collocate::UndoReport& report, const UndoFlags& flags) {
+void print_undo(const collocate::UndoReport& report, const UndoFlags& flags) {
   Table table({{"change", "CHANGE"}, {"state", "STATE"}, {"reason", "REASON"}});
   for (const collocate::UndoLine& line : report.lines)
     table.add({plain(line.words), plain(describe(line, flags.dry_run).name), plain(line.reason)});
@@ -76,7 +76,7 @@ int undo_command(std::span<char* const> args) {
       "undo",
       "Reverts what a killed `corral run` left changed on this machine: control groups, MIG, MPS, "
       "clocks, power caps. The next `corral run` of a plan does this automatically.",
-      kExamples);
+      kUndoExamples);
   arguments.text("state", flags.state, "directory of journals (default: ~/.local/state/corral)");
   arguments.choice("format", flags.format, {"table", "json", "csv"}, "output format");
   arguments.flag("dry-run", flags.dry_run, "print what would be reverted, and exit");
@@ -95,7 +95,7 @@ int undo_command(std::span<char* const> args) {
                            .end_runs = flags.end_runs,
                            .commands_of = run::schedule::commands_of,
                            .scheduler_of = run::schedule::scheduler_of});
-  print(report, flags);
+  print_undo(report, flags);
   for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", printable(note));
   if (report.permissions > 0)
     fmt::print(stderr, "corral undo: {}\n", collocate::permission_advice(state));

@@ -274,25 +274,14 @@ void JsonWriter::separate() {
   first_ = false;
 }
 
-JsonWriter& JsonWriter::begin_object() {
+JsonWriter& JsonWriter::begin(char bracket) {
   separate();
-  out_.push_back('{');
+  out_.push_back(bracket);
   first_ = true;
   return *this;
 }
-JsonWriter& JsonWriter::end_object() {
-  out_.push_back('}');
-  first_ = false;
-  return *this;
-}
-JsonWriter& JsonWriter::begin_array() {
-  separate();
-  out_.push_back('[');
-  first_ = true;
-  return *this;
-}
-JsonWriter& JsonWriter::end_array() {
-  out_.push_back(']');
+JsonWriter& JsonWriter::end(char bracket) {
+  out_.push_back(bracket);
   first_ = false;
   return *this;
 }
@@ -308,21 +297,12 @@ JsonWriter& JsonWriter::raw(std::string_view text) {
   return *this;
 }
 JsonWriter& JsonWriter::null() { return raw("null"); }
-JsonWriter& JsonWriter::value(bool b) {
-  separate();
-  out_.append(b ? "true" : "false");
-  return *this;
-}
-JsonWriter& JsonWriter::value(std::int64_t n) {
-  separate();
-  out_.append(fmt::format_int(n).str());
-  return *this;
-}
+JsonWriter& JsonWriter::value(bool b) { return raw(b ? "true" : "false"); }
+JsonWriter& JsonWriter::value(std::int64_t n) { return raw(fmt::format_int(n).c_str()); }
 JsonWriter& JsonWriter::value(double d) {
   if (std::isnan(d)) return value(std::string_view("NaN"));
   if (std::isinf(d)) return value(std::string_view(d > 0 ? "Infinity" : "-Infinity"));
   if (d == 0 && std::signbit(d)) return raw("-0.0");  // "-0" would read as the integer 0
-  separate();
   char buffer[32];
   // All its digits would read as an integer that has more than 64 bits.
   constexpr double kDigitsFit = 9.2e18;
@@ -330,8 +310,7 @@ JsonWriter& JsonWriter::value(double d) {
       std::abs(d) < kDigitsFit
           ? std::to_chars(buffer, buffer + sizeof buffer, d).ptr
           : std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::scientific).ptr;
-  out_.append(buffer, end);
-  return *this;
+  return raw(std::string_view(buffer, end));
 }
 JsonWriter& JsonWriter::value(std::string_view s) {
   separate();

@@ -75,10 +75,10 @@ std::size_t json_memory(std::string_view text);
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}
-  JsonWriter& begin_object();
-  JsonWriter& end_object();
-  JsonWriter& begin_array();
-  JsonWriter& end_array();
+  JsonWriter& begin_object() { return begin('{'); }
+  JsonWriter& end_object() { return end('}'); }
+  JsonWriter& begin_array() { return begin('['); }
+  JsonWriter& end_array() { return end(']'); }
   JsonWriter& key(std::string_view name);
   JsonWriter& null();
   JsonWriter& value(bool b);
@@ -98,6 +98,8 @@ class JsonWriter {
   }
 
  private:
+  JsonWriter& begin(char bracket);
+  JsonWriter& end(char bracket);
   void separate();
   JsonWriter& raw(std::string_view text);
   std::string& out_;

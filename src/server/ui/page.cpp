@@ -42,8 +42,7 @@ bool has_hashed_name(std::string_view path) {
 }
 
 Response not_found(const Request& request) {
-  return error_response(
-      {Code::kNotFound, fmt::format("no route {}", to_utf8(request.path))});
+  return error_response({Code::kNotFound, fmt::format("no route {}", to_utf8(request.path))});
 }
 
 }  // namespace

@@ -101,11 +101,11 @@ class Export : public ::testing::Test {
     text_.clear();
     parts_ = 0;
     largest_ = 0;
-    PointExport file = TRY(
-        PointExport::open(*store_, {.run = run_, .metric = std::move(metric), .format = format}));
+    const PartStream file =
+        TRY(export_points(*store_, {.run = run_, .metric = std::move(metric), .format = format}));
     for (bool more = true; more; ++parts_) {
       std::string part;
-      more = TRY(file.next(part));
+      more = TRY(file(part));
       text_ += part;
       largest_ = std::max(largest_, part.size());
     }
@@ -174,13 +174,13 @@ TEST_F(Export, OfARunThatIsRemovedMeanwhileIsAnError) {
     std::vector<std::pair<std::int64_t, double>> points;
     for (std::int64_t i = 0; i < 20'000; ++i) points.emplace_back(2000 + i, 0.5);
     store_.append({writer.frame(samples(1, points)), writer.frame(samples(2, points))});
-    PointExport file =
-        PointExport::open(*store_, {.run = run, .metric = "*", .format = format}).value();
+    const PartStream file =
+        export_points(*store_, {.run = run, .metric = "*", .format = format}).value();
     std::string part;
-    ASSERT_TRUE(file.next(part).value());
+    ASSERT_TRUE(file(part).value());
     ASSERT_TRUE(store_->remove_runs(std::span(&run, 1), {.force = true}));
     Result<bool> more = true;
-    while (more && *more) more = file.next(part);
+    while (more && *more) more = file(part);
     ASSERT_FALSE(more);
     EXPECT_EQ(more.error().code, Code::kNotFound);
     EXPECT_NE(more.error().message.find("was removed"), std::string::npos);

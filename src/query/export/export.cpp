@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -53,10 +54,8 @@ std::string bound_text(std::int64_t ns) {
   return known ? std::to_string(ns) : std::string();
 }
 
-}  // namespace
-
 // Rows of a format, appended to a part.
-class PointExport::Rows final : public PointTaker {
+class Rows final : public PointTaker {
  public:
   explicit Rows(const ExportRequest& request) : format_(request.format), run_(request.run.hex()) {}
 
@@ -131,15 +130,10 @@ class PointExport::Rows final : public PointTaker {
   const char* separator_ = "\n";
 };
 
-PointExport::PointExport(const store::Reader& store, RunId run, PointWalk walk,
-                         std::unique_ptr<Rows> rows)
-    : store_(store), run_(run), walk_(std::move(walk)), rows_(std::move(rows)) {}
-PointExport::PointExport(PointExport&&) noexcept = default;
-PointExport& PointExport::operator=(PointExport&&) noexcept = default;
-PointExport::~PointExport() = default;
+}  // namespace
 
-Result<PointExport> PointExport::open(const store::Reader& store, const ExportRequest& request) {
-  auto rows = std::make_unique<Rows>(request);
+Result<PartStream> export_points(const store::Reader& store, const ExportRequest& request) {
+  auto rows = std::make_shared<Rows>(request);
   PointQuery query;
   for (const store::Series& series : TRY(store.series_of(request.run))) {
     if (!metric::name_matches(request.metric, series.name)) continue;
@@ -152,17 +146,16 @@ Result<PointExport> PointExport::open(const store::Reader& store, const ExportRe
                             request.run.hex(), to_utf8(request.metric)));
   }
   rows->begin();
-  return PointExport(store, request.run, PointWalk(store, std::move(query)), std::move(rows));
-}
-
-Result<bool> PointExport::next(std::string& out) {
-  const bool more = TRY(walk_.next(*rows_));
-  if (!more) {
-    TRY(check_not_removed(store_, run_));
-    rows_->end();
-  }
-  out += rows_->drain();
-  return more;
+  return [store, rows, run = request.run,
+          walk = PointWalk(store, std::move(query))](std::string& text) mutable -> Result<bool> {
+    const bool more = TRY(walk.next(*rows));
+    if (!more) {
+      TRY(check_not_removed(store, run));
+      rows->end();
+    }
+    text += rows->drain();
+    return more;
+  };
 }
 
 }  // namespace corral::query

@@ -5,15 +5,17 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "query/series/points.h"
 #include "store/reader.h"
 
 namespace corral::query {
+
+// Appends the next part to the text; true: there is more. The store must outlive it.
+using PartStream = std::function<Result<bool>(std::string& text)>;
 
 enum class ExportFormat : std::uint8_t { kCsv, kJson, kJsonLines };
 
@@ -29,26 +31,9 @@ struct ExportRequest {
 // "to_ns"}}. JSON: {"run": id, "points": [the same without run], "gaps": [...]}. Times and steps
 // in JSON are decimal strings; values are the shortest text that reads back to the same number;
 // NaN, Infinity and -Infinity by name.
-class PointExport {
- public:
-  // kNotFound when no metric matches. `store` must outlive it.
-  static Result<PointExport> open(const store::Reader& store, const ExportRequest& request);
-  PointExport(PointExport&&) noexcept;
-  PointExport& operator=(PointExport&&) noexcept;
-  ~PointExport();
-
-  // Appends the next part, kPartBytes and the rest of a block; true: there is more. kNotFound: the
-  // run was removed meanwhile.
-  Result<bool> next(std::string& out);
-
- private:
-  class Rows;
-  PointExport(const store::Reader& store, RunId run, PointWalk walk, std::unique_ptr<Rows> rows);
-  store::Reader store_;
-  RunId run_;
-  PointWalk walk_;
-  std::unique_ptr<Rows> rows_;
-};
+// kNotFound when no metric matches. Its parts are kPartBytes and the rest of a block. kNotFound of
+// a part: the run was removed meanwhile.
+Result<PartStream> export_points(const store::Reader& store, const ExportRequest& request);
 
 // A good length for a part of an answer: a slow reader holds one in memory.
 inline constexpr std::size_t kPartBytes = 64u << 10;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -303,12 +304,10 @@ Result<std::vector<store::Phase>> next_phases(const store::Reader& store, RunId 
   return page;
 }
 
-}  // namespace
-
 // Begins, then phases page by page, then events, then counters.
-class PerfettoExport::State {
+class TraceExport {
  public:
-  State(const store::Reader& store, PerfettoRequest request)
+  TraceExport(const store::Reader& store, PerfettoRequest request)
       : store_(store), request_(std::move(request)) {}
 
   Result<bool> next(std::string& out) {
@@ -368,13 +367,13 @@ class PerfettoExport::State {
   std::optional<PointWalk> walk_;
 };
 
-PerfettoExport::PerfettoExport(const store::Reader& store, PerfettoRequest request)
-    : state_(std::make_unique<State>(store, std::move(request))) {}
-PerfettoExport::PerfettoExport(PerfettoExport&&) noexcept = default;
-PerfettoExport& PerfettoExport::operator=(PerfettoExport&&) noexcept = default;
-PerfettoExport::~PerfettoExport() = default;
+}  // namespace
 
-Result<bool> PerfettoExport::next(std::string& out) { return state_->next(out); }
+PartStream export_trace(const store::Reader& store, PerfettoRequest request) {
+  return [trace = std::make_shared<TraceExport>(store, std::move(request))](std::string& text) {
+    return trace->next(text);
+  };
+}
 
 Result<> walk_phases(const store::Reader& store, RunId run,
                      const std::function<bool(const store::Phase&)>& visit) {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "core/ids.h"
@@ -21,22 +20,9 @@ struct PerfettoRequest {
   RunId run;
   std::string metric = "*";  // glob over metric names; no counters if none matches
 };
-class PerfettoExport {
- public:
-  // `store` must outlive it.
-  PerfettoExport(const store::Reader& store, PerfettoRequest request);
-  PerfettoExport(PerfettoExport&&) noexcept;
-  PerfettoExport& operator=(PerfettoExport&&) noexcept;
-  ~PerfettoExport();
-
-  // Appends the next part: a page of phases, or kPartBytes of the rest; true: there is more.
-  // kNotFound at the first when there is no such run.
-  Result<bool> next(std::string& out);
-
- private:
-  class State;
-  std::unique_ptr<State> state_;
-};
+// Its parts are a page of phases, or kPartBytes of the rest. kNotFound of a part: there is no such
+// run, or it was removed meanwhile.
+PartStream export_trace(const store::Reader& store, PerfettoRequest request);
 
 // Calls `visit(phase)` for every phase that has begun, in the order that LaneStacks needs, until it
 // returns false. A phase whose end lies before its begin ends at its begin.

@@ -67,9 +67,9 @@ Event event_of(std::string_view message, std::uint64_t time) {
 
 Trace trace_of(const store::Reader& store, RunId run) {
   std::string bytes;
-  PerfettoExport file(store, {.run = run});
+  const PartStream file = export_trace(store, {.run = run});
   for (Result<bool> more = true; more && *more;) {
-    more = file.next(bytes);
+    more = file(bytes);
     EXPECT_TRUE(more) << more.error().message;
   }
   Trace trace;
@@ -234,12 +234,12 @@ TEST(LaneStacks, OneThatBeginsAtTheEndOfAnotherFollowsIt) {
 }
 
 TEST_F(Perfetto, OfARunThatIsRemovedMeanwhileIsAnError) {
-  PerfettoExport file(*store_, {.run = run_});
+  const PartStream file = export_trace(*store_, {.run = run_});
   std::string part;
-  ASSERT_TRUE(file.next(part).value());
+  ASSERT_TRUE(file(part).value());
   ASSERT_TRUE(store_->remove_runs(std::span(&run_, 1), {.force = true}));
   Result<bool> more = true;
-  while (more && *more) more = file.next(part);
+  while (more && *more) more = file(part);
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().code, Code::kNotFound);
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -161,11 +161,9 @@ std::string declaration(const store::Run& run, const store::Series& series) {
   return text;
 }
 
-}  // namespace
-
-class PointReader::State final : public PointTaker {
+class PointReader final : public PointTaker {
  public:
-  State(const store::Reader& store, ReadRequest request)
+  PointReader(const store::Reader& store, ReadRequest request)
       : store_(store), request_(std::move(request)) {
     out_.begin(request_.points.has_value());
   }
@@ -282,6 +280,8 @@ class PointReader::State final : public PointTaker {
   std::vector<double> values_;
 };
 
+}  // namespace
+
 Result<> check_read(const store::Reader& store, const ReadRequest& request) {
   for (const RunId run : request.runs) {
     for (const store::Series& series : TRY(store.series_of(run)))
@@ -295,12 +295,9 @@ Result<> check_read(const store::Reader& store, const ReadRequest& request) {
       fmt::format("no metric of the runs matches {}; `corral ls metrics RUN` names them", names));
 }
 
-PointReader::PointReader(const store::Reader& store, ReadRequest request)
-    : state_(std::make_unique<State>(store, std::move(request))) {}
-PointReader::PointReader(PointReader&&) noexcept = default;
-PointReader& PointReader::operator=(PointReader&&) noexcept = default;
-PointReader::~PointReader() = default;
-
-bool PointReader::next(std::string& out) { return state_->next(out); }
+PartStream read_points(const store::Reader& store, ReadRequest request) {
+  return [reader = std::make_shared<PointReader>(store, std::move(request))](
+             std::string& text) -> Result<bool> { return reader->next(text); };
+}
 
 }  // namespace corral::query

@@ -6,13 +6,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/ids.h"
 #include "core/result.h"
+#include "query/export/export.h"
 #include "store/reader.h"
 
 namespace corral::query {
@@ -33,21 +33,7 @@ struct ReadRequest {
 // kNotFound when no series of any run matches. Looks no further than the first that does.
 Result<> check_read(const store::Reader& store, const ReadRequest& request);
 
-// The stream in parts; between two of them nothing of the store is held.
-class PointReader {
- public:
-  // `store` must outlive it.
-  PointReader(const store::Reader& store, ReadRequest request);
-  PointReader(PointReader&&) noexcept;
-  PointReader& operator=(PointReader&&) noexcept;
-  ~PointReader();
-
-  // Appends the next part, kPartBytes (export.h) and the rest of a block; true: there is more.
-  bool next(std::string& out);
-
- private:
-  class State;
-  std::unique_ptr<State> state_;
-};
+// Between two parts, kPartBytes and the rest of a block each, nothing of the store is held.
+PartStream read_points(const store::Reader& store, ReadRequest request);
 
 }  // namespace corral::query

@@ -120,8 +120,8 @@ class Decoder {
 
 std::string stream_of(const store::Reader& store, const ReadRequest& request) {
   std::string text;
-  PointReader reader(store, request);
-  while (reader.next(text)) {
+  const PartStream stream = read_points(store, request);
+  while (stream(text).value()) {
   }
   return text;
 }
@@ -238,10 +238,10 @@ TEST(ReadPoints, ComesInParts) {
   const RunId run = RunId::random();
   auto writer = store.begin(run, {series_def(1, "x")});
   store.append({writer.frame(samples(1, many(20'000)))});
-  PointReader reader(*store, {.runs = {run, run}});
+  const PartStream stream = read_points(*store, {.runs = {run, run}});
   std::string first, second;
-  EXPECT_TRUE(reader.next(first));
-  EXPECT_FALSE(reader.next(second));
+  EXPECT_TRUE(stream(first).value());
+  EXPECT_FALSE(stream(second).value());
   EXPECT_GT(first.size(), 20'000U * 16);
   EXPECT_GT(second.size(), 20'000U * 16);
 }

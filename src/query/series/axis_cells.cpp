@@ -30,6 +30,7 @@ AxisCells::AxisCells(std::vector<std::int64_t> borders) : borders_(std::move(bor
 }
 
 AxisCells AxisCells::uniform(const AxisGrid& grid, std::int64_t origin) {
+  if (grid.axis == GridAxis::kStep) origin = 0;
   const Grid cells(grid.from, grid.to, grid.columns);
   std::vector<std::int64_t> borders(grid.columns + std::size_t{1});
   for (std::uint32_t i = 0; i <= grid.columns; ++i)

@@ -36,7 +36,7 @@ class AxisCells {
  public:
   // Ascending borders, at least two; cell i is [borders[i], borders[i + 1]), possibly empty.
   explicit AxisCells(std::vector<std::int64_t> borders);
-  // Shifted by `origin`; cells outside of int64 are cut off.
+  // Shifted by `origin` on the time axis; cells outside of int64 are cut off.
   static AxisCells uniform(const AxisGrid& grid, std::int64_t origin);
 
   [[nodiscard]] std::size_t size() const { return borders_.size() - 1; }

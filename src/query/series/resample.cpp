@@ -170,8 +170,7 @@ Result<std::vector<ResampledSeries>> resample(store::PointView& view,
   std::vector<ResampledSeries> all;
   all.reserve(request.series.size());
   for (const SeriesInput& input : request.series) {
-    const bool steps = request.grid.axis == GridAxis::kStep;
-    const AxisCells cells = AxisCells::uniform(request.grid, steps ? 0 : input.origin);
+    const AxisCells cells = AxisCells::uniform(request.grid, input.origin);
     Cursor cursor(view, input.series, input.channel);
     Gather gather(cursor, cells, request);
     gather.series.id = input.series;

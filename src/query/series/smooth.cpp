@@ -236,8 +236,7 @@ Result<SmoothedSeries> smooth_window(store::PointView& view, const SeriesInput& 
                                      const SmoothRequest& request) {
   const SmoothOptions& options = request.options;
   const GridAxis axis = request.grid.axis;
-  const AxisCells columns =
-      AxisCells::uniform(request.grid, axis == GridAxis::kStep ? 0 : input.origin);
+  const AxisCells columns = AxisCells::uniform(request.grid, input.origin);
   Cursor cursor(view, input.series, input.channel);
   SmoothedSeries series;
   series.id = input.series;
@@ -500,8 +499,7 @@ Result<Average> walk_average(Cursor& cursor, const AxisCells& cells, const Smoot
 Result<SmoothedSeries> average_one(store::PointView& view, const SeriesInput& input,
                                    const SmoothRequest& request) {
   const GridAxis axis = request.grid.axis;
-  const AxisCells grid =
-      AxisCells::uniform(request.grid, axis == GridAxis::kStep ? 0 : input.origin);
+  const AxisCells grid = AxisCells::uniform(request.grid, input.origin);
   std::vector<std::int64_t> borders = grid.borders();
   borders.insert(borders.begin(), kOldest);
   if (axis == GridAxis::kStep) borders.push_back(kNewest);

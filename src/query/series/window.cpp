@@ -144,7 +144,7 @@ class OneWindow {
         input_(input),
         request_(request),
         grid_{.axis = request.axis, .from = request.from, .to = request.to, .columns = 1},
-        window_(AxisCells::uniform(grid_, steps() ? 0 : input.origin)),
+        window_(AxisCells::uniform(grid_, input.origin)),
         cursor_(view, input.series, input.channel) {}
 
   Result<WindowStatistics> run() {

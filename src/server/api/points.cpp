@@ -47,10 +47,8 @@ Answer points(const Request& request, Context& context) {
   // Once the first byte is out the status cannot be changed.
   if (const auto found = query::check_read(context.reader, wanted.read); !found)
     return tl::unexpected(RequestError(found.error(), "metrics"));
-  return stream_response(
-      "application/x-corral-points",
-      [reader = std::make_shared<query::PointReader>(context.reader, std::move(wanted.read))](
-          std::string& part) { return Result<bool>(reader->next(part)); });
+  return stream_response("application/x-corral-points",
+                         query::read_points(context.reader, std::move(wanted.read)));
 }
 
 namespace {
@@ -80,18 +78,14 @@ Answer export_points(const Request& request, Context& context) {
     return bad_query(request, "format", "csv, jsonl, json or perfetto");
   const RunId run = TRY(requested_run(request, context));
   if (format == kFormats.end()) {
-    const auto file = std::make_shared<query::PerfettoExport>(
-        context.reader, query::PerfettoRequest{.run = run, .metric = metric});
     return download("application/x-perfetto-trace", run.hex() + ".pftrace",
-                    [file](std::string& part) { return file->next(part); });
+                    query::export_trace(context.reader, {.run = run, .metric = metric}));
   }
-  auto opened = query::PointExport::open(context.reader,
-                                         {.run = run, .metric = metric, .format = format->format});
-  if (!opened && opened.error().code == Code::kNotFound)
-    return tl::unexpected(RequestError(opened.error(), "metric"));
-  const auto file = std::make_shared<query::PointExport>(TRY(std::move(opened)));
-  return download(format->type, fmt::format("{}.{}", run.hex(), name),
-                  [file](std::string& part) { return file->next(part); });
+  auto file = query::export_points(context.reader,
+                                   {.run = run, .metric = metric, .format = format->format});
+  if (!file && file.error().code == Code::kNotFound)
+    return tl::unexpected(RequestError(file.error(), "metric"));
+  return download(format->type, fmt::format("{}.{}", run.hex(), name), TRY(std::move(file)));
 }
 
 }  // namespace corral::server::api

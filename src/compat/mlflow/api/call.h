@@ -152,7 +152,8 @@ auto change(Context& context, Work&& work)
 template <class Work>
 auto change(const Message& in, Context& context, Work&& work)
     -> decltype(work(std::declval<store::sql::Connection&>())) {
-  return change(in, context, std::forward<Work>(work));
+  TRY_API(in.check());
+  return change(context, std::forward<Work>(work));
 }
 
 // Runs `work(store::sql::Reading&)`, which returns an Answer<T>, in one snapshot.
@@ -172,7 +173,8 @@ auto inspect(Context& context, Work&& work)
 template <class Work>
 auto inspect(const Message& in, Context& context, Work&& work)
     -> decltype(work(std::declval<store::sql::Reading&>())) {
-  return inspect(in, context, std::forward<Work>(work));
+  TRY_API(in.check());
+  return inspect(context, std::forward<Work>(work));
 }
 
 }  // namespace corral::server::mlflow

@@ -249,11 +249,11 @@ struct Columns {
 
 class ProcessListener final : public Listener {
  public:
-  struct Found {
+  struct Gpus {
     std::vector<Gpu> gpus;
     std::vector<Columns> columns;  // by GPU
   };
-  ProcessListener(const ListenerContext& context, Found found, sys::Clock& clock)
+  ProcessListener(const ListenerContext& context, Gpus found, sys::Clock& clock)
       : clock_(clock),
         news_(context.news),
         processes_({.root = context.root,
@@ -321,8 +321,8 @@ Columns declare(const std::string& source, std::span<const EngineKind> kinds, Se
   return columns;
 }
 
-ProcessListener::Found find(const ListenerContext& context, SeriesTable& table) {
-  ProcessListener::Found found;
+ProcessListener::Gpus find(const ListenerContext& context, SeriesTable& table) {
+  ProcessListener::Gpus found;
   std::error_code ignored;
   const bool rocm = std::filesystem::exists(context.root / "sys/class/kfd/kfd", ignored);
   for (const Vendor& vendor : kVendors) {
@@ -355,7 +355,7 @@ std::unique_ptr<Listener> open_drm_process_listener(const ListenerContext& conte
     table.unavailable(kWhat, "there is no run");
     return nullptr;
   }
-  drm::ProcessListener::Found found = drm::find(context, table);
+  drm::ProcessListener::Gpus found = drm::find(context, table);
   if (found.gpus.empty()) {
     table.unavailable(kWhat, "no card of theirs in /sys/class/drm");
     return nullptr;

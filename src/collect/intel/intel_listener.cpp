@@ -255,17 +255,17 @@ constexpr double kMega = 1e6;
 constexpr double kMicro = 1e-6;
 constexpr double kMilli = 1e-3;
 
-struct Way {
+struct DriverFile {
   bool of_device;  // below the card's device, else below the card
-  const char* file;
+  const char* path;
 };
 // The first that is there: xe, i915 with several GTs, i915 before.
-constexpr auto kClock = std::to_array<Way>({{true, "tile0/gt0/freq0/act_freq"},
-                                            {false, "gt/gt0/rps_act_freq_mhz"},
-                                            {false, "gt_act_freq_mhz"}});
-constexpr auto kIdle = std::to_array<Way>({{true, "tile0/gt0/gtidle/idle_residency_ms"},
-                                           {false, "gt/gt0/rc6_residency_ms"},
-                                           {false, "power/rc6_residency_ms"}});
+constexpr auto kClock = std::to_array<DriverFile>({{true, "tile0/gt0/freq0/act_freq"},
+                                                   {false, "gt/gt0/rps_act_freq_mhz"},
+                                                   {false, "gt_act_freq_mhz"}});
+constexpr auto kIdle = std::to_array<DriverFile>({{true, "tile0/gt0/gtidle/idle_residency_ms"},
+                                                  {false, "gt/gt0/rc6_residency_ms"},
+                                                  {false, "power/rc6_residency_ms"}});
 
 // Returns true if the GPU, or an engine of it, has that metric already.
 bool declared(const SeriesTable& table, std::string_view metric, const std::string& source) {
@@ -325,10 +325,10 @@ class Gpu {
 
  private:
   template <std::size_t N>
-  void add_first(std::string_view metric, const std::array<Way, N>& ways, const sysfs::Card& card,
-                 double scale, SeriesTable& table) {
-    for (const Way& way : ways) {
-      const fs::path path = (way.of_device ? card.device : card.card) / way.file;
+  void add_first(std::string_view metric, const std::array<DriverFile, N>& files,
+                 const sysfs::Card& card, double scale, SeriesTable& table) {
+    for (const DriverFile& file : files) {
+      const fs::path path = (file.of_device ? card.device : card.card) / file.path;
       std::error_code ignored;
       if (!fs::exists(path, ignored)) continue;
       return add(metric, path, scale, table);

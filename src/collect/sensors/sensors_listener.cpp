@@ -193,31 +193,31 @@ class Frequencies {
 class ThermalThrottles {
  public:
   ThermalThrottles(const std::filesystem::path& root, SeriesTable& table) {
-    struct What {
+    struct ThrottleFile {
       std::string_view file, metric;
       bool package;
       double scale;
     };
-    constexpr auto kWhat = std::to_array<What>({
+    constexpr auto kFiles = std::to_array<ThrottleFile>({
         {"core_throttle_count", "host.cpu.throttles.core", false, 1},
         {"package_throttle_count", "host.cpu.throttles.package", true, 1},
         {"package_throttle_total_time_ms", "host.cpu.throttled.package", true, 1e-3},
     });
-    for (const What& what : kWhat) {
-      Sum sum{.files = {}, .column = kNoColumn, .scale = what.scale};
+    for (const ThrottleFile& throttle : kFiles) {
+      Sum sum{.files = {}, .column = kNoColumn, .scale = throttle.scale};
       std::set<std::string> seen;
       for (const std::string& cpu : sysfs::numbered_entries(cpu_directory(root), "cpu")) {
         const fs::path directory = cpu_directory(root) / cpu;
         std::string thing = read_text(directory / "topology/physical_package_id");
-        if (!what.package) thing += " " + read_text(directory / "topology/core_id");
+        if (!throttle.package) thing += " " + read_text(directory / "topology/core_id");
         if (seen.contains(thing)) continue;
-        auto file = NumberFile::open(directory / "thermal_throttle" / what.file);
+        auto file = NumberFile::open(directory / "thermal_throttle" / throttle.file);
         if (!file) continue;
         seen.insert(std::move(thing));
         sum.files.push_back(*std::move(file));
       }
       if (sum.files.empty()) continue;
-      sum.column = table.add(what.metric);
+      sum.column = table.add(throttle.metric);
       sums_.push_back(std::move(sum));
     }
     if (sums_.empty()) {

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "collect/sampler/lanes.h"
+#include "collect/sampler/listeners.h"
 #include "core/test_paths.h"
 #include "run/record/facts.h"
 #include "run/record/feeds.h"

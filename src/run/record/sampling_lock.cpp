@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "collect/listener.h"
+#include "collect/sampler/listeners.h"
 #include "core/json.h"
 #include "core/sha256.h"
 

@@ -117,17 +117,17 @@ std::string read_run_id(Message& in) {
   return id;
 }
 
-Answer<tracking::RunRow> find_run(Connection& db, std::string_view id, Lock lock) {
+Answer<tracking::RunRow> find_run(Connection& db, std::string_view id, RowLock lock) {
   if (const auto parsed = RunId::parse(id)) {
-    auto run =
-        TRY_API(lock == Lock::kRow ? tracking::lock_run(db, *parsed) : tracking::run(db, *parsed));
+    auto run = TRY_API(lock == RowLock::kRow ? tracking::lock_run(db, *parsed)
+                                             : tracking::run(db, *parsed));
     if (run) return *std::move(run);
   }
   return refuse(ErrorCode::kResourceDoesNotExist,
                 fmt::format("Run with id={} not found", to_utf8(id)));
 }
 
-Answer<tracking::RunRow> find_active_run(Connection& db, std::string_view id, Lock lock) {
+Answer<tracking::RunRow> find_active_run(Connection& db, std::string_view id, RowLock lock) {
   tracking::RunRow run = TRY_API(find_run(db, id, lock));
   if (run.lifecycle == tracking::Lifecycle::kActive) return run;
   return invalid(fmt::format("The run {} must be in the 'active' state. Current state is deleted.",

@@ -23,11 +23,12 @@ Answer<tracking::ExperimentRow> hold_active_experiment(Connection& db, std::stri
 std::string read_run_id(Message& in);
 // kRow locks the run's row (PostgreSQL) for comparing or writing params and tags; points need no
 // lock, since their sessions have one.
-enum class Lock : unsigned char { kRow, kNone };
-Answer<tracking::RunRow> find_run(Connection& db, std::string_view id, Lock lock = Lock::kNone);
+enum class RowLock : unsigned char { kRow, kNone };
+Answer<tracking::RunRow> find_run(Connection& db, std::string_view id,
+                                  RowLock lock = RowLock::kNone);
 // INVALID_PARAMETER_VALUE (400) if the run is deleted.
 Answer<tracking::RunRow> find_active_run(Connection& db, std::string_view id,
-                                         Lock lock = Lock::kRow);
+                                         RowLock lock = RowLock::kRow);
 
 // Reads and checks [{"key", "value"}], values cut to `length`; `twice` is the error code of a
 // duplicate key.

@@ -53,7 +53,7 @@ Body store_batch(const LogBatch& batch, Context& context) {
     const auto checked = [&]() -> Answer<> {
       const bool points_only = batch.params.empty() && batch.tags.empty();
       const auto run =
-          TRY_API(find_active_run(db, batch.run_id, points_only ? Lock::kNone : Lock::kRow));
+          TRY_API(find_active_run(db, batch.run_id, points_only ? RowLock::kNone : RowLock::kRow));
       TRY_API(set_params(db, run, batch.params, Params::kBatch));
       TRY_API(set_tags(db, run, batch.tags));
       TRY_API(store_for_models(db, batch));

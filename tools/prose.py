@@ -8,7 +8,6 @@ Prints `file:line: rule: text` for each finding and exits with 1 if there is one
   line       a line of a document over 120 characters, outside of tables, code and links
   paragraph  a paragraph of a document with more than four sentences
   sentence   a sentence of a document with more than 30 words
-Findings below the paths of NOT_CLEAN are not printed. A path that has become clean must leave that list.
 """
 
 from __future__ import annotations
@@ -28,10 +27,6 @@ HELP_COLUMNS = 100
 LANGUAGES = {**house.LANGUAGES, ".mjs": "TypeScript"}
 GENERATED = ("docs/metrics.md", "tools/pip-", "web/package-lock.json")
 THIS = ("tools/prose.py", "tools/test_prose.py")
-
-# Files, and folders with a slash at their end, that are not clean yet. Entries may only be removed.
-NOT_CLEAN: tuple[str, ...] = (
-)
 
 # Phrases of the project's old dialect, as regular expressions of lower case, and the usual words.
 PHRASES = {
@@ -186,28 +181,14 @@ def checked_files(paths: list[str]) -> list[Path]:
     ]
 
 
-def judged(found: list[Finding], not_clean: tuple[str, ...]) -> list[Finding]:
-    """The findings outside of `not_clean`, and one for each of its entries that has none."""
-
-    def below(file: str, entry: str) -> bool:
-        return file == entry or (entry.endswith("/") and file.startswith(entry))
-
-    kept = [one for one in found if not any(below(one.file, entry) for entry in not_clean)]
-    clean = [entry for entry in not_clean if not any(below(one.file, entry) for one in found)]
-    return kept + [Finding("tools/prose.py", 1, "clean", f"remove {entry} from NOT_CLEAN") for entry in clean]
-
-
 def main(paths: list[str]) -> int:
     found = [
         one
         for path in checked_files(paths)
         for one in findings_of(str(path.relative_to(house.ROOT)), path.read_text(encoding="utf-8"))
     ]
-    # Paths that are named are checked whole; the list holds for the run over everything.
     if not paths:
-        lines = house.help_lines()
-        not_clean = NOT_CLEAN if lines else tuple(entry for entry in NOT_CLEAN if not entry.startswith("help/"))
-        found = judged(found + list(help_texts(lines)), not_clean)
+        found += help_texts(house.help_lines())
     print("\n".join(str(one) for one in found) if found else "prose holds")
     return 1 if found else 0
 

@@ -53,11 +53,3 @@ def test_help_has_one_short_line_for_each_option() -> None:
     lines = ["Options:", "  --json   prints JSON", " " * 30 + "and nothing else", "x" * 101]
     found = prose.help_texts([("ls", number, line) for number, line in enumerate(lines, 1)])
     assert [(one.file, one.line) for one in found] == [("help/ls", 3), ("help/ls", 4)]
-
-
-def test_a_listed_path_that_became_clean_must_leave_the_list() -> None:
-    finding = prose.Finding("docs/a.md", 1, "line", "long")
-    assert prose.judged([finding], ("docs/",)) == []
-    assert prose.judged([finding], ()) == [finding]
-    (left,) = prose.judged([], ("docs/a.md",))
-    assert left.text == "remove docs/a.md from NOT_CLEAN"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <ranges>
 
 #include "codec/crc32c.h"
 #include "codec/wire.h"
@@ -166,9 +165,16 @@ bool GroupEntry::series_ascend() const {
 }
 
 std::size_t GroupEntry::find(SeriesId wanted) const {
-  const auto all = std::views::iota(std::size_t{0}, columns_);
-  const auto at = std::ranges::lower_bound(all, wanted, {}, [this](auto i) { return series(i); });
-  return at != all.end() && series(*at) == wanted ? *at : columns_;
+  std::size_t low = 0;
+  std::size_t high = columns_;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (series(middle) < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < columns_ && series(low) == wanted ? low : columns_;
 }
 
 ByteSpan GroupEntry::part(std::size_t i) const {

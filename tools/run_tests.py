@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,9 +37,11 @@ JOBS = max(2, os.cpu_count() or 2)
 TAIL_LINES = 60  # shown of one failed test or command
 NAMES = 40  # failed tests in the list at the end
 SLOWEST = 30  # tests in the list that `./dev test` ends with
-RUNNING: set[int] = set()  # process groups that Ctrl-C ends
+RUNNING: set[int] = set()  # process groups of commands; Ctrl-C ends them
+RUNNING_STAGES: set[int] = set()  # processes that run a stage, and end their own commands
+ENDING = threading.Event()  # after Ctrl-C nothing is started
 FUZZ_LOOK_S = 60  # for all targets together
-LIMIT_S = 3600  # for one command; the longest is the stage that builds with sanitizers from nothing
+LIMIT_S = 3600  # for one command; the longest is the build with sanitizers from nothing, beside another stage
 STAGES_AT_ONCE = 2
 # Results of checks by the content that they looked at; every checkout of this user shares them, as with ccache.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corral-dev"
@@ -90,6 +93,8 @@ def run(command: list[str | Path], cwd: Path = ROOT, **environment: str) -> tupl
         )
         late = ""
         RUNNING.add(process.pid)
+        if ENDING.is_set():
+            os.killpg(process.pid, signal.SIGKILL)
         try:
             process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -578,14 +583,26 @@ def stage(name: str, options: Options) -> Outcome:
 
 def all_stages(options: Options) -> Outcome:
     """Each stage in a process of its own, the longest first."""
-    again = ["--all"] if options.again else []
+    words = [f"--fuzz-seconds={options.fuzz_seconds}", *(["--all"] if options.again else [])]
 
     def one(name: str) -> Outcome:
-        with tempfile.NamedTemporaryFile(suffix=".json") as report:
-            status, output = run([sys.executable, __file__, name, *again, "--report", report.name])
-            print(output, end="", flush=True)
-            told = Path(report.name).read_text()
-        return Outcome(**json.loads(told)) if status == 0 and told else failure(f"stage {name}", output)
+        with tempfile.NamedTemporaryFile(suffix=".json") as report, tempfile.TemporaryFile() as output:
+            if ENDING.is_set():
+                return Outcome()
+            process = subprocess.Popen(
+                [sys.executable, __file__, name, *words, "--report", report.name],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            RUNNING_STAGES.add(process.pid)
+            status = process.wait()  # its commands have a limit each
+            RUNNING_STAGES.discard(process.pid)
+            output.seek(0)
+            said, told = output.read().decode(errors="replace"), Path(report.name).read_text()
+        print(said, end="", flush=True)
+        return Outcome(**json.loads(told)) if status == 0 and told else failure(f"stage {name}", said)
 
     total = Outcome()
     with ThreadPoolExecutor(STAGES_AT_ONCE) as pool:
@@ -624,15 +641,18 @@ def build_page() -> None:
 
 
 def interrupted(number: int, frame: object) -> None:
-    """Ends all that runs. A stage of its own process ends what it has started itself."""
+    """Ends all that runs: commands at once; stages end their own."""
     del frame
-    for group in list(RUNNING):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGTERM)
-    time.sleep(1)
+    ENDING.set()
     for group in list(RUNNING):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)
+    for stage_process in list(RUNNING_STAGES):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(stage_process, signal.SIGTERM)
+    deadline = time.monotonic() + 10
+    while RUNNING_STAGES and time.monotonic() < deadline:
+        time.sleep(0.05)
     os._exit(128 + number)
 
 

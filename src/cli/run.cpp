@@ -171,7 +171,11 @@ Result<> complete_scheduled(RunFlags& f) {
   if (!f.last_word.empty()) o.gate.last_word = f.last_word;
   o.directory = f.directory;
   if (!f.cgroup.empty()) o.placement.groups = TRY(run::parse_groups(f.cgroup));
-  if (!f.affinity.empty()) o.placement.cpus = TRY(collocate::parse_cpus(f.affinity));
+  if (!f.affinity.empty()) {
+    o.placement.cpus = TRY(collocate::parse_cpus(f.affinity));
+    if (o.placement.cpus.empty())
+      return fail(Code::kInvalidArgument, "--affinity: expected CPUs, e.g. 0-3,8");
+  }
   return {};
 }
 

@@ -85,7 +85,8 @@ def test_a_variable_that_a_run_would_refuse_is_found_in_its_cell(corral: Corral)
     plan.write_text(header + "1,1,,,train.py,CORRAL_INTERVAL=2h;CORRAL_MAX_EPOCHS=few\n")
     lines = corral(*CHECK, plan.name, status=1).stdout.decode().splitlines()
     assert [line.partition("Env")[0] for line in lines[:-1]] == ["plan.csv:2:16: "] * 2, lines
-    assert "must be 10ms to 1h" in lines[0] and "expected a whole number greater than 0" in lines[1], lines
+    assert "must be 10ms to 1h" in lines[0]
+    assert "expected a whole number greater than 0" in lines[1]
 
 
 def test_the_published_study_has_three_workloads_that_cannot_be(corral: Corral) -> None:

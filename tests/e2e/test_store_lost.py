@@ -14,6 +14,11 @@ from support import Corral, Counter, until
 LOST = "was deleted, moved or replaced while its server ran"
 
 
+def losses_told(text: str) -> int:
+    """The run says it once. A file of the kept code that was under way then has a line of its own."""
+    return sum(LOST in line and not line.startswith("corral: artifact ") for line in text.splitlines())
+
+
 def delete(corral: Corral) -> None:
     shutil.rmtree(corral.store)
 
@@ -46,7 +51,7 @@ def test_what_is_logged_after_the_loss_reaches_the_next_store(corral: Corral, lo
     counter.stop()
     _, error = run.communicate(timeout=100)
     assert run.returncode == 7
-    assert error.decode().count(LOST) == 1, error.decode()
+    assert losses_told(error.decode()) == 1, error.decode()
     assert LOST in (corral.spool / "server.log").read_text()
 
     assert corral.server_pid() or corral("ls", "runs")
@@ -87,7 +92,7 @@ def test_a_server_that_was_started_by_hand_leaves_with_an_error(corral: Corral) 
     counter.stop()
     _, error = run.communicate(timeout=100)
     assert run.returncode == 7
-    assert error.decode().count(LOST) == 1, error.decode()
+    assert losses_told(error.decode()) == 1, error.decode()
     (spooled,) = corral.spooled()
 
     again = corral.start("serve", "--listen", url.removeprefix("http://"))

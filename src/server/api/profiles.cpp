@@ -87,7 +87,8 @@ Result<RunId> find_run(const Request& request, Context& context) {
 }  // namespace
 
 Answer profile(const Request& request, Context& context) {
-  return profile_response(context.profiles->latest(TRY(find_run(request, context))));
+  const RunId id = TRY(find_run(request, context));
+  return profile_response(context.profiles->latest(id));
 }
 
 Answer request_profile(const Request& request, Context& context) {

@@ -5,9 +5,8 @@
 namespace corral::server::api {
 
 Answer greeting(const Request&, Context& context) {
-  return object_response([&](JsonWriter& json) {
-    json.member("greeting", "hello from " + context.facts.version);
-  });
+  return object_response(
+      [&](JsonWriter& json) { json.member("greeting", "hello from " + context.facts.version); });
 }
 
 }  // namespace corral::server::api

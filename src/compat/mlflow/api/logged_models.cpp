@@ -17,9 +17,12 @@ using wire::SearchKind;
 
 constexpr std::int64_t kAtOnce = 50;
 constexpr std::int64_t kMost = 50000;
-// By the numbers of the enum.
-constexpr std::array<std::string_view, 4> kStatuses = {
-    "", "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY", "LOGGED_MODEL_UPLOAD_FAILED"};
+// By the numbers of the enum. Imported models may have the first one; requests may not set it.
+constexpr std::array<std::string_view, 4> kStatuses = {"LOGGED_MODEL_STATUS_UNSPECIFIED",
+                                                       "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
+                                                       "LOGGED_MODEL_UPLOAD_FAILED"};
+constexpr std::array<std::string_view, 4> kAccepted = {"", kStatuses[1], kStatuses[2],
+                                                       kStatuses[3]};
 
 Answer<> check_name(const std::string& name) {
   if (name.find_first_of("/:.%\"'") == std::string::npos) return {};
@@ -179,7 +182,7 @@ Body get_logged_model(Message& in, Context& context) {
 
 Body finalize_logged_model(Message& in, Context& context) {
   const std::string id = in.need_text("model_id");
-  const auto status = in.maybe_enum("status", kStatuses);
+  const auto status = in.maybe_enum("status", kAccepted);
   if (!in.has("status")) in.missing("status");
   if (!status)
     in.wrong_value("status",

@@ -272,6 +272,16 @@ TEST_F(Registry, SearchesGiveModelsAndVersionsAPageAtATime) {
                   .starts_with("400 INVALID_PARAMETER_VALUE"));
 }
 
+TEST_F(Registry, AnImportedModelMayHaveNoStatus) {
+  const std::string path = "logged-models/" + make_logged();
+  const auto stored = store_->change(
+      [](store::sql::Connection& db) { return db.script("UPDATE logged_models SET status = 0"); });
+  ASSERT_TRUE(stored) << stored.error().message;
+  EXPECT_EQ(at(get(path), {"model", "info", "status"}), "LOGGED_MODEL_STATUS_UNSPECIFIED");
+  EXPECT_TRUE(refused(Method::kPatch, path, R"({"status":"LOGGED_MODEL_STATUS_UNSPECIFIED"})")
+                  .starts_with("400 INVALID_PARAMETER_VALUE"));
+}
+
 TEST_F(Registry, ALoggedModelLivesItsLife) {
   const std::string id = make_logged(
       R"(,"model_type":"cnn","params":[{"key":"lr","value":"0.1"}],"tags":[{"key":"k","value":"v"}])");

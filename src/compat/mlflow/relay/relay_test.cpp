@@ -355,7 +355,7 @@ class TakeoverTest : public Book {
   }
   std::unique_ptr<upload::Successor> successor_of(spool::RunDirectory& run,
                                                   spool::Journal& journal) {
-    return tracking_door().takeover(
+    return tracking_takeover(
         {.target = {}, .page = [] { return std::string(); }, .delivery = delivery_})(run, journal);
   }
   Delivery delivery_;

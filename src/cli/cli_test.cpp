@@ -525,6 +525,8 @@ TEST(RunVariables, AreJudgedOneByOne) {
                                     {"CORRAL_NO_MASK", "maybe"},
                                     {"CORRAL_KEEP_CODE", "all"},
                                     {"CORRAL_MAX_STEPS", "0"},
+                                    {"CORRAL_MAX_TIME", "0s"},
+                                    {"CORRAL_WATCH", "abc"},
                                     {"CORRAL_SPOOL_LIMIT", "much"}})
     EXPECT_NE(run_variable_problem(name, value), "") << name;
   for (const auto& [name, value] : {std::pair{"CORRAL_INTERVAL", "1s"},

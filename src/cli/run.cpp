@@ -401,6 +401,12 @@ Result<> complete_destination(RunFlags& f) {
   return {};
 }
 
+Result<> check_max_time(const RunFlags& f) {
+  if (f.max_time == Nanos(0))
+    return fail(Code::kInvalidArgument, "--max-time must be greater than 0, e.g. 2h");
+  return {};
+}
+
 Result<> complete_run(RunFlags& f) {
   run::Options& o = f.options;
   TRY(apply_order(f));
@@ -413,6 +419,7 @@ Result<> complete_run(RunFlags& f) {
   TRY(check_interval(o));
   TRY(check_names(o));
   TRY(check_counts(o));
+  TRY(check_max_time(f));
   o.capture = !f.no_capture;
   o.mask = !f.no_mask;
   o.pty = !f.no_pty;
@@ -424,8 +431,6 @@ Result<> complete_run(RunFlags& f) {
   o.token = TRY(read_token(f.destination));
   o.spool = f.destination.spool;
   o.keep_code = TRY(parse_keep_code(f.keep_code));
-  if (f.max_time == Nanos(0))
-    return fail(Code::kInvalidArgument, "--max-time must be greater than 0, e.g. 2h");
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
   o.leftovers = f.leftovers == "wait" ? run::Leftovers::kWait : run::Leftovers::kLeave;
   if (!f.no_listeners) o.listeners = TRY(collect::select_listeners(f.listeners));
@@ -459,9 +464,11 @@ Result<> check_alone(RunFlags& f) {
   TRY(check_interval(f.options));
   TRY(check_names(f.options));
   TRY(check_counts(f.options));
+  TRY(check_max_time(f));
   TRY(complete_profile(f));
   TRY(parse_keep_code(f.keep_code));
-  TRY(collect::select_listeners(f.listeners));
+  if (!f.watch.empty()) TRY(parse_watched(f.watch));
+  if (!f.no_listeners) TRY(collect::select_listeners(f.listeners));
   return {};
 }
 

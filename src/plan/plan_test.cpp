@@ -434,6 +434,16 @@ TEST(PlanKnown, AVariableThatARunRefuses) {
                   "duration; correct or remove it"});
 }
 
+TEST(PlanKnown, AVariableThatAColumnOverrides) {
+  Known known = known_machine();
+  known.variable_problem = [](const std::string& name, const std::string&) {
+    return name == "CORRAL_LISTENERS" ? std::string("unknown") : std::string();
+  };
+  const std::string head = "Experiment,Workload,File,Listeners,Env\n";
+  EXPECT_TRUE(read(head + "1,1,train.py,smi,CORRAL_LISTENERS=typo\n", known).usable());
+  EXPECT_FALSE(read(head + "1,1,train.py,,CORRAL_LISTENERS=typo\n", known).usable());
+}
+
 TEST(PlanKnown, WhatDoesNotReachAContainer) {
   Known known = known_machine();
   known.environment_problem = {};

@@ -614,6 +614,7 @@ class RowReader {
   void check_variables(const RawRow& raw, const Row& row) {
     if (!known_.variable_problem) return;
     for (const auto& [name, value] : row.env) {
+      if (name == "CORRAL_LISTENERS" && !row.listeners.empty()) continue;  // the column wins
       const auto [entry, first] = variables_.try_emplace({name, value});
       if (first) entry->second = known_.variable_problem(name, value);
       if (!entry->second.empty())

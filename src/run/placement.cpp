@@ -25,7 +25,7 @@ std::uint64_t read_counter(const sys::fs::path& file, std::string_view key) {
 }
 
 Result<> set_affinity(pid_t pid, const std::vector<int>& cpus) {
-  const int count = cpus.back() + 1;
+  const int count = std::ranges::max(cpus) + 1;
   cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(count));
   if (set == nullptr) return fail(Code::kInternal, "no memory");
   const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));

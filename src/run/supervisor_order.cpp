@@ -18,6 +18,7 @@ namespace {
 constexpr std::int64_t kVersion = 1;
 // A command line has at most a few MiB; everything else is smaller.
 constexpr std::size_t kMostBytes = 64u << 20;
+constexpr int kMostCpus = 1 << 16;
 
 // ---- writing
 
@@ -200,7 +201,10 @@ Result<> check(const SupervisorOrder& order) {
     if (fd >= 0 && ::fcntl(fd, F_GETFD) < 0)
       return fail(Code::kInvalidArgument, "'gate' names a descriptor that is not open");
   for (const int cpu : order.placement.cpus)
-    if (cpu < 0) return fail(Code::kInvalidArgument, "invalid value of 'cpus'");
+    if (cpu < 0 || cpu >= kMostCpus)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("invalid value of 'cpus': expected numbers below {}, found {}",
+                              kMostCpus, cpu));
   for (const sys::fs::path& group : order.placement.groups)
     if (!group.is_absolute()) return fail(Code::kInvalidArgument, "invalid value of 'groups'");
   return check(order.settings);

@@ -87,8 +87,8 @@ void add_given(std::string key, const std::vector<std::pair<std::string, std::st
 std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   std::vector<Fact> facts;
   set_up::Mask params_mask(options.mask);
-  for (const auto& [key, value] : options.params)
-    facts.push_back({.kind = FactKind::kParam, .key = key, .value = params_mask.param(key, value)});
+  for (auto& [key, value] : params_mask.params(options.params))
+    facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
   for (const auto& [key, value] : options.tags)
     facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
   add_given("given.params", options.params, facts);

@@ -173,6 +173,15 @@ std::optional<Value> next_value(std::string_view line, std::size_t at) {
   return std::nullopt;
 }
 
+// "password" of "db/password", "+db password" and "--password".
+std::string_view last_part(std::string_view name) {
+  std::size_t begin = name.size();
+  while (begin > 0 && in_name(name[begin - 1])) --begin;
+  name.remove_prefix(begin);
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  return name;
+}
+
 // True for a literal value, false for a name or a placeholder: "HF_TOKEN", "${TOKEN}", "<token>".
 bool is_literal(std::string_view line, const Value& value) {
   constexpr std::size_t kLeast = 8;
@@ -300,10 +309,32 @@ std::vector<std::string> Mask::words(std::vector<std::string> words) {
   return words;
 }
 
-std::string Mask::param(std::string_view name, std::string_view value) {
-  if (!on_ || value.empty() || !names_secret(name)) return text(value);
-  ++masked_;
-  return std::string(kMask);
+NamedValues Mask::params(NamedValues params) {
+  if (!on_) return params;
+  constexpr std::string_view kCell = "params";
+  std::vector<std::string> secrets;
+  for (auto& [name, value] : params) {
+    if (name == kCell) continue;
+    if (value.empty() || !names_secret(last_part(name))) {
+      value = text(value);
+      continue;
+    }
+    ++masked_;
+    secrets.push_back(std::exchange(value, std::string(kMask)));
+  }
+  for (auto& [name, value] : params) {
+    if (name != kCell) continue;
+    for (const std::string& secret : secrets) {
+      const std::size_t at = value.find(secret);
+      // Quoted or spaced in another way there: nothing of it is safe to show.
+      if (at == std::string::npos)
+        value = kMask;
+      else
+        value.replace(at, secret.size(), kMask);
+    }
+    value = text(value);
+  }
+  return params;
 }
 
 void add_masked(std::string_view part, const Mask& mask, std::vector<codec::Fact>& facts) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "codec/frame.h"
@@ -29,6 +30,8 @@ bool hints_at_secret(std::string_view variable);
 // blank. `token = tokenizer`, `password = args.password` and names of variables are none.
 bool holds_secret(std::string_view line);
 
+using NamedValues = std::vector<std::pair<std::string, std::string>>;
+
 // Masks secrets and counts them.
 class Mask {
  public:
@@ -37,8 +40,9 @@ class Mask {
   // Masks values of options: `--password x`, `--password=x`, `password=x`; and all that text()
   // masks.
   std::vector<std::string> words(std::vector<std::string> words);
-  // Masks the whole value of a param with a secret's name; of any other what text() masks.
-  std::string param(std::string_view name, std::string_view value);
+  // Masks the whole value of a param whose name ends in a secret's, and of any other what text()
+  // masks. Param "params", the whole cell of a plan's row, loses the values of the others, too.
+  NamedValues params(NamedValues params);
   // Masks values that follow a secret's name on their line, passwords in addresses, private keys.
   std::string text(std::string_view text);
   [[nodiscard]] std::size_t masked() const { return masked_; }

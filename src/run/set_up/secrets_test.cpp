@@ -10,6 +10,23 @@ using Words = std::vector<std::string>;
 Words masked(Words words) { return Mask(true).words(std::move(words)); }
 std::string masked_text(std::string_view text) { return Mask(true).text(text); }
 
+TEST(Secrets, OfParamsAreFoundByTheLastPartOfTheirName) {
+  for (const char* name : {"password", "db/password", "+db.password", "my password", "--token"})
+    EXPECT_EQ(Mask(true).params({{name, "hunter2"}}), (NamedValues{{name, "***"}})) << name;
+  for (const char* name : {"password/length", "tokenizer", "a/b", ""})
+    EXPECT_EQ(Mask(true).params({{name, "7"}}), (NamedValues{{name, "7"}})) << name;
+  EXPECT_EQ(Mask(false).params({{"password", "hunter2"}}), (NamedValues{{"password", "hunter2"}}));
+}
+
+TEST(Secrets, OfParamsAreNotInTheRowsCellEither) {
+  const auto cell = [](const char* secret, const char* text) {
+    return Mask(true).params({{"password", secret}, {"lr", "0.1"}, {"params", text}}).back().second;
+  };
+  EXPECT_EQ(cell("a b", "--password a b --lr 0.1"), "--password *** --lr 0.1");
+  EXPECT_EQ(cell("a b", "--password a   b --lr 0.1"), "***");
+  EXPECT_EQ(cell("", "--lr 0.1"), "--lr 0.1");
+}
+
 TEST(Secrets, AreFoundByWholeNames) {
   for (const auto* name : {"password",
                            "db-password",

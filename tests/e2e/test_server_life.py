@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 from support import Corral, alive, check_steps, until
@@ -105,12 +106,17 @@ def test_a_second_server_names_the_first(corral: Corral) -> None:
     assert first.wait(60) == 0
 
 
+def is_stopped(task: Path) -> bool:
+    return (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def test_a_server_that_is_stopped_is_named_with_what_helps(corral: Corral) -> None:
     corral(*QUICK, "true")
     pid = corral.server_pid()
     assert pid is not None
     log = (corral.spool / "server.log").read_bytes()
     os.kill(pid, signal.SIGSTOP)
+    until(lambda: all(is_stopped(task) for task in Path(f"/proc/{pid}/task").iterdir()), "every thread stands")
     try:
         for words in (("ls", "runs"), ("show", "@1")):
             said = corral(*words, status=1).stderr.decode()

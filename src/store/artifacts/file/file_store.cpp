@@ -72,6 +72,20 @@ Result<Temporary> make_temporary(int uploads) {
   }
 }
 
+// Writing makes what it needs: only folders that were deleted meanwhile are not found. Another try,
+// perhaps with the next store, may succeed.
+template <class T>
+Result<T> expect_folders(Result<T> done) {
+  if (!done && done.error().code == Code::kNotFound)
+    return fail(Code::kUnavailable, "the artifacts were deleted: " + done.error().message);
+  return done;
+}
+
+bool is_deleted(int folder) {
+  struct stat facts {};
+  return ::fstat(folder, &facts) == 0 && facts.st_nlink == 0;
+}
+
 class FileWriter final : public Writer {
  public:
   struct Target {
@@ -96,7 +110,7 @@ class FileWriter final : public Writer {
 
   Result<> commit() override {
     CORRAL_ASSERT(!temporary_.name.empty());
-    Result<> done = move_into_place();
+    Result<> done = expect_folders(move_into_place());
     if (!done) drop();
     return done;
   }
@@ -126,7 +140,7 @@ class FileWriter final : public Writer {
 
   Result<sys::Fd> make_parent(std::string_view parent) const {
     Result<sys::Fd> made = make_directories_below(target_.root, parent);
-    if (!made && made.error().code == Code::kNotFound)
+    if (!made && made.error().code == Code::kNotFound && !is_deleted(target_.root))
       return fail(Code::kInvalidArgument,
                   fmt::format("'{}' lies below a file: {}", target_.path, made.error().message));
     return made;
@@ -177,7 +191,7 @@ class FileStore final : public ArtifactStore {
     TRY(check_writable());
     TRY(check_file(path));
     if (size) TRY(check_room(*size));
-    Temporary temporary = TRY(make_temporary(uploads_.get()));
+    Temporary temporary = TRY(expect_folders(make_temporary(uploads_.get())));
     return std::make_unique<FileWriter>(
         FileWriter::Target{.root = root_.get(),
                            .uploads = uploads_.get(),

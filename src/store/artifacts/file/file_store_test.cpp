@@ -126,6 +126,15 @@ TEST_F(FileStore, NothingShowsBeforeCommitNorRemainsWithoutIt) {
   EXPECT_TRUE(no_upload_left());
 }
 
+TEST_F(FileStore, ThatWasDeletedAsksForAnotherTry) {
+  auto writer = store_->create("a/b", 1).value();
+  ASSERT_TRUE(writer->append("x"));
+  fs::remove_all(root_);
+  EXPECT_EQ(writer->commit().error().code, Code::kUnavailable);
+  EXPECT_EQ(put("c", "y").error().code, Code::kUnavailable);
+  EXPECT_EQ(code_of_get("a/b"), Code::kNotFound);
+}
+
 TEST_F(FileStore, ReplacesAFileAtOnce) {
   ASSERT_TRUE(put("f", "old"));
   auto writer = store_->create("f", std::nullopt).value();

@@ -47,10 +47,12 @@ Cell duration_cell(const Json& object, const char* name) {
 
 Table list_of(const Json::Array& objects, const std::vector<Field>& fields) {
   std::vector<TableColumn> columns;
+  columns.reserve(fields.size());
   for (const Field& field : fields) columns.push_back({field.name, field.title, field.right});
   Table table(std::move(columns));
   for (const Json& object : objects) {
     std::vector<Cell> row;
+    row.reserve(fields.size());
     for (const Field& field : fields) row.push_back(field.cell(object, field.name.c_str()));
     table.add(std::move(row));
   }

@@ -120,7 +120,7 @@ Parsed<LogsRequest> read_logs_request(const Request& request) {
     if (!begin.empty()) return bad_query(request, name, fmt::format("absent: {} is there", begin));
     begin = name;
   }
-  return read_begin(request, begin.empty() ? "from" : begin, std::move(wanted));
+  return read_begin(request, begin.empty() ? "from" : begin, wanted);
 }
 
 Result<Chunks> read_chunks(const store::Reader& store, const LogsRequest& wanted) {

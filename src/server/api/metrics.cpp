@@ -80,6 +80,7 @@ Answer latest(const Request& request, Context& context) {
   std::erase_if(series,
                 [&](const store::Series& s) { return !metric::name_matches(pattern, s.name); });
   std::vector<query::SeriesInput> inputs;
+  inputs.reserve(series.size());
   for (const store::Series& s : series)
     inputs.push_back(query::input_from(s, query::ChartMode::kAuto));
   const auto found = TRY(query::latest_values(context.reader, inputs));

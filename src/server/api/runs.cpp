@@ -328,6 +328,7 @@ template <class More>
 Result<> write_runs(JsonWriter& json, const store::Reader& store,
                     const std::vector<store::Run>& runs, More more) {
   std::vector<RunId> ids;
+  ids.reserve(runs.size());
   for (const store::Run& run : runs) ids.push_back(run.id);
   const auto losses = TRY(query::read_losses(store, ids));
   const auto problems = TRY(health_problems(store, ids));

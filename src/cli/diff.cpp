@@ -257,8 +257,9 @@ Result<Json> read_run(const sys::HttpTarget& server, const std::string& name) {
 
 Result<int> diff(const DiffFlags& flags) {
   const sys::HttpTarget server = TRY(connect(flags.destination));
-  const std::vector<Json> runs = {TRY(read_run(server, flags.runs[0])),
-                                  TRY(read_run(server, flags.runs[1]))};
+  std::vector<Json> runs;
+  runs.reserve(flags.runs.size());
+  for (const std::string& name : flags.runs) runs.push_back(TRY(read_run(server, name)));
   auto differences = compare_runs(runs[0], runs[1]);
   if (!flags.part.empty())
     std::erase_if(differences, [&](const Difference& d) { return d.part != flags.part; });

@@ -170,9 +170,9 @@ Parsed<page::PlanDocument> read_plan(const Request& request) {
     return fail_about("plan", Code::kInvalidArgument, "a plan's id has 32 lower-case hex digits");
   if (request.body.size() > page::kMostPlanBytes)
     return fail(Code::kTooLarge, "a plan's document has at most 8 MiB");
-  return page::PlanDocument{.id = std::string(id),
-                            .summary = TRY_PARSED(parse_plan(request.body)),
-                            .document = request.body};
+  auto summary = TRY_PARSED(parse_plan(request.body));
+  return page::PlanDocument{
+      .id = std::string(id), .summary = std::move(summary), .document = request.body};
 }
 
 }  // namespace

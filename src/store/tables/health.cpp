@@ -106,8 +106,10 @@ Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run) {
 }
 
 Result<RunHealth> run_health(Reading& reading, const Run& run) {
-  return RunHealth{.parts = TRY(health_parts(reading, run.id)),
-                   .coverage = TRY(read_coverage(reading, run))};
+  RunHealth health;
+  health.parts = TRY(health_parts(reading, run.id));
+  health.coverage = TRY(read_coverage(reading, run));
+  return health;
 }
 
 }  // namespace corral::store::page

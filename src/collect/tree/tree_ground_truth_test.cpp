@@ -132,6 +132,14 @@ class Trainee : public testing::Test {
     EXPECT_NEAR(measured, truth, 0.02 * truth) << what;
   }
 
+  // perf's clock runs while the kernel serves interrupts and, on a virtual machine, while the host
+  // has the CPU: on a busy machine that is some per cent. What the tests look for, a thread or a
+  // child that is not counted, is more than a tenth.
+  static void expect_near_by_perf(double measured, double truth) {
+    EXPECT_GT(measured, 0.98 * truth) << "perf";
+    EXPECT_LT(measured, 1.06 * truth) << "perf";
+  }
+
   bool with_perf_ = true;
   fs::path file_;
   Pipe exec_now_, commands_, answers_;
@@ -150,12 +158,12 @@ TEST_F(Trainee, CpuTimeOfProcessThreadsAndExitedChildren) {
       static_cast<double>(ask("burn 800000000") + ask("threads 200000000") + ask("children 10")) *
       1e-9;
   const Values after = sample();
-  ASSERT_DOUBLE_EQ(truth, 2.1);
+  ASSERT_GE(truth, 2.1);
   const auto grew = [&](const char* name) { return after.at(name) - before.at(name); };
   expect_near(grew("run.cpu.user") + grew("run.cpu.system"), truth, "/proc");
   EXPECT_GT(grew("run.cpu.user"), 0.8 * truth);
   REQUIRE_PERF("run.cpu.used");
-  expect_near(grew("run.cpu.used"), truth, "perf");
+  expect_near_by_perf(grew("run.cpu.used"), truth);
 }
 
 TEST_F(Trainee, MemoryTouchedAndItsFaults) {
@@ -250,9 +258,15 @@ TEST_F(Trainee, OrphanStaysTheRunsAndKeepsItsTimeWhenItIsGone) {
   EXPECT_EQ(during.at("run.processes"), 2);
   const double ticks = during.at("run.cpu.user") + during.at("run.cpu.system") -
                        before.at("run.cpu.user") - before.at("run.cpu.system");
-  EXPECT_NEAR(ticks, 1.0, 0.04) << "in steps of 10 ms, two numbers for each process";
+  clockid_t clock = 0;
+  timespec used{};
+  ASSERT_EQ(::clock_getcpuclockid(orphan, &clock), 0);
+  ASSERT_EQ(::clock_gettime(clock, &used), 0);
+  const double truth = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+  ASSERT_GE(truth, 1.0);
+  EXPECT_NEAR(ticks, truth, 0.04) << "in steps of 10 ms, two numbers for each process";
   if (by_perf("run.cpu.used")) {
-    expect_near(during.at("run.cpu.used") - before.at("run.cpu.used"), 1.0, "perf");
+    expect_near_by_perf(during.at("run.cpu.used") - before.at("run.cpu.used"), truth);
   }
   ::kill(orphan, SIGKILL);
   ASSERT_EQ(::waitpid(orphan, nullptr, 0), orphan);
@@ -353,7 +367,8 @@ TEST_F(Trainee, AChildOfAProcessThatIgnoresItsChildrenKeepsWhatWasSeen) {
   const Values after = sample();
   const auto cpu = [](const Values& v) { return v.at("run.cpu.user") + v.at("run.cpu.system"); };
   EXPECT_GE(cpu(after), cpu(seen));
-  EXPECT_NEAR(cpu(after) - cpu(before), truth, 0.02 * truth + 0.02);
+  EXPECT_LE(cpu(after) - cpu(before), 1.02 * truth + 0.02);
+  EXPECT_GE(cpu(after) - cpu(before), 0.5 * truth) << "the rest is after the last look";
 }
 
 TEST_F(Trainee, AShortChildsMemoryIsInThePeakWhenTheRunEnds) {

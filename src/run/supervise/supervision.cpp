@@ -320,6 +320,9 @@ int Supervision::start(const Command& command) {
 // Starts the command. 0: it runs.
 int Supervision::release(const Command& command) {
   lifeline::guard(nullptr);
+  // Before, not after: on a busy machine a command may have ended by the time this thread goes on,
+  // and what it recorded must not lie before its run.
+  released_ = sys::boot_now();
   const auto released = gated_->release();
   if (released) {
     lifeline::hold(child_);
@@ -332,7 +335,6 @@ int Supervision::release(const Command& command) {
 }
 
 void Supervision::started(const Command& command) {
-  released_ = sys::boot_now();
   if (terminal_ != nullptr) terminal_->enter();
   if (options_.max_time) limit_ = released_ + *options_.max_time;
   // The start is reported first: the scheduler assumes that a run without a report never began.

@@ -455,7 +455,9 @@ constexpr auto kCatalogue = std::to_array<Metric>({
     // The run's process tree.
     {"run.cpu.used", "s", "cores", kCounter, kSum, kRun, "cpu", kFast,
      "CPU time of the run's whole process tree since its exec, including exited processes: perf "
-     "task-clock, in nanoseconds. Without permission for perf it is run.cpu.user plus "
+     "task-clock, in nanoseconds; on a virtual machine it includes the time that the hypervisor "
+     "took "
+     "away meanwhile (host.cpu.steal). Without permission for perf it is run.cpu.user plus "
      "run.cpu.system, at their rate."},
     {"run.cpu.user", "s", "cores", kCounter, kSum, kRun, "cpu", kSlow,
      "User-mode CPU time of the run's processes, ended ones included: /proc/PID/stat with the rest "

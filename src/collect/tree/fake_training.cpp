@@ -27,8 +27,8 @@ std::int64_t cpu_time(clockid_t clock) {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-// Of this process and of its children that it has waited for. A loop of `burn` may end late, by a
-// time slice of the host where this machine is a virtual one: that has been used as well.
+// Returns the CPU time of this process and of the children that it has waited for. It is more than
+// what was asked of `burn`, whose last round may be late.
 std::int64_t cpu_used() {
   const auto used = [](int whose) {
     rusage usage{};

@@ -497,6 +497,29 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "most 4,096 are tracked."},
     {"run.threads", "", "", kGauge, kSum, kRun, "scheduler", kSlow,
      "Threads of the run's living processes."},
+    {"run.thread.cpu", "s", "cores", kCounter, kSum, kRun, "scheduler", kSlow,
+     "CPU time of one of the run's 32 busiest threads; the source is the thread's place. A place "
+     "goes to a busier thread, or to the next one when its thread ends, and keeps its sum. From "
+     "/proc/PID/task/TID/schedstat."},
+    {"run.thread.run_delay", "s", "share", kCounter, kSum, kRun, "scheduler", kSlow,
+     "Time in which the thread of run.thread.cpu was ready to run but had no CPU: other work, or "
+     "the limit of its control group, held it up. From /proc/PID/task/TID/schedstat."},
+    {"run.thread.waited.lock", "s", "share", kCounter, kSum, kRun, "scheduler", kSlow,
+     "Estimated time in which the thread of run.thread.cpu waited for a lock (futex, semaphore). "
+     "Once a second /proc/PID/task/TID/syscall tells what it waits for, and that second is "
+     "counted."},
+    {"run.thread.waited.file", "s", "share", kCounter, kSum, kRun, "scheduler", kSlow,
+     "As run.thread.waited.lock: a call on a file, or a page of memory that was not there."},
+    {"run.thread.waited.pipe", "s", "share", kCounter, kSum, kRun, "scheduler", kSlow,
+     "As run.thread.waited.lock: a call on a pipe or a socket, so another process."},
+    {"run.thread.waited.device", "s", "share", kCounter, kSum, kRun, "scheduler", kSlow,
+     "As run.thread.waited.lock: an ioctl, so the driver of a device."},
+    {"run.thread.waited.other", "s", "share", kCounter, kSum, kRun, "scheduler", kSlow,
+     "As run.thread.waited.lock: everything else, such as a timer, poll or a child's end."},
+    {"run.thread.process", "", "", kGauge, kMean, kRun, "scheduler", kSlow,
+     "Process id of the thread that has the place."},
+    {"run.thread.id", "", "", kGauge, kMean, kRun, "scheduler", kSlow,
+     "Thread id of the thread that has the place; a process's first thread has the process's id."},
     {"run.memory.rss", "B", "", kGauge, kSum, kRun, "memory", kSlow,
      "Resident memory, summed over /proc/PID/statm of the run's living processes; a page that "
      "several processes share counts once for each. The kernel may be late by up to 64 pages per "

@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -96,6 +98,53 @@ void burn_in_threads(std::int64_t count, std::int64_t ns) {
   for (std::int64_t i = 0; i < count; ++i)
     threads.emplace_back([ns] { burn(CLOCK_THREAD_CPUTIME_ID, ns); });
   for (std::thread& t : threads) t.join();
+}
+
+// Two threads that burn by turns for `ns` in all, 5 ms at a time, each waiting for the lock
+// meanwhile.
+void take_turns(std::int64_t ns) {
+  std::mutex lock;
+  std::condition_variable changed;
+  int turn = 0;
+  std::int64_t left = ns / 5'000'000;
+  const auto work = [&](int own) {
+    std::unique_lock held(lock);
+    while (left > 0) {
+      changed.wait(held, [&] { return turn == own || left <= 0; });
+      burn(CLOCK_THREAD_CPUTIME_ID, 5'000'000);
+      --left;
+      turn = 1 - own;
+      changed.notify_all();
+    }
+  };
+  std::thread other(work, 1);
+  work(0);
+  other.join();
+}
+
+// Burns `ns` on one CPU that a child burns on, too. Returns for how long it had no CPU.
+std::int64_t contend(std::int64_t ns) {
+  cpu_set_t before;
+  ::sched_getaffinity(0, sizeof before, &before);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+  }
+  ::sched_setaffinity(0, sizeof one, &one);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) burn(CLOCK_PROCESS_CPUTIME_ID, 1'000'000'000);
+  }
+  const std::int64_t began = cpu_time(CLOCK_MONOTONIC);
+  const std::int64_t used = cpu_time(CLOCK_PROCESS_CPUTIME_ID);
+  burn(CLOCK_PROCESS_CPUTIME_ID, ns);
+  const std::int64_t waited =
+      cpu_time(CLOCK_MONOTONIC) - began - (cpu_time(CLOCK_PROCESS_CPUTIME_ID) - used);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::sched_setaffinity(0, sizeof before, &before);
+  return waited;
 }
 
 // Context switches of this process, by its own account, that `count` sleeps cost.
@@ -228,6 +277,11 @@ void obey(const std::string& command, const std::string& file, std::int64_t n) {
   } else if (command == "threads") {
     burn_in_threads(4, n);
     answer(cpu_used() - used_before);
+  } else if (command == "turns") {
+    take_turns(n);
+    answer(cpu_used() - used_before);
+  } else if (command == "contend") {
+    answer(contend(n));
   } else if (command == "children") {
     fork_and_wait("", n, [](const char*) { burn(CLOCK_PROCESS_CPUTIME_ID, 50'000'000); });
     answer(cpu_used() - used_before);

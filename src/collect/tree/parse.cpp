@@ -1,6 +1,7 @@
 #include "collect/tree/parse.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,39 @@ std::uint64_t number_or_zero(std::string_view word) {
   Scanner(word).number(n);
   return n;
 }
+
+constexpr auto kLockCalls = std::to_array<long>(
+    {SYS_futex, 449 /* futex_waitv */, 455 /* futex_wait */, SYS_semop, SYS_semtimedop});
+constexpr auto kSocketCalls =
+    std::to_array<long>({SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg,
+                         SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect});
+// Calls on files alone.
+constexpr auto kFileCalls = std::to_array<long>({
+    SYS_fsync,
+    SYS_fdatasync,
+    SYS_sync_file_range,
+    SYS_msync,
+    SYS_openat,
+    SYS_fstat,
+    SYS_statx,
+    SYS_getdents64,
+    SYS_unlinkat,
+    SYS_renameat2,
+    SYS_fallocate,
+    SYS_ftruncate,
+    SYS_io_getevents,
+    SYS_io_uring_enter,
+    SYS_copy_file_range,
+#ifdef SYS_open  // x86
+    SYS_open,
+    SYS_stat,
+    SYS_lstat,
+#endif
+});
+// Their first argument is a descriptor of any kind.
+constexpr auto kDescriptorCalls =
+    std::to_array<long>({SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_write, SYS_pwrite64,
+                         SYS_writev, SYS_pwritev, SYS_sendfile});
 
 }  // namespace
 
@@ -101,6 +135,46 @@ std::size_t parse_children(std::string_view text, std::span<pid_t> out) {
   std::size_t n = 0;
   while (n < out.size() && next_pid(scan, out[n])) ++n;
   return n;
+}
+
+bool parse_schedstat(std::string_view text, ThreadTimes& out) {
+  Scanner scan(text);
+  std::array<std::uint64_t, 2> times{};
+  if (!scan.numbers(times)) return false;
+  out = {.cpu = times[0], .run_delay = times[1]};
+  return true;
+}
+
+bool parse_syscall(std::string_view text, ThreadCall& out) {
+  Scanner scan(text);
+  out = {};
+  if (text.starts_with("running")) {
+    out.running = true;
+    return true;
+  }
+  // "-1 SP PC": it waits outside of a call, so for a page.
+  if (text.starts_with("-1 ")) {
+    out.wait = Wait::kFile;
+    return true;
+  }
+  std::uint64_t call = 0;
+  if (!scan.number(call)) return false;
+  const auto number = static_cast<long>(std::min<std::uint64_t>(call, 1U << 20));
+  const auto is_in = [number](std::span<const long> calls) {
+    return std::ranges::find(calls, number) != calls.end();
+  };
+  if (is_in(kLockCalls)) out.wait = Wait::kLock;
+  if (is_in(kSocketCalls)) out.wait = Wait::kPipe;
+  if (is_in(kFileCalls)) out.wait = Wait::kFile;
+  if (number == SYS_ioctl) out.wait = Wait::kDevice;
+  if (!is_in(kDescriptorCalls)) return true;
+  out.wait = Wait::kFile;
+  const std::string_view word = scan.word();
+  std::uint64_t descriptor = 0;
+  if (!word.starts_with("0x")) return true;
+  const auto read = std::from_chars(word.data() + 2, word.data() + word.size(), descriptor, 16);
+  if (read.ec == std::errc()) out.descriptor = descriptor;
+  return true;
 }
 
 }  // namespace corral::collect::tree

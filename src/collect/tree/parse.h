@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -69,5 +70,31 @@ bool parse_ignores_children(std::string_view text);
 
 // /proc/PID/task/TID/children. Stops when `out` is full; returns how many it filled.
 std::size_t parse_children(std::string_view text, std::span<pid_t> out);
+
+// /proc/PID/task/TID/schedstat, in ns.
+struct ThreadTimes {
+  std::uint64_t cpu = 0;
+  std::uint64_t run_delay = 0;  // ready, but without a CPU
+};
+bool parse_schedstat(std::string_view text, ThreadTimes& out);
+
+// The thing that a thread without work waits for, by its system call.
+enum class Wait : std::uint8_t {
+  kLock,    // futex, semaphore
+  kFile,    // a file, or a page of memory that is not there yet
+  kPipe,    // a pipe or socket: another process
+  kDevice,  // ioctl: a driver
+  kOther,   // time, poll, a child, anything else
+};
+inline constexpr std::size_t kWaits = 5;
+
+// /proc/PID/task/TID/syscall of this machine's architecture.
+struct ThreadCall {
+  bool running = false;  // on a CPU or ready for one; the rest is not set
+  Wait wait = Wait::kOther;
+  // Set if the call reads or writes a descriptor, which may also be a pipe or a socket.
+  std::optional<std::uint64_t> descriptor;
+};
+bool parse_syscall(std::string_view text, ThreadCall& out);
 
 }  // namespace corral::collect::tree

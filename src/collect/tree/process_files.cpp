@@ -25,6 +25,8 @@ constexpr std::size_t kBufferBytes = 64u << 10;
 constexpr std::array<std::string_view, kProcessFiles> kNames{"/stat", "/statm", "/io", "/status",
                                                              ""};
 
+constexpr std::array<std::string_view, kThreadFiles> kThreadNames{"schedstat", "syscall"};
+
 }  // namespace
 
 ProcessFiles::ProcessFiles(const std::filesystem::path& root)
@@ -57,6 +59,19 @@ std::optional<std::string_view> ProcessFiles::read(pid_t pid, ProcessFile file, 
   const ShortPath path =
       list ? ShortPath("{}/task/{}/children", pid, pid) : ShortPath("{}{}", pid, kNames[at]);
   return read_path(path.c_str(), fd, list);
+}
+
+std::optional<std::string_view> ProcessFiles::read_thread(pid_t pid, pid_t thread, ThreadFile file,
+                                                          sys::Fd* kept) {
+  if (kept != nullptr && *kept) return read_path("", kept, false);
+  const std::string_view name = kThreadNames[static_cast<std::size_t>(file)];
+  return read_path(ShortPath("{}/task/{}/{}", pid, thread, name).c_str(), kept, false);
+}
+
+std::string_view ProcessFiles::read_descriptor(pid_t pid, std::uint64_t number) {
+  const ShortPath path("{}/fd/{}", pid, number);
+  const ssize_t n = ::readlinkat(proc_.get(), path.c_str(), buffer_.data(), buffer_.size());
+  return {buffer_.data(), n > 0 ? static_cast<std::size_t>(n) : 0};
 }
 
 std::optional<std::string_view> ProcessFiles::read_children(pid_t pid, pid_t thread) {

@@ -22,6 +22,9 @@ namespace corral::collect::tree {
 enum class ProcessFile : std::uint8_t { kStat, kStatm, kIo, kStatus, kChildren };
 inline constexpr std::size_t kProcessFiles = 5;
 
+enum class ThreadFile : std::uint8_t { kSchedstat, kSyscall };
+inline constexpr std::size_t kThreadFiles = 2;
+
 class ProcessFiles {
  public:
   using Kept = std::array<sys::Fd, kProcessFiles>;
@@ -31,6 +34,11 @@ class ProcessFiles {
   // The whole file; nothing, with errno, when it cannot be read (ENOENT or ESRCH: the process is
   // gone). `kept`, when given, keeps the file open for the next time.
   std::optional<std::string_view> read(pid_t pid, ProcessFile file, Kept* kept);
+  // The same for a file below /proc/PID/task/TID.
+  std::optional<std::string_view> read_thread(pid_t pid, pid_t thread, ThreadFile file,
+                                              sys::Fd* kept);
+  // The target of /proc/PID/fd/N: a path, "pipe:[1234]", "socket:[1234]"; empty if not readable.
+  std::string_view read_descriptor(pid_t pid, std::uint64_t number);
   // /proc/PID/task/TID/children.
   std::optional<std::string_view> read_children(pid_t pid, pid_t thread);
   // Thread ids of a process; how many were filled.

@@ -2,6 +2,7 @@
 // %, for each source of the number. The trainee answers when it is done, so nothing here waits for
 // luck.
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,9 +18,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collect/test_roots.h"
 #include "collect/tree/perf_counters.h"
+#include "collect/tree/thread_table.h"
 #include "collect/tree/tree_listener.h"
 #include "core/test_paths.h"
 #include "sys/clock.h"
@@ -216,8 +219,9 @@ TEST_F(Trainee, SumsNeverFallWhileProcessesComeAndGo) {
   for (Values last = first; !has_answered(); ++walks) {
     const Values now = sample();
     for (const auto& [name, value] : now) {
-      const bool counter = metric::find_metric(name)->kind == metric::Kind::kCounter;
-      EXPECT_TRUE(!counter || value >= last.at(name)) << name;
+      const std::string metric = name.substr(0, name.find('/'));
+      const bool counter = metric::find_metric(metric)->kind == metric::Kind::kCounter;
+      EXPECT_TRUE(!counter || !last.contains(name) || value >= last.at(name)) << name;
     }
     EXPECT_EQ(now.contains("run.cpu.used"), first.contains("run.cpu.used")) << "of all by perf";
     most_processes = std::max(most_processes, now.at("run.processes"));
@@ -410,6 +414,91 @@ TEST_F(Trainee, TotalsDoNotFallWhenTheRunEnds) {
     EXPECT_GE(zombie.at(name), during.at(name)) << name;
     EXPECT_EQ(after.at(name), zombie.at(name)) << name;
   }
+}
+
+// The places of threads, while the trainee works.
+class TraineesThreads : public Trainee {
+ protected:
+  // By thread id; what each did during `command`.
+  struct Use {
+    double cpu = 0, run_delay = 0, lock = 0, pipe = 0;
+  };
+
+  void watch(const std::string& command) {
+    before_ = sample();
+    tell(command);
+    while (!has_answered()) {
+      sample();
+      ::usleep(10'000);
+    }
+    answer_ = static_cast<double>(hear()) * 1e-9;
+    after_ = sample();
+  }
+
+  // Uses of the places that had a thread; a place that was free before begins at 0.
+  [[nodiscard]] std::vector<Use> uses() const {
+    std::vector<Use> found;
+    for (std::size_t place = 1; place <= tree::ThreadTable::kPlaces; ++place) {
+      const auto grew = [&](const char* metric) {
+        const std::string name = fmt::format("{}/{}", metric, place);
+        const auto at = before_.find(name);
+        return after_.at(name) - (at == before_.end() ? 0 : at->second);
+      };
+      if (!after_.contains(fmt::format("run.thread.cpu/{}", place))) continue;
+      found.push_back({.cpu = grew("run.thread.cpu"),
+                       .run_delay = grew("run.thread.run_delay"),
+                       .lock = grew("run.thread.waited.lock"),
+                       .pipe = grew("run.thread.waited.pipe")});
+    }
+    return found;
+  }
+
+  Values before_, after_;
+  double answer_ = 0;  // seconds
+};
+
+TEST_F(TraineesThreads, TheirCpuTime) {
+  ask("burn 20000000");
+  sample();
+  watch("burn 700000000");
+  const auto found = uses();
+  ASSERT_EQ(found.size(), 1U);
+  expect_near(found[0].cpu, answer_, "schedstat");
+  EXPECT_LT(found[0].lock + found[0].pipe, 0.1 * answer_);
+}
+
+TEST_F(TraineesThreads, WaitingForACpuIsNotWork) {
+  ask("burn 20000000");
+  sample();
+  watch("contend 700000000");
+  const auto found = uses();
+  ASSERT_FALSE(found.empty());
+  ASSERT_GT(answer_, 0.3);
+  EXPECT_NEAR(found[0].run_delay, answer_, 0.05 * answer_);
+}
+
+TEST_F(TraineesThreads, TwoThatTakeTurnsAtALock) {
+  ask("burn 20000000");
+  sample();
+  const BootTime began = sys::boot_now();
+  watch("turns 2000000000");
+  const double wall = seconds(sys::boot_now() - began);
+  const auto found = uses();
+  ASSERT_EQ(found.size(), 1U) << "the other thread is gone, and its place is free";
+  EXPECT_NEAR(found[0].cpu, answer_ / 2, 0.1 * answer_);
+  EXPECT_NEAR(found[0].lock, wall - found[0].cpu - found[0].run_delay, 0.15 * wall);
+}
+
+TEST_F(TraineesThreads, OneThatWaitsForAnotherProcess) {
+  for (int i = 0; i < 3; ++i) sample();  // it gets its place, and is seen in it
+  const Values before = sample();
+  const BootTime began = sys::boot_now();
+  Values after = before;
+  while (sys::boot_now() - began < std::chrono::milliseconds(300)) after = sample();
+  EXPECT_NEAR(after.at("run.thread.waited.pipe/1") - before.at("run.thread.waited.pipe/1"), 0.3,
+              0.05);
+  EXPECT_EQ(after.at("run.thread.id/1"), pid_);
+  EXPECT_EQ(after.at("run.thread.process/1"), pid_);
 }
 
 class TraineeWithoutPerf : public Trainee {

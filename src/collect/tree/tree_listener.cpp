@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "collect/proc_file.h"
 #include "collect/tree/perf_counters.h"
 #include "collect/tree/process_table.h"
+#include "collect/tree/thread_table.h"
+#include "sys/clock.h"
 
 namespace corral::collect {
 namespace {
@@ -33,6 +36,11 @@ constexpr auto kPerfMetrics = std::to_array<PerfMetric>({
     {PerfEvent::kMajorFaults, "run.memory.major_faults", 1},
 });
 
+constexpr auto kWaitMetrics = std::to_array<std::string_view>(
+    {"run.thread.waited.lock", "run.thread.waited.file", "run.thread.waited.pipe",
+     "run.thread.waited.device", "run.thread.waited.other"});
+static_assert(kWaitMetrics.size() == tree::kWaits);
+
 class TreeListener final : public Listener {
  public:
   TreeListener(const ListenerContext& context, SeriesTable& table)
@@ -40,11 +48,13 @@ class TreeListener final : public Listener {
                 .run_pid = context.run_pid,
                 .supervisor_pid = context.supervisor_pid,
                 .reaps_orphans = context.root == "/" && context.supervisor_pid == ::getpid()}),
+        thread_table_(context.root),
         news_(context.news) {
     if (context.perf != nullptr) perf_ = std::move(*context.perf);
     declare_perf(table);
     declare_hardware(table);
     declare_walk(context, table);
+    declare_threads(context, table);
     use_exit_records(context, table);
   }
 
@@ -75,6 +85,7 @@ class TreeListener final : public Listener {
       row.set(hugetlb_, static_cast<double>(sums.hugetlb_kib) * kKib);
     }
     row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * kKib);
+    if (measures_threads_) sample_threads(row);
   }
 
  private:
@@ -83,6 +94,53 @@ class TreeListener final : public Listener {
     tree::Counter counter;
     double scale;
   };
+
+  struct ThreadColumns {
+    Column process, thread, cpu, run_delay;
+    std::array<Column, tree::kWaits> waited;
+  };
+
+  void sample_threads(Row& row) {
+    constexpr double kNanosecond = 1e-9;
+    const BootTime now = row.time() == BootTime() ? sys::boot_now() : row.time();
+    thread_table_.walk(table_.pids(), now);
+    const auto places = thread_table_.places();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const tree::ThreadTable::Place& place = places[i];
+      if (place.thread == 0) continue;
+      const ThreadColumns& columns = thread_columns_[i];
+      row.set(columns.process, static_cast<double>(place.process));
+      row.set(columns.thread, static_cast<double>(place.thread));
+      row.set(columns.cpu, static_cast<double>(place.times.cpu) * kNanosecond);
+      row.set(columns.run_delay, static_cast<double>(place.times.run_delay) * kNanosecond);
+      if (!place.waits_known) continue;
+      for (std::size_t w = 0; w < tree::kWaits; ++w)
+        row.set(columns.waited[w], static_cast<double>(place.waited[w]) * kNanosecond);
+    }
+    if (thread_table_.refusal() != 0 && !std::exchange(reported_refusal_, true)) {
+      tell(news_, "run.thread.waited.*", "/proc/PID/task/TID/syscall: {}",
+           std::strerror(thread_table_.refusal()));
+    }
+  }
+
+  // A place's columns are stored from its first thread on: a run of few threads has few series.
+  void declare_threads(const ListenerContext& context, SeriesTable& table) {
+    const std::string id = std::to_string(context.run_pid);
+    const auto task = context.root / "proc" / id / "task" / id;
+    const auto times = ProcFile::open(task / "schedstat");
+    measures_threads_ = times.has_value();
+    if (!measures_threads_) return table.unavailable("run.thread.*", times.error().message);
+    for (std::size_t i = 0; i < thread_columns_.size(); ++i) {
+      const std::string source = std::to_string(i + 1);
+      ThreadColumns& columns = thread_columns_[i];
+      columns.process = table.add("run.thread.process", source);
+      columns.thread = table.add("run.thread.id", source);
+      columns.cpu = table.add("run.thread.cpu", source);
+      columns.run_delay = table.add("run.thread.run_delay", source);
+      for (std::size_t w = 0; w < tree::kWaits; ++w)
+        columns.waited[w] = table.add(kWaitMetrics[w], source);
+    }
+  }
 
   void report_exits() {
     constexpr std::string_view kMissing = "run.* of short-lived processes";
@@ -194,12 +252,16 @@ class TreeListener final : public Listener {
 
   PerfCounters perf_;
   ProcessTable table_;
+  tree::ThreadTable thread_table_;
   std::shared_ptr<News> news_;
+  bool measures_threads_ = false;
+  bool reported_refusal_ = false;
   bool reported_lost_ = false;
   bool reported_unread_ = false;
   std::array<Column, kPerfMetrics.size()> perf_columns_{};
   std::array<Column, kHardwareEvents> pmu_columns_{};
   Column pmu_share_ = kNoColumn;
+  std::array<ThreadColumns, tree::ThreadTable::kPlaces> thread_columns_{};
   std::vector<CounterColumn> counter_columns_;
   Column used_ = kNoColumn, processes_ = kNoColumn, threads_ = kNoColumn, rss_ = kNoColumn,
          hugetlb_ = kNoColumn, rss_peak_ = kNoColumn;

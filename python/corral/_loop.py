@@ -7,6 +7,7 @@
       evaluation (compute)                a pass over data that trains nothing; also outside epochs
         data wait
       checkpoint (io)
+      all_reduce, ... (comm)            a call of torch.distributed; wherever it is made
 
 The capture (_capture*.py) and the helpers (_loops.py) both drive it: one engine, the same phases. Times are ns of
 CLOCK_BOOTTIME, given by the caller, because what a phase was is often known only after it began. A phase of the
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 else:
     _impl = sys.modules["corral"]._impl
 
-COMPUTE, WAIT, IO, CONTROL = 0, 1, 2, 4
+COMPUTE, WAIT, IO, COMMUNICATION, CONTROL = range(5)
 SAMPLES_PER_SECOND = "samples_per_second"
 DATA_WAIT_SHARE = "data_wait_share"
 _ROOT = (0, 0, "")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _WATCHED = {
     "torch.autograd": "torch",
     "torch.compiler": "torch",
+    "torch.distributed.distributed_c10d": "distributed",
     "torch.nn.modules.module": "torch",
     "torch.optim.optimizer": "torch",
     "torch.serialization": "torch",
@@ -103,6 +104,10 @@ def _wrap(framework: str, name: str, module: ModuleType) -> None:
         from corral import _capture_torch
 
         _capture_torch.wrap(name, module)
+    elif framework == "distributed":
+        from corral import _capture_distributed
+
+        _capture_distributed.wrap(name, module)
     elif framework == "keras":
         from corral import _capture_keras
 

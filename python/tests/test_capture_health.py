@@ -14,7 +14,7 @@ from training import Training, health, latest, loop, samples, types
 def test_hooks_in_place_are_told_once(training: Training) -> None:
     training.torch("for batch in loader: train(batch)")
     told = health(training.one())
-    parts = ("dataloader", "samples", "backward", "optimizer", "save", "eval")
+    parts = ("dataloader", "samples", "backward", "optimizer", "save", "eval", "distributed")
     assert {(f"capture.torch.{part}", "active"): "" for part in parts} == told
 
 

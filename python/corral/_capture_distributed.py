@@ -78,7 +78,7 @@ def _hook_calls(module: Any) -> None:
         original = getattr(module, name, None)
         if original is not None:
             setattr(module, name, _wrap_call(original, name))
-    work = getattr(module, "Work", None)  # what a call with async_op returns
+    work = getattr(module, "Work", None)  # returned by a call with async_op
     if work is not None:
         work.wait = _wrap_call(work.wait, _WAIT)
 

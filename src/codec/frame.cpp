@@ -498,6 +498,7 @@ Bytes encode(const FrameHeader& header, const GapBody& body) {
 
 void Bundle::add(const SchemaBody& body) {
   if (!body.series.empty()) add(FrameKind::kSchema, encode_body(body));
+  declared_.insert(declared_.end(), body.series.begin(), body.series.end());
 }
 void Bundle::add(const SamplesBody& body) {
   if (!body.groups.empty()) add(FrameKind::kSamples, encode_body(body));

@@ -211,11 +211,14 @@ class Bundle {
   void add(const EventsBody& body);
   [[nodiscard]] bool empty() const { return sections_.empty(); }
   [[nodiscard]] std::size_t size() const;  // bytes of the bodies so far
+  // Series that it declares.
+  [[nodiscard]] std::span<const SeriesDef> declared() const { return declared_; }
   [[nodiscard]] Bytes finish(const FrameHeader& header) const;
 
  private:
   void add(FrameKind kind, Bytes body);
   std::vector<std::pair<FrameKind, Bytes>> sections_;
+  std::vector<SeriesDef> declared_;
 };
 
 // A frame whose length, version and checksum were found good. `body` is decompressed and owned,

@@ -7,9 +7,12 @@
 namespace corral::spool {
 
 Journal::Journal(FrameLogWriter writer)
-    : state_(std::make_unique<Guarded<State>>(State{
-          .writer = std::move(writer), .description = {}, .dropped = 0, .told = 0, .reason = {}})) {
-}
+    : state_(std::make_unique<Guarded<State>>(State{.writer = std::move(writer),
+                                                    .description = {},
+                                                    .undeclared = {},
+                                                    .dropped = 0,
+                                                    .told = 0,
+                                                    .reason = {}})) {}
 
 Result<Journal> Journal::open(const RunDirectory& directory, std::int64_t limit) {
   return open(directory.files(), directory.manifest().session, limit);
@@ -25,19 +28,28 @@ bool Journal::put(State& state, const codec::Bytes& frame) {
   return written.has_value();
 }
 
+bool Journal::prepare(State& state) {
+  if (state.writer.next() == 1 && state.description &&
+      !put(state, codec::encode(state.writer.header(), *state.description)))
+    return false;
+  if (state.undeclared.series.empty()) return true;
+  if (!put(state, codec::encode(state.writer.header(), state.undeclared))) return false;
+  state.undeclared = {};
+  return true;
+}
+
 template <class Encode>
-void Journal::append(State& state, const Encode& encode) {
-  const bool described = state.writer.next() > 1 || !state.description ||
-                         put(state, codec::encode(state.writer.header(), *state.description));
-  if (!described || !put(state, encode(state.writer.header()))) {
+bool Journal::append(State& state, const Encode& encode) {
+  if (!prepare(state) || !put(state, encode(state.writer.header()))) {
     ++state.dropped;
-    return;
+    return false;
   }
-  if (state.told == state.dropped) return;
+  if (state.told == state.dropped) return true;
   // The numbers count on, so the drop itself must be on record.
   const codec::FactsBody facts{
       {{.kind = codec::FactKind::kDrop, .key = "frames", .value = std::to_string(state.dropped)}}};
   if (put(state, codec::encode(state.writer.header(), facts))) state.told = state.dropped;
+  return true;
 }
 
 template <class Body>
@@ -82,7 +94,10 @@ void Journal::run_end(const codec::RunEndBody& body) { write(body); }
 void Journal::bundle(const codec::Bundle& bundle) {
   if (bundle.empty()) return;
   state_->with([&](State& state) {
-    append(state, [&](const codec::FrameHeader& header) { return bundle.finish(header); });
+    if (append(state, [&](const codec::FrameHeader& header) { return bundle.finish(header); }))
+      return;
+    const auto declared = bundle.declared();
+    state.undeclared.series.insert(state.undeclared.series.end(), declared.begin(), declared.end());
   });
 }
 

@@ -3,7 +3,8 @@
 //
 // The first call of describe() gives the session its description. A frame that cannot be written
 // (full disk, spool limit) is dropped and counted; the count is reported as soon as a frame can be
-// written again. Thread-safe; a call is one small write(2).
+// written again. Series that a dropped frame declared are declared before the next frame, which may
+// have points of them. Thread-safe; a call is one small write(2).
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,7 @@ class Journal {
     FrameLogWriter writer;
     std::optional<codec::SessionBody>
         description;  // comes before anything else, also when it could not be written at once
+    codec::SchemaBody undeclared = {};  // of dropped frames
     std::uint64_t dropped = 0;
     std::uint64_t told = 0;
     std::string reason;
@@ -64,9 +66,12 @@ class Journal {
   explicit Journal(FrameLogWriter writer);
   template <class Body>
   void write(const Body& body);
-  // `encode` makes the frame for a header: which number it gets is known last.
+  // `encode` makes the frame for a header: which number it gets is known last. Returns false if the
+  // frame was dropped.
   template <class Encode>
-  static void append(State& state, const Encode& encode);
+  static bool append(State& state, const Encode& encode);
+  // Writes what comes before the next frame.
+  static bool prepare(State& state);
   static bool put(State& state, const codec::Bytes& frame);
   std::unique_ptr<Guarded<State>> state_;
 };

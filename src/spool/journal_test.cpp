@@ -79,17 +79,62 @@ TEST(Journal, WhatWasDroppedIsCountedAndToldAsSoonAsSomethingCanBeWritten) {
   EXPECT_EQ(frames.back().header.last, kept + 3);  // said once
 }
 
+// No file of this process can grow, as on a full disk.
+class FullDisk {
+ public:
+  FullDisk() {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit none{.rlim_cur = 0, .rlim_max = old_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &old_); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit old_{};
+};
+
+codec::SchemaBody schema_of(std::uint32_t id, std::string name) {
+  return {{{.id = id,
+            .owner = metric::Owner::kRun,
+            .kind = metric::Kind::kGauge,
+            .aggregation = metric::Aggregation::kMean,
+            .name = std::move(name),
+            .source = "",
+            .unit = ""}}};
+}
+
+TEST(Journal, SeriesOfDroppedFramesAreDeclaredBeforeTheNextFrame) {
+  const Spool spool;
+  Journal journal = spool.open();
+  journal.describe(session_body(spool.directory.manifest()));
+  {
+    const FullDisk full;
+    journal.bundle(schema_of(1, "first"));
+    journal.bundle(schema_of(2, "second"));
+    EXPECT_EQ(journal.dropped(), 2U);
+  }
+  journal.event("kept", {});
+  journal.event("and on", {});
+  const auto frames = spool.frames();
+  ASSERT_EQ(frames.size(), 5U) << "description, series, event, drops, event";
+  const auto schema = codec::decode_schema(frames[1]).value();
+  ASSERT_EQ(schema.series.size(), 2U);
+  EXPECT_EQ(schema.series[0].name, "first");
+  EXPECT_EQ(schema.series[1].id, 2U);
+  EXPECT_EQ(codec::decode_events(frames[2]).value().events[0].name, "kept");
+}
+
 TEST(Journal, ADescriptionThatCouldNotBeWrittenStillComesFirst) {
   const Spool spool;
   Journal journal = spool.open();
-  rlimit old{};
-  ::getrlimit(RLIMIT_FSIZE, &old);
-  ::signal(SIGXFSZ, SIG_IGN);
-  const rlimit none{.rlim_cur = 0, .rlim_max = old.rlim_max};  // as on a full disk
-  ::setrlimit(RLIMIT_FSIZE, &none);
-  journal.describe(session_body(spool.directory.manifest()));
-  journal.event("lost", {});
-  ::setrlimit(RLIMIT_FSIZE, &old);
+  {
+    const FullDisk full;
+    journal.describe(session_body(spool.directory.manifest()));
+    journal.event("lost", {});
+  }
   EXPECT_EQ(journal.dropped(), 1u);
   journal.event("kept", {});
   const auto frames = spool.frames();

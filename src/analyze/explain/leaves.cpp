@@ -1,0 +1,121 @@
+#include "analyze/explain/leaves.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace corral::analyze {
+namespace {
+
+// A phase's own time, in none of its inner phases.
+std::string name_own_time(const std::string& name, bool has_inner) {
+  if (!has_inner) return name;
+  if (is_step(name)) return "forward and rest";
+  return name == "epoch" ? "between steps" : name + " (rest)";
+}
+
+struct Steps {
+  std::int64_t count = 0;
+  Nanos total{0};
+  UtcTime first = UtcTime::max(), last = UtcTime::min();
+};
+
+Steps find_steps(const Timeline& timeline, std::span<const TimelinePhase> lane, Window window) {
+  Steps steps;
+  for (const TimelinePhase& phase : lane) {
+    if (!is_step(timeline.text(phase.name))) continue;
+    const Nanos inside = std::min(phase.end, window.to) - std::max(phase.begin, window.from);
+    if (inside <= Nanos(0)) continue;
+    ++steps.count;
+    steps.total += inside;
+    steps.first = std::min(steps.first, phase.begin);
+    steps.last = std::max(steps.last, phase.end);
+  }
+  return steps;
+}
+
+class LaneSums {
+ public:
+  LaneSums(const Timeline& timeline, std::size_t lane, Window window)
+      : timeline_(timeline), phases_(timeline.phases(lane)), window_(window) {
+    result_.lane = timeline.lane(lane);
+    steps_ = find_steps(timeline, phases_, window);
+    result_.steps = steps_.count;
+    result_.in_steps = steps_.total;
+  }
+
+  LaneLeaves sum() && {
+    walk_leaves(phases_, window_, [this](UtcTime begin, UtcTime end, const TimelinePhase* phase) {
+      if (phase == nullptr) return add_gap(begin, end);
+      leaves_[{phase->type, phase->kind}].total += end - begin;
+    });
+    for (const TimelinePhase& phase : phases_) count(phase);
+    for (auto& [key, leaf] : leaves_) {
+      leaf.type = timeline_.text(key.first);
+      leaf.kind = key.second;
+      const std::string prefix = leaf.type + "/";
+      const bool has_inner = std::ranges::any_of(leaves_, [&](const auto& other) {
+        return timeline_.text(other.first.first).starts_with(prefix);
+      });
+      leaf.name = name_own_time(leaf.name, has_inner);
+      result_.leaves.push_back(std::move(leaf));
+    }
+    std::ranges::stable_sort(result_.leaves, std::ranges::greater(), &Leaf::total);
+    return std::move(result_);
+  }
+
+ private:
+  void count(const TimelinePhase& phase) {
+    if (phase.begin >= window_.to || phase.end <= window_.from) return;
+    Leaf& leaf = leaves_[{phase.type, phase.kind}];
+    if (leaf.name.empty()) leaf.name = timeline_.text(phase.name);
+    if (phase.begin >= window_.from) ++leaf.phases;
+  }
+
+  // A gap belongs to one part, for a step ends or begins at its border.
+  void add_gap(UtcTime begin, UtcTime end) {
+    const bool before = steps_.count > 0 && end <= steps_.first;
+    const bool after = steps_.count > 0 && begin >= steps_.last;
+    (before ? result_.start_up : after ? result_.shutdown : result_.untracked) += end - begin;
+  }
+
+  const Timeline& timeline_;
+  std::span<const TimelinePhase> phases_;
+  Window window_;
+  Steps steps_;
+  std::map<std::pair<TextNumber, codec::PhaseKind>, Leaf> leaves_;
+  LaneLeaves result_;
+};
+
+Nanos tracked(const LaneLeaves& lane) {
+  Nanos sum{0};
+  for (const Leaf& leaf : lane.leaves) sum += leaf.total;
+  return sum;
+}
+
+// Marks the lane of each rank that has the most time in steps.
+void mark_training(std::vector<LaneLeaves>& lanes) {
+  std::map<std::optional<std::int64_t>, LaneLeaves*> best;
+  for (LaneLeaves& lane : lanes) {
+    if (lane.steps == 0) continue;
+    LaneLeaves*& of_rank = best[parse_lane(lane.lane).rank];
+    if (of_rank == nullptr || lane.in_steps > of_rank->in_steps) of_rank = &lane;
+  }
+  for (const auto& [rank, lane] : best) lane->trains = true;
+}
+
+}  // namespace
+
+std::vector<LaneLeaves> find_leaves(const Timeline& timeline, Window window) {
+  std::vector<LaneLeaves> lanes;
+  for (std::size_t lane = 0; lane < timeline.lanes(); ++lane)
+    lanes.push_back(LaneSums(timeline, lane, window).sum());
+  mark_training(lanes);
+  std::ranges::stable_sort(lanes, std::ranges::greater(), [](const LaneLeaves& lane) {
+    return std::tuple(lane.trains, tracked(lane));
+  });
+  return lanes;
+}
+
+}  // namespace corral::analyze

@@ -1,0 +1,133 @@
+#include "analyze/explain/leaves.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace corral::analyze {
+namespace {
+
+using codec::PhaseKind;
+
+UtcTime at(double second) { return utc_time(static_cast<std::int64_t>(second * 1e9)); }
+
+struct Span {
+  double begin;
+  std::optional<double> end;
+  std::string type;
+  PhaseKind kind = PhaseKind::kCompute;
+  std::string lane = "node/7/MainThread";
+};
+
+Timeline make_timeline(const std::vector<Span>& spans, double until) {
+  Timeline timeline;
+  for (const Span& span : spans) {
+    const std::string name = span.type.substr(span.type.rfind('/') + 1);
+    timeline.add({.begin = at(span.begin),
+                  .end = span.end ? std::optional(at(*span.end)) : std::nullopt,
+                  .name = name,
+                  .type = span.type,
+                  .lane = span.lane,
+                  .kind = span.kind});
+  }
+  timeline.arrange(at(until));
+  return timeline;
+}
+
+std::vector<std::string> texts(const LaneLeaves& lane) {
+  std::vector<std::string> out;
+  for (const Leaf& leaf : lane.leaves)
+    out.push_back(fmt::format("{}: {:g} s in {}", leaf.name, seconds(leaf.total), leaf.phases));
+  return out;
+}
+using Texts = std::vector<std::string>;
+
+TEST(Leaves, TheInnermostPhaseHasTheTime) {
+  const Timeline timeline = make_timeline({{2, 8, "epoch", PhaseKind::kControl},
+                                           {2, 4, "epoch/step"},
+                                           {2, 3, "epoch/step/data wait", PhaseKind::kWait},
+                                           {4, 7, "epoch/step"},
+                                           {4, 4.5, "epoch/step/data wait", PhaseKind::kWait}},
+                                          10);
+  const auto lanes = find_leaves(timeline, {.from = at(0), .to = at(10)});
+  ASSERT_EQ(lanes.size(), 1U);
+  EXPECT_EQ(texts(lanes[0]), (Texts{"forward and rest: 3.5 s in 2", "data wait: 1.5 s in 2",
+                                    "between steps: 1 s in 1"}));
+  EXPECT_TRUE(lanes[0].trains);
+  EXPECT_EQ(lanes[0].steps, 2);
+  EXPECT_EQ(lanes[0].in_steps, std::chrono::seconds(5));
+  EXPECT_EQ(lanes[0].start_up, std::chrono::seconds(2));
+  EXPECT_EQ(lanes[0].untracked, Nanos(0));
+  EXPECT_EQ(lanes[0].shutdown, std::chrono::seconds(2));
+}
+
+TEST(Leaves, AWindowCutsThem) {
+  const Timeline timeline =
+      make_timeline({{0, 10, "epoch"}, {1, 5, "epoch/step"}, {5, {}, "epoch/step"}}, 20);
+  const auto lanes = find_leaves(timeline, {.from = at(4), .to = at(8)});
+  EXPECT_EQ(texts(lanes[0]), (Texts{"step: 4 s in 1", "between steps: 0 s in 0"}));
+}
+
+TEST(Leaves, ThePhaseThatBeganLastHasTheTimeOfCrossingOnes) {
+  const Timeline timeline = make_timeline({{0, 4, "a"}, {2, 6, "b"}, {3, 5, "c"}}, 10);
+  const auto lanes = find_leaves(timeline, {.from = at(0), .to = at(10)});
+  EXPECT_EQ(texts(lanes[0]), (Texts{"a: 2 s in 1", "b: 2 s in 1", "c: 2 s in 1"}));
+  EXPECT_EQ(lanes[0].untracked, std::chrono::seconds(4)) << "without steps all of it";
+}
+
+TEST(Leaves, OfEachRankTheLaneWithMostTimeInStepsTrains) {
+  const Timeline timeline =
+      make_timeline({{0, 9, "checkpoint", PhaseKind::kIo, "node/rank0/7/saver"},
+                     {0, 2, "step", PhaseKind::kCompute, "node/rank0/7/MainThread"},
+                     {0, 1, "step", PhaseKind::kCompute, "node/rank0/7/other"},
+                     {0, 3, "step", PhaseKind::kCompute, "node/rank1/8/MainThread"}},
+                    10);
+  const auto lanes = find_leaves(timeline, {.from = at(0), .to = at(10)});
+  Texts order;
+  for (const LaneLeaves& lane : lanes) order.push_back(lane.lane + (lane.trains ? " trains" : ""));
+  EXPECT_EQ(order, (Texts{"node/rank1/8/MainThread trains", "node/rank0/7/MainThread trains",
+                          "node/rank0/7/saver", "node/rank0/7/other"}));
+}
+
+// The pieces of a lane are its window, each moment once, for any phases.
+TEST(Leaves, AddUpToTheWindow) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> time(0, 100);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Span> spans;
+    for (int i = 0; i < 50; ++i) {
+      const double begin = time(random);
+      const bool open = random() % 10 == 0;
+      spans.push_back({.begin = begin,
+                       .end = open ? std::nullopt : std::optional(begin + time(random) / 5),
+                       .type = random() % 2 == 0 ? "step" : fmt::format("p{}", random() % 5)});
+    }
+    const Timeline timeline = make_timeline(spans, 90);
+    const double from = time(random);
+    const Window window{.from = at(from), .to = at(from + 20)};
+    for (const LaneLeaves& lane : find_leaves(timeline, window)) {
+      Nanos sum = lane.start_up + lane.untracked + lane.shutdown;
+      for (const Leaf& leaf : lane.leaves) sum += leaf.total;
+      EXPECT_EQ(sum, window.length());
+    }
+  }
+}
+
+TEST(Timeline, LanesHaveParts) {
+  const auto text = [](std::string_view lane) {
+    const LaneName name = parse_lane(lane);
+    return fmt::format("{}|{}|{}|{}", name.host, name.rank.value_or(-1), name.process.value_or(-1),
+                       name.thread);
+  };
+  EXPECT_EQ(text("node7/rank3/42/MainThread"), "node7|3|42|MainThread");
+  EXPECT_EQ(text("node7/42/a/b"), "node7|-1|42|a/b");
+  EXPECT_EQ(text("node7/42"), "node7|-1|42|");
+  EXPECT_EQ(text("gpu0"), "gpu0|-1|-1|");
+  EXPECT_EQ(text(""), "|-1|-1|");
+}
+
+}  // namespace
+}  // namespace corral::analyze

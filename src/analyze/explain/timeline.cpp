@@ -1,0 +1,72 @@
+#include "analyze/explain/timeline.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "core/text.h"
+
+namespace corral::analyze {
+
+LaneName parse_lane(std::string_view lane) {
+  constexpr std::string_view kRank = "rank";
+  LaneName name;
+  const std::size_t host = lane.find('/');
+  name.host = lane.substr(0, host);
+  std::string_view rest = host == std::string_view::npos ? "" : lane.substr(host + 1);
+  if (rest.starts_with(kRank)) {
+    const std::size_t end = rest.find('/');
+    name.rank = parse_int(rest.substr(kRank.size(), end - kRank.size()));
+    if (name.rank) rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  }
+  const std::size_t process = rest.find('/');
+  name.process = parse_int(rest.substr(0, process));
+  if (name.process) rest = process == std::string_view::npos ? "" : rest.substr(process + 1);
+  name.thread = rest;
+  return name;
+}
+
+bool is_step(std::string_view name) {
+  constexpr auto kSteps = std::to_array<std::string_view>(
+      {"step", "train_step", "training_step", "batch", "train_batch", "run_training_batch"});
+  return std::ranges::find(kSteps, name) != kSteps.end();
+}
+
+TextNumber Timeline::number(std::string_view text) {
+  const auto [found, fresh] =
+      numbers_.try_emplace(std::string(text), static_cast<TextNumber>(texts_.size()));
+  if (fresh) texts_.push_back(&found->first);
+  return found->second;
+}
+
+void Timeline::add(const Fields& fields) {
+  const TextNumber lane_text = number(fields.lane);
+  const auto [lane, fresh] =
+      lane_numbers_.try_emplace(lane_text, static_cast<std::uint32_t>(lane_names_.size()));
+  if (fresh) lane_names_.push_back(texts_[lane_text]);
+  phases_.push_back({.begin = fields.begin,
+                     .end = fields.end.value_or(UtcTime::max()),
+                     .name = number(fields.name),
+                     .type = number(fields.type),
+                     .lane = lane->second,
+                     .kind = fields.kind,
+                     .open = !fields.end});
+}
+
+void Timeline::arrange(UtcTime until) {
+  for (TimelinePhase& phase : phases_) {
+    if (phase.open) phase.end = std::max(phase.begin, until);
+    phase.end = std::max(phase.begin, phase.end);
+  }
+  std::ranges::sort(phases_, [](const TimelinePhase& a, const TimelinePhase& b) {
+    return std::tuple(a.lane, a.begin, b.end) < std::tuple(b.lane, b.begin, a.end);
+  });
+  firsts_.assign(lane_names_.size() + 1, phases_.size());
+  for (std::size_t i = phases_.size(); i-- > 0;) firsts_[phases_[i].lane] = i;
+}
+
+std::span<const TimelinePhase> Timeline::phases(std::size_t lane) const {
+  return std::span(phases_).subspan(firsts_[lane], firsts_[lane + 1] - firsts_[lane]);
+}
+
+}  // namespace corral::analyze

@@ -1,0 +1,74 @@
+// Timeline: the phases of a run in memory, by lane, with each text stored once: 40 bytes a phase,
+// so that a run of a million phases fits.
+//
+// Filled in any order, then arranged once. Constant from then on; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "codec/frame.h"
+#include "core/time.h"
+
+namespace corral::analyze {
+
+// One text of a timeline; equal texts have equal numbers.
+using TextNumber = std::uint32_t;
+
+struct TimelinePhase {
+  UtcTime begin, end;  // the end of one that is open is that of the timeline
+  TextNumber name = 0;
+  TextNumber type = 0;  // the path of names from the root
+  std::uint32_t lane = 0;
+  codec::PhaseKind kind = codec::PhaseKind::kCompute;
+  bool open = false;
+  [[nodiscard]] Nanos length() const { return end - begin; }
+};
+
+// "host/[rankN/]process/thread".
+struct LaneName {
+  std::string_view host;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> process;
+  std::string_view thread;
+};
+LaneName parse_lane(std::string_view lane);
+
+// Returns true for a phase of a framework or of Corral's capture that is one training step.
+bool is_step(std::string_view name);
+
+class Timeline {
+ public:
+  struct Fields {
+    UtcTime begin;
+    std::optional<UtcTime> end;
+    std::string_view name, type, lane;
+    codec::PhaseKind kind = codec::PhaseKind::kCompute;
+  };
+  void add(const Fields& fields);
+  // Ends what is open at `until`, and sorts: by lane, begin, the longer first.
+  void arrange(UtcTime until);
+
+  [[nodiscard]] std::size_t size() const { return phases_.size(); }
+  [[nodiscard]] std::size_t lanes() const { return lane_names_.size(); }
+  [[nodiscard]] const std::string& lane(std::size_t lane) const { return *lane_names_[lane]; }
+  [[nodiscard]] std::span<const TimelinePhase> phases(std::size_t lane) const;
+  [[nodiscard]] const std::string& text(TextNumber number) const { return *texts_[number]; }
+
+ private:
+  TextNumber number(std::string_view text);
+
+  std::vector<TimelinePhase> phases_;
+  std::vector<std::size_t> firsts_;  // by lane: its first phase; one more for the end
+  std::unordered_map<std::string, TextNumber> numbers_;
+  std::vector<const std::string*> texts_;  // keys of numbers_
+  std::unordered_map<TextNumber, std::uint32_t> lane_numbers_;
+  std::vector<const std::string*> lane_names_;
+};
+
+}  // namespace corral::analyze

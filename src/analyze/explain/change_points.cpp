@@ -1,0 +1,86 @@
+#include "analyze/explain/change_points.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+namespace corral::analyze {
+namespace {
+
+// Sums of squared differences to the mean, of any range.
+class Costs {
+ public:
+  explicit Costs(std::span<const double> values) : sums_(values.size() + 1), squares_(sums_) {
+    // Around the mean, so that the squares keep their digits.
+    const double mean = values.empty() ? 0
+                                       : std::accumulate(values.begin(), values.end(), 0.0) /
+                                             static_cast<double>(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double value = values[i] - mean;
+      sums_[i + 1] = sums_[i] + value;
+      squares_[i + 1] = squares_[i] + value * value;
+    }
+  }
+  [[nodiscard]] double operator()(std::size_t begin, std::size_t end) const {
+    const double sum = sums_[end] - sums_[begin];
+    const double squares = squares_[end] - squares_[begin];
+    return std::max(0.0, squares - sum * sum / static_cast<double>(end - begin));
+  }
+
+ private:
+  std::vector<double> sums_, squares_;
+};
+
+}  // namespace
+
+std::vector<std::size_t> find_mean_changes(std::span<const double> values, double penalty) {
+  const std::size_t n = values.size();
+  const Costs cost(values);
+  std::vector<double> best(n + 1);
+  std::vector<std::size_t> previous(n + 1, 0);
+  std::vector<std::size_t> candidates{0};
+  best[0] = -penalty;
+  for (std::size_t end = 1; end <= n; ++end) {
+    best[end] = std::numeric_limits<double>::infinity();
+    for (const std::size_t begin : candidates) {
+      const double total = best[begin] + cost(begin, end) + penalty;
+      if (total >= best[end]) continue;
+      best[end] = total;
+      previous[end] = begin;
+    }
+    // One that is worse by a whole penalty can never become the best.
+    std::erase_if(candidates,
+                  [&](std::size_t begin) { return best[begin] + cost(begin, end) > best[end]; });
+    candidates.push_back(end);
+  }
+  std::vector<std::size_t> changes;
+  for (std::size_t at = previous[n]; at > 0; at = previous[at]) changes.push_back(at);
+  std::ranges::reverse(changes);
+  return changes;
+}
+
+double noise_around_jumps(std::span<const double> values) {
+  if (values.size() < 2) return 0;
+  std::vector<double> differences(values.size() - 1);
+  for (std::size_t i = 0; i + 1 < values.size(); ++i)
+    differences[i] = std::abs(values[i + 1] - values[i]);
+  // The median of |N(0, 2 sigma^2)|.
+  constexpr double kMedianOfNormal = 0.6744897501960817;
+  return quantile_of(std::move(differences), 0.5) / (kMedianOfNormal * std::numbers::sqrt2);
+}
+
+double quantile_of(std::vector<double> values, double share) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(below);
+  std::ranges::nth_element(values, at);
+  const double low = *at;
+  if (below + 1 == values.size()) return low;
+  const double high = *std::ranges::min_element(at + 1, values.end());
+  return low + (place - static_cast<double>(below)) * (high - low);
+}
+
+}  // namespace corral::analyze

@@ -1,0 +1,196 @@
+#include "analyze/explain/steady.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "analyze/explain/change_points.h"
+
+namespace corral::analyze {
+namespace {
+
+constexpr std::size_t kReach = 5;  // steps before and after one that tell whether it is an outlier
+constexpr double kFar = 5;         // standard deviations
+constexpr double kMadToDeviation = 1.4826;
+constexpr std::size_t kMostBins = 4096;
+constexpr double kEquivalent = 0.01;  // part of the last segment's mean
+
+// Replaces a step that is far from those around it by their median. The first steps stay: slow ones
+// are a warm-up.
+std::vector<double> replace_outliers(std::span<const double> lengths) {
+  std::vector<double> replaced(lengths.begin(), lengths.end());
+  if (lengths.size() <= 2 * kReach) return replaced;
+  std::array<double, 2 * kReach + 1> around{};
+  const auto middle = around.begin() + kReach;
+  for (std::size_t i = kReach; i < lengths.size(); ++i) {
+    const std::size_t begin = std::min(i - kReach, lengths.size() - around.size());
+    std::ranges::copy(lengths.subspan(begin, around.size()), around.begin());
+    std::ranges::nth_element(around, middle);
+    const double median = *middle;
+    for (double& value : around) value = std::abs(value - median);
+    std::ranges::nth_element(around, middle);
+    if (std::abs(lengths[i] - median) > kFar * kMadToDeviation * *middle) replaced[i] = median;
+  }
+  return replaced;
+}
+
+std::vector<double> mean_bins(std::span<const double> values, std::size_t size) {
+  std::vector<double> bins;
+  bins.reserve(values.size() / size + 1);
+  for (std::size_t begin = 0; begin < values.size(); begin += size) {
+    const auto bin = values.subspan(begin, std::min(size, values.size() - begin));
+    bins.push_back(std::accumulate(bin.begin(), bin.end(), 0.0) / static_cast<double>(bin.size()));
+  }
+  return bins;
+}
+
+struct Segment {
+  std::size_t begin = 0, end = 0;
+  double mean = 0, deviation = 0;
+};
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double deviation_of(std::span<const double> values, double mean) {
+  if (values.size() < 2) return 0;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::vector<Segment> find_segments(std::span<const double> bins) {
+  const double noise = std::max(noise_around_jumps(bins), 1e-9 * std::abs(mean_of(bins)));
+  const double penalty = 15 * std::log(static_cast<double>(bins.size())) * noise * noise;
+  std::vector<std::size_t> borders = find_mean_changes(bins, penalty);
+  borders.insert(borders.begin(), 0);
+  borders.push_back(bins.size());
+  std::vector<Segment> segments;
+  for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
+    Segment segment{.begin = borders[i], .end = borders[i + 1], .mean = 0, .deviation = 0};
+    const auto values = bins.subspan(segment.begin, segment.end - segment.begin);
+    segment.mean = mean_of(values);
+    segment.deviation = deviation_of(values, segment.mean);
+    segments.push_back(segment);
+  }
+  return segments;
+}
+
+// ---- of a lane
+
+bool is_apart(const std::string& name) {
+  return name == "checkpoint" || name == "evaluation" || name == "compile";
+}
+
+struct LaneSteps {
+  std::vector<double> lengths;
+  std::vector<UtcTime> begins;
+  std::vector<UtcTime> epochs;   // begins
+  UtcTime end = UtcTime::min();  // the last step ends
+};
+
+LaneSteps collect_steps(const Timeline& timeline, std::size_t lane, Window run) {
+  LaneSteps steps;
+  for (const TimelinePhase& phase : timeline.phases(lane)) {
+    if (phase.begin < run.from || phase.begin >= run.to) continue;
+    const std::string& name = timeline.text(phase.name);
+    if (name == "epoch") steps.epochs.push_back(phase.begin);
+    if (is_step(name) && !phase.open) {
+      steps.lengths.push_back(seconds(phase.length()));
+      steps.begins.push_back(phase.begin);
+      steps.end = phase.end;
+    } else if (is_apart(name) && phase.begin < steps.end) {
+      steps.lengths.back() -= seconds(std::min(phase.end, steps.end) - phase.begin);
+    }
+  }
+  return steps;
+}
+
+// Below kFewSteps: whole epochs but the first.
+void choose_epochs(const LaneSteps& steps, SteadyPart& part) {
+  part.steady = steps.epochs.size() >= 2;
+  if (part.steady) {
+    part.window.from = steps.epochs[1];
+  } else {
+    part.reason = "it has fewer than 50 steps and fewer than two epochs";
+  }
+}
+
+void cut_warm_up(std::span<const LaneSteps> all, SteadyPart& part) {
+  part.steady = true;
+  for (const LaneSteps& steps : all) {
+    const std::size_t cut = find_steady_step(steps.lengths);
+    if (cut < steps.lengths.size()) {
+      part.window.from = std::max(part.window.from, steps.begins[cut]);
+      continue;
+    }
+    part.steady = false;
+    part.reason = "the length of its steps changed until near its end";
+  }
+  // All steps then: none of them is better than another.
+  if (!part.steady) part.window.from = all.front().begins.front();
+}
+
+// Ends the part with its last step, and measures its steps.
+void measure(std::span<const LaneSteps> all, SteadyPart& part) {
+  std::vector<double> lengths;
+  part.steps = std::numeric_limits<std::int64_t>::max();
+  UtcTime end = part.window.from;
+  for (const LaneSteps& steps : all) {
+    const auto first = std::ranges::lower_bound(steps.begins, part.window.from);
+    const auto left_out = first - steps.begins.begin();
+    lengths.insert(lengths.end(), steps.lengths.begin() + left_out, steps.lengths.end());
+    part.left_out = std::max<std::int64_t>(part.left_out, left_out);
+    part.steps = std::min<std::int64_t>(part.steps, std::ssize(steps.lengths) - left_out);
+    end = std::max(end, steps.end);
+  }
+  part.window.to = end;
+  if (lengths.empty()) return;
+  part.mean_s = mean_of(lengths);
+  part.deviation_s = deviation_of(lengths, part.mean_s);
+}
+
+}  // namespace
+
+std::size_t find_steady_step(std::span<const double> lengths) {
+  const std::size_t n = lengths.size();
+  if (n == 0) return 0;
+  const std::size_t size = (n + kMostBins - 1) / kMostBins;
+  const std::vector<double> bins = mean_bins(replace_outliers(lengths), size);
+  const std::vector<Segment> segments = find_segments(bins);
+  const Segment& last = segments.back();
+  const double reach = std::max(kEquivalent * last.mean, last.deviation);
+  std::size_t first = last.begin;
+  for (std::size_t i = segments.size() - 1; i-- > 0;) {
+    if (std::abs(segments[i].mean - last.mean) > reach) break;
+    first = segments[i].begin;
+  }
+  const std::size_t cut = std::min(first * size, n);
+  return n - cut < std::max(kFewSteps, n / 4) ? n : cut;
+}
+
+SteadyPart find_steady_part(const Timeline& timeline, std::span<const std::size_t> lanes,
+                            Window run) {
+  SteadyPart part;
+  part.window = run;
+  std::vector<LaneSteps> all;
+  for (const std::size_t lane : lanes) all.push_back(collect_steps(timeline, lane, run));
+  const auto fewest = std::ranges::min_element(
+      all, {}, [](const LaneSteps& steps) { return steps.lengths.size(); });
+  if (fewest == all.end() || fewest->lengths.empty()) {
+    part.reason = "no steps were recorded";
+    return part;
+  }
+  if (fewest->lengths.size() < kFewSteps) {
+    choose_epochs(*fewest, part);
+  } else {
+    cut_warm_up(all, part);
+  }
+  measure(all, part);
+  return part;
+}
+
+}  // namespace corral::analyze

@@ -72,6 +72,8 @@ constexpr std::array kApi = {
     get<api::events>("/api/corral/v1/runs/{run}/events", "events of a run"),
     get<api::health>("/api/corral/v1/runs/{run}/health",
                      "state of a run's capture, listeners and sources"),
+    get<api::explain>("/api/corral/v1/runs/{run}/explain",
+                      "where the time of a run went (?from_ns=&to_ns=&lane=)"),
     get<api::logs>("/api/corral/v1/runs/{run}/logs",
                    "output of a run (?stream=&limit=, and one of from=, before=, tail=, at_ns=)"),
     get<api::search_logs>("/api/corral/v1/runs/{run}/logs/search",

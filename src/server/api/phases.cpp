@@ -17,22 +17,6 @@
 namespace corral::server::api {
 namespace {
 
-std::string_view phase_kind_name(codec::PhaseKind kind) {
-  switch (kind) {
-    case codec::PhaseKind::kCompute:
-      return "compute";
-    case codec::PhaseKind::kWait:
-      return "wait";
-    case codec::PhaseKind::kIo:
-      return "io";
-    case codec::PhaseKind::kComm:
-      return "comm";
-    case codec::PhaseKind::kControl:
-      return "control";
-  }
-  return "compute";
-}
-
 // Phase ids are unique within a session; those of a run's several processes must not meet.
 std::string phase_id(const store::Phase& phase, std::uint64_t id) {
   return fmt::format("{}.{}", phase.session, id);
@@ -56,14 +40,9 @@ constexpr double kLongestPhase = 1e9;  // seconds
 
 Parsed<store::page::PhaseChoice> read_choice(const Request& request) {
   store::page::PhaseChoice choice;
-  for (const auto& [name, time] :
-       {std::pair("from_ns", &choice.window.from), std::pair("to_ns", &choice.window.to)}) {
-    const auto text = request.query_value(name);
-    if (!text) continue;
-    const auto value = parse_int(*text);
-    if (!value) return bad_query(request, name, "nanoseconds of UTC");
-    *time = utc_time(*value);
-  }
+  const TimeEnds ends = TRY_PARSED(query_times(request));
+  choice.window.from = ends.from.value_or(choice.window.from);
+  choice.window.to = ends.to.value_or(choice.window.to);
   if (choice.window.from >= choice.window.to)
     return bad_query(request, "to_ns", "later than from_ns");
   if (const auto text = request.query_value("shortest_s")) {

@@ -25,6 +25,35 @@ tl::unexpected<RequestError> bad_query(const Request& request, std::string_view 
                     fmt::format("{} must be {}, got '{}'", name, expected, got));
 }
 
+Parsed<TimeEnds> query_times(const Request& request) {
+  TimeEnds ends;
+  for (const auto& [name, time] :
+       {std::pair("from_ns", &ends.from), std::pair("to_ns", &ends.to)}) {
+    const auto text = request.query_value(name);
+    if (!text) continue;
+    const auto value = parse_int(*text);
+    if (!value) return bad_query(request, name, "nanoseconds of UTC");
+    *time = utc_time(*value);
+  }
+  return ends;
+}
+
+std::string_view phase_kind_name(codec::PhaseKind kind) {
+  switch (kind) {
+    case codec::PhaseKind::kCompute:
+      return "compute";
+    case codec::PhaseKind::kWait:
+      return "wait";
+    case codec::PhaseKind::kIo:
+      return "io";
+    case codec::PhaseKind::kComm:
+      return "comm";
+    case codec::PhaseKind::kControl:
+      return "control";
+  }
+  return "compute";
+}
+
 Parsed<std::int64_t> query_int(const Request& request, std::string_view name,
                                const IntRange& range) {
   const std::optional<std::string_view> text = request.query_value(name);

@@ -36,8 +36,15 @@ struct IntRange {
 };
 Parsed<std::int64_t> query_int(const Request& request, std::string_view name,
                                const IntRange& range);
+// The times `from_ns` and `to_ns`, each where it is given.
+struct TimeEnds {
+  std::optional<UtcTime> from, to;
+};
+Parsed<TimeEnds> query_times(const Request& request);
 
 // ---- the answer: members of an object
+// "compute", "wait", "io", "comm", "control".
+std::string_view phase_kind_name(codec::PhaseKind kind);
 // The value, or null.
 template <class T>
 void write_optional(JsonWriter& json, std::string_view name, const std::optional<T>& value) {

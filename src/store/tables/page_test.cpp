@@ -1,6 +1,10 @@
 // Tests the page's tables, on both engines.
 #include <fmt/core.h>
 
+#include <map>
+#include <optional>
+#include <string>
+
 #include "core/text.h"
 #include "store/maintain/tables.h"
 #include "store/search/test_search.h"
@@ -372,6 +376,21 @@ TEST_P(Page, PhasesAreChosenByTimeAndLength) {
             3U);
   EXPECT_EQ(read([&](Reading& r) { return phase_spans(r, run_, frames::utc(9001), 2); }).size(),
             2U);
+}
+
+TEST_P(Page, EachPhaseThatHasBegunIsGivenOnce) {
+  phase(1, 1000, 9000);
+  phase(2, 2000, {}, 1);
+  std::map<std::string, std::optional<UtcTime>> ends;
+  const auto give = [&](const PhaseFields& phase) {
+    EXPECT_TRUE(ends.emplace(phase.name, phase.end).second);
+    EXPECT_FALSE(phase.lane.empty());
+  };
+  EXPECT_EQ(read([&](Reading& r) { return each_phase(r, run_, 9, give); }), 2U);
+  EXPECT_EQ(ends, (std::map<std::string, std::optional<UtcTime>>{{"p1", frames::utc(9000)},
+                                                                 {"p2", std::nullopt}}));
+  ends.clear();
+  EXPECT_EQ(read([&](Reading& r) { return each_phase(r, run_, 1, give); }), 1U);
 }
 
 TEST_P(Page, PhasesOfEpochsAndTheFirstStep) {

@@ -1,14 +1,16 @@
-// Phases of a run in a window of time, the longest of them, and the fields of each that statistics
+// Phases of a run in a window of time, the longest of them, the fields of each that statistics
 // need; and phases by name: epochs, the first step, the n-th phase of a name.
 //
 // Free functions over the caller's snapshot. Names are told apart by the caller.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "codec/frame.h"
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -45,6 +47,17 @@ struct PhaseSpan {
 // At most `limit` of those that begin before `to`, in no order.
 Result<std::vector<PhaseSpan>> phase_spans(Reading& reading, RunId run, UtcTime to,
                                            std::size_t limit);
+
+struct PhaseFields {
+  UtcTime start;
+  std::optional<UtcTime> end;
+  codec::PhaseKind kind = codec::PhaseKind::kCompute;
+  std::string name, type, lane;
+};
+// Calls `each` for at most `limit` phases that have begun, in no order; none of them is kept.
+// Returns their number.
+Result<std::size_t> each_phase(Reading& reading, RunId run, std::size_t limit,
+                               const std::function<void(const PhaseFields&)>& each);
 
 // ---- by name
 struct NamedPhase {

@@ -1,0 +1,166 @@
+#include "analyze/explain/explain.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/text.h"
+#include "store/tables/health.h"
+#include "store/tables/phases.h"
+
+namespace corral::analyze {
+namespace {
+
+struct Recorded {
+  Timeline timeline;
+  store::page::RunHealth health;
+};
+
+Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run, UtcTime until) {
+  Recorded recorded;
+  std::size_t count = 0;
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    const auto add = [&](const store::page::PhaseFields& phase) {
+      recorded.timeline.add({.begin = phase.start,
+                             .end = phase.end,
+                             .name = phase.name,
+                             .type = phase.type,
+                             .lane = phase.lane,
+                             .kind = phase.kind});
+    };
+    count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
+    recorded.health = TRY(store::page::run_health(reading, run));
+    return {};
+  };
+  TRY(store.inspect(read));
+  if (count > kMostExplainedPhases) {
+    return fail(Code::kTooLarge, fmt::format("the run has more than {} phases, too many to explain",
+                                             kMostExplainedPhases));
+  }
+  recorded.timeline.arrange(until);
+  return recorded;
+}
+
+std::vector<Unseen> find_unseen(const store::page::RunHealth& health) {
+  std::vector<Unseen> unseen;
+  for (const store::page::HealthPart& part : health.parts) {
+    if (!part.troubled()) continue;
+    const auto state = codec::kHealthStates.at(static_cast<std::size_t>(part.latest().state));
+    std::string reason(state);
+    if (!part.latest().reason.empty()) reason += ": " + part.latest().reason;
+    unseen.push_back(
+        {.part = part.process.empty() ? part.part : fmt::format("{} ({})", part.part, part.process),
+         .reason = std::move(reason)});
+  }
+  return unseen;
+}
+
+// Means over the training lanes; leaves of one type are one part.
+std::vector<TimePart> make_parts(const std::vector<LaneLeaves>& lanes, Window window) {
+  std::map<std::pair<std::string, codec::PhaseKind>, TimePart> leaves;
+  TimePart start_up{.kind = TimePart::Kind::kStartUp, .name = "start-up", .type = {}};
+  TimePart untracked{.kind = TimePart::Kind::kUntracked, .name = "untracked", .type = {}};
+  TimePart shutdown{.kind = TimePart::Kind::kShutdown, .name = "shutdown", .type = {}};
+  double training = 0;
+  for (const LaneLeaves& lane : lanes) {
+    if (!lane.trains) continue;
+    training += 1;
+    start_up.seconds += seconds(lane.start_up);
+    untracked.seconds += seconds(lane.untracked);
+    shutdown.seconds += seconds(lane.shutdown);
+    for (const Leaf& leaf : lane.leaves) {
+      TimePart& part = leaves[{leaf.type, leaf.kind}];
+      part.name = leaf.name;
+      part.type = leaf.type;
+      part.phase_kind = leaf.kind;
+      part.seconds += seconds(leaf.total);
+      part.phases += leaf.phases;
+    }
+  }
+  std::vector<TimePart> parts;
+  if (training == 0) return parts;
+  for (auto& [key, part] : leaves) parts.push_back(std::move(part));
+  for (TimePart* part : {&start_up, &untracked, &shutdown})
+    if (part->seconds > 0) parts.push_back(std::move(*part));
+  for (TimePart& part : parts) {
+    part.seconds /= training;
+    part.share = part.seconds / seconds(window.length());
+  }
+  std::erase_if(parts, [](const TimePart& part) { return part.seconds <= 0; });
+  std::ranges::stable_sort(parts, std::ranges::greater(), &TimePart::share);
+  return parts;
+}
+
+std::string summarize(const Explanation& found) {
+  if (found.lanes.empty()) return "No phases were recorded, so nothing tells where the time went.";
+  if (found.parts.empty()) return "No steps were recorded, so no lane is known to train.";
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> texts;
+  for (const TimePart& part : found.parts) {
+    if (texts.size() == kMost) break;
+    texts.push_back(fmt::format("{:.1f} % {}", part.share * 100, part.name));
+  }
+  return fmt::format("Of the training's time: {}.", join(texts, ", "));
+}
+
+// Without a wanted one: those with phases in the window.
+Result<> choose_lanes(std::vector<LaneLeaves>& lanes, const std::string& wanted) {
+  if (wanted.empty()) {
+    std::erase_if(lanes, [](const LaneLeaves& lane) { return lane.leaves.empty(); });
+    return {};
+  }
+  std::erase_if(lanes, [&](const LaneLeaves& lane) { return lane.lane != wanted; });
+  if (lanes.empty())
+    return fail(Code::kNotFound, fmt::format("the run has no lane '{}'", printable(wanted)));
+  lanes.front().trains = true;
+  return {};
+}
+
+std::vector<std::size_t> training_lanes(const Timeline& timeline,
+                                        const std::vector<LaneLeaves>& lanes) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t lane = 0; lane < timeline.lanes(); ++lane) {
+    const auto found = std::ranges::find(lanes, timeline.lane(lane), &LaneLeaves::lane);
+    if (found != lanes.end() && found->trains) numbers.push_back(lane);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string_view time_part_name(TimePart::Kind kind) {
+  switch (kind) {
+    case TimePart::Kind::kLeaf:
+      return "leaf";
+    case TimePart::Kind::kStartUp:
+      return "start-up";
+    case TimePart::Kind::kUntracked:
+      return "untracked";
+    case TimePart::Kind::kShutdown:
+      return "shutdown";
+  }
+  return "";
+}
+
+Result<Explanation> explain_run(const store::Reader& store, const store::Run& run,
+                                const ExplainOptions& options) {
+  const UtcTime end = run.end.value_or(run.newest);
+  Explanation found;
+  found.window = {.from = options.from.value_or(run.start), .to = options.to.value_or(end)};
+  found.provisional = !run.end;
+  if (found.window.from >= found.window.to)
+    return fail(Code::kInvalidArgument, "the time to explain is empty: it ends before it begins");
+  const Recorded recorded = TRY(read_recorded(store, run, end));
+  found.unseen = find_unseen(recorded.health);
+  found.lanes = find_leaves(recorded.timeline, found.window);
+  TRY(choose_lanes(found.lanes, options.lane));
+  found.parts = make_parts(found.lanes, found.window);
+  found.steady = find_steady_part(recorded.timeline, training_lanes(recorded.timeline, found.lanes),
+                                  found.window);
+  found.summary = summarize(found);
+  return found;
+}
+
+}  // namespace corral::analyze

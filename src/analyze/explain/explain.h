@@ -1,0 +1,61 @@
+// Explain: where the time of a run went, over its training lanes, and which part of it is steady;
+// before that, what could not be seen. docs/analysis.md defines every number.
+//
+// Sources: a run's phases and its health, in one snapshot. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/explain/leaves.h"
+#include "analyze/explain/steady.h"
+#include "core/result.h"
+#include "store/reader.h"
+
+namespace corral::analyze {
+
+// A run with more phases is not explained: 40 bytes each are held.
+inline constexpr std::size_t kMostExplainedPhases = 4U << 20U;
+
+struct ExplainOptions {
+  std::optional<UtcTime> from, to;  // default: the run's begin and end
+  std::string lane = {};            // only this one, as if it alone trained; empty: all
+};
+
+// Something that the recording lacks.
+struct Unseen {
+  std::string part;  // "capture.torch.dataloader"
+  std::string reason;
+};
+
+// A part of the time: a leaf, or what lies in no phase. Means over the training lanes.
+struct TimePart {
+  enum class Kind : std::uint8_t { kLeaf, kStartUp, kUntracked, kShutdown };
+  Kind kind = Kind::kLeaf;
+  std::string name;
+  std::string type;  // path of names; empty: no leaf
+  codec::PhaseKind phase_kind = codec::PhaseKind::kCompute;
+  double seconds = 0;
+  double share = 0;         // part of the window, 0 to 1
+  std::int64_t phases = 0;  // of all training lanes
+};
+
+struct Explanation {
+  Window window;
+  bool provisional = false;  // the run is running
+  std::vector<Unseen> unseen;
+  std::vector<TimePart> parts;  // the greatest share first; they add up to 1. Empty: no lane trains
+  SteadyPart steady;
+  std::vector<LaneLeaves> lanes;
+  std::string summary;  // one sentence
+};
+
+// kInvalidArgument: an empty window; kNotFound: the lane; kTooLarge: too many phases.
+Result<Explanation> explain_run(const store::Reader& store, const store::Run& run,
+                                const ExplainOptions& options);
+
+std::string_view time_part_name(TimePart::Kind kind);
+
+}  // namespace corral::analyze

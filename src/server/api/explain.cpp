@@ -1,0 +1,77 @@
+// GET /runs/{run}/explain: where the time of a run went (docs/analysis.md).
+#include "analyze/explain/explain.h"
+
+#include "core/json.h"
+#include "server/api/handlers.h"
+#include "server/api/write.h"
+
+namespace corral::server::api {
+namespace {
+
+using analyze::Explanation;
+using analyze::LaneLeaves;
+using analyze::TimePart;
+
+Parsed<analyze::ExplainOptions> read_options(const Request& request) {
+  const TimeEnds ends = TRY_PARSED(query_times(request));
+  if (ends.from && ends.to && *ends.from >= *ends.to)
+    return bad_query(request, "to_ns", "later than from_ns");
+  return analyze::ExplainOptions{.from = ends.from,
+                                 .to = ends.to,
+                                 .lane = std::string(request.query_value("lane").value_or(""))};
+}
+
+void write_window(JsonWriter& json, const analyze::Window& window) {
+  write_time(json, "from_ns", window.from);
+  write_time(json, "to_ns", window.to);
+}
+
+void write_part(JsonWriter& json, const TimePart& part) {
+  json.begin_object().member("part", analyze::time_part_name(part.kind)).member("name", part.name);
+  write_text(json, "type", part.type);
+  write_text(json, "kind", part.type.empty() ? "" : phase_kind_name(part.phase_kind));
+  json.member("seconds", part.seconds).member("share", part.share).member("phases", part.phases);
+  json.end_object();
+}
+
+void write_steady(JsonWriter& json, const analyze::SteadyPart& steady) {
+  json.key("steady").begin_object();
+  write_window(json, steady.window);
+  json.member("is_steady", steady.steady);
+  write_text(json, "reason", steady.reason);
+  json.member("left_out", steady.left_out).member("steps", steady.steps);
+  json.member("mean_s", steady.mean_s).member("deviation_s", steady.deviation_s).end_object();
+}
+
+void write_lane(JsonWriter& json, const LaneLeaves& lane) {
+  json.begin_object().member("lane", lane.lane).member("trains", lane.trains);
+  json.member("steps", lane.steps).member("start_up_s", seconds(lane.start_up));
+  json.member("untracked_s", seconds(lane.untracked)).member("shutdown_s", seconds(lane.shutdown));
+  write_array(json, "leaves", lane.leaves, [](JsonWriter& out, const analyze::Leaf& leaf) {
+    out.begin_object().member("name", leaf.name).member("type", leaf.type);
+    out.member("kind", phase_kind_name(leaf.kind)).member("seconds", seconds(leaf.total));
+    out.member("phases", leaf.phases).end_object();
+  });
+  json.end_object();
+}
+
+}  // namespace
+
+Answer explain(const Request& request, Context& context) {
+  const analyze::ExplainOptions options = TRY_PARSED(read_options(request));
+  const store::Run run = TRY(read_run(context.reader, request.param("run")));
+  const Explanation found = TRY(analyze::explain_run(context.reader, run, options));
+  return object_response([&](JsonWriter& json) {
+    json.member("run", run.id.hex());
+    write_window(json, found.window);
+    json.member("provisional", found.provisional).member("summary", found.summary);
+    write_array(json, "unseen", found.unseen, [](JsonWriter& out, const analyze::Unseen& unseen) {
+      out.begin_object().member("part", unseen.part).member("reason", unseen.reason).end_object();
+    });
+    write_array(json, "parts", found.parts, write_part);
+    write_steady(json, found.steady);
+    write_array(json, "lanes", found.lanes, write_lane);
+  });
+}
+
+}  // namespace corral::server::api

@@ -18,6 +18,7 @@ int run_command(std::span<char* const> args);
 int serve_command(std::span<char* const> args);
 int ls_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
+int explain_command(std::span<char* const> args);
 int export_command(std::span<char* const> args);
 int import_command(std::span<char* const> args);
 int profile_command(std::span<char* const> args);

@@ -20,6 +20,7 @@ constexpr std::array kCommands = {
     Verb{"serve", "serve the page and the API of a store", serve_command},
     Verb{"ls", "list experiments, workloads, plans, runs, metrics or phases", ls_command},
     Verb{"show", "show one run: command, host, times, outcome, metrics", show_command},
+    Verb{"explain", "explain where the time of a run went", explain_command},
     Verb{"export", "write the points of runs as CSV, JSON, Parquet or a trace", export_command},
     Verb{"import", "import an MLflow or radT database into the store", import_command},
     Verb{"plan", "check, expand or generate an experiment file", plan_command},

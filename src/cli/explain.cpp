@@ -1,0 +1,186 @@
+#include <fmt/core.h>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "core/text.h"
+#include "sys/http_client.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kExplainExamples =
+    "  corral explain @1                        the newest run\n"
+    "  corral explain @1 --from 10m --to 20m    these ten minutes of it\n"
+    "  corral explain 3f2a --format markdown    tables for a report\n";
+
+struct ExplainFlags {
+  DestinationFlags destination;
+  std::string run;
+  std::string lane;
+  std::string format = "table";
+  Nanos from{-1}, to{-1};  // since the run's start; -1: not given
+};
+
+std::string share_text(const Json& share) {
+  return fmt::format("{:.1f} %", share.as_double(0) * 100);
+}
+
+// Rows for people: lines of a terminal, or of Markdown.
+class Page {
+ public:
+  explicit Page(bool markdown) : markdown_(markdown) {}
+
+  void title(const std::string& text) const {
+    fmt::print("\n{}{}\n", markdown_ ? "## " : "", text);
+  }
+  void line(const std::string& text) const { fmt::print("{}{}\n", markdown_ ? "\n" : "  ", text); }
+  void table(const std::vector<std::string>& head,
+             const std::vector<std::vector<std::string>>& rows) const {
+    if (markdown_) {
+      print_row(head);
+      print_row(std::vector<std::string>(head.size(), "---"));
+      for (const auto& row : rows) print_row(row);
+      return;
+    }
+    std::vector<TableColumn> columns;
+    for (std::size_t i = 0; i < head.size(); ++i)
+      columns.push_back({.name = head[i], .title = head[i], .right = i > 1});
+    Table table(std::move(columns));
+    for (const auto& row : rows) {
+      std::vector<Cell> cells;
+      for (const std::string& text : row) cells.push_back({.value = Json(text), .text = text});
+      table.add(std::move(cells));
+    }
+    fmt::print("{}", table.print("table"));
+  }
+
+ private:
+  static void print_row(const std::vector<std::string>& cells) {
+    std::string line = "|";
+    for (const std::string& cell : cells) {
+      std::string text = cell;
+      for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+        text.insert(at, 1, '\\');
+      line += " " + text + " |";
+    }
+    fmt::print("{}\n", line);
+  }
+
+  bool markdown_;
+};
+
+void print_unseen(const Page& page, const Json& found) {
+  const Json::Array& unseen = items(found, "unseen");
+  if (unseen.empty()) return;
+  page.title("Not seen");
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& one : unseen)
+    rows.push_back({printable(one.get_string("part")), printable(one.get_string("reason"))});
+  page.table({"PART", "REASON"}, rows);
+}
+
+void print_parts(const Page& page, const Json& found) {
+  const Json::Array& parts = items(found, "parts");
+  if (parts.empty()) return;
+  page.title("Where the time went");
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& part : parts) {
+    const bool leaf = part.get_string("part") == "leaf";
+    rows.push_back({printable(part.get_string("name")), leaf ? part.get_string("kind") : "–",
+                    share_text(member(part, "share")),
+                    precise_duration_text(member(part, "seconds")),
+                    leaf ? std::to_string(part.get_int("phases")) : "–"});
+  }
+  page.table({"PART", "KIND", "SHARE", "TIME", "PHASES"}, rows);
+}
+
+void print_steady(const Page& page, const Json& steady) {
+  if (steady.get_int("steps") == 0) return;
+  page.title("Steady part");
+  const std::string steps =
+      fmt::format("{} steps of {} on average (standard deviation {})", steady.get_int("steps"),
+                  precise_duration_text(member(steady, "mean_s")),
+                  precise_duration_text(member(steady, "deviation_s")));
+  if (const std::string reason = steady.get_string("reason"); !reason.empty()) {
+    page.line(fmt::format("none: {}. All {}", reason, steps));
+  } else {
+    page.line(fmt::format("{}, after {} that are left out as warm-up", steps,
+                          steady.get_int("left_out")));
+  }
+}
+
+void print_lanes(const Page& page, const Json& found) {
+  const Json::Array& lanes = items(found, "lanes");
+  if (lanes.empty()) return;
+  page.title("Lanes");
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& lane : lanes) {
+    double tracked = 0;
+    for (const Json& leaf : items(lane, "leaves")) tracked += member(leaf, "seconds").as_double(0);
+    const Json::Array& leaves = items(lane, "leaves");
+    rows.push_back({printable(lane.get_string("lane")),
+                    plain(member(lane, "trains")).text == "true" ? "trains" : "–",
+                    std::to_string(lane.get_int("steps")), precise_duration_text(Json(tracked)),
+                    leaves.empty() ? "–" : printable(leaves.front().get_string("name"))});
+  }
+  page.table({"LANE", "ROLE", "STEPS", "IN PHASES", "MOSTLY"}, rows);
+}
+
+void print_explanation(const Json& run, const Json& found, bool markdown) {
+  fmt::print("{}{}: {}\n", markdown ? "# " : "", printable(run.get_string("name")),
+             ending_text(run));
+  const Page page(markdown);
+  if (plain(member(found, "provisional")).text == "true")
+    page.line("The run is still running: these values are provisional.");
+  print_unseen(page, found);
+  fmt::print("\n{}\n", printable(found.get_string("summary")));
+  print_parts(page, found);
+  print_steady(page, member(found, "steady"));
+  print_lanes(page, found);
+}
+
+Result<int> explain(const ExplainFlags& flags) {
+  if (flags.from >= Nanos(0) && flags.to >= Nanos(0) && flags.from >= flags.to)
+    return fail(Code::kInvalidArgument, "--to must be greater than --from");
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const Json run = TRY(get_json(server, run_path(flags.run)));
+  const std::int64_t start = parse_int(run.get_string("start_ns")).value_or(0);
+  std::vector<std::string> query;
+  if (flags.from >= Nanos(0))
+    query.push_back(fmt::format("from_ns={}", start + flags.from.count()));
+  if (flags.to >= Nanos(0)) query.push_back(fmt::format("to_ns={}", start + flags.to.count()));
+  if (!flags.lane.empty()) query.push_back("lane=" + sys::url_encode(flags.lane));
+  const std::string path = run_path(flags.run, "/explain");
+  const Json found = TRY(get_json(server, query.empty() ? path : path + "?" + join(query, "&")));
+  if (flags.format == "json") {
+    fmt::print("{}\n", found.dump());
+  } else {
+    print_explanation(run, found, flags.format == "markdown");
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int explain_command(std::span<char* const> args) {
+  ExplainFlags flags;
+  Arguments arguments("explain",
+                      "Explains a run: what could not be seen, where its time went, and which part "
+                      "of it is steady.",
+                      kExplainExamples);
+  arguments.positional("run", flags.run, kRunHelp, true);
+  arguments.text("lane", flags.lane, "only this lane, as `corral ls phases` shows it");
+  arguments.duration("from", flags.from,
+                     "begin, since the run's start, e.g. 10m (default: its start)");
+  arguments.duration("to", flags.to, "end, since the run's start (default: its end)");
+  for (const char* name : {"lane", "from", "to"}) arguments.as_flag_only(name);
+  arguments.choice("format", flags.format, {"table", "json", "markdown"},
+                   "output format (default: table)");
+  add_destination(arguments, flags.destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  return finish("explain", explain(flags));
+}
+
+}  // namespace corral::cli

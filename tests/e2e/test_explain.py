@@ -1,0 +1,96 @@
+"""`corral explain`: against what a script measures itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support import Corral
+
+# Says how long it waited, and in how many steps.
+TRAIN = """
+    import corral, json, sys, time
+    steps, waited = int(sys.argv[1]), 0
+    now = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    time.sleep(0.3)
+    with corral.phase("epoch", kind="control"):
+        for _ in range(steps):
+            with corral.phase("step"):
+                with corral.phase("data wait", kind="wait"):
+                    began = now()
+                    time.sleep(0.02)
+                    waited += now() - began
+                ready = now() + 10_000_000
+                while now() < ready:
+                    pass
+    time.sleep(0.2)
+    print(json.dumps({"waited": waited / 1e9}))
+"""
+
+
+@pytest.fixture
+def trained(corral: Corral) -> tuple[Corral, float]:
+    script = corral.script("train.py", TRAIN)
+    done = corral("run", "--quiet", "--name", "train", script, "60")
+    return corral, json.loads(done.stdout)["waited"]
+
+
+def test_the_shares_add_up_and_the_waits_are_as_long_as_they_were(trained: tuple[Corral, float]) -> None:
+    corral, waited = trained
+    found = corral.json("explain", "train")
+    parts = {part["name"]: part for part in found["parts"]}
+    assert sum(part["share"] for part in parts.values()) == pytest.approx(1, abs=1e-6)
+    assert parts["data wait"]["seconds"] == pytest.approx(waited, rel=0.02)
+    assert parts["data wait"]["phases"] == 60
+    assert (parts["data wait"]["kind"], parts["data wait"]["type"]) == ("wait", "epoch/step/data wait")
+    assert parts["forward and rest"]["seconds"] >= 0.6
+    assert parts["start-up"]["seconds"] >= 0.3
+    assert parts["shutdown"]["seconds"] >= 0.2
+    assert found["provisional"] is False
+    (lane,) = [lane for lane in found["lanes"] if lane["trains"]]
+    assert lane["lane"].endswith("/MainThread")
+    assert lane["steps"] == 60
+    assert found["steady"]["steps"] + found["steady"]["left_out"] == 60
+
+
+def test_it_reads_as_a_page_and_as_markdown(trained: tuple[Corral, float]) -> None:
+    corral, _ = trained
+    text = corral("explain", "train").stdout.decode()
+    assert text.startswith("train: finished")
+    for word in ("Of the training's time: ", "Where the time went", "data wait", "Steady part", "Lanes"):
+        assert word in text
+    markdown = corral("explain", "train", "--format", "markdown").stdout.decode()
+    assert markdown.startswith("# train: finished")
+    assert "\n| PART | KIND | SHARE | TIME | PHASES |\n| --- |" in markdown
+
+
+def test_a_window_and_a_lane(trained: tuple[Corral, float]) -> None:
+    corral, _ = trained
+    whole = corral.json("explain", "train")
+    (lane,) = [lane["lane"] for lane in whole["lanes"] if lane["trains"]]
+    part = corral.json("explain", "train", "--lane", lane, "--from", "0s", "--to", "200ms")
+    assert int(part["to_ns"]) - int(part["from_ns"]) == 200_000_000
+    assert [one["name"] for one in part["parts"]] == ["untracked"], "no step lies there"
+
+
+def test_wrong_input_is_refused(trained: tuple[Corral, float]) -> None:
+    corral, _ = trained
+
+    def refused(*arguments: str) -> str:
+        done = corral("explain", *arguments, status=None)
+        assert done.returncode in (1, 2)
+        return done.stderr.decode()
+
+    assert "no lane 'node/1/x'" in refused("train", "--lane", "node/1/x")
+    assert "--to must be greater than --from" in refused("train", "--from", "2s", "--to", "1s")
+    assert "ends before it begins" in refused("train", "--from", "1h")
+    assert "duration" in refused("train", "--from", "yesterday")
+    assert "run" in refused()
+
+
+def test_what_was_not_recorded_is_said(corral: Corral) -> None:
+    corral("run", "--quiet", "--name", "bare", "true")
+    found = corral.json("explain", "bare")
+    assert found["parts"] == []
+    assert "No steps were recorded" in found["summary"] or "No phases were recorded" in found["summary"]
+    assert found["steady"]["reason"] == "no steps were recorded"

@@ -39,7 +39,7 @@ struct TimePart {
   codec::PhaseKind phase_kind = codec::PhaseKind::kCompute;
   double seconds = 0;
   double share = 0;         // part of the window, 0 to 1
-  std::int64_t phases = 0;  // of all training lanes
+  std::int64_t phases = 0;  // sum over the training lanes
 };
 
 struct Explanation {

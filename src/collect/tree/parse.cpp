@@ -34,31 +34,18 @@ constexpr auto kSocketCalls =
                          SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect});
 // Calls on files alone.
 constexpr auto kFileCalls = std::to_array<long>({
-    SYS_fsync,
-    SYS_fdatasync,
-    SYS_sync_file_range,
-    SYS_msync,
-    SYS_openat,
-    SYS_fstat,
-    SYS_statx,
-    SYS_getdents64,
-    SYS_unlinkat,
-    SYS_renameat2,
-    SYS_fallocate,
-    SYS_ftruncate,
-    SYS_io_getevents,
-    SYS_io_uring_enter,
-    SYS_copy_file_range,
+    SYS_fsync,      SYS_fdatasync,    SYS_sync,          SYS_syncfs,         SYS_sync_file_range,
+    SYS_msync,      SYS_openat,       SYS_newfstatat,    SYS_fstat,          SYS_statx,
+    SYS_getdents64, SYS_mkdirat,      SYS_unlinkat,      SYS_renameat2,      SYS_fallocate,
+    SYS_ftruncate,  SYS_io_getevents, SYS_io_pgetevents, SYS_io_uring_enter, SYS_copy_file_range,
 #ifdef SYS_open  // x86
-    SYS_open,
-    SYS_stat,
-    SYS_lstat,
+    SYS_open,       SYS_stat,         SYS_lstat,
 #endif
 });
 // Their first argument is a descriptor of any kind.
 constexpr auto kDescriptorCalls =
-    std::to_array<long>({SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_write, SYS_pwrite64,
-                         SYS_writev, SYS_pwritev, SYS_sendfile});
+    std::to_array<long>({SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_preadv2, SYS_write,
+                         SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2, SYS_sendfile});
 
 }  // namespace
 
@@ -152,7 +139,7 @@ bool parse_syscall(std::string_view text, ThreadCall& out) {
     out.running = true;
     return true;
   }
-  // "-1 SP PC": it waits outside of a call, so for a page.
+  // "-1 SP PC": it waits outside of a call, so for a page; or it was stopped.
   if (text.starts_with("-1 ")) {
     out.wait = Wait::kFile;
     return true;

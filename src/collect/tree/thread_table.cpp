@@ -38,7 +38,7 @@ void ThreadTable::note_wait(std::size_t at) {
   if (seat.refused) return;
   const auto text = files_.read_thread(place.process, place.thread, ThreadFile::kSyscall,
                                        &seat.kept[static_cast<std::size_t>(ThreadFile::kSyscall)]);
-  if (!text && errno != ESRCH) {
+  if (!text && (errno == EACCES || errno == EPERM)) {
     seat.refused = true;
     refusal_ = errno;
   }
@@ -47,7 +47,9 @@ void ThreadTable::note_wait(std::size_t at) {
   if (!place.waits_known || call.running) return;
   if (call.descriptor) {
     const std::string_view target = files_.read_descriptor(place.process, *call.descriptor);
-    if (target.starts_with("pipe:") || target.starts_with("socket:")) call.wait = Wait::kPipe;
+    const bool pipe = target.starts_with("pipe:") || target.starts_with("socket:");
+    const bool file = target.starts_with("/") && !target.starts_with("/dev/");
+    call.wait = pipe ? Wait::kPipe : file ? Wait::kFile : Wait::kOther;
   }
   place.waited[static_cast<std::size_t>(call.wait)] += static_cast<std::uint64_t>(elapsed_.count());
 }

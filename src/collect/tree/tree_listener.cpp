@@ -130,6 +130,8 @@ class TreeListener final : public Listener {
     const auto times = ProcFile::open(task / "schedstat");
     measures_threads_ = times.has_value();
     if (!measures_threads_) return table.unavailable("run.thread.*", times.error().message);
+    if (const auto call = ProcFile::open(task / "syscall"); !call)
+      table.unavailable("run.thread.waited.*", call.error().message);
     for (std::size_t i = 0; i < thread_columns_.size(); ++i) {
       const std::string source = std::to_string(i + 1);
       ThreadColumns& columns = thread_columns_[i];

@@ -1,10 +1,18 @@
 #include "spool/journal.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/limits.h"
 #include "core/text.h"
 #include "sys/clock.h"
 
 namespace corral::spool {
+namespace {
+
+constexpr std::ptrdiff_t kSeriesInFrame = 512;
+
+}  // namespace
 
 Journal::Journal(FrameLogWriter writer)
     : state_(std::make_unique<Guarded<State>>(State{.writer = std::move(writer),
@@ -32,9 +40,14 @@ bool Journal::prepare(State& state) {
   if (state.writer.next() == 1 && state.description &&
       !put(state, codec::encode(state.writer.header(), *state.description)))
     return false;
-  if (state.undeclared.series.empty()) return true;
-  if (!put(state, codec::encode(state.writer.header(), state.undeclared))) return false;
-  state.undeclared = {};
+  // A part at a time, each of which fits into a frame.
+  std::vector<codec::SeriesDef>& rest = state.undeclared;
+  while (!rest.empty()) {
+    const auto end = rest.begin() + std::min<std::ptrdiff_t>(kSeriesInFrame, std::ssize(rest));
+    const codec::SchemaBody schema{{rest.begin(), end}};
+    if (!put(state, codec::encode(state.writer.header(), schema))) return false;
+    rest.erase(rest.begin(), end);
+  }
   return true;
 }
 
@@ -97,7 +110,7 @@ void Journal::bundle(const codec::Bundle& bundle) {
     if (append(state, [&](const codec::FrameHeader& header) { return bundle.finish(header); }))
       return;
     const auto declared = bundle.declared();
-    state.undeclared.series.insert(state.undeclared.series.end(), declared.begin(), declared.end());
+    state.undeclared.insert(state.undeclared.end(), declared.begin(), declared.end());
   });
 }
 

@@ -58,7 +58,7 @@ class Journal {
     FrameLogWriter writer;
     std::optional<codec::SessionBody>
         description;  // comes before anything else, also when it could not be written at once
-    codec::SchemaBody undeclared = {};  // series that dropped frames declared
+    std::vector<codec::SeriesDef> undeclared = {};  // series of dropped frames
     std::uint64_t dropped = 0;
     std::uint64_t told = 0;
     std::string reason;

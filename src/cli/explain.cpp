@@ -1,5 +1,8 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -61,7 +64,7 @@ class Page {
     std::string line = "|";
     for (const std::string& cell : cells) {
       std::string text = cell;
-      for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+      for (std::size_t at = 0; (at = text.find_first_of("|\\<*", at)) != std::string::npos; at += 2)
         text.insert(at, 1, '\\');
       line += " " + text + " |";
     }
@@ -147,10 +150,12 @@ Result<int> explain(const ExplainFlags& flags) {
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const Json run = TRY(get_json(server, run_path(flags.run)));
   const std::int64_t start = parse_int(run.get_string("start_ns")).value_or(0);
+  const auto since_start = [start](Nanos time) {
+    return start + std::min(time.count(), std::numeric_limits<std::int64_t>::max() - start);
+  };
   std::vector<std::string> query;
-  if (flags.from >= Nanos(0))
-    query.push_back(fmt::format("from_ns={}", start + flags.from.count()));
-  if (flags.to >= Nanos(0)) query.push_back(fmt::format("to_ns={}", start + flags.to.count()));
+  if (flags.from >= Nanos(0)) query.push_back(fmt::format("from_ns={}", since_start(flags.from)));
+  if (flags.to >= Nanos(0)) query.push_back(fmt::format("to_ns={}", since_start(flags.to)));
   if (!flags.lane.empty()) query.push_back("lane=" + sys::url_encode(flags.lane));
   const std::string path = run_path(flags.run, "/explain");
   const Json found = TRY(get_json(server, query.empty() ? path : path + "?" + join(query, "&")));

@@ -92,5 +92,5 @@ def test_what_was_not_recorded_is_said(corral: Corral) -> None:
     corral("run", "--quiet", "--name", "bare", "true")
     found = corral.json("explain", "bare")
     assert found["parts"] == []
-    assert "No steps were recorded" in found["summary"] or "No phases were recorded" in found["summary"]
+    assert found["summary"].startswith(("No steps lie", "No phases lie"))
     assert found["steady"]["reason"] == "no steps were recorded"

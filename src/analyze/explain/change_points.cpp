@@ -1,6 +1,7 @@
 #include "analyze/explain/change_points.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -8,6 +9,9 @@
 
 namespace corral::analyze {
 namespace {
+
+constexpr std::size_t kReach = 5;  // values before and after one that tell whether it is an outlier
+constexpr double kFar = 5;         // standard deviations
 
 // Sums of squared differences to the mean, of any range.
 class Costs {
@@ -59,6 +63,23 @@ std::vector<std::size_t> find_mean_changes(std::span<const double> values, doubl
   for (std::size_t at = previous[n]; at > 0; at = previous[at]) changes.push_back(at);
   std::ranges::reverse(changes);
   return changes;
+}
+
+std::vector<double> replace_outliers(std::span<const double> values) {
+  std::vector<double> replaced(values.begin(), values.end());
+  if (values.size() <= 2 * kReach) return replaced;
+  std::array<double, 2 * kReach + 1> around{};
+  const auto middle = around.begin() + kReach;
+  for (std::size_t i = kReach; i < values.size(); ++i) {
+    const std::size_t begin = std::min(i - kReach, values.size() - around.size());
+    std::ranges::copy(values.subspan(begin, around.size()), around.begin());
+    std::ranges::nth_element(around, middle);
+    const double median = *middle;
+    for (double& one : around) one = std::abs(one - median);
+    std::ranges::nth_element(around, middle);
+    if (std::abs(values[i] - median) > kFar * kMadToDeviation * *middle) replaced[i] = median;
+  }
+  return replaced;
 }
 
 double noise_around_jumps(std::span<const double> values) {

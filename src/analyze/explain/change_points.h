@@ -13,6 +13,14 @@ namespace corral::analyze {
 // are finite. Time: O(n) to O(n^2), where nothing changes: a hundred ms for 8,192 values.
 std::vector<std::size_t> find_mean_changes(std::span<const double> values, double penalty);
 
+// A median absolute deviation of normal values times this is their standard deviation.
+inline constexpr double kMadToDeviation = 1.4826;
+
+// Replaces a value that is more than five standard deviations (by the median absolute deviation)
+// from the median of the eleven values around it by that median. The first five stay: slow first
+// steps are a warm-up.
+std::vector<double> replace_outliers(std::span<const double> values);
+
 // The standard deviation of noise around a mean that may jump: from the median absolute difference
 // of neighbours; 0 below two values.
 double noise_around_jumps(std::span<const double> values);

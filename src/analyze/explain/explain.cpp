@@ -94,8 +94,8 @@ std::vector<TimePart> make_parts(const std::vector<LaneLeaves>& lanes, Window wi
 }
 
 std::string summarize(const Explanation& found) {
-  if (found.lanes.empty()) return "No phases were recorded, so nothing tells where the time went.";
-  if (found.parts.empty()) return "No steps were recorded, so no lane is known to train.";
+  if (found.lanes.empty()) return "No phases lie in this time, so nothing tells where it went.";
+  if (found.parts.empty()) return "No steps lie in this time, so no lane is known to train.";
   constexpr std::size_t kMost = 3;
   std::vector<std::string> texts;
   for (const TimePart& part : found.parts) {
@@ -118,13 +118,10 @@ Result<> choose_lanes(std::vector<LaneLeaves>& lanes, const std::string& wanted)
   return {};
 }
 
-std::vector<std::size_t> training_lanes(const Timeline& timeline,
-                                        const std::vector<LaneLeaves>& lanes) {
+std::vector<std::size_t> training_lanes(const std::vector<LaneLeaves>& lanes) {
   std::vector<std::size_t> numbers;
-  for (std::size_t lane = 0; lane < timeline.lanes(); ++lane) {
-    const auto found = std::ranges::find(lanes, timeline.lane(lane), &LaneLeaves::lane);
-    if (found != lanes.end() && found->trains) numbers.push_back(lane);
-  }
+  for (const LaneLeaves& lane : lanes)
+    if (lane.trains) numbers.push_back(lane.number);
   return numbers;
 }
 
@@ -148,8 +145,13 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
                                 const ExplainOptions& options) {
   const UtcTime end = run.end.value_or(run.newest);
   Explanation found;
-  found.window = {.from = options.from.value_or(run.start), .to = options.to.value_or(end)};
+  found.window = {.from = std::max(run.start, options.from.value_or(run.start)),
+                  .to = std::min(end, options.to.value_or(end))};
   found.provisional = !run.end;
+  if (!options.from && !options.to && found.window.from >= found.window.to) {
+    found.summary = "The run has just begun.";
+    return found;
+  }
   if (found.window.from >= found.window.to)
     return fail(Code::kInvalidArgument, "the time to explain is empty: it ends before it begins");
   const Recorded recorded = TRY(read_recorded(store, run, end));
@@ -157,9 +159,12 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   found.lanes = find_leaves(recorded.timeline, found.window);
   TRY(choose_lanes(found.lanes, options.lane));
   found.parts = make_parts(found.lanes, found.window);
-  found.steady = find_steady_part(recorded.timeline, training_lanes(recorded.timeline, found.lanes),
-                                  found.window);
+  found.steady = find_steady_part(recorded.timeline, training_lanes(found.lanes), found.window);
   found.summary = summarize(found);
+  if (found.lanes.size() > kMostLanes) {
+    found.lanes_left_out = found.lanes.size() - kMostLanes;
+    found.lanes.resize(kMostLanes);
+  }
   return found;
 }
 

@@ -17,10 +17,12 @@
 namespace corral::analyze {
 
 // A run with more phases is not explained: 40 bytes each are held.
-inline constexpr std::size_t kMostExplainedPhases = 4U << 20U;
+inline constexpr std::size_t kMostExplainedPhases = 2U << 20U;
+
+inline constexpr std::size_t kMostLanes = 1000;
 
 struct ExplainOptions {
-  std::optional<UtcTime> from, to;  // default: the run's begin and end
+  std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
   std::string lane = {};            // only this one, as if it alone trained; empty: all
 };
 
@@ -48,7 +50,8 @@ struct Explanation {
   std::vector<Unseen> unseen;
   std::vector<TimePart> parts;  // the greatest share first; they add up to 1. Empty: no lane trains
   SteadyPart steady;
-  std::vector<LaneLeaves> lanes;
+  std::vector<LaneLeaves> lanes;  // at most kMostLanes
+  std::size_t lanes_left_out = 0;
   std::string summary;  // one sentence
 };
 

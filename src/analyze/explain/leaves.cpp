@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 namespace corral::analyze {
@@ -24,7 +25,7 @@ struct Steps {
 Steps find_steps(const Timeline& timeline, std::span<const TimelinePhase> lane, Window window) {
   Steps steps;
   for (const TimelinePhase& phase : lane) {
-    if (!is_step(timeline.text(phase.name))) continue;
+    if (!is_step(timeline.text(phase.name)) || phase.begin < steps.last) continue;
     const Nanos inside = std::min(phase.end, window.to) - std::max(phase.begin, window.from);
     if (inside <= Nanos(0)) continue;
     ++steps.count;
@@ -39,6 +40,7 @@ class LaneSums {
  public:
   LaneSums(const Timeline& timeline, std::size_t lane, Window window)
       : timeline_(timeline), phases_(timeline.phases(lane)), window_(window) {
+    result_.number = lane;
     result_.lane = timeline.lane(lane);
     steps_ = find_steps(timeline, phases_, window);
     result_.steps = steps_.count;
@@ -51,17 +53,15 @@ class LaneSums {
       leaves_[{phase->type, phase->kind}].total += end - begin;
     });
     for (const TimelinePhase& phase : phases_) count(phase);
+    const std::unordered_set<std::string_view> outer = find_outer();
     for (auto& [key, leaf] : leaves_) {
       leaf.type = timeline_.text(key.first);
       leaf.kind = key.second;
-      const std::string prefix = leaf.type + "/";
-      const bool has_inner = std::ranges::any_of(leaves_, [&](const auto& other) {
-        return timeline_.text(other.first.first).starts_with(prefix);
-      });
-      leaf.name = name_own_time(leaf.name, has_inner);
+      leaf.name = name_own_time(leaf.name, outer.contains(leaf.type));
       result_.leaves.push_back(std::move(leaf));
     }
     std::ranges::stable_sort(result_.leaves, std::ranges::greater(), &Leaf::total);
+    merge_rest();
     return std::move(result_);
   }
 
@@ -71,6 +71,32 @@ class LaneSums {
     Leaf& leaf = leaves_[{phase.type, phase.kind}];
     if (leaf.name.empty()) leaf.name = timeline_.text(phase.name);
     if (phase.begin >= window_.from) ++leaf.phases;
+  }
+
+  // Types of phases that have inner ones.
+  [[nodiscard]] std::unordered_set<std::string_view> find_outer() const {
+    std::unordered_set<std::string_view> outer;
+    for (const auto& [key, leaf] : leaves_) {
+      std::string_view type = timeline_.text(key.first);
+      for (std::size_t end = type.rfind('/'); end != std::string_view::npos;
+           end = type.rfind('/')) {
+        type = type.substr(0, end);
+        if (!outer.insert(type).second) break;
+      }
+    }
+    return outer;
+  }
+
+  // A script may give each phase a name of its own.
+  void merge_rest() {
+    if (result_.leaves.size() <= kMostLeaves) return;
+    Leaf rest{.type = "", .name = "other phases"};
+    for (std::size_t i = kMostLeaves; i < result_.leaves.size(); ++i) {
+      rest.total += result_.leaves[i].total;
+      rest.phases += result_.leaves[i].phases;
+    }
+    result_.leaves.resize(kMostLeaves);
+    result_.leaves.push_back(std::move(rest));
   }
 
   // A gap belongs to one part, for a step ends or begins at its border.

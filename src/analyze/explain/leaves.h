@@ -48,6 +48,9 @@ void walk_leaves(std::span<const TimelinePhase> lane, Window window, Each each) 
   advance(window.to);
 }
 
+// The leaves of a lane beyond this number are one: "other phases", without a type.
+inline constexpr std::size_t kMostLeaves = 1000;
+
 struct Leaf {
   std::string type;  // path of names
   std::string name;  // for people: "data wait", "forward and rest"
@@ -57,9 +60,10 @@ struct Leaf {
 };
 
 struct LaneLeaves {
+  std::size_t number = 0;  // in the timeline
   std::string lane;
-  bool trains = false;  // the training lane of its rank
-  std::int64_t steps = 0;
+  bool trains = false;     // the training lane of its rank
+  std::int64_t steps = 0;  // those inside another step are not counted
   Nanos in_steps{0};
   std::vector<Leaf> leaves;  // the greatest total first
   Nanos start_up{0}, untracked{0}, shutdown{0};

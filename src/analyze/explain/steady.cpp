@@ -1,7 +1,6 @@
 #include "analyze/explain/steady.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -11,30 +10,8 @@
 namespace corral::analyze {
 namespace {
 
-constexpr std::size_t kReach = 5;  // steps before and after one that tell whether it is an outlier
-constexpr double kFar = 5;         // standard deviations
-constexpr double kMadToDeviation = 1.4826;
-constexpr std::size_t kMostBins = 4096;
+constexpr std::size_t kMostBins = 1024;
 constexpr double kEquivalent = 0.01;  // part of the last segment's mean
-
-// Replaces a step that is far from those around it by their median. The first steps stay: slow ones
-// are a warm-up.
-std::vector<double> replace_outliers(std::span<const double> lengths) {
-  std::vector<double> replaced(lengths.begin(), lengths.end());
-  if (lengths.size() <= 2 * kReach) return replaced;
-  std::array<double, 2 * kReach + 1> around{};
-  const auto middle = around.begin() + kReach;
-  for (std::size_t i = kReach; i < lengths.size(); ++i) {
-    const std::size_t begin = std::min(i - kReach, lengths.size() - around.size());
-    std::ranges::copy(lengths.subspan(begin, around.size()), around.begin());
-    std::ranges::nth_element(around, middle);
-    const double median = *middle;
-    for (double& value : around) value = std::abs(value - median);
-    std::ranges::nth_element(around, middle);
-    if (std::abs(lengths[i] - median) > kFar * kMadToDeviation * *middle) replaced[i] = median;
-  }
-  return replaced;
-}
 
 std::vector<double> mean_bins(std::span<const double> values, std::size_t size) {
   std::vector<double> bins;
@@ -94,16 +71,19 @@ struct LaneSteps {
 
 LaneSteps collect_steps(const Timeline& timeline, std::size_t lane, Window run) {
   LaneSteps steps;
+  UtcTime apart_until = UtcTime::min();  // one inside another counts once
   for (const TimelinePhase& phase : timeline.phases(lane)) {
     if (phase.begin < run.from || phase.begin >= run.to) continue;
     const std::string& name = timeline.text(phase.name);
     if (name == "epoch") steps.epochs.push_back(phase.begin);
-    if (is_step(name) && !phase.open) {
+    if (is_step(name) && !phase.open && phase.begin >= steps.end) {
       steps.lengths.push_back(seconds(phase.length()));
       steps.begins.push_back(phase.begin);
       steps.end = phase.end;
     } else if (is_apart(name) && phase.begin < steps.end) {
-      steps.lengths.back() -= seconds(std::min(phase.end, steps.end) - phase.begin);
+      const UtcTime begin = std::max(phase.begin, apart_until);
+      apart_until = std::max(begin, std::min(phase.end, steps.end));
+      steps.lengths.back() -= seconds(apart_until - begin);
     }
   }
   return steps;
@@ -130,8 +110,11 @@ void cut_warm_up(std::span<const LaneSteps> all, SteadyPart& part) {
     part.steady = false;
     part.reason = "the length of its steps changed until near its end";
   }
+  if (part.steady) return;
   // All steps then: none of them is better than another.
-  if (!part.steady) part.window.from = all.front().begins.front();
+  part.window.from = UtcTime::max();
+  for (const LaneSteps& steps : all)
+    part.window.from = std::min(part.window.from, steps.begins.front());
 }
 
 // Ends the part with its last step, and measures its steps.
@@ -148,6 +131,10 @@ void measure(std::span<const LaneSteps> all, SteadyPart& part) {
     end = std::max(end, steps.end);
   }
   part.window.to = end;
+  if (part.steps == 0) {
+    part.steady = false;
+    part.reason = "a rank has no step after the warm-up";
+  }
   if (lengths.empty()) return;
   part.mean_s = mean_of(lengths);
   part.deviation_s = deviation_of(lengths, part.mean_s);

@@ -49,7 +49,7 @@ int found(Steps (*make)(std::uint64_t), std::size_t least, std::size_t most) {
 
 TEST(Steady, ARunWithoutWarmUpIsSteadyFromTheFirstStep) {
   EXPECT_GE(found([](std::uint64_t seed) { return std::move(Steps(seed).add(2000, 0.1)); }, 0, 0),
-            190);
+            kEnough);
 }
 
 TEST(Steady, AWarmUpIsCut) {

@@ -58,8 +58,11 @@ void Timeline::arrange(UtcTime until) {
     if (phase.open) phase.end = std::max(phase.begin, until);
     phase.end = std::max(phase.begin, phase.end);
   }
-  std::ranges::sort(phases_, [](const TimelinePhase& a, const TimelinePhase& b) {
-    return std::tuple(a.lane, a.begin, b.end) < std::tuple(b.lane, b.begin, a.end);
+  // An epoch and its only step may have the same times: the epoch is the outer one.
+  const auto depth = [this](const TimelinePhase& phase) { return texts_[phase.type]->size(); };
+  std::ranges::sort(phases_, [&](const TimelinePhase& a, const TimelinePhase& b) {
+    return std::tuple(a.lane, a.begin, b.end, depth(a)) <
+           std::tuple(b.lane, b.begin, a.end, depth(b));
   });
   firsts_.assign(lane_names_.size() + 1, phases_.size());
   for (std::size_t i = phases_.size(); i-- > 0;) firsts_[phases_[i].lane] = i;

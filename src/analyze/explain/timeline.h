@@ -1,4 +1,4 @@
-// Timeline: the phases of a run in memory, by lane, with each text stored once: 40 bytes a phase,
+// Timeline: the phases of a run in memory, by lane, with each text stored once: 32 bytes a phase,
 // so that a run of a million phases fits.
 //
 // Filled in any order, then arranged once. Constant from then on; any thread.
@@ -44,6 +44,13 @@ bool is_step(std::string_view name);
 
 class Timeline {
  public:
+  Timeline() = default;
+  Timeline(Timeline&&) = default;  // pointers to keys of its maps stay valid
+  Timeline& operator=(Timeline&&) = default;
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+  ~Timeline() = default;
+
   struct Fields {
     UtcTime begin;
     std::optional<UtcTime> end;
@@ -51,7 +58,7 @@ class Timeline {
     codec::PhaseKind kind = codec::PhaseKind::kCompute;
   };
   void add(const Fields& fields);
-  // Ends what is open at `until`, and sorts: by lane, begin, the longer first.
+  // Ends what is open at `until`, and sorts: by lane, begin, the longer first, then the outer type.
   void arrange(UtcTime until);
 
   [[nodiscard]] std::size_t size() const { return phases_.size(); }

@@ -71,6 +71,7 @@ Answer explain(const Request& request, Context& context) {
     write_array(json, "parts", found.parts, write_part);
     write_steady(json, found.steady);
     write_array(json, "lanes", found.lanes, write_lane);
+    json.member("lanes_left_out", static_cast<std::int64_t>(found.lanes_left_out));
   });
 }
 

@@ -188,7 +188,7 @@ def test_no_password_where_others_could_read_it(nodes: Nodes) -> None:
             assert ENCODED.encode() not in text, path
             assert PASSWORD.encode() not in text, path
     assert b"stopped" in corral("serve", "--stop", "--store", url).stdout
-    assert not alive(server)
+    until(lambda: not alive(server), "its process has ended")
 
 
 def test_what_is_wrong_is_said(nodes: Nodes, database: Postgres) -> None:

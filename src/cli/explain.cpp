@@ -53,6 +53,7 @@ class Page {
     Table table(std::move(columns));
     for (const auto& row : rows) {
       std::vector<Cell> cells;
+      cells.reserve(row.size());
       for (const std::string& text : row) cells.push_back({.value = Json(text), .text = text});
       table.add(std::move(cells));
     }

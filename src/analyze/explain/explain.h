@@ -16,7 +16,7 @@
 
 namespace corral::analyze {
 
-// A run with more phases is not explained: 40 bytes each are held.
+// A run with more phases is not explained: 32 bytes each are held.
 inline constexpr std::size_t kMostExplainedPhases = 2U << 20U;
 
 inline constexpr std::size_t kMostLanes = 1000;

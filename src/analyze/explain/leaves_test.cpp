@@ -64,6 +64,32 @@ TEST(Leaves, TheInnermostPhaseHasTheTime) {
   EXPECT_EQ(lanes[0].shutdown, std::chrono::seconds(2));
 }
 
+TEST(Leaves, OfEqualTimesTheOuterPhaseIsTheOneWithTheShorterPath) {
+  for (const bool reversed : {false, true}) {
+    std::vector<Span> spans{{0, 4, "epoch"}, {0, 4, "epoch/step"}};
+    if (reversed) std::ranges::reverse(spans);
+    const auto lanes = find_leaves(make_timeline(spans, 4), {.from = at(0), .to = at(4)});
+    EXPECT_EQ(texts(lanes[0]).front(), "step: 4 s in 1");
+  }
+}
+
+TEST(Leaves, AStepWithinAStepIsNotCounted) {
+  const Timeline timeline =
+      make_timeline({{0, 4, "train_step"}, {0, 4, "train_step/step"}, {4, 6, "train_step"}}, 6);
+  const auto lanes = find_leaves(timeline, {.from = at(0), .to = at(6)});
+  EXPECT_EQ(lanes[0].steps, 2);
+  EXPECT_EQ(lanes[0].in_steps, std::chrono::seconds(6));
+}
+
+TEST(Leaves, ManyKindsOfPhasesAreOneBeyondALimit) {
+  std::vector<Span> spans;
+  for (int i = 0; i < 3000; ++i) spans.push_back({i * 1.0, i + 1.0, fmt::format("batch {}", i)});
+  const auto lanes = find_leaves(make_timeline(spans, 3000), {.from = at(0), .to = at(3000)});
+  ASSERT_EQ(lanes[0].leaves.size(), kMostLeaves + 1);
+  EXPECT_EQ(lanes[0].leaves.back().name, "other phases");
+  EXPECT_EQ(lanes[0].leaves.back().total, std::chrono::seconds(2000));
+}
+
 TEST(Leaves, AWindowCutsThem) {
   const Timeline timeline =
       make_timeline({{0, 10, "epoch"}, {1, 5, "epoch/step"}, {5, {}, "epoch/step"}}, 20);

@@ -1,10 +1,10 @@
 #include "analyze/explain/timeline.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 #include "core/text.h"
+#include "store/tables/phases.h"
 
 namespace corral::analyze {
 
@@ -27,9 +27,8 @@ LaneName parse_lane(std::string_view lane) {
 }
 
 bool is_step(std::string_view name) {
-  constexpr auto kSteps = std::to_array<std::string_view>(
-      {"step", "train_step", "training_step", "batch", "train_batch", "run_training_batch"});
-  return std::ranges::find(kSteps, name) != kSteps.end();
+  const auto& names = store::page::kStepNames;
+  return std::ranges::find(names, name) != names.end();
 }
 
 TextNumber Timeline::number(std::string_view text) {

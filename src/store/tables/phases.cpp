@@ -142,11 +142,15 @@ Result<std::optional<NamedPhase>> nth_phase(Reading& reading, RunId run, const s
 }
 
 Result<std::optional<UtcTime>> first_step(Reading& reading, RunId run) {
-  const auto first =
-      TRY(reading->number("SELECT min(started) FROM phases WHERE run = (SELECT key FROM runs WHERE "
-                          "id = ?1) AND lower(name) IN ('step', 'train_step', 'training_step', "
-                          "'batch', 'train_batch', 'run_training_batch')",
-                          run));
+  static const std::string sql = [] {
+    std::string names;
+    for (const std::string_view name : kStepNames)
+      names += (names.empty() ? "'" : ", '") + std::string(name) + "'";
+    return "SELECT min(started) FROM phases WHERE run = (SELECT key FROM runs WHERE id = ?1) AND "
+           "lower(name) IN (" +
+           names + ")";
+  }();
+  const auto first = TRY(reading->number(sql, run));
   return first ? std::optional(utc_time(*first)) : std::nullopt;
 }
 

@@ -4,10 +4,12 @@
 // Free functions over the caller's snapshot. Names are told apart by the caller.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codec/frame.h"
@@ -74,7 +76,11 @@ Result<std::vector<NamedPhase>> epoch_phases(Reading& reading, RunId run, std::s
 Result<std::optional<NamedPhase>> nth_phase(Reading& reading, RunId run, const std::string& name,
                                             std::size_t index);
 
-// When the first phase began that is a step: called step, batch, or so of a training.
+// Names of phases that are one training step; first_step() takes them in any case.
+inline constexpr auto kStepNames = std::to_array<std::string_view>(
+    {"step", "train_step", "training_step", "batch", "train_batch", "run_training_batch"});
+
+// When the first phase began that is a step.
 Result<std::optional<UtcTime>> first_step(Reading& reading, RunId run);
 
 }  // namespace corral::store::page

@@ -80,6 +80,33 @@ def test_what_ddp_does_in_a_backward_pass_is_part_of_it(training: Training) -> N
         assert [name for name in types(session) if "epoch" in name and name.split("/")[-1] not in STEPS] == []
 
 
+def test_calls_within_a_call_are_part_of_it_before_the_first_step_too(training: Training) -> None:
+    two_ranks(
+        training,
+        """
+        for batch in loader:
+            dist.all_gather_object([None, None], 1)
+            train(batch)
+        """,
+    )
+    for session in training.sessions():
+        found = {path: count for path, count in types(session).items() if path.split("/")[-1] not in STEPS}
+        assert found == {"epoch/step/all_gather_object": 7}
+
+
+def test_an_evaluation_in_which_ranks_communicate_is_one(training: Training) -> None:
+    two_ranks(
+        training,
+        """
+        model.eval()
+        dist.all_reduce(model.weight.data)
+        model.train()
+        """,
+    )
+    for session in training.sessions():
+        assert types(session)["evaluation"] == 1
+
+
 def test_the_wait_for_a_slow_rank_is_as_long_as_it_was(training: Training) -> None:
     two_ranks(
         training,

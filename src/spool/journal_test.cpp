@@ -127,6 +127,27 @@ TEST(Journal, SeriesOfDroppedFramesAreDeclaredBeforeTheNextFrame) {
   EXPECT_EQ(codec::decode_events(frames[2]).value().events[0].name, "kept");
 }
 
+TEST(Journal, ManySeriesOfDroppedFramesAreDeclaredAPartAtATime) {
+  constexpr std::uint32_t kMany = 1200;
+  const Spool spool;
+  Journal journal = spool.open();
+  {
+    const FullDisk full;
+    for (std::uint32_t id = 1; id <= kMany; ++id)
+      journal.bundle(schema_of(id, std::string(limits::kNameBytes, 'x')));
+  }
+  journal.event("kept", {});
+  std::size_t declared = 0, parts = 0;
+  for (const codec::Frame& frame : spool.frames()) {
+    const auto schema = codec::decode_schema(frame);
+    if (!schema) continue;
+    ++parts;
+    declared += schema->series.size();
+  }
+  EXPECT_EQ(declared, kMany);
+  EXPECT_GT(parts, 1U);
+}
+
 TEST(Journal, ADescriptionThatCouldNotBeWrittenStillComesFirst) {
   const Spool spool;
   Journal journal = spool.open();

@@ -16,13 +16,7 @@ constexpr std::string_view kRank = "rank";
 constexpr std::int64_t kNoRank = std::numeric_limits<std::int64_t>::max();
 constexpr double kMostIndex = 9e15;  // whole numbers below it are all doubles
 
-std::int64_t parse_rank(std::string_view lane) {
-  for (const std::string_view part : split(lane, '/')) {
-    if (!part.starts_with(kRank)) continue;
-    if (const auto rank = parse_int(part.substr(kRank.size())); rank && *rank >= 0) return *rank;
-  }
-  return kNoRank;
-}
+std::int64_t rank_or_none(std::string_view lane) { return lane_rank(lane).value_or(kNoRank); }
 
 bool is_separator(char c) { return c == ' ' || c == '_' || c == '-' || c == '/'; }
 
@@ -102,6 +96,14 @@ class EpochSink {
 
 }  // namespace
 
+std::optional<std::int64_t> lane_rank(std::string_view lane) {
+  for (const std::string_view part : split(lane, '/')) {
+    if (!part.starts_with(kRank)) continue;
+    if (const auto rank = parse_int(part.substr(kRank.size())); rank && *rank >= 0) return rank;
+  }
+  return std::nullopt;
+}
+
 EpochName epoch_name(std::string_view name) {
   constexpr std::string_view kEpoch = "epoch";
   if (name.size() < kEpoch.size()) return {};
@@ -122,13 +124,13 @@ Epochs epochs_of_phases(std::vector<EpochPhase> phases) {
   if (phases.empty()) return out;
   std::ranges::stable_sort(phases, {}, &EpochPhase::start);
   const std::int64_t rank =
-      parse_rank(std::ranges::min_element(phases, {}, [](const EpochPhase& p) {
-                   return parse_rank(p.lane);
-                 })->lane);
+      rank_or_none(std::ranges::min_element(phases, {}, [](const EpochPhase& p) {
+                     return rank_or_none(p.lane);
+                   })->lane);
   std::int64_t next = 0;
   const EpochPhase* last = nullptr;
   for (const EpochPhase& phase : phases) {
-    if (parse_rank(phase.lane) != rank || (last != nullptr && is_within(phase, *last))) continue;
+    if (rank_or_none(phase.lane) != rank || (last != nullptr && is_within(phase, *last))) continue;
     if (out.epochs.size() == kMostEpochs) {
       out.more = true;
       break;

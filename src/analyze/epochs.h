@@ -40,6 +40,9 @@ struct EpochPhase {
   std::optional<std::int64_t> index = {};  // from its name or an attribute
 };
 
+// The rank in a lane "host/rankN/process/thread"; nullopt: it has none.
+std::optional<std::int64_t> lane_rank(std::string_view lane);
+
 // "epoch", "Epoch 3", "epoch_3": whether a phase of this name is an epoch, and its number if the
 // name has one.
 struct EpochName {

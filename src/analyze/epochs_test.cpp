@@ -125,5 +125,12 @@ TEST(EpochsOfAMetric, StopsCounting) {
   EXPECT_TRUE(got->more);
 }
 
+TEST(LaneRank, IsTheNumberOfThePartThatNamesOne) {
+  EXPECT_EQ(lane_rank("node7/rank3/42/MainThread"), 3);
+  EXPECT_EQ(lane_rank("node7/42/MainThread"), std::nullopt);
+  EXPECT_EQ(lane_rank("node7/rank/42/MainThread"), std::nullopt);
+  EXPECT_EQ(lane_rank(""), std::nullopt);
+}
+
 }  // namespace
 }  // namespace corral::analyze

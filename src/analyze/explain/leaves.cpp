@@ -6,6 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "analyze/epochs.h"
+
 namespace corral::analyze {
 namespace {
 
@@ -125,7 +127,7 @@ void mark_training(std::vector<LaneLeaves>& lanes) {
   std::map<std::optional<std::int64_t>, LaneLeaves*> best;
   for (LaneLeaves& lane : lanes) {
     if (lane.steps == 0) continue;
-    LaneLeaves*& of_rank = best[parse_lane(lane.lane).rank];
+    LaneLeaves*& of_rank = best[lane_rank(lane.lane)];
     if (of_rank == nullptr || lane.in_steps > of_rank->in_steps) of_rank = &lane;
   }
   for (const auto& [rank, lane] : best) lane->trains = true;

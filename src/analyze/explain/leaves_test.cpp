@@ -142,18 +142,5 @@ TEST(Leaves, AddUpToTheWindow) {
   }
 }
 
-TEST(Timeline, LanesHaveParts) {
-  const auto text = [](std::string_view lane) {
-    const LaneName name = parse_lane(lane);
-    return fmt::format("{}|{}|{}|{}", name.host, name.rank.value_or(-1), name.process.value_or(-1),
-                       name.thread);
-  };
-  EXPECT_EQ(text("node7/rank3/42/MainThread"), "node7|3|42|MainThread");
-  EXPECT_EQ(text("node7/42/a/b"), "node7|-1|42|a/b");
-  EXPECT_EQ(text("node7/42"), "node7|-1|42|");
-  EXPECT_EQ(text("gpu0"), "gpu0|-1|-1|");
-  EXPECT_EQ(text(""), "|-1|-1|");
-}
-
 }  // namespace
 }  // namespace corral::analyze

@@ -3,28 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/text.h"
 #include "store/tables/phases.h"
 
 namespace corral::analyze {
-
-LaneName parse_lane(std::string_view lane) {
-  constexpr std::string_view kRank = "rank";
-  LaneName name;
-  const std::size_t host = lane.find('/');
-  name.host = lane.substr(0, host);
-  std::string_view rest = host == std::string_view::npos ? "" : lane.substr(host + 1);
-  if (rest.starts_with(kRank)) {
-    const std::size_t end = rest.find('/');
-    name.rank = parse_int(rest.substr(kRank.size(), end - kRank.size()));
-    if (name.rank) rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-  }
-  const std::size_t process = rest.find('/');
-  name.process = parse_int(rest.substr(0, process));
-  if (name.process) rest = process == std::string_view::npos ? "" : rest.substr(process + 1);
-  name.thread = rest;
-  return name;
-}
 
 bool is_step(std::string_view name) {
   const auto& names = store::page::kStepNames;

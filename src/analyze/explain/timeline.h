@@ -30,15 +30,6 @@ struct TimelinePhase {
   [[nodiscard]] Nanos length() const { return end - begin; }
 };
 
-// "host/[rankN/]process/thread".
-struct LaneName {
-  std::string_view host;
-  std::optional<std::int64_t> rank;
-  std::optional<std::int64_t> process;
-  std::string_view thread;
-};
-LaneName parse_lane(std::string_view lane);
-
 // Returns true for a phase of a framework or of Corral's capture that is one training step.
 bool is_step(std::string_view name);
 
@@ -61,7 +52,6 @@ class Timeline {
   // Ends what is open at `until`, and sorts: by lane, begin, the longer first, then the outer type.
   void arrange(UtcTime until);
 
-  [[nodiscard]] std::size_t size() const { return phases_.size(); }
   [[nodiscard]] std::size_t lanes() const { return lane_names_.size(); }
   [[nodiscard]] const std::string& lane(std::size_t lane) const { return *lane_names_[lane]; }
   [[nodiscard]] std::span<const TimelinePhase> phases(std::size_t lane) const;

@@ -33,7 +33,7 @@ void Delivery::end(const Result<bool>& idle) {
   const Lock lock(mutex_);
   if (idle && !*idle) return;  // more waits: the questions go on to the next round
   last_ = idle ? Result<>() : Result<>(tl::unexpected(idle.error()));
-  stored_ = idle ? round_written_ : 0;
+  stored_ = idle && !dead_ ? round_written_ : 0;
   answered_ = taken_;
   changed_.notify_all();
 }

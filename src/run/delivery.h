@@ -24,10 +24,11 @@ class Delivery {
   // thread's error; kUnavailable when it takes longer than `patience`, or once `cancelled` is set
   // and wake() called.
   Result<> flush(Nanos patience, const std::atomic<bool>& cancelled);
-  // Relay: the server did not answer though the last round went well. The next flush() asks again.
+  // The server did not answer, or does not know the run, though the last round went well: another
+  // may have taken its place. The next flush() waits for a round that asks it what it has.
   void mark_dead();
 
-  // Upload thread, before and after a round. True: the present connection was found dead.
+  // Upload thread, before and after a round. True: mark_dead() was called.
   [[nodiscard]] bool begin();
   void end(const Result<bool>& idle);
   // Upload thread: a pause that ends early when a flush() waits, on wake(), on note_rows() and on a

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "core/json.h"
 
@@ -14,8 +15,9 @@ namespace {
 
 // A body has this much time beyond the timeout: 64 KiB/s, as servers want.
 constexpr std::int64_t kBytesPerSecond = 64 << 10;
+constexpr int kNotFound = 404;
 // Statuses that a retry cannot change.
-constexpr std::array kForGood = {400, 404, 405, 413, 422, 501};
+constexpr std::array kForGood = {400, kNotFound, 405, 413, 422, 501};
 
 // Slashes stay: they divide the path.
 std::string encoded(std::string_view path) {
@@ -38,74 +40,106 @@ std::string describe_reply(const sys::HttpReply& reply) {
                      (error != nullptr ? *error : *json).get_string("message"));
 }
 
-// An Error: it waits for another try.
-enum class Delivery : std::uint8_t { kStored, kRejected };
-Result<Delivery> check_delivery(const sys::HttpReply& reply, const std::string& what) {
-  if (reply.status >= 200 && reply.status < 300) return Delivery::kStored;
-  if (std::ranges::find(kForGood, reply.status) != kForGood.end()) return Delivery::kRejected;
-  return fail(Code::kUnavailable, fmt::format("{}: {}", what, describe_reply(reply)));
+class Sender {
+ public:
+  Sender(const sys::PrivateDirectory& directory, sys::HttpClient& server,
+         const std::atomic<bool>& cancel, Knowledge knowledge)
+      : directory_(directory), server_(server), cancel_(cancel), knowledge_(knowledge) {}
+
+  Result<> send_calls();
+  Result<> send_files();
+  ArtifactReport report;
+
+ private:
+  enum class Delivery : std::uint8_t { kStored, kRejected, kUnknown };
+  // An Error: it waits for another try.
+  Result<Delivery> deliver(sys::HttpRequest request, const std::string& name);
+  Result<> refuse_damaged(const std::string& call, const Error& error);
+
+  const sys::PrivateDirectory& directory_;
+  sys::HttpClient& server_;
+  const std::atomic<bool>& cancel_;
+  Knowledge knowledge_;
+};
+
+Result<Sender::Delivery> Sender::deliver(sys::HttpRequest request, const std::string& name) {
+  request.cancel = &cancel_;
+  const sys::HttpReply reply = TRY(server_.send(request));
+  if (reply.status >= 200 && reply.status < 300) {
+    ++report.stored;
+    return Delivery::kStored;
+  }
+  if (reply.status == kNotFound && knowledge_ == Knowledge::kAssumed) {
+    report.unknown = true;
+    return Delivery::kUnknown;
+  }
+  const std::string answer = fmt::format("{}: {}", name, describe_reply(reply));
+  if (std::ranges::find(kForGood, reply.status) == kForGood.end())
+    return fail(Code::kUnavailable, answer);
+  report.refused.push_back(answer);
+  return Delivery::kRejected;
 }
 
-Result<> send_calls(const sys::PrivateDirectory& directory, sys::HttpClient& server,
-                    const std::atomic<bool>& cancel, ArtifactReport& report) {
-  for (const std::string& name : spool::waiting_calls(directory)) {
-    const Result<spool::Call> call = spool::read_call(directory, name);
+// A power cut may leave one without its content.
+Result<> Sender::refuse_damaged(const std::string& call, const Error& error) {
+  if (error.code != Code::kCorruption) return tl::unexpected(error);
+  TRY(spool::refuse_call(directory_, call));
+  report.refused.push_back(error.message);
+  return {};
+}
+
+Result<> Sender::send_calls() {
+  for (const std::string& name : spool::waiting_calls(directory_)) {
+    const Result<spool::Call> call = spool::read_call(directory_, name);
     if (!call) {
-      // A power cut may leave one without its content.
-      if (call.error().code != Code::kCorruption) return tl::unexpected(call.error());
-      TRY(spool::refuse_call(directory, name));
-      report.refused.push_back(call.error().message);
+      TRY(refuse_damaged(name, call.error()));
       continue;
     }
-    sys::HttpRequest request{.method = "POST", .path = call->path, .body = call->body};
-    request.cancel = &cancel;
-    const sys::HttpReply reply = TRY(server.send(request));
-    if (TRY(check_delivery(reply, call->path)) == Delivery::kStored) {
-      spool::delete_call(directory, name);
-      ++report.stored;
+    const Delivery delivery =
+        TRY(deliver({.method = "POST", .path = call->path, .body = call->body}, call->path));
+    if (delivery == Delivery::kUnknown) return {};
+    if (delivery == Delivery::kStored) {
+      spool::delete_call(directory_, name);
     } else {
-      TRY(spool::refuse_call(directory, name));
-      report.refused.push_back(fmt::format("{}: {}", call->path, describe_reply(reply)));
+      TRY(spool::refuse_call(directory_, name));
     }
   }
   return {};
 }
 
-Result<sys::HttpReply> put(const sys::Fd& file, const spool::WaitingArtifact& artifact,
-                           sys::HttpClient& server, const std::atomic<bool>& cancel) {
-  struct stat facts {};
-  if (::fstat(file.get(), &facts) != 0) return fail_errno("artifact " + artifact.path, errno);
-  sys::HttpRequest request{.method = "PUT",
-                           .path = fmt::format("/api/corral/v1/runs/{}/artifacts/{}",
-                                               artifact.run.hex(), encoded(artifact.path)),
-                           .body = {},
-                           .content_type = "application/octet-stream"};
-  request.file = file.get();
-  request.file_bytes = facts.st_size;
-  request.timeout += std::chrono::seconds(facts.st_size / kBytesPerSecond);
-  request.cancel = &cancel;
-  return server.send(request);
+Result<> Sender::send_files() {
+  for (const spool::WaitingArtifact& artifact : spool::waiting_artifacts(directory_)) {
+    const sys::Fd file = TRY(spool::open_artifact(directory_, artifact));
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0) return fail_errno("artifact " + artifact.path, errno);
+    sys::HttpRequest request{.method = "PUT",
+                             .path = fmt::format("/api/corral/v1/runs/{}/artifacts/{}",
+                                                 artifact.run.hex(), encoded(artifact.path)),
+                             .body = {},
+                             .content_type = "application/octet-stream"};
+    request.file = file.get();
+    request.file_bytes = facts.st_size;
+    request.timeout += std::chrono::seconds(facts.st_size / kBytesPerSecond);
+    const Delivery delivery = TRY(deliver(std::move(request), "artifact " + artifact.path));
+    if (delivery == Delivery::kUnknown) return {};
+    if (delivery == Delivery::kStored) {
+      spool::delete_artifact(directory_, artifact);
+    } else {
+      TRY(spool::refuse_artifact(directory_, artifact));
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<ArtifactReport> send_artifacts(const sys::PrivateDirectory& directory,
-                                      sys::HttpClient& server, const std::atomic<bool>& cancel) {
-  ArtifactReport report;
-  TRY(send_calls(directory, server, cancel, report));
-  for (const spool::WaitingArtifact& artifact : spool::waiting_artifacts(directory)) {
-    const sys::Fd file = TRY(spool::open_artifact(directory, artifact));
-    const sys::HttpReply reply = TRY(put(file, artifact, server, cancel));
-    const std::string what = "artifact " + artifact.path;
-    if (TRY(check_delivery(reply, what)) == Delivery::kStored) {
-      spool::delete_artifact(directory, artifact);
-      ++report.stored;
-    } else {
-      TRY(spool::refuse_artifact(directory, artifact));
-      report.refused.push_back(fmt::format("{}: {}", what, describe_reply(reply)));
-    }
-  }
-  return report;
+                                      sys::HttpClient& server, const std::atomic<bool>& cancel,
+                                      Knowledge knowledge) {
+  Sender sender(directory, server, cancel, knowledge);
+  TRY(sender.send_calls());
+  if (!sender.report.unknown) TRY(sender.send_files());
+  return std::move(sender.report);
 }
 
 }  // namespace corral::upload

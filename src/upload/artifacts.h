@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,18 @@ namespace corral::upload {
 struct ArtifactReport {
   std::size_t stored = 0;
   std::vector<std::string> refused;  // path and reason of rejected ones
+  // The server does not find what an item is for: it may have taken the place of the one that was
+  // told of the runs. The item and those after it stay.
+  bool unknown = false;
 };
-// Sends all pending calls and files, calls first. The server must know the runs already: the items
-// of an unknown run are rejected for good. After an Error, the rest stays for a retry. `cancel`
-// ends the current transfer.
+// kTold: since a report with `unknown`, the server has been asked for its part of the runs and got
+// the rest. An item for something that it still does not find is rejected for good.
+enum class Knowledge : std::uint8_t { kAssumed, kTold };
+
+// Sends all pending calls and files, calls first. After an Error, the rest stays for a retry.
+// `cancel` ends the current transfer.
 Result<ArtifactReport> send_artifacts(const sys::PrivateDirectory& directory,
-                                      sys::HttpClient& server, const std::atomic<bool>& cancel);
+                                      sys::HttpClient& server, const std::atomic<bool>& cancel,
+                                      Knowledge knowledge);
 
 }  // namespace corral::upload

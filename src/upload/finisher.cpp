@@ -91,7 +91,8 @@ struct Finisher::Adopted {
   bool reported = false;  // that it has no supervisor
   bool ended = false;
   Uploader uploader;
-  std::unique_ptr<Successor> successor;  // nullptr: none; last: its threads use the rest
+  Knowledge knowledge = Knowledge::kAssumed;  // the server's, for the next files
+  std::unique_ptr<Successor> successor;       // nullptr: none; last: its threads use the rest
 };
 
 Finisher::Finisher(std::vector<spool::fs::path> roots, spool::Destination destination,
@@ -158,7 +159,13 @@ void Finisher::adopt_new() {
 Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
   if (server.http() == nullptr || !spool::anything_waits(run.directory.files())) return {};
   const std::atomic<bool> never{false};
-  const ArtifactReport report = TRY(send_artifacts(run.directory.files(), *server.http(), never));
+  const Knowledge knowledge = std::exchange(run.knowledge, Knowledge::kAssumed);
+  const ArtifactReport report =
+      TRY(send_artifacts(run.directory.files(), *server.http(), never, knowledge));
+  if (report.unknown) {
+    run.knowledge = Knowledge::kTold;
+    run.uploader.ask_again();
+  }
   for (const std::string& refusal : report.refused) {
     run.journal->event("spool: " + refusal, {});
     complain(refusal);

@@ -288,7 +288,7 @@ TEST(Artifacts, ACallThatAPowerCutLeftEmptyIsPutAsideAndHoldsNothingUp) {
   ASSERT_TRUE(sys::replace_file(root.path() / "calls" / waiting[0], ""));
   sys::HttpClient nobody({.base_url = "http://127.0.0.1:1", .unix_socket = {}, .token = {}});
   const std::atomic<bool> never{false};
-  const auto report = send_artifacts(root.files(), nobody, never);
+  const auto report = send_artifacts(root.files(), nobody, never, Knowledge::kAssumed);
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_EQ(report->refused.size(), 1u);
   EXPECT_NE(report->refused[0].find(waiting[0]), std::string::npos);

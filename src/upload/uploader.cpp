@@ -139,6 +139,10 @@ Result<> Uploader::apply(Transport& server, const PostedRefusal& refusal,
   return {};
 }
 
+void Uploader::ask_again() {
+  for (auto& [session, stream] : streams_) stream.durable.reset();
+}
+
 bool Uploader::finished() {
   discover();
   if (spool::anything_waits(directory_.files())) return false;

@@ -2,9 +2,10 @@
 //
 // step() is one round: look for new sessions, send pending frames, take the acknowledgements. The
 // server's durable_seq is the only truth about stored frames; it is requested when a session is
-// first seen and whenever the server answers "conflict". A frame that the server rejects for good
-// is kept apart in the spool, its numbers are covered by a gap, and the stream goes on. Everything
-// else is kept and tried again; pacing and the choice of server are the caller's. One thread.
+// first seen, whenever the server answers "conflict", and after ask_again(). A frame that the
+// server rejects for good is kept apart in the spool, its numbers are covered by a gap, and the
+// stream goes on. Everything else is kept and tried again; pacing and the choice of server are the
+// caller's. One thread.
 #pragma once
 
 #include <functional>
@@ -40,6 +41,9 @@ class Uploader {
   // An Error means that the server could not be asked or did not answer well; nothing is lost, try
   // again later.
   Result<StepReport> step(Transport& server);
+  // Another server may have taken the place of the last one: the next step() asks it what it has of
+  // each session.
+  void ask_again();
   // All writers are gone, and everything that was ever written here is acknowledged, or of a
   // session that the server will never take.
   [[nodiscard]] bool finished();

@@ -60,6 +60,14 @@ def until_said(process: subprocess.Popen[bytes], text: bytes) -> bytes:
     return said
 
 
+def read_record(store: Path) -> Json | None:
+    """The record of the store's server, if it has one."""
+    try:
+        return json.loads((store / "server.json").read_text())
+    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+        return None
+
+
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -262,10 +270,7 @@ class Corral:
         return status in (200, 401)
 
     def record(self) -> Json | None:
-        try:
-            return json.loads((self.store / "server.json").read_text())
-        except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
-            return None
+        return read_record(self.store)
 
     def server_pid(self) -> int | None:
         record = self.record()

@@ -3,13 +3,18 @@ acknowledged reaches the next store at that path."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from support import Corral, Counter, until
+from support import PATIENCE, Corral, Counter, read_record, until
 
 LOST = "was deleted, moved or replaced while its server ran"
 
@@ -20,7 +25,10 @@ def losses_told(text: str) -> int:
 
 
 def delete(corral: Corral) -> None:
-    shutil.rmtree(corral.store)
+    """At once: the next server may make its store while files are deleted one by one."""
+    trash = corral.home / "trash"
+    corral.store.rename(trash)
+    shutil.rmtree(trash)
 
 
 def move(corral: Corral) -> None:
@@ -102,3 +110,72 @@ def test_a_server_that_was_started_by_hand_leaves_with_an_error(corral: Corral) 
     (lost,) = [r["id"] for r in corral.runs() if r["name"] != "after"]
     steps = {p.step for p in corral.points(lost, "x")}
     assert steps >= set(range(lost_at, counter.returned))
+
+
+@contextmanager
+def replaced_at_the_first_file(first: str, second: str) -> Iterator[str]:
+    """A server's address at which `second` takes the place of `first` right before a run's file arrives."""
+    stand_in = [first]
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if self.command == "PUT" and "/artifacts/" in self.path:
+                stand_in[0] = second
+            address = urlsplit(stand_in[0]).netloc
+            connection = http.client.HTTPConnection(address, timeout=PATIENCE)
+            connection.request(self.command, self.path, body, dict(self.headers) | {"Host": address})
+            reply = connection.getresponse()
+            content = reply.read()
+            connection.close()
+            self.send_response(reply.status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def do_GET(self) -> None:
+            self.answer()
+
+        def do_POST(self) -> None:
+            self.answer()
+
+        def do_PUT(self) -> None:
+            self.answer()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_file_that_meets_another_store_than_its_run_is_kept_there(corral: Corral) -> None:
+    script = corral.script(
+        "train.py",
+        """
+        import corral, pathlib
+        pathlib.Path("a.txt").write_text("a")
+        corral.artifact("a.txt")
+        """,
+    )
+    corral.serve()
+    second = corral.home / "second"
+    corral.start("serve", "--listen", "127.0.0.1:0", env={"CORRAL_STORE": str(second)})
+    record = until(lambda: read_record(second), "the second server answers")
+    with replaced_at_the_first_file(corral.url(), record["url"]) as url:
+        done = corral("run", "--no-listeners", "--keep-code", "off", "--server", url, script)
+    assert b"refused" not in done.stderr, done.stderr
+    assert corral.spooled() == []
+    (run,) = json.loads(corral("ls", "runs", "--format", "json", env={"CORRAL_STORE": str(second)}).stdout)
+    assert run["status"] == "finished"
+    kept = list(second.glob(f"artifacts/*/{run['id']}/artifacts/a.txt"))
+    assert [path.read_text() for path in kept] == ["a"]

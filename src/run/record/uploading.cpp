@@ -9,7 +9,6 @@
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 #include "upload/artifacts.h"
-#include "upload/finisher.h"
 #include "upload/server_link.h"
 #include "upload/uploader.h"
 
@@ -55,6 +54,19 @@ void Uploading::report_problems(upload::Uploader& uploader) {
                       run_.directory.path().string() + "/refused: " + uploader.last_refusal());
 }
 
+// Uploads runs that other supervisors left behind for a remote server; nullptr: the server of an
+// embedded store finishes its own.
+std::unique_ptr<upload::Finisher> Uploading::remote_finisher() const {
+  const spool::Destination& destination = run_.options.destination;
+  if (destination.server.empty()) return nullptr;
+  return std::make_unique<upload::Finisher>(
+      spool::spool_roots(run_.options.spool), destination,
+      tracking_takeover({.target = upload::target_of(destination, run_.options.token),
+                         .page = [url = destination.server] { return url; },
+                         .delivery = run_.delivery}),
+      container_end);
+}
+
 void Uploading::send_points(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-uploader");
   upload::ServerLink link(link_options(run_.options, run_.directory));
@@ -66,17 +78,7 @@ void Uploading::send_points(const std::stop_token& stop) {
     });
   }
   ProfileRequests profiles(run_.directory);
-  // Uploads runs that other supervisors left behind for a remote server; the server of an embedded
-  // store finishes its own.
-  std::optional<upload::Finisher> finisher;
-  if (const std::string& url = run_.options.destination.server; !url.empty()) {
-    finisher.emplace(spool::spool_roots(run_.options.spool), run_.options.destination,
-                     tracking_takeover(
-                         {.target = upload::target_of(run_.options.destination, run_.options.token),
-                          .page = [url] { return url; },
-                          .delivery = run_.delivery}),
-                     container_end);
-  }
+  const std::unique_ptr<upload::Finisher> finisher = remote_finisher();
   // Closed before the finisher is destroyed: waits for its rounds must not hold it up.
   struct Closing {
     Delivery& delivery;
@@ -85,7 +87,10 @@ void Uploading::send_points(const std::stop_token& stop) {
   BootTime next_finish = sys::boot_now();
   Nanos backoff = kFirstBackoff;
   while (!stop.stop_requested()) {
-    if (run_.delivery.begin()) link.drop();
+    if (run_.delivery.begin()) {
+      link.drop();
+      uploader.ask_again();
+    }
     if (spool::anything_waits(run_.directory.files())) run_.delivery.note_files();
     const bool ended = !journal_open_.load();
     Result<bool> round = fail(Code::kInternal, "sending the run's data failed");
@@ -129,7 +134,9 @@ void Uploading::send_points(const std::stop_token& stop) {
 // Files are sent beside the points, which never wait for them.
 void Uploading::send_files(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-files");
-  sys::HttpClient client(upload::target_of(run_.options.destination, run_.options.token));
+  const sys::HttpTarget target = upload::target_of(run_.options.destination, run_.options.token);
+  std::optional<sys::HttpClient> client(target);
+  auto knowledge = upload::Knowledge::kAssumed;
   while (run_.delivery.wait_for_files(stop)) {
     bool flushed = false;
     const auto sent = [&]() -> Result<upload::ArtifactReport> {
@@ -137,8 +144,14 @@ void Uploading::send_files(const std::stop_token& stop) {
       run_.delivery.note_written();
       TRY(run_.delivery.flush(kServerPatience, cancel_files_));
       flushed = true;
-      return upload::send_artifacts(run_.directory.files(), client, cancel_files_);
+      return upload::send_artifacts(run_.directory.files(), *client, cancel_files_, knowledge);
     }();
+    if (flushed) knowledge = upload::Knowledge::kAssumed;
+    if (sent && sent->unknown) {
+      knowledge = upload::Knowledge::kTold;
+      run_.delivery.mark_dead();
+      client.emplace(target);  // its connection may lead to the server of before
+    }
     for (const std::string& refusal : sent ? sent->refused : std::vector<std::string>()) {
       run_.notices.warn(refusal + "; it is kept in " + run_.directory.path().string() + "/refused");
       run_.journal.event("spool: " + refusal, {});

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <stop_token>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "run/progress.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
+#include "upload/finisher.h"
 #include "upload/uploader.h"
 
 namespace corral::run {
@@ -56,6 +58,7 @@ class Uploading {
 
  private:
   void announce(const std::string& server);
+  [[nodiscard]] std::unique_ptr<upload::Finisher> remote_finisher() const;
   void report_problems(upload::Uploader& uploader);
 
   // Constant after construction.

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/cpu_list.h"
 #include "core/json.h"
 #include "core/text.h"
 
@@ -13,8 +14,6 @@ namespace {
 
 using store::page::SharingRun;
 using store::page::tag_of;
-
-constexpr int kMostCpus = 8192;
 
 // Places sort by host, kind of lane, then as people count: gpu2 before gpu10.
 struct PlaceKey {
@@ -76,7 +75,8 @@ bool add_devices(Places& places, const SharingRun& run, std::size_t at) {
 using CpuUsers = std::map<std::string, std::map<int, std::set<std::size_t>>>;  // host, CPU, runs
 
 bool add_cpus(CpuUsers& users, const SharingRun& run, std::size_t at) {
-  const std::vector<int> cpus = parse_cpu_set(tag_of(run, "corral.cpus"));
+  const std::vector<int> cpus =
+      parse_cpu_list(tag_of(run, "corral.cpus")).value_or(std::vector<int>());
   for (const int cpu : cpus) users[run.host][cpu].insert(at);
   return !cpus.empty();
 }
@@ -87,7 +87,7 @@ void add_cpu_lanes(Places& places, const CpuUsers& users) {
     std::map<std::set<std::size_t>, std::vector<int>> lanes;
     for (const auto& [cpu, runs] : cpus) lanes[runs].push_back(cpu);
     for (const auto& [runs, lane] : lanes) {
-      const std::string name = cpu_set_text(lane);
+      const std::string name = format_cpu_list(lane);
       const auto first = static_cast<std::size_t>(lane.front());
       PlaceEntry& place =
           places[{.host = host, .order = 1, .device_length = first, .length = 0, .name = name}];
@@ -223,34 +223,6 @@ std::string_view place_kind_name(PlaceKind kind) {
       return "host";
   }
   return "host";
-}
-
-std::vector<int> parse_cpu_set(std::string_view text) {
-  std::set<int> cpus;
-  if (trim(text).empty()) return {};
-  for (const std::string_view part : split(text, ',')) {
-    const std::string_view range = trim(part);
-    const std::size_t dash = range.find('-');
-    const auto first = parse_int(range.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_int(range.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last >= kMostCpus) return {};
-    for (auto cpu = static_cast<int>(*first); cpu <= static_cast<int>(*last); ++cpu)
-      cpus.insert(cpu);
-  }
-  return {cpus.begin(), cpus.end()};
-}
-
-std::string cpu_set_text(std::span<const int> cpus) {
-  std::string text;
-  for (std::size_t i = 0; i < cpus.size();) {
-    std::size_t last = i;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += std::to_string(cpus[i]);
-    if (last > i) text += '-' + std::to_string(cpus[last]);
-    i = last + 1;
-  }
-  return text;
 }
 
 Sharing find_sharing(std::span<const SharingRun> runs, std::size_t own) {

@@ -64,8 +64,4 @@ struct Sharing {
 // times before and after them.
 Sharing find_sharing(std::span<const store::page::SharingRun> runs, std::size_t own);
 
-// "0-3,8" -> ascending numbers; empty for any other text.
-std::vector<int> parse_cpu_set(std::string_view text);
-std::string cpu_set_text(std::span<const int> cpus);
-
 }  // namespace corral::analyze

@@ -115,13 +115,6 @@ TEST(Sharing, ARunOfAPlanWithoutDevicesIsOnItsHost) {
             (Texts{"node7: 0@0-10 1@0-10 2@0-10 | 0+1+2@0-10 | alone | idle 0"}));
 }
 
-TEST(Sharing, SetsOfCpusAreReadAsTheKernelWritesThem) {
-  EXPECT_EQ(parse_cpu_set(" 8, 0-2"), (std::vector{0, 1, 2, 8}));
-  EXPECT_EQ(cpu_set_text(parse_cpu_set("8,0-2,4,5")), "0-2,4-5,8");
-  for (const char* bad : {"", "a", "3-1", "-1", "0-999999999999", "1,,2", "1-2-3"})
-    EXPECT_TRUE(parse_cpu_set(bad).empty()) << bad;
-}
-
 RC_GTEST_PROP(Sharing, EveryMomentOfAPlaceIsAloneSharedOrIdle, ()) {
   std::vector<SharingRun> runs;
   const int count = *rc::gen::inRange(1, 12);

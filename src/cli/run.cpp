@@ -18,7 +18,7 @@
 #include "cli/destination.h"
 #include "cli/run_plan.h"
 #include "collect/sampler/listeners.h"
-#include "collocate/cpu_sets.h"
+#include "core/cpu_list.h"
 #include "core/text.h"
 #include "run/options.h"
 #include "run/supervise/supervisor.h"
@@ -172,7 +172,7 @@ Result<> complete_scheduled(RunFlags& f) {
   o.directory = f.directory;
   if (!f.cgroup.empty()) o.placement.groups = TRY(run::parse_groups(f.cgroup));
   if (!f.affinity.empty()) {
-    o.placement.cpus = TRY(collocate::parse_cpus(f.affinity));
+    o.placement.cpus = TRY(parse_cpu_list(f.affinity));
     if (o.placement.cpus.empty())
       return fail(Code::kInvalidArgument, "--affinity: expected CPUs, e.g. 0-3,8");
   }

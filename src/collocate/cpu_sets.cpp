@@ -10,24 +10,16 @@
 
 #include "collocate/group_files.h"
 #include "collocate/run_group.h"
+#include "core/cpu_list.h"
 #include "core/text.h"
 
 namespace corral::collocate {
 namespace {
 
-// ---- lists
-
-// More than any machine has; guards against typing errors.
-constexpr std::int64_t kMostCpus = 1 << 16;
-
-tl::unexpected<Error> malformed(std::string_view text) {
-  return fail(Code::kInvalidArgument, fmt::format("'{}' is not a list of CPUs, e.g. 0-3,8", text));
-}
-
 // ---- topology
 
 std::vector<int> list_in(const fs::path& file) {
-  return parse_cpus(read_control(file)).value_or(std::vector<int>());
+  return parse_cpu_list(read_control(file)).value_or(std::vector<int>());
 }
 
 // Returns the CPUs that the cpuset of this process allows; empty if it names none.
@@ -95,11 +87,11 @@ class Allocation {
     for (const int cpu : request.exact) {
       if (topology_.has(cpu)) continue;
       return problem(run, fmt::format("CPU {} cannot be used here: there are {}", cpu,
-                                      format_cpus(topology_.cpus)));
+                                      format_cpu_list(topology_.cpus)));
     }
     if (request.node && !topology_.has_node(*request.node)) {
       return problem(run, fmt::format("no NUMA node {}: there are {}", *request.node,
-                                      format_cpus(topology_.nodes)));
+                                      format_cpu_list(topology_.nodes)));
     }
     sets_.of_run[run] = request.exact;
     for (std::size_t c = 0; c < uses_.size(); ++c) {
@@ -224,7 +216,7 @@ class Allocation {
     } else if (whole.empty()) {
       sets_.notes.push_back(
           fmt::format("Corral's own processes run on CPU {}, threads of cores that the runs use",
-                      format_cpus(sets_.housekeeping)));
+                      format_cpu_list(sets_.housekeeping)));
     }
     for (const std::size_t run : shared_)
       sets_.notes.push_back(fmt::format("run {} shares cores with another: one thread each", run));
@@ -240,45 +232,13 @@ class Allocation {
 
 }  // namespace
 
-// ---- lists
-
-Result<std::vector<int>> parse_cpus(std::string_view text) {
-  std::vector<int> cpus;
-  text = trim(text);
-  if (text.empty()) return cpus;
-  for (const std::string_view part : split(text, ',')) {
-    const std::size_t dash = part.find('-');
-    const auto first = parse_int(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_int(part.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last >= kMostCpus)
-      return malformed(text);
-    for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
-  }
-  std::ranges::sort(cpus);
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  return cpus;
-}
-
-std::string format_cpus(const std::vector<int>& cpus) {
-  std::string text;
-  for (std::size_t i = 0; i < cpus.size();) {
-    std::size_t end = i + 1;
-    while (end < cpus.size() && cpus[end] == cpus[end - 1] + 1) ++end;
-    if (!text.empty()) text += ',';
-    text += std::to_string(cpus[i]);
-    if (end - i > 1) text += fmt::format("-{}", cpus[end - 1]);
-    i = end;
-  }
-  return text;
-}
-
 // ---- topology
 
 Result<Topology> Topology::read(const fs::path& root) {
   const fs::path cpus = root / "sys/devices/system/cpu";
   Topology topology;
   const std::string online = TRY(sys::read_file(cpus / "online"));
-  topology.cpus = TRY(parse_cpus(online));
+  topology.cpus = TRY(parse_cpu_list(online));
   if (const auto allowed = allowed_cpus(root); !allowed.empty())
     topology.cpus = common(topology.cpus, allowed);
   if (topology.cpus.empty()) return fail(Code::kUnsupported, "no CPU is allowed here");

@@ -19,13 +19,6 @@ namespace corral::collocate {
 
 namespace fs = std::filesystem;
 
-// ---- lists: "0-3,8,10-11"
-
-// Returns the CPUs in ascending order, each once; an empty text is an empty list. kInvalidArgument
-// for anything else.
-Result<std::vector<int>> parse_cpus(std::string_view text);
-std::string format_cpus(const std::vector<int>& cpus);
-
 // ---- topology: cores with their threads (SMT siblings) and NUMA nodes, from /sys under an
 // injected root. Only CPUs that are online and allowed by this process's cpuset count.
 

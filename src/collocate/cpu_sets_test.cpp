@@ -6,6 +6,7 @@
 #include <random>
 
 #include "collect/test_roots.h"
+#include "core/cpu_list.h"
 
 namespace corral::collocate {
 namespace {
@@ -26,13 +27,13 @@ struct Machine {
         for (int t = 0; t < threads; ++t) siblings.push_back(core + t * all_cores());
         for (const int cpu : siblings) {
           root.write(base + "cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list",
-                     format_cpus(siblings) + "\n");
+                     format_cpu_list(siblings) + "\n");
         }
         of_node.insert(of_node.end(), siblings.begin(), siblings.end());
       }
       std::ranges::sort(of_node);
       root.write(base + "node/node" + std::to_string(node) + "/cpulist",
-                 format_cpus(of_node) + "\n");
+                 format_cpu_list(of_node) + "\n");
     }
   }
 };
@@ -67,16 +68,6 @@ CpuRequest split(int n) {
 }
 
 std::string error_of(const Result<CpuSets>& sets) { return sets ? "" : sets.error().message; }
-
-TEST(CpuList, IsReadAndWrittenAsTheKernelDoes) {
-  EXPECT_EQ(parse_cpus("0-3,8,10-11\n").value(), (Cpus{0, 1, 2, 3, 8, 10, 11}));
-  EXPECT_EQ(parse_cpus("3,1,1-2").value(), (Cpus{1, 2, 3}));
-  EXPECT_TRUE(parse_cpus(" ").value().empty());
-  for (const char* bad : {"a", "1-", "-1", "3-1", "1,,2", "0-9999999", "1 2"})
-    EXPECT_FALSE(parse_cpus(bad)) << bad;
-  EXPECT_EQ(format_cpus({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
-  EXPECT_EQ(format_cpus({}), "");
-}
 
 TEST(Topology, KnowsCoresAndNodesAndLeavesOfflineCpusOut) {
   const collect::FakeRoot root;

@@ -6,6 +6,7 @@
 #include "collocate/cpu_sets.h"
 #include "collocate/page_cache.h"
 #include "collocate/run_group.h"
+#include "core/cpu_list.h"
 #include "core/text.h"
 
 namespace corral::collocate {
@@ -41,8 +42,8 @@ Offer cpu_sets(const fs::path& root, const Result<GroupTree>& tree) {
   if (!topology) return {.what = "CPU sets", .there = false, .detail = topology.error().message};
   Offer offer = group_offer("CPU sets", tree, {.cpus = topology->cpus});
   const std::string of =
-      fmt::format("CPUs {}, {} cores, NUMA nodes {}", format_cpus(topology->cpus),
-                  topology->cores.size(), format_cpus(topology->nodes));
+      fmt::format("CPUs {}, {} cores, NUMA nodes {}", format_cpu_list(topology->cpus),
+                  topology->cores.size(), format_cpu_list(topology->nodes));
   offer.detail =
       offer.there ? of + ", " + offer.detail : of + ", by affinity only: " + offer.detail;
   return offer;

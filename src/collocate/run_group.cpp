@@ -9,6 +9,7 @@
 #include "collect/cgroup/parse.h"
 #include "collocate/cpu_sets.h"
 #include "collocate/group_files.h"
+#include "core/cpu_list.h"
 #include "core/failpoint.h"
 #include "core/ids.h"
 #include "core/text.h"
@@ -166,12 +167,12 @@ Result<> write_cpuset(const GroupPlan& plan, const GroupParent& parent) {
   const auto of_parent = [&](const char* file) { return read_control(parent.directory / file); };
   if (all || !limits.cpus.empty()) {
     const std::string cpus =
-        limits.cpus.empty() ? of_parent("cpuset.cpus") : format_cpus(limits.cpus);
+        limits.cpus.empty() ? of_parent("cpuset.cpus") : format_cpu_list(limits.cpus);
     TRY(write_control(group / "cpuset.cpus", cpus));
   }
   if (all || !limits.numa_nodes.empty()) {
     const std::string nodes =
-        limits.numa_nodes.empty() ? of_parent("cpuset.mems") : format_cpus(limits.numa_nodes);
+        limits.numa_nodes.empty() ? of_parent("cpuset.mems") : format_cpu_list(limits.numa_nodes);
     TRY(write_control(group / "cpuset.mems", nodes));
   }
   return {};
@@ -406,9 +407,9 @@ std::string GroupPlan::target() const {
 
 std::string GroupPlan::words() const {
   std::vector<std::string> parts;
-  if (!limits.cpus.empty()) parts.push_back("CPUs " + format_cpus(limits.cpus));
+  if (!limits.cpus.empty()) parts.push_back("CPUs " + format_cpu_list(limits.cpus));
   if (!limits.numa_nodes.empty())
-    parts.push_back("memory of node " + format_cpus(limits.numa_nodes));
+    parts.push_back("memory of node " + format_cpu_list(limits.numa_nodes));
   if (limits.cpu_quota) parts.push_back(fmt::format("{:g} CPUs' time", *limits.cpu_quota));
   if (limits.memory_bytes)
     parts.push_back("memory " + human_bytes(static_cast<double>(*limits.memory_bytes)));

@@ -12,6 +12,7 @@
 #include "collocate/page_cache.h"
 #include "collocate/run_group.h"
 #include "collocate/undo.h"
+#include "core/cpu_list.h"
 #include "core/failpoint.h"
 #include "core/text.h"
 
@@ -257,7 +258,7 @@ std::vector<std::string> Stage::changes() const {
   if (impl_->is_warm && !impl_->options.data.empty())
     all.emplace_back("page cache: filled with the runs' data");
   if (!impl_->housekeeping.empty())
-    all.push_back("Corral's own processes: on CPU " + format_cpus(impl_->housekeeping));
+    all.push_back("Corral's own processes: on CPU " + format_cpu_list(impl_->housekeeping));
   return all;
 }
 

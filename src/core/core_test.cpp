@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_set>
 
+#include "core/cpu_list.h"
 #include "core/guarded.h"
 #include "core/ids.h"
 #include "core/mutex.h"
@@ -380,6 +381,17 @@ RC_GTEST_PROP(EditDistanceProperty, IsADistance,
   RC_ASSERT((ab == 0) == (a == b));
   RC_ASSERT(edit_distance(a, c) <= ab + edit_distance(b, c));
   RC_ASSERT(ab <= std::max(a.size(), b.size()));
+}
+
+TEST(CpuList, IsReadAndWrittenAsTheKernelDoes) {
+  using Cpus = std::vector<int>;
+  EXPECT_EQ(parse_cpu_list("0-3,8,10-11\n").value(), (Cpus{0, 1, 2, 3, 8, 10, 11}));
+  EXPECT_EQ(parse_cpu_list("3, 1,1-2").value(), (Cpus{1, 2, 3}));
+  EXPECT_TRUE(parse_cpu_list(" ").value().empty());
+  for (const char* bad : {"a", "1-", "-1", "3-1", "1,,2", "0-9999999", "1 2", "1-2-3", ","})
+    EXPECT_FALSE(parse_cpu_list(bad)) << bad;
+  EXPECT_EQ(format_cpu_list(Cpus{0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
+  EXPECT_EQ(format_cpu_list(Cpus{}), "");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 
+#include "core/cpu_list.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "plan/mig.h"
@@ -106,23 +107,15 @@ bool is_device(std::string_view word) {
          low.find_first_not_of("0123456789abcdef:.") == std::string::npos;
 }
 
-// "0-3" or "5" to the list; false: neither.
-bool parse_cpu_range(std::string_view text, std::vector<int>& cpus) {
-  constexpr std::int64_t kMostCpus = 8192;
-  const std::size_t dash = text.find('-');
-  const auto from = parse_int(trim(text.substr(0, dash)));
-  const auto to = dash == std::string_view::npos ? from : parse_int(trim(text.substr(dash + 1)));
-  if (!from || !to || *from < 0 || *to < *from || *to >= kMostCpus) return false;
-  for (std::int64_t cpu = *from; cpu <= *to; ++cpu) cpus.push_back(static_cast<int>(cpu));
-  return true;
-}
 Verdict parse_cpu_set(std::string_view text, Share& share) {
   std::string joined(text);
   std::ranges::replace(joined, ',', '+');
   for (const std::string_view part : split(joined, '+')) {
-    if (!parse_cpu_range(trim(part), share.cpus))
+    const auto cpus = parse_cpu_list(part);
+    if (!cpus || cpus->empty())
       return Refusal{fmt::format("'{}' is neither a CPU nor a range of CPUs", trim(part)),
                      "such as 0-3 or 0-3+8-11"};
+    share.cpus.insert(share.cpus.end(), cpus->begin(), cpus->end());
   }
   std::ranges::sort(share.cpus);
   share.cpus.erase(std::unique(share.cpus.begin(), share.cpus.end()), share.cpus.end());

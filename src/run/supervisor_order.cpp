@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/cpu_list.h"
 #include "core/ids.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -18,7 +19,6 @@ namespace {
 constexpr std::int64_t kVersion = 1;
 // A command line has at most a few MiB; everything else is smaller.
 constexpr std::size_t kMostBytes = 64u << 20;
-constexpr int kMostCpus = 1 << 16;
 
 // ---- writing
 

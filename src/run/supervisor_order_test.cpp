@@ -67,8 +67,8 @@ TEST(SupervisorOrder, ABadDocumentIsNamed) {
   EXPECT_EQ(error_of(head + R"("command":[1]})"), "invalid value of 'command'");
   EXPECT_EQ(error_of(head + R"("command":["a"],"tags":[["a"]]})"), "invalid value of 'tags'");
   EXPECT_EQ(error_of(head + R"("command":["a"],"groups":["g"]})"), "invalid value of 'groups'");
-  EXPECT_EQ(error_of(head + R"("command":["a"],"cpus":[0,65536]})"),
-            "invalid value of 'cpus': expected numbers below 65536, found 65536");
+  EXPECT_EQ(error_of(head + R"("command":["a"],"cpus":[0,8192]})"),
+            "invalid value of 'cpus': expected numbers below 8192, found 8192");
   EXPECT_EQ(error_of(head + R"("command":["a"],"gate":7})"), "invalid value of 'gate'");
   EXPECT_EQ(error_of(head + R"("command":["a"],"gate":{"release":99999}})"),
             "'gate' names a descriptor that is not open");

@@ -13,6 +13,7 @@
 
 #include "collect/proc_file.h"
 #include "collect/sysfs/number_file.h"
+#include "core/cpu_list.h"
 #include "core/text.h"
 #include "sys/fd.h"
 #include "sys/file.h"
@@ -51,9 +52,9 @@ std::optional<std::uint64_t> event_config(const std::string& text) {
 }
 
 // "package-0", and with the die where a package has several of them.
-std::vector<std::string> package_names(const fs::path& root, const std::vector<unsigned>& cpus) {
+std::vector<std::string> package_names(const fs::path& root, const std::vector<int>& cpus) {
   std::vector<std::string> packages;
-  for (const unsigned cpu : cpus) {
+  for (const int cpu : cpus) {
     const fs::path topology =
         root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)) / "topology";
     packages.push_back("package-" + sysfs::read_text(topology / "physical_package_id"));
@@ -149,7 +150,8 @@ std::vector<PowerEvent> power_events(const fs::path& root) {
   const fs::path pmu = root / "sys/bus/event_source/devices/power";
   const auto type = parse_int(sysfs::read_text(pmu / "type"));
   if (!type || *type < 0) return {};
-  const std::vector<unsigned> cpus = sysfs::parse_cpu_list(sysfs::read_text(pmu / "cpumask"));
+  const std::vector<int> cpus =
+      parse_cpu_list(sysfs::read_text(pmu / "cpumask")).value_or(std::vector<int>());
   const std::vector<std::string> packages = package_names(root, cpus);
   std::vector<PowerEvent> events;
   for (const Domain& domain : kDomains) {
@@ -163,7 +165,7 @@ std::vector<PowerEvent> power_events(const fs::path& root) {
       PowerEvent& e = events.emplace_back();
       e.metric = domain.metric;
       e.source = one ? "psys" : packages[i];
-      e.cpu = cpus[i];
+      e.cpu = static_cast<unsigned>(cpus[i]);
       e.attr.type = static_cast<std::uint32_t>(*type);
       e.attr.size = sizeof e.attr;
       e.attr.config = *config;

@@ -22,6 +22,7 @@
 #include "collect/series.h"
 #include "collect/sysfs/drm.h"
 #include "collect/sysfs/number_file.h"
+#include "core/cpu_list.h"
 #include "core/time.h"
 #include "sys/clock.h"
 #include "sys/fd.h"
@@ -144,11 +145,11 @@ std::vector<EngineEvent> engine_events(const fs::path& root, const std::string& 
   const fs::path pmu = find_pmu(root, address);
   const auto type = number_at<std::uint32_t>(sysfs::read_text(pmu / "type"), 10);
   if (pmu.empty() || !type) return {};
-  const auto cpus = sysfs::parse_cpu_list(sysfs::read_text(pmu / "cpumask"), 1);
+  const auto cpus = parse_cpu_list(sysfs::read_text(pmu / "cpumask")).value_or(std::vector<int>());
   EngineEvent common;
   common.busy = attribute(*type, 0);
   common.total = attribute(*type, 0);
-  common.cpu = cpus.empty() ? 0 : cpus.front();
+  common.cpu = cpus.empty() ? 0 : static_cast<unsigned>(cpus.front());
   std::vector<EngineEvent> events;
   if (pmu.filename().string().starts_with("xe_")) {
     add_xe_events(pmu, common, events);

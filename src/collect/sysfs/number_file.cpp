@@ -106,20 +106,4 @@ std::vector<std::string> numbered_entries(const std::filesystem::path& directory
   return names;
 }
 
-std::vector<unsigned> parse_cpu_list(std::string_view text, std::size_t limit) {
-  std::vector<unsigned> cpus;
-  Scanner scan(text);
-  do {
-    std::uint64_t first = 0;
-    if (!scan.number(first)) break;
-    std::uint64_t last = first;
-    if (scan.skip('-') && !scan.number(last)) break;
-    for (std::uint64_t cpu = first; cpu <= last && cpu < 1u << 20; ++cpu) {
-      if (cpus.size() == limit) return cpus;
-      cpus.push_back(static_cast<unsigned>(cpu));
-    }
-  } while (scan.skip(','));
-  return cpus;
-}
-
 }  // namespace corral::collect::sysfs

@@ -70,8 +70,5 @@ std::string read_text(const std::filesystem::path& path);
 // Names in `directory` that are `prefix` and a number, in the order of the numbers.
 std::vector<std::string> numbered_entries(const std::filesystem::path& directory,
                                           std::string_view prefix);
-// "0-3,8": the CPUs of a list as the kernel writes them; stops at the first other character. At
-// most `limit`.
-std::vector<unsigned> parse_cpu_list(std::string_view text, std::size_t limit = 8192);
 
 }  // namespace corral::collect::sysfs

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "collocate/cpu_sets.h"
+#include "core/cpu_list.h"
 #include "core/json.h"
 #include "core/text.h"
 
@@ -120,8 +120,7 @@ plan::Pairs plan_tags(const PlanFacts& plan, const PlannedRun& place) {
   add("corral.plan.repetition", std::to_string(place.workload.repetition));
   add("corral.collocation", row.collocation);
   if (!row.share.devices.empty()) add("corral.devices", devices_json(row.share, place.seat));
-  add("corral.cpus",
-      collocate::format_cpus(place.seat.cpus.empty() ? row.share.cpus : place.seat.cpus));
+  add("corral.cpus", format_cpu_list(place.seat.cpus.empty() ? row.share.cpus : place.seat.cpus));
   add("corral.letter", row.letter);
   if (row.baseline) add("corral.baseline", "1");
   if (row.loop) add("corral.loop", "1");

@@ -15,8 +15,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "collocate/cpu_sets.h"
 #include "collocate/undo.h"
+#include "core/cpu_list.h"
 #include "core/text.h"
 #include "run/command.h"
 #include "run/supervise/adoption.h"
@@ -219,7 +219,7 @@ Result<RunEnvironment::Start> Supervision::prepare_start(const Command& command,
                 .environment = std::move(environment),
                 .chosen = options_.passed,
                 .devices = {},
-                .cpus = collocate::format_cpus(options_.placement.cpus),
+                .cpus = format_cpu_list(options_.placement.cpus),
                 .terminal = terminal_ != nullptr});
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kReach = 5;  // values before and after one that tell whether it is an outlier
 constexpr double kFar = 5;         // standard deviations
+constexpr std::size_t kMostBins = 1024;
 
 // Sums of squared differences to the mean, of any range.
 class Costs {
@@ -62,6 +63,44 @@ std::vector<std::size_t> find_mean_changes(std::span<const double> values, doubl
   std::vector<std::size_t> changes;
   for (std::size_t at = previous[n]; at > 0; at = previous[at]) changes.push_back(at);
   std::ranges::reverse(changes);
+  return changes;
+}
+
+Bins bin_means(std::span<const double> values) {
+  Bins bins;
+  bins.size = std::max<std::size_t>(1, (values.size() + kMostBins - 1) / kMostBins);
+  bins.means.reserve(values.size() / bins.size + 1);
+  for (std::size_t begin = 0; begin < values.size(); begin += bins.size) {
+    const auto bin = values.subspan(begin, std::min(bins.size, values.size() - begin));
+    bins.means.push_back(std::accumulate(bin.begin(), bin.end(), 0.0) /
+                         static_cast<double>(bin.size()));
+  }
+  return bins;
+}
+
+std::vector<std::size_t> place_changes(std::span<const double> values,
+                                       std::vector<std::size_t> changes, std::size_t bin_size) {
+  if (bin_size == 1) return changes;
+  // The bin in which the mean changes lies between both means, and may look like a piece of its
+  // own.
+  const auto last = std::unique(changes.begin(), changes.end(),
+                                [](std::size_t a, std::size_t b) { return b == a + 1; });
+  changes.erase(last, changes.end());
+  for (std::size_t& change : changes) change *= bin_size;
+  const Costs cost(values);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t first = i == 0 ? 0 : changes[i - 1];
+    const std::size_t end = i + 1 == changes.size() ? values.size() : changes[i + 1];
+    const std::size_t from = std::max(first + 1, changes[i] - bin_size);
+    const std::size_t to = std::min(end - 1, changes[i] + bin_size);
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t at = from; at <= to; ++at) {
+      const double total = cost(first, at) + cost(at, end);
+      if (total >= least) continue;
+      least = total;
+      changes[i] = at;
+    }
+  }
   return changes;
 }
 

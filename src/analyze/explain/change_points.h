@@ -13,6 +13,18 @@ namespace corral::analyze {
 // are finite. Time: O(n) to O(n^2), where nothing changes.
 std::vector<std::size_t> find_mean_changes(std::span<const double> values, double penalty);
 
+// Means of equal bins of neighbouring values, the last of which may be smaller. So many that a
+// search for changes takes milliseconds: at most 1,024.
+struct Bins {
+  std::size_t size = 1;  // values in a bin
+  std::vector<double> means;
+};
+Bins bin_means(std::span<const double> values);
+// Moves changes that were found in bins of `values` to where they fit best: each between its
+// neighbours, by at most one bin. Two that are one bin apart become one.
+std::vector<std::size_t> place_changes(std::span<const double> values,
+                                       std::vector<std::size_t> changes, std::size_t bin_size);
+
 // A median absolute deviation of normal values times this is their standard deviation.
 inline constexpr double kMadToDeviation = 1.4826;
 

@@ -10,18 +10,7 @@
 namespace corral::analyze {
 namespace {
 
-constexpr std::size_t kMostBins = 1024;
 constexpr double kEquivalent = 0.01;  // part of the last segment's mean
-
-std::vector<double> mean_bins(std::span<const double> values, std::size_t size) {
-  std::vector<double> bins;
-  bins.reserve(values.size() / size + 1);
-  for (std::size_t begin = 0; begin < values.size(); begin += size) {
-    const auto bin = values.subspan(begin, std::min(size, values.size() - begin));
-    bins.push_back(std::accumulate(bin.begin(), bin.end(), 0.0) / static_cast<double>(bin.size()));
-  }
-  return bins;
-}
 
 struct Segment {
   std::size_t begin = 0, end = 0;
@@ -145,9 +134,8 @@ void measure(std::span<const LaneSteps> all, SteadyPart& part) {
 std::size_t find_steady_step(std::span<const double> lengths) {
   const std::size_t n = lengths.size();
   if (n == 0) return 0;
-  const std::size_t size = (n + kMostBins - 1) / kMostBins;
-  const std::vector<double> bins = mean_bins(replace_outliers(lengths), size);
-  const std::vector<Segment> segments = find_segments(bins);
+  const Bins bins = bin_means(replace_outliers(lengths));
+  const std::vector<Segment> segments = find_segments(bins.means);
   const Segment& last = segments.back();
   const double reach = std::max(kEquivalent * last.mean, last.deviation);
   std::size_t first = last.begin;
@@ -155,7 +143,7 @@ std::size_t find_steady_step(std::span<const double> lengths) {
     if (std::abs(segments[i].mean - last.mean) > reach) break;
     first = segments[i].begin;
   }
-  const std::size_t cut = std::min(first * size, n);
+  const std::size_t cut = std::min(first * bins.size, n);
   return n - cut < std::max(kFewSteps, n / 4) ? n : cut;
 }
 

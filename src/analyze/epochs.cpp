@@ -6,8 +6,10 @@
 #include <map>
 #include <utility>
 
+#include "core/json.h"
 #include "core/text.h"
 #include "query/series/cell_walk.h"
+#include "store/tables/phases.h"
 
 namespace corral::analyze {
 namespace {
@@ -94,6 +96,17 @@ class EpochSink {
   bool fractions_ = false;
 };
 
+// "index" or "epoch" of the phase's attributes, else the number in its name.
+std::optional<std::int64_t> index_from(const store::page::NamedPhase& phase,
+                                       const EpochName& name) {
+  for (const auto& [key, value] : phase.attributes) {
+    if (key != "index" && key != "epoch") continue;
+    if (const auto json = Json::parse(value); json && json->as_int() != nullptr)
+      return *json->as_int();
+  }
+  return name.index;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> lane_rank(std::string_view lane) {
@@ -117,6 +130,21 @@ EpochName epoch_name(std::string_view name) {
   const auto index = parse_int(name);
   if (!index || *index < 0) return {};
   return {.is_epoch = true, .index = index};
+}
+
+Result<EpochPhases> read_epoch_phases(store::Reading& reading, RunId run) {
+  constexpr std::size_t kMostPhases = 2 * kMostEpochs;
+  const auto named = TRY(store::page::epoch_phases(reading, run, kMostPhases));
+  EpochPhases found{.phases = {}, .more = named.size() == kMostPhases};
+  for (const store::page::NamedPhase& phase : named) {
+    const EpochName name = epoch_name(phase.name);
+    if (!name.is_epoch) continue;
+    found.phases.push_back({.lane = phase.lane,
+                            .start = ns_of(phase.start),
+                            .end = phase.end ? std::optional(ns_of(*phase.end)) : std::nullopt,
+                            .index = index_from(phase, name)});
+  }
+  return found;
 }
 
 Epochs epochs_of_phases(std::vector<EpochPhase> phases) {

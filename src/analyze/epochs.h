@@ -17,6 +17,7 @@
 
 #include "core/result.h"
 #include "store/model/point_view.h"
+#include "store/model/transaction.h"
 
 namespace corral::analyze {
 
@@ -39,6 +40,12 @@ struct EpochPhase {
   std::optional<std::int64_t> end = {};
   std::optional<std::int64_t> index = {};  // from its name or an attribute
 };
+
+struct EpochPhases {
+  std::vector<EpochPhase> phases;  // by start
+  bool more = false;               // than twice kMostEpochs: each rank has its own
+};
+Result<EpochPhases> read_epoch_phases(store::Reading& reading, RunId run);
 
 // The rank in a lane "host/rankN/process/thread"; nullopt: it has none.
 std::optional<std::int64_t> lane_rank(std::string_view lane);

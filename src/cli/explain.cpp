@@ -42,6 +42,7 @@ class Page {
   void table(const std::vector<std::string>& head,
              const std::vector<std::vector<std::string>>& rows) const {
     if (markdown_) {
+      fmt::print("\n");
       print_row(head);
       print_row(std::vector<std::string>(head.size(), "---"));
       for (const auto& row : rows) print_row(row);
@@ -115,6 +116,52 @@ void print_steady(const Page& page, const Json& steady) {
   }
 }
 
+std::string regime_text(const Json& regime) {
+  const std::int64_t epochs = regime.get_int("epochs"), alike = regime.get_int("alike");
+  const std::string range =
+      fmt::format("epochs {} to {}", regime.get_int("first"), regime.get_int("last"));
+  if (plain(member(regime, "compared")).text != "true")
+    return range + ": too few to say which are alike";
+  if (alike == 0) return fmt::format("{}: none of {} are alike", range, epochs);
+  return fmt::format("{}: {} of {} are alike, {} each (10 % below {}, 10 % above {}); typical: {}",
+                     range, alike, epochs, precise_duration_text(member(regime, "median_s")),
+                     precise_duration_text(member(regime, "p10_s")),
+                     precise_duration_text(member(regime, "p90_s")),
+                     member(regime, "typical").get_int("epoch"));
+}
+
+void print_odd(const Page& page, const Json& lane) {
+  constexpr std::size_t kMost = 10;
+  const Json::Array& odd = items(lane, "odd");
+  if (odd.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& one : odd) {
+    if (rows.size() == kMost) break;
+    const Json& leaf = member(one, "leaf");
+    rows.push_back({std::to_string(one.get_int("epoch")),
+                    leaf.is_null() ? "its length" : printable(one.get_string("leaf")),
+                    precise_duration_text(member(one, "seconds")),
+                    precise_duration_text(member(one, "usual_s"))});
+  }
+  page.table({"EPOCH", "DIFFERS IN", "TIME", "USUALLY"}, rows);
+  if (const auto all = lane.get_int("odd_epochs"); all > static_cast<std::int64_t>(rows.size()))
+    page.line(fmt::format("{} odd epochs in all; the {} that differ most: --format json", all,
+                          odd.size()));
+}
+
+void print_epochs(const Page& page, const Json& found) {
+  constexpr std::size_t kMost = 4;
+  const Json::Array& lanes = items(found, "epochs");
+  for (std::size_t i = 0; i < std::min(lanes.size(), kMost); ++i) {
+    page.title(lanes.size() == 1 ? "Epochs"
+                                 : "Epochs of " + printable(lanes[i].get_string("lane")));
+    for (const Json& regime : items(lanes[i], "regimes")) page.line(regime_text(regime));
+    print_odd(page, lanes[i]);
+  }
+  if (lanes.size() > kMost)
+    page.line(fmt::format("{} more lanes: --format json", lanes.size() - kMost));
+}
+
 void print_lanes(const Page& page, const Json& found) {
   const Json::Array& lanes = items(found, "lanes");
   if (lanes.empty()) return;
@@ -142,6 +189,7 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
   fmt::print("\n{}\n", printable(found.get_string("summary")));
   print_parts(page, found);
   print_steady(page, member(found, "steady"));
+  print_epochs(page, found);
   print_lanes(page, found);
 }
 
@@ -173,8 +221,8 @@ Result<int> explain(const ExplainFlags& flags) {
 int explain_command(std::span<char* const> args) {
   ExplainFlags flags;
   Arguments arguments("explain",
-                      "Explains a run: what could not be seen, where its time went, and which part "
-                      "of it is steady.",
+                      "Explains a run: what could not be seen, where its time went, which part of "
+                      "it is steady, and which epochs are odd.",
                       kExplainExamples);
   arguments.positional("run", flags.run, kRunHelp, true);
   arguments.text("lane", flags.lane, "only this lane, as `corral ls phases` shows it");

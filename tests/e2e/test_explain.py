@@ -64,6 +64,37 @@ def test_it_reads_as_a_page_and_as_markdown(trained: tuple[Corral, float]) -> No
     assert "\n| PART | KIND | SHARE | TIME | PHASES |\n| --- |" in markdown
 
 
+def test_an_odd_epoch_is_named_with_what_it_waited_for(corral: Corral) -> None:
+    """Ten epochs; the seventh waits for data ten times as long as the others."""
+    script = corral.script(
+        "epochs.py",
+        """
+        import corral, time
+        for epoch in range(10):
+            with corral.phase("epoch", kind="control"):
+                with corral.phase("data wait", kind="wait"):
+                    time.sleep(1 if epoch == 6 else 0.1)
+                with corral.phase("step"):
+                    time.sleep(0.1)
+        """,
+    )
+    corral("run", "--quiet", "--name", "odd", script)
+    found = corral.json("explain", "odd")
+    (lane,) = found["epochs"]
+    assert lane["epochs"] == 10
+    (regime,) = lane["regimes"]
+    assert (regime["first"], regime["last"], regime["epochs"], regime["compared"]) == (0, 9, 10, True)
+    assert regime["alike"] + lane["odd_epochs"] == 10
+    greatest = lane["odd"][0]
+    assert (greatest["epoch"], greatest["leaf"]) == (6, "data wait")
+    assert 1 <= greatest["seconds"] < (int(greatest["to_ns"]) - int(greatest["from_ns"])) / 1e9
+    assert 0.1 <= greatest["usual_s"] < 1
+    assert "epoch 6 differs most" in found["summary"]
+    text = corral("explain", "odd").stdout.decode()
+    assert "DIFFERS IN" in text
+    assert "epochs 0 to 9: " in text
+
+
 def test_a_window_and_a_lane(trained: tuple[Corral, float]) -> None:
     corral, _ = trained
     whole = corral.json("explain", "train")

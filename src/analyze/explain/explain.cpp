@@ -16,6 +16,7 @@ namespace {
 struct Recorded {
   Timeline timeline;
   store::page::RunHealth health;
+  std::vector<EpochPhase> epochs;
 };
 
 Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run, UtcTime until) {
@@ -32,6 +33,7 @@ Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run
     };
     count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
     recorded.health = TRY(store::page::run_health(reading, run));
+    recorded.epochs = TRY(read_epoch_phases(reading, run.id)).phases;
     return {};
   };
   TRY(store.inspect(read));
@@ -93,6 +95,61 @@ std::vector<TimePart> make_parts(const std::vector<LaneLeaves>& lanes, Window wi
   return parts;
 }
 
+std::vector<EpochsOfLane> compare_epochs(const Recorded& recorded,
+                                         const std::vector<LaneLeaves>& lanes, Window window) {
+  std::map<std::string, std::vector<EpochPhase>> by_lane;
+  for (const EpochPhase& phase : recorded.epochs) by_lane[phase.lane].push_back(phase);
+  std::vector<EpochsOfLane> compared;
+  std::size_t left = kMostComparedEpochs;
+  for (const LaneLeaves& lane : lanes) {
+    const auto phases = by_lane.find(lane.lane);
+    if (!lane.trains || phases == by_lane.end()) continue;
+    const Epochs epochs = epochs_of_phases(std::move(phases->second));
+    EpochsOfLane one{.lane = lane.lane, .times = {}, .found = {}};
+    one.times = collect_epochs(recorded.timeline, lane, window, epochs.epochs, left);
+    left -= one.times.epochs.size();
+    if (one.times.epochs.empty()) continue;
+    one.found = find_typical(one.times);
+    for (EpochTimes& epoch : one.times.epochs) epoch.leaves = {};
+    compared.push_back(std::move(one));
+  }
+  return compared;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return seconds < 100 ? fmt::format("{:.3g} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
+double greatest_difference(const EpochsOfLane& lane) {
+  double greatest = 0;
+  for (const OddEpoch& odd : lane.found.odd) greatest = std::max(greatest, odd.difference());
+  return greatest;
+}
+
+// "199 of 200 epochs are alike; epoch 57 differs most: 5 s of data wait, usually 2 s."
+std::string summarize_epochs(const std::vector<EpochsOfLane>& lanes) {
+  if (lanes.empty()) return "";
+  const EpochsOfLane& lane = *std::ranges::max_element(lanes, {}, greatest_difference);
+  std::size_t alike = 0, compared = 0, regimes = 0;
+  for (const Regime& regime : lane.found.regimes) {
+    if (!regime.is_compared()) continue;
+    alike += regime.alike;
+    compared += regime.size();
+    ++regimes;
+  }
+  if (compared == 0) return "";
+  std::string text = fmt::format(" {} of {} epochs{} are alike{}", alike, compared,
+                                 lanes.size() > 1 ? " of " + lane.lane : "",
+                                 regimes > 1 ? fmt::format(" within {} regimes", regimes) : "");
+  if (lane.found.odd.empty()) return text + ".";
+  const OddEpoch& most = *std::ranges::max_element(lane.found.odd, {}, &OddEpoch::difference);
+  const std::string of = most.leaf ? " of " + lane.times.leaves[*most.leaf] : "";
+  return text + fmt::format("; epoch {} differs most: {}{}, usually {}.",
+                            lane.times.epochs[most.epoch].index, seconds_text(most.seconds), of,
+                            seconds_text(most.usual));
+}
+
 std::string summarize(const Explanation& found) {
   if (found.lanes.empty()) return "No phases lie in this time, so nothing tells where it went.";
   if (found.parts.empty()) return "No steps lie in this time, so no lane is known to train.";
@@ -102,7 +159,8 @@ std::string summarize(const Explanation& found) {
     if (texts.size() == kMost) break;
     texts.push_back(fmt::format("{:.1f} % {}", part.share * 100, part.name));
   }
-  return fmt::format("Of the training's time: {}.", join(texts, ", "));
+  return fmt::format("Of the training's time: {}.{}", join(texts, ", "),
+                     summarize_epochs(found.epochs));
 }
 
 // Without a wanted one: those with phases in the window.
@@ -160,6 +218,7 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   TRY(choose_lanes(found.lanes, options.lane));
   found.parts = make_parts(found.lanes, found.window);
   found.steady = find_steady_part(recorded.timeline, training_lanes(found.lanes), found.window);
+  found.epochs = compare_epochs(recorded, found.lanes, found.window);
   found.summary = summarize(found);
   if (found.lanes.size() > kMostLanes) {
     found.lanes_left_out = found.lanes.size() - kMostLanes;

@@ -1,5 +1,5 @@
-// Explain: where the time of a run went, over its training lanes, and which part of it is steady;
-// before that, what could not be seen. docs/analysis.md defines every number.
+// Explain: where the time of a run went, over its training lanes, which part of it is steady, and
+// which epochs are odd; before that, what could not be seen. docs/analysis.md defines every number.
 //
 // Sources: a run's phases and its health, in one snapshot. Any thread.
 #pragma once
@@ -11,6 +11,7 @@
 
 #include "analyze/explain/leaves.h"
 #include "analyze/explain/steady.h"
+#include "analyze/explain/typical.h"
 #include "core/result.h"
 #include "store/reader.h"
 
@@ -20,6 +21,8 @@ namespace corral::analyze {
 inline constexpr std::size_t kMostExplainedPhases = 2U << 20U;
 
 inline constexpr std::size_t kMostLanes = 1000;
+// Epochs of all training lanes together that are compared: the first ones.
+inline constexpr std::size_t kMostComparedEpochs = 65'536;
 
 struct ExplainOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
@@ -44,13 +47,20 @@ struct TimePart {
   std::int64_t phases = 0;  // sum over the training lanes
 };
 
+struct EpochsOfLane {
+  std::string lane;
+  LaneEpochs times;  // without the seconds of their leaves
+  TypicalEpochs found;
+};
+
 struct Explanation {
   Window window;
   bool provisional = false;  // the run is running
   std::vector<Unseen> unseen;
   std::vector<TimePart> parts;  // the greatest share first; they add up to 1. Empty: no lane trains
   SteadyPart steady;
-  std::vector<LaneLeaves> lanes;  // at most kMostLanes
+  std::vector<EpochsOfLane> epochs;  // training lanes that have some
+  std::vector<LaneLeaves> lanes;     // at most kMostLanes
   std::size_t lanes_left_out = 0;
   std::string summary;  // one sentence
 };

@@ -38,41 +38,18 @@ struct RunEpochs {
   std::optional<std::int64_t> first_step = {};
 };
 
-// "index" or "epoch" of the phase's attributes, else the number in its name.
-std::optional<std::int64_t> index_from(const store::page::NamedPhase& phase,
-                                       const analyze::EpochName& name) {
-  for (const auto& [key, value] : phase.attributes) {
-    if (key != "index" && key != "epoch") continue;
-    if (const auto json = Json::parse(value); json && json->as_int() != nullptr)
-      return *json->as_int();
-  }
-  return name.index;
-}
-
 // Sets the epochs and the first step from the phases.
 Result<> read_phases(const store::Reader& store, RunEpochs& out) {
-  // Each rank has its own.
-  constexpr std::size_t kMostPhases = 2 * analyze::kMostEpochs;
-  std::vector<analyze::EpochPhase> phases;
-  bool more = false;
+  analyze::EpochPhases phases;
   const auto read = [&](store::Reading& reading) -> Result<> {
-    const auto named = TRY(store::page::epoch_phases(reading, out.run, kMostPhases));
-    more = named.size() == kMostPhases;
-    for (const store::page::NamedPhase& phase : named) {
-      const analyze::EpochName name = analyze::epoch_name(phase.name);
-      if (!name.is_epoch) continue;
-      phases.push_back({.lane = phase.lane,
-                        .start = ns_of(phase.start),
-                        .end = phase.end ? std::optional(ns_of(*phase.end)) : std::nullopt,
-                        .index = index_from(phase, name)});
-    }
+    phases = TRY(analyze::read_epoch_phases(reading, out.run));
     if (const auto first = TRY(store::page::first_step(reading, out.run)))
       out.first_step = ns_of(*first);
     return {};
   };
   TRY(store.inspect(read));
-  out.epochs = analyze::epochs_of_phases(std::move(phases));
-  out.epochs.more = out.epochs.more || more;
+  out.epochs = analyze::epochs_of_phases(std::move(phases.phases));
+  out.epochs.more = out.epochs.more || phases.more;
   if (!out.epochs.epochs.empty()) out.from = "phases";
   return {};
 }

@@ -1,6 +1,9 @@
 // GET /runs/{run}/explain: where the time of a run went (docs/analysis.md).
 #include "analyze/explain/explain.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "core/json.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
@@ -11,6 +14,8 @@ namespace {
 using analyze::Explanation;
 using analyze::LaneLeaves;
 using analyze::TimePart;
+
+constexpr std::size_t kMostOdd = 100;  // in an answer, for each lane
 
 Parsed<analyze::ExplainOptions> read_options(const Request& request) {
   const TimeEnds ends = TRY_PARSED(query_times(request));
@@ -43,6 +48,53 @@ void write_steady(JsonWriter& json, const analyze::SteadyPart& steady) {
   json.member("mean_s", steady.mean_s).member("deviation_s", steady.deviation_s).end_object();
 }
 
+void write_epoch(JsonWriter& json, const analyze::EpochTimes& epoch) {
+  json.member("epoch", epoch.index);
+  write_window(json, epoch.window);
+}
+
+void write_regime(JsonWriter& json, const analyze::Regime& regime,
+                  const analyze::LaneEpochs& times) {
+  json.begin_object().member("first", times.epochs[regime.first].index);
+  json.member("last", times.epochs[regime.end - 1].index);
+  json.member("epochs", static_cast<std::int64_t>(regime.size()));
+  json.member("compared", regime.is_compared());
+  if (!regime.typical) {
+    json.member("alike", std::int64_t{0}).key("typical").null().end_object();
+    return;
+  }
+  json.member("alike", static_cast<std::int64_t>(regime.alike)).key("typical").begin_object();
+  write_epoch(json, times.epochs[*regime.typical]);
+  json.end_object().member("median_s", regime.median_s).member("p10_s", regime.p10_s);
+  json.member("p90_s", regime.p90_s).end_object();
+}
+
+void write_odd(JsonWriter& json, const analyze::OddEpoch& odd, const analyze::LaneEpochs& times) {
+  json.begin_object();
+  write_epoch(json, times.epochs[odd.epoch]);
+  json.key("leaf");
+  if (odd.leaf) {
+    json.value(times.leaves[*odd.leaf]);
+  } else {
+    json.null();
+  }
+  json.member("seconds", odd.seconds).member("usual_s", odd.usual).end_object();
+}
+
+void write_epochs(JsonWriter& json, const analyze::EpochsOfLane& lane) {
+  std::vector<analyze::OddEpoch> odd = lane.found.odd;
+  std::ranges::stable_sort(odd, std::ranges::greater(), &analyze::OddEpoch::difference);
+  odd.resize(std::min(odd.size(), kMostOdd));
+  json.begin_object().member("lane", lane.lane);
+  json.member("epochs", static_cast<std::int64_t>(lane.times.epochs.size()));
+  json.member("left_out", static_cast<std::int64_t>(lane.times.left_out));
+  write_array(json, "regimes", lane.found.regimes,
+              [&](JsonWriter& out, const auto& regime) { write_regime(out, regime, lane.times); });
+  write_array(json, "odd", odd,
+              [&](JsonWriter& out, const auto& one) { write_odd(out, one, lane.times); });
+  json.member("odd_epochs", static_cast<std::int64_t>(lane.found.odd.size())).end_object();
+}
+
 void write_lane(JsonWriter& json, const LaneLeaves& lane) {
   json.begin_object().member("lane", lane.lane).member("trains", lane.trains);
   json.member("steps", lane.steps).member("start_up_s", seconds(lane.start_up));
@@ -70,6 +122,7 @@ Answer explain(const Request& request, Context& context) {
     });
     write_array(json, "parts", found.parts, write_part);
     write_steady(json, found.steady);
+    write_array(json, "epochs", found.epochs, write_epochs);
     write_array(json, "lanes", found.lanes, write_lane);
     json.member("lanes_left_out", static_cast<std::int64_t>(found.lanes_left_out));
   });

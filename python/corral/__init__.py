@@ -7,7 +7,7 @@ cannot be kept (spool limit, full disk) is counted and said by `corral run`.
 
 Safe with threads, asyncio, fork (DataLoader workers log as processes of their own), spawn, os._exit and kill -9.
 
-read() is for afterwards, and for any process: points of runs, from a server.
+read() and explain() are for afterwards, and for any process: points of runs and where their time went, from a server.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from corral import _native as _impl
     from corral._columns import Series
+    from corral._explain import explain
     from corral._read import DamageWarning, read
     from corral._stream import Gap
 elif _os.environ.get("CORRAL_PURE_PYTHON", "") not in ("", "0"):
@@ -42,6 +43,7 @@ __all__ = [
     "artifact",
     "epochs",
     "event",
+    "explain",
     "init",
     "log",
     "param",
@@ -170,4 +172,9 @@ def __getattr__(name: str) -> object:
         value: object = getattr(_read, name)
         globals()[name] = value
         return value
+    if name == "explain":
+        from corral import _explain
+
+        globals()[name] = _explain.explain
+        return _explain.explain
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -35,10 +35,10 @@ class DamageWarning(UserWarning):
 
 def _names(value: str | Iterable[str], what: str) -> list[str]:
     if not isinstance(value, Iterable):
-        raise TypeError(f"corral.read: {what} must be a name or several, not {value!r}")
+        raise TypeError(f"corral: {what} must be a name or several, not {value!r}")
     names = [value] if isinstance(value, str) else list(value)
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"corral.read: {what} must be a name or several, not {value!r}")
+        raise ValueError(f"corral: {what} must be a name or several, not {value!r}")
     return names
 
 
@@ -53,7 +53,7 @@ def _is_missing(value: Any) -> bool:
 def _moment(value: Any, what: str) -> tuple[int, bool]:
     """Nanoseconds, and whether they count from the run's start."""
     if _is_missing(value):
-        raise ValueError(f"corral.read: {what} must be {_MOMENT}, not {value!r}")
+        raise ValueError(f"corral: {what} must be {_MOMENT}, not {value!r}")
     if hasattr(value, "astype") and hasattr(value, "dtype") and value.dtype.kind in "mM":  # NumPy
         return int(value.astype(f"{value.dtype.kind}8[ns]").astype("int64")), value.dtype.kind == "m"
     if isinstance(value, (datetime, timedelta)):
@@ -68,24 +68,30 @@ def _moment(value: Any, what: str) -> tuple[int, bool]:
             seconds = float(value)
             return round(seconds * 1e9), True
         except (TypeError, ValueError, OverflowError):
-            raise TypeError(f"corral.read: {what} must be {_MOMENT}, not {value!r}") from None
+            raise TypeError(f"corral: {what} must be {_MOMENT}, not {value!r}") from None
     return (number, False) if abs(number) >= _NANOSECONDS else (number * 10**9, True)
+
+
+def bounds(start: Any, end: Any) -> tuple[dict[str, int], bool]:
+    """Those that were given, as from_ns and to_ns, and whether they count from the run's start."""
+    given = {"from_ns": (start, "start"), "to_ns": (end, "end")}
+    moments = {key: _moment(value, name) for key, (value, name) in given.items() if value is not None}
+    if len({relative for _, relative in moments.values()}) > 1:
+        raise ValueError("corral: start and end must both be moments, or both count from the run's start")
+    return {key: ns for key, (ns, _) in moments.items()}, any(relative for _, relative in moments.values())
 
 
 def _request(runs: Any, metrics: Any, start: Any, end: Any, points: int | None) -> dict[str, Any]:
     request: dict[str, Any] = {"runs": _names(runs, "runs"), "metrics": _names(metrics, "metrics")}
-    bounds = {"from_ns": (start, "start"), "to_ns": (end, "end")}
-    moments = {key: _moment(value, name) for key, (value, name) in bounds.items() if value is not None}
-    if len({relative for _, relative in moments.values()}) > 1:
-        raise ValueError("corral.read: start and end must both be moments, or both count from the run's start")
-    for key, (ns, relative) in moments.items():
+    times, relative = bounds(start, end)
+    for key, ns in times.items():
         request[key] = str(min(max(ns, EARLIEST), LATEST))
         request["origin"] = "run" if relative else "utc"
     if points is not None:
         try:
             request["points"] = operator.index(points)
         except TypeError:
-            raise TypeError(f"corral.read: points must be a whole number or None, not {points!r}") from None
+            raise TypeError(f"corral: points must be a whole number or None, not {points!r}") from None
     return request
 
 
@@ -96,11 +102,11 @@ def _kind(wanted: str | None) -> str:
     if wanted is None:
         return next((kind for kind, package in _PACKAGES.items() if installed(package)), "lists")
     if wanted != "lists" and wanted not in _PACKAGES:
-        raise ValueError(f"corral.read: as_ must be pandas, arrow, numpy or lists, not {wanted!r}")
+        raise ValueError(f"corral: as_ must be pandas, arrow, numpy or lists, not {wanted!r}")
     package = _PACKAGES.get(wanted)
     if package is not None and not installed(package):
         raise ImportError(
-            f"corral.read: as_={wanted!r} needs {package}, which is not installed here: `pip install {package}`"
+            f"corral: as_={wanted!r} needs {package}, which is not installed here: `pip install {package}`"
         )
     return wanted
 
@@ -114,7 +120,7 @@ def collect(stream: PointsStream, allocate: Callable[[int], Any], whole: bool) -
                 yield points
             points = Growing(item, allocate, item.stored if whole else 0)
         elif points is None:
-            raise RuntimeError("corral.read: points before their series")
+            raise RuntimeError("corral: points before their series")
         elif isinstance(item, Gap):
             points.gaps.append(item)
         else:

@@ -47,7 +47,7 @@ class _UnixConnection(http.client.HTTPConnection):
         # Others can put a socket of theirs, or a link, at a path that a client expects.
         facts = os.lstat(self._path)
         if not stat.S_ISSOCK(facts.st_mode):
-            raise PermissionError(f"corral.read: {self._path} is not a socket; nothing is sent")
+            raise PermissionError(f"corral: {self._path} is not a socket; nothing is sent")
         self._check(facts.st_uid)
         self.sock.connect(self._path)
         self._check(struct.unpack("iII", self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
@@ -55,7 +55,7 @@ class _UnixConnection(http.client.HTTPConnection):
     def _check(self, uid: int) -> None:
         if uid not in (os.geteuid(), 0):
             self.close()
-            raise PermissionError(f"corral.read: the server at {self._path} belongs to user {uid}; nothing is sent")
+            raise PermissionError(f"corral: the server at {self._path} belongs to user {uid}; nothing is sent")
 
 
 # Choice of the server
@@ -118,7 +118,7 @@ def _configured() -> list[_Choice]:
         except FileNotFoundError:
             continue
         except ValueError as error:
-            raise ValueError(f"corral.read: {path}: {error}") from None
+            raise ValueError(f"corral: {path}: {error}") from None
         server, store, token = (str(lines.get(key, "")) for key in ("server", "store", "token-file"))
         here = path == "corral.toml" and not chosen
         advice = ""
@@ -178,7 +178,7 @@ def _default_store() -> str:
         return os.path.join(data, "corral")
     if home.startswith("/"):
         return os.path.join(home, ".local", "share", "corral")
-    raise ValueError("corral.read: neither $XDG_DATA_HOME nor $HOME is set; name the store with store=")
+    raise ValueError("corral: neither $XDG_DATA_HOME nor $HOME is set; name the store with store=")
 
 
 def _chosen(server: str | None, store: str | os.PathLike[str] | None) -> _Choice:
@@ -193,10 +193,10 @@ def _chosen(server: str | None, store: str | os.PathLike[str] | None) -> _Choice
         given += _configured()
     for choice in given:
         if choice.server and choice.store:
-            raise ValueError(f"corral.read: {choice.name}: server and store exclude each other: choose one")
+            raise ValueError(f"corral: {choice.name}: server and store exclude each other: choose one")
         if choice.advice and (choice.server or choice.store):
             raise PermissionError(
-                f"corral.read: {choice.name} names the server or store, but is not trusted: {choice.advice}; or choose "
+                f"corral: {choice.name} names the server or store, but is not trusted: {choice.advice}; or choose "
                 "one with server=, store=, CORRAL_SERVER or CORRAL_STORE"
             )
         if choice.server or choice.store:
@@ -210,7 +210,7 @@ def _token(token: str | None, place: _Choice) -> str:
         return token
     if token is not None:
         raise ValueError(
-            f"corral.read: token= was not given for {place.server}, which only {place.name} names: give server="
+            f"corral: token= was not given for {place.server}, which only {place.name} names: give server="
         )
     file = place.token_file
     if not place.from_directory:
@@ -224,7 +224,7 @@ def find_server(server: str | None, store: str | os.PathLike[str] | None, token:
     url, place = chosen.server, chosen.store
     if url:
         if not url.startswith(("http://", "https://")):
-            raise ValueError(f"corral.read: server {url!r}: expected a URL, e.g. http://host:5000")
+            raise ValueError(f"corral: server {url!r}: expected a URL, e.g. http://host:5000")
         return Server(url=url.rstrip("/"), token=_token(token, chosen))
     if place.startswith(_DATABASE):
         return Server(socket=socket_path(_database_directory(place)), store=_without_passwords(place))
@@ -244,10 +244,10 @@ def _connection(server: Server) -> http.client.HTTPConnection:
 
 def _nobody(server: Server, error: OSError) -> ConnectionError:
     if server.url:
-        return ConnectionError(f"corral.read: {server.url} does not answer ({error}); is `corral serve` running there?")
+        return ConnectionError(f"corral: {server.url} does not answer ({error}); is `corral serve` running there?")
     start = f"corral serve --store {server.store}"
     return ConnectionError(
-        f"corral.read: no server of the store {server.store} answers; start one with `{start}`, "
+        f"corral: no server of the store {server.store} answers; start one with `{start}`, "
         "or name another store (store=, CORRAL_STORE) or server (server=)"
     )
 
@@ -275,17 +275,16 @@ _KINDS: dict[str, type[Exception]] = {
 def error_of(code: str, message: str) -> Exception:
     if code == "unauthenticated":
         message += "; give token= or CORRAL_TOKEN_FILE"
-    return _KINDS.get(code, RuntimeError)(f"corral.read: {message}")
+    return _KINDS.get(code, RuntimeError)(f"corral: {message}")
 
 
-def post(server: Server, path: str, body: object) -> http.client.HTTPResponse:
-    """The answer, still to be read; closing it closes the connection. An error status is raised."""
+def _ask(server: Server, method: str, path: str, body: bytes | None = None) -> http.client.HTTPResponse:
     connection = _connection(server)
     headers = {"Content-Type": "application/json", "Connection": "close"}
     if server.token:
         headers["Authorization"] = f"Bearer {server.token}"
     try:
-        connection.request("POST", path, json.dumps(body), headers)
+        connection.request(method, path, body, headers)
         answer = connection.getresponse()
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError, socket.gaierror) as error:
         connection.close()
@@ -295,8 +294,24 @@ def post(server: Server, path: str, body: object) -> http.client.HTTPResponse:
         raise
     except (OSError, http.client.HTTPException) as error:
         connection.close()
-        raise ConnectionError(f"corral.read: {server} does not answer: {error}") from error
+        raise ConnectionError(f"corral: {server} does not answer: {error}") from error
     if answer.status != 200:
         with answer:
             raise _refusal(answer.status, answer.read(65536))
     return answer
+
+
+def post(server: Server, path: str, body: object) -> http.client.HTTPResponse:
+    """The answer, still to be read; closing it closes the connection. An error status is raised."""
+    return _ask(server, "POST", path, json.dumps(body).encode())
+
+
+def get(server: Server, path: str) -> Any:
+    """The JSON of the answer. An error status is raised."""
+    try:
+        with _ask(server, "GET", path) as answer:
+            return json.loads(answer.read())
+    except (http.client.HTTPException, OSError) as error:
+        if isinstance(error, (ConnectionError, PermissionError)):
+            raise
+        raise ConnectionError(f"corral: the answer was cut off: {error or type(error).__name__}") from error

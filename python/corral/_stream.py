@@ -68,9 +68,9 @@ class PointsStream:
         self._due = 0  # bytes of the present body that were not taken
         magic, version, flags, _ = _HEAD.unpack(self._take(_HEAD.size))
         if magic != b"CRPT":
-            raise RuntimeError("corral.read: the server's answer is not a stream of points")
+            raise RuntimeError("corral: the server's answer is not a stream of points")
         if version != 1:
-            raise RuntimeError(f"corral.read: stream version {version} is newer than this package; update it")
+            raise RuntimeError(f"corral: stream version {version} is newer than this package; update it")
         self.reduced = bool(flags & 1)
 
     def read_into(self, buffer: memoryview) -> None:
@@ -89,9 +89,9 @@ class PointsStream:
                     break
                 at += count
         except (OSError, http.client.HTTPException) as error:
-            raise ConnectionError(f"corral.read: the answer was cut off: {error or type(error).__name__}") from error
+            raise ConnectionError(f"corral: the answer was cut off: {error or type(error).__name__}") from error
         if at < len(buffer):
-            raise ConnectionError("corral.read: the answer was cut off; read again")
+            raise ConnectionError("corral: the answer was cut off; read again")
 
     def _take(self, count: int) -> bytes:
         buffer = bytearray(count)
@@ -158,4 +158,4 @@ class PointsStream:
 
 
 def _broken() -> Exception:
-    return RuntimeError("corral.read: the stream of points is damaged")
+    return RuntimeError("corral: the stream of points is damaged")

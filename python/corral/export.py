@@ -156,7 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
         with _file(given.output) as file:
             rows = write_parquet(file, given.runs, given.metric or ["*"], server)
     except (OSError, LookupError, ValueError, RuntimeError) as error:
-        print(f"corral export: {str(error).removeprefix('corral.read: ')}", file=sys.stderr)
+        print(f"corral export: {str(error).removeprefix('corral: ')}", file=sys.stderr)
         return 1
     if rows.gaps:
         print(f"corral export: the store has damage: {rows.gaps} gaps, marked by rows without a value", file=sys.stderr)

@@ -237,7 +237,7 @@ def test_moments_of_numpy(server: Server) -> None:
     ],
 )
 def test_misuse_is_named(server: Server, arguments: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error, match=r"corral\.read: "):
+    with pytest.raises(error, match=r"corral: "):
         corral.read(**arguments)
 
 
@@ -254,14 +254,14 @@ def test_misuse_is_named(server: Server, arguments: dict[str, Any], error: type[
 def test_a_wrong_argument_is_named(
     server: Server, arguments: dict[str, Any], error: type[Exception], named: str
 ) -> None:
-    with pytest.raises(error, match=rf"corral\.read: {named}.*, not "):
+    with pytest.raises(error, match=rf"corral: {named}.*, not "):
         corral.read(**arguments)
 
 
 def test_nothing_is_no_moment(server: Server) -> None:
     np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     for nothing in (pd.NaT, pd.NA, np.datetime64("NaT")):
-        with pytest.raises(ValueError, match=r"corral\.read: end must be .*, not "):
+        with pytest.raises(ValueError, match=r"corral: end must be .*, not "):
             corral.read("@1", end=nothing)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
-from support import Corral
+from support import BUILD, Corral
 
 # Says how long it waited, and in how many steps.
 TRAIN = """
@@ -102,6 +104,45 @@ def test_a_window_and_a_lane(trained: tuple[Corral, float]) -> None:
     part = corral.json("explain", "train", "--lane", lane, "--from", "0s", "--to", "200ms")
     assert int(part["to_ns"]) - int(part["from_ns"]) == 200_000_000
     assert [one["name"] for one in part["parts"]] == ["untracked"], "no step lies there"
+
+
+def test_python_returns_the_same_document(trained: tuple[Corral, float]) -> None:
+    corral, _ = trained
+    whole = corral.json("explain", "train")
+    program = """
+import datetime, json, corral
+whole = corral.explain("train")
+begin = int(whole["from_ns"])
+(lane,) = [lane["lane"] for lane in whole["lanes"] if lane["trains"]]
+parts = [
+    corral.explain("train", start=0, end=0.5, lane=lane),
+    corral.explain("train", start=begin, end=begin + 500_000_000),
+    corral.explain("train", end=datetime.timedelta(seconds=0.5)),
+]
+errors = []
+for arguments in ({"run": "nobody"}, {"run": "train", "lane": "x"}, {"run": "train", "start": 3600}, {"run": 3},
+                  {"run": "train", "start": 0, "end": begin + 1}):
+    try:
+        corral.explain(**arguments)
+    except (LookupError, ValueError, TypeError) as error:
+        errors.append(f"{type(error).__name__} {error}")
+print(json.dumps([whole, parts, errors]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        env=corral.environment | {"PYTHONPATH": str(BUILD / "python"), "CORRAL_PURE_PYTHON": "1"},
+        cwd=corral.home,
+        capture_output=True,
+        timeout=180,
+    )
+    found, parts, errors = json.loads(done.stdout)
+    assert found == whole
+    assert {(part["from_ns"], int(part["to_ns"]) - int(part["from_ns"])) for part in parts} == {
+        (whole["from_ns"], 500_000_000)
+    }
+    kinds = ["LookupError", "LookupError", "ValueError", "TypeError", "ValueError"]
+    assert [error.split()[:2] for error in errors] == [[kind, "corral:"] for kind in kinds], errors
 
 
 def test_wrong_input_is_refused(trained: tuple[Corral, float]) -> None:

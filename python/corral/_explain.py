@@ -1,0 +1,43 @@
+"""explain(): where the time of a run went, from a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from corral._read import bounds
+from corral._server import find_server, get
+from corral._stream import EARLIEST, LATEST
+
+if TYPE_CHECKING:
+    import os
+
+
+def explain(
+    run: str,
+    *,
+    lane: str | None = None,
+    start: Any = None,
+    end: Any = None,
+    server: str | None = None,
+    store: str | os.PathLike[str] | None = None,
+    token: str | None = None,
+) -> dict[str, Any]:
+    """Returns where the time of a run went, which part is steady and which epochs are odd: the document of `corral
+    explain --format json`, described in docs/analysis.md.
+
+    `run`: an id, unique prefix, name or "@1" for the newest; `lane`: only this one, as if it alone trained. `start` and
+    `end` are as in `read`, as are `server`, `store` and `token`. LookupError: there is no such run or lane; ValueError:
+    the time is empty.
+    """
+    if not isinstance(run, str) or not run:
+        raise TypeError(f'corral: run must be a name, an id or "@1", not {run!r}')
+    times, relative = bounds(start, end)
+    place = find_server(server, store, token)
+    path = "/api/corral/v1/runs/" + quote(run, safe="")
+    origin = int(get(place, path)["start_ns"]) if relative else 0
+    query = {key: str(min(max(origin + ns, EARLIEST), LATEST)) for key, ns in times.items()}
+    if lane is not None:
+        query["lane"] = lane
+    document: dict[str, Any] = get(place, f"{path}/explain?{urlencode(query)}")
+    return document

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kReach = 5;  // values before and after one that tell whether it is an outlier
 constexpr double kFar = 5;         // standard deviations
 constexpr std::size_t kMostBins = 1024;
+constexpr std::size_t kMostLag = 16;
 
 // Sums of squared differences to the mean, of any range.
 class Costs {
@@ -122,13 +123,17 @@ std::vector<double> replace_outliers(std::span<const double> values) {
 }
 
 double noise_around_jumps(std::span<const double> values) {
-  if (values.size() < 2) return 0;
-  std::vector<double> differences(values.size() - 1);
-  for (std::size_t i = 0; i + 1 < values.size(); ++i)
-    differences[i] = std::abs(values[i + 1] - values[i]);
+  double greatest = 0;
+  for (std::size_t lag = 1; lag <= kMostLag && lag < values.size(); lag *= 2) {
+    if (lag > 1 && lag > values.size() / 8) break;
+    std::vector<double> differences(values.size() - lag);
+    for (std::size_t i = 0; i < differences.size(); ++i)
+      differences[i] = std::abs(values[i + lag] - values[i]);
+    greatest = std::max(greatest, quantile_of(std::move(differences), 0.5));
+  }
   // The median of |N(0, 2 sigma^2)|.
   constexpr double kMedianOfNormal = 0.6744897501960817;
-  return quantile_of(std::move(differences), 0.5) / (kMedianOfNormal * std::numbers::sqrt2);
+  return greatest / (kMedianOfNormal * std::numbers::sqrt2);
 }
 
 double quantile_of(std::vector<double> values, double share) {

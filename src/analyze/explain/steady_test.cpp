@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "analyze/explain/change_points.h"
@@ -19,6 +20,24 @@ class Steps {
   Steps& add(std::size_t count, double length) {
     std::normal_distribution<double> noise(length, 0.03 * length);
     for (std::size_t i = 0; i < count; ++i) lengths_.push_back(noise(random_));
+    return *this;
+  }
+  // Each deviates as the one before, for the most part: a neighbour takes the CPU for a while.
+  Steps& add_resembling(std::size_t count, double length) {
+    constexpr double kSame = 0.8;
+    std::normal_distribution<double> noise(0, 0.03 * length * std::sqrt(1 - kSame * kSame));
+    double deviation = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      deviation = kSame * deviation + noise(random_);
+      lengths_.push_back(length + deviation);
+    }
+    return *this;
+  }
+  // Most are equal: a clock that ticks.
+  Steps& add_ticks(std::size_t count, double length) {
+    std::exponential_distribution<double> late(100 / length);
+    for (std::size_t i = 0; i < count; ++i)
+      lengths_.push_back(std::round((length + late(random_)) / length * 100) * length / 100);
     return *this;
   }
   Steps& outliers(double share) {
@@ -57,6 +76,20 @@ TEST(Steady, AWarmUpIsCut) {
     return std::move(Steps(seed).add(5, 2).add(100, 0.15).add(900, 0.1));
   };
   EXPECT_GE(found(make, 103, 107), kEnough);
+}
+
+TEST(Steady, NeighboursThatResembleEachOtherAreNoChange) {
+  const auto make = [](std::uint64_t seed) {
+    return std::move(Steps(seed).add(6, 0.3).add_resembling(400, 0.1));
+  };
+  EXPECT_GE(found(make, 5, 7), kEnough);
+}
+
+TEST(Steady, EqualNeighboursAreNoChange) {
+  const auto make = [](std::uint64_t seed) {
+    return std::move(Steps(seed).add(6, 0.3).add_ticks(400, 0.1));
+  };
+  EXPECT_GE(found(make, 5, 7), kEnough);
 }
 
 TEST(Steady, AnEarlySlowdownIsCutToo) {

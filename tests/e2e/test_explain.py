@@ -66,6 +66,14 @@ def test_it_reads_as_a_page_and_as_markdown(trained: tuple[Corral, float]) -> No
     assert "\n| PART | KIND | SHARE | TIME | PHASES |\n| --- |" in markdown
 
 
+def test_a_run_says_at_its_end_where_the_time_went(corral: Corral) -> None:
+    script = corral.script("train.py", TRAIN)
+    said = corral("run", "--name", "train", script, "10").stderr.decode().splitlines()[-1]
+    found = corral.json("explain", "train")
+    assert said == f"corral: {found['summary']} More: corral explain {found['run'][:8]}"
+    assert "Of the training" not in corral("run", "true").stderr.decode(), "nothing trains"
+
+
 def test_an_odd_epoch_is_named_with_what_it_waited_for(corral: Corral) -> None:
     """Ten epochs; the seventh waits for data ten times as long as the others."""
     script = corral.script(

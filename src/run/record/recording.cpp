@@ -14,10 +14,12 @@
 
 #include "codec/frame.h"
 #include "core/json.h"
+#include "core/text.h"
 #include "run/record/facts.h"
 #include "run/run_name.h"
 #include "spool/client_log.h"
 #include "sys/clock.h"
+#include "sys/http_client.h"
 #include "sys/process.h"
 #include "sys/socket.h"
 #include "sys/thread_guard.h"
@@ -446,6 +448,20 @@ bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
   uploader_.request_stop();
   if (uploader_.joinable()) uploader_.join();
   return uploading_.done();
+}
+
+std::string Recording::explanation() const {
+  const std::string run = directory_.manifest().run.hex();
+  sys::HttpClient server(upload::target_of(options_.destination, options_.token));
+  const auto reply = server.send({.path = "/api/corral/v1/runs/" + run + "/explain",
+                                  .body = {},
+                                  .timeout = std::chrono::seconds(1)});
+  if (!reply || reply->status != 200) return {};
+  const auto found = Json::parse(reply->body);
+  const Json* parts = found ? found->find("parts") : nullptr;
+  if (parts == nullptr || parts->as_array() == nullptr || parts->as_array()->empty()) return {};
+  return fmt::format("{} More: corral explain {}", printable(found->get_string("summary")),
+                     run.substr(0, 8));
 }
 
 // ---- Facts about the command, on a thread of their own

@@ -738,6 +738,9 @@ void Supervision::wait_uploaded() {
     notices_.warn("not all data has reached the server; the rest waits in " +
                   recording_->directory().path().string() + " for the next corral run or serve");
   if (!recording_->summary().empty()) notices_.say(recording_->summary());
+  // A plan's runs report to the plan.
+  if (!all || options_.quiet || options_.gate.reports >= 0) return;
+  if (const std::string text = recording_->explanation(); !text.empty()) notices_.say(text);
 }
 
 Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) const {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kShowExamples =
     "  corral show @1                   the newest run\n"
+    "  corral show @1 --all             also its environment and the metrics of the hardware\n"
     "  corral show 3f2a --format json   all facts as JSON\n"
     "  corral show @1 --check-trace     check that its phases are complete\n";
 
@@ -28,16 +29,21 @@ void print_pairs(const char* title, const Json& object) {
   }
 }
 
-void print_metrics(const Json& metrics) {
-  const Json::Array& all = items(metrics, "metrics");
-  if (all.empty()) return;
-  const Table table = list_of(all, {{"name", "METRIC"},
-                                    {"source", "SOURCE"},
-                                    {"points", "POINTS", true},
-                                    {"last", "LAST", true, statistic},
-                                    {"min", "MIN", true, statistic},
-                                    {"max", "MAX", true, statistic},
-                                    {"mean", "MEAN", true, statistic}});
+// Without `all`, those that are not Corral's own.
+void print_metrics(const Json& metrics, bool all) {
+  Json::Array shown = items(metrics, "metrics");
+  if (!all) {
+    std::erase_if(shown,
+                  [](const Json& metric) { return metric.get_string("group") != "software"; });
+  }
+  if (shown.empty()) return;
+  const Table table = list_of(shown, {{"name", "METRIC"},
+                                      {"source", "SOURCE"},
+                                      {"points", "POINTS", true},
+                                      {"last", "LAST", true, statistic},
+                                      {"min", "MIN", true, statistic},
+                                      {"max", "MAX", true, statistic},
+                                      {"mean", "MEAN", true, statistic}});
   fmt::print("\n{}", table.print("table"));
 }
 
@@ -56,8 +62,13 @@ void print_coverage(const Json& health) {
                member(lane, "share").as_double(0) * 100, printable(lane.get_string("lane")));
 }
 
-// Prints the active parts on one line, and each other part on its own line with its reason.
-void print_health(const Json& health) {
+bool flag(const Json& object, const char* name) {
+  return plain(member(object, name)).text == "true";
+}
+
+// Prints the active parts on one line, and each other part on its own line with its reason; without
+// `all`, only problems.
+void print_health(const Json& health, bool all) {
   const Json::Array& parts = items(health, "parts");
   if (parts.empty()) return;
   fmt::print("\nHealth\n");
@@ -65,16 +76,16 @@ void print_health(const Json& health) {
   for (const Json& part : parts) {
     if (part.get_string("state") == "active") active.push_back(part_text(part));
   }
-  if (!active.empty()) fmt::print("  {:<20} {}\n", "active", join(active, ", "));
+  if (all && !active.empty()) fmt::print("  {:<20} {}\n", "active", join(active, ", "));
   for (const Json& part : parts) {
     const std::string state = part.get_string("state");
-    if (state != "active")
+    if (state != "active" && (all || flag(part, "problem")))
       fmt::print("  {:<20} {}: {}\n", state, part_text(part), printable(part.get_string("reason")));
   }
   print_coverage(health);
 }
 
-void print_run(const Json& run) {
+void print_head(const Json& run) {
   const std::string command = plain_words(items(run, "command"));
   fmt::print("{}  {}\n", printable(run.get_string("name")), run.get_string("id"));
   fmt::print("  {:<20} {}\n", "status", ending_text(run));
@@ -87,14 +98,34 @@ void print_run(const Json& run) {
     fmt::print("  {:<20} {}\n", "noise", printable(noise));
   fmt::print("  {:<20} {}\n", "host", printable(run.get_string("host")));
   fmt::print("  {:<20} {}\n", "command", printable(command));
-  print_pairs("Params", member(run, "params"));
-  print_pairs("Tags", member(run, "tags"));
+}
+
+// Only with steps is there something to say.
+void print_explanation(const Result<Json>& found) {
+  if (found && items(*found, "parts").empty()) return;
+  fmt::print("\n{}\n", found ? printable(found->get_string("summary"))
+                             : "It cannot be explained: " + printable(found.error().message));
+}
+
+Json without_own(const Json& tags) {
+  Json::Object kept;
+  if (const auto* all = tags.as_object()) {
+    for (const auto& [key, value] : *all)
+      if (!key.starts_with("corral.")) kept.emplace_back(key, value);
+  }
+  return kept;
+}
+
+void print_environment(const Json& run) {
   print_pairs("Environment", member(run, "info"));
   const Json::Array& missing = items(run, "unavailable");
   if (!missing.empty()) fmt::print("\nNot available\n");
   for (const Json& m : missing)
     fmt::print("  {:<20} {}\n", printable(m.get_string("source")),
                printable(m.get_string("reason")));
+}
+
+void print_drops(const Json& run) {
   if (const auto* drops = member(run, "drops").as_object()) {
     for (const auto& [what, count] : *drops) {
       if (count.as_double(0) > 0) fmt::print("\nLost: {} {}\n", plain(count).text, what);
@@ -124,6 +155,7 @@ struct ShowFlags {
   std::string run;
   std::string format = "table";
   bool check = false;
+  bool all = false;
 };
 
 Result<int> show(const ShowFlags& flags) {
@@ -140,9 +172,16 @@ Result<int> show(const ShowFlags& flags) {
     fmt::print("{}\n", run.dump());
     return kDone;
   }
-  print_run(run);
-  print_health(health);
-  print_metrics(metrics);
+  print_head(run);
+  print_explanation(get_json(server, path + "/explain"));
+  print_pairs("Params", member(run, "params"));
+  print_pairs("Tags", flags.all ? member(run, "tags") : without_own(member(run, "tags")));
+  if (flags.all) print_environment(run);
+  print_drops(run);
+  print_health(health, flags.all);
+  print_metrics(metrics, flags.all);
+  const std::string id = run.get_string("id").substr(0, 8);
+  if (!flags.all) fmt::print("\nMore: corral show {} --all; corral explain {}\n", id, id);
   return kDone;
 }
 
@@ -150,11 +189,16 @@ Result<int> show(const ShowFlags& flags) {
 
 int show_command(std::span<char* const> args) {
   ShowFlags flags;
-  Arguments arguments("show",
-                      "Shows one run: command, host, times, outcome and a summary of each metric.",
-                      kShowExamples);
+  Arguments arguments(
+      "show",
+      "Shows one run: command, host, times, outcome, where its time went, and a summary "
+      "of each metric that it logged.",
+      kShowExamples);
   arguments.positional("run", flags.run, kRunHelp, true);
   arguments.choice("format", flags.format, {"table", "json"}, "output format (default: table)");
+  arguments.flag("all", flags.all,
+                 "also its environment, all of its health, and the metrics of the hardware");
+  arguments.as_flag_only("all");
   arguments.flag("check-trace", flags.check,
                  "check that phases are complete; exit status 1 if not");
   add_destination(arguments, flags.destination);

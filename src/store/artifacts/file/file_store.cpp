@@ -81,11 +81,6 @@ Result<T> expect_folders(Result<T> done) {
   return done;
 }
 
-bool is_deleted(int folder) {
-  struct stat facts {};
-  return ::fstat(folder, &facts) == 0 && facts.st_nlink == 0;
-}
-
 class FileWriter final : public Writer {
  public:
   struct Target {
@@ -140,7 +135,7 @@ class FileWriter final : public Writer {
 
   Result<sys::Fd> make_parent(std::string_view parent) const {
     Result<sys::Fd> made = make_directories_below(target_.root, parent);
-    if (!made && made.error().code == Code::kNotFound && !is_deleted(target_.root))
+    if (!made && made.error().code == Code::kInvalidArgument)
       return fail(Code::kInvalidArgument,
                   fmt::format("'{}' lies below a file: {}", target_.path, made.error().message));
     return made;

@@ -135,6 +135,25 @@ TEST_F(FileStore, ThatWasDeletedAsksForAnotherTry) {
   EXPECT_EQ(code_of_get("a/b"), Code::kNotFound);
 }
 
+// `rm -rf` of a store takes the folders one by one while files arrive. None of them is refused for
+// good.
+TEST_F(FileStore, FoldersThatAreDeletedMeanwhileAskForAnotherTry) {
+  const std::jthread deleting([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      std::error_code ignored;
+      fs::remove_all(root_ / "1", ignored);
+    }
+  });
+  int stored = 0, again = 0;
+  for (int i = 0; i < 20'000 && (i < 100 || again < 5); ++i) {
+    const Result<> result = put("1/2/3/4/5/6/file", "x");
+    stored += result ? 1 : 0;
+    again += !result && result.error().code == Code::kUnavailable ? 1 : 0;
+    ASSERT_EQ(stored + again, i + 1) << result.error().message;
+  }
+  EXPECT_GT(again, 0);
+}
+
 TEST_F(FileStore, ReplacesAFileAtOnce) {
   ASSERT_TRUE(put("f", "old"));
   auto writer = store_->create("f", std::nullopt).value();

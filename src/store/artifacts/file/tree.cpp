@@ -47,7 +47,12 @@ Result<sys::Fd> make_and_step_into(int parent, const std::string& name) {
   } else if (errno != EEXIST) {
     return fail_errno(name, errno);
   }
-  return step_into(parent, name);
+  Result<sys::Fd> inside = step_into(parent, name);
+  struct stat info {};
+  if (!inside && inside.error().code == Code::kNotFound &&
+      ::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode))
+    return fail(Code::kInvalidArgument, fmt::format("'{}' is not a directory", name));
+  return inside;
 }
 
 template <class Step>

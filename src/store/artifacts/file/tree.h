@@ -16,7 +16,8 @@ inline constexpr std::string_view kUploads = ".corral-uploads";
 // The directory `path` below `root`, as O_RDONLY descriptor; the empty path is the root itself.
 // kNotFound for what is missing or no directory, kPermission for a link.
 Result<sys::Fd> open_directory(int root, std::string_view path);
-// The same; makes what is missing (0755 less umask), each durable in its parent.
+// The same; makes what is missing (0755 less umask), each durable in its parent. kInvalidArgument
+// where a file is in the way; kNotFound only if somebody deletes directories meanwhile.
 Result<sys::Fd> make_directories_below(int root, std::string_view path);
 // A regular file. kNotFound for anything but a file or a link.
 Result<sys::Fd> open_regular(int root, std::string_view path);

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -427,9 +428,12 @@ class TraineesThreads : public Trainee {
   void watch(const std::string& command) {
     before_ = sample();
     tell(command);
+    // Not in step with what the trainee does every 10 ms.
+    std::mt19937 random;
+    std::uniform_int_distribution<useconds_t> pause(2'000, 18'000);
     while (!has_answered()) {
       sample();
-      ::usleep(10'000);
+      ::usleep(pause(random));
     }
     answer_ = static_cast<double>(hear()) * 1e-9;
     after_ = sample();

@@ -34,10 +34,13 @@ def explain(
         raise TypeError(f'corral: run must be a name, an id or "@1", not {run!r}')
     times, relative = bounds(start, end)
     place = find_server(server, store, token)
-    path = "/api/corral/v1/runs/" + quote(run, safe="")
-    origin = int(get(place, path)["start_ns"]) if relative else 0
+    path = "/api/corral/v1/runs/" + quote(run, safe="", errors="replace")
+    origin = 0
+    if relative:
+        facts = get(place, path)
+        path = f"/api/corral/v1/runs/{facts.get('id')}"  # "@1" may be another run by now
+        origin = int(facts.get("start_ns") or 0)
     query = {key: str(min(max(origin + ns, EARLIEST), LATEST)) for key, ns in times.items()}
     if lane is not None:
         query["lane"] = lane
-    document: dict[str, Any] = get(place, f"{path}/explain?{urlencode(query)}")
-    return document
+    return get(place, f"{path}/explain?{urlencode(query, errors='replace')}")

@@ -306,12 +306,19 @@ def post(server: Server, path: str, body: object) -> http.client.HTTPResponse:
     return _ask(server, "POST", path, json.dumps(body).encode())
 
 
-def get(server: Server, path: str) -> Any:
-    """The JSON of the answer. An error status is raised."""
+def get(server: Server, path: str) -> dict[str, Any]:
+    """The JSON object of the answer. An error status is raised."""
     try:
         with _ask(server, "GET", path) as answer:
-            return json.loads(answer.read())
+            text = answer.read()
+    except (ConnectionError, PermissionError):
+        raise
     except (http.client.HTTPException, OSError) as error:
-        if isinstance(error, (ConnectionError, PermissionError)):
-            raise
         raise ConnectionError(f"corral: the answer was cut off: {error or type(error).__name__}") from error
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise RuntimeError(f"corral: {server} answers, but not as a Corral server")
+    return document

@@ -206,7 +206,8 @@ Result<int> explain(const ExplainFlags& flags) {
   if (flags.from >= Nanos(0)) query.push_back(fmt::format("from_ns={}", since_start(flags.from)));
   if (flags.to >= Nanos(0)) query.push_back(fmt::format("to_ns={}", since_start(flags.to)));
   if (!flags.lane.empty()) query.push_back("lane=" + sys::url_encode(flags.lane));
-  const std::string path = run_path(flags.run, "/explain");
+  // "@1" may be another run by now.
+  const std::string path = run_path(run.get_string("id"), "/explain");
   const Json found = TRY(get_json(server, query.empty() ? path : path + "?" + join(query, "&")));
   if (flags.format == "json") {
     fmt::print("{}\n", found.dump());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kShowExamples =
     "  corral show @1                   the newest run\n"
-    "  corral show @1 --all             also its environment and the metrics of the hardware\n"
+    "  corral show @1 --all             also its environment and the hardware\n"
     "  corral show 3f2a --format json   all facts as JSON\n"
     "  corral show @1 --check-trace     check that its phases are complete\n";
 
@@ -33,8 +33,10 @@ void print_pairs(const char* title, const Json& object) {
 void print_metrics(const Json& metrics, bool all) {
   Json::Array shown = items(metrics, "metrics");
   if (!all) {
-    std::erase_if(shown,
-                  [](const Json& metric) { return metric.get_string("group") != "software"; });
+    const auto is_known = [](const Json& metric) {
+      return metric.get_string("group") != "software" || !metric.get_string("alias_of").empty();
+    };
+    std::erase_if(shown, is_known);
   }
   if (shown.empty()) return;
   const Table table = list_of(shown, {{"name", "METRIC"},
@@ -89,6 +91,9 @@ void print_head(const Json& run) {
   const std::string command = plain_words(items(run, "command"));
   fmt::print("{}  {}\n", printable(run.get_string("name")), run.get_string("id"));
   fmt::print("  {:<20} {}\n", "status", ending_text(run));
+  if (const std::string reason = member(run, "tags").get_string("corral.outcome.reason");
+      !reason.empty())
+    fmt::print("  {:<20} {}\n", "reason", printable(reason));
   fmt::print("  {:<20} {}\n", "experiment", printable(run.get_string("experiment")));
   if (!run.get_string("workload").empty())
     fmt::print("  {:<20} {}\n", "workload", printable(run.get_string("workload")));
@@ -160,9 +165,10 @@ struct ShowFlags {
 
 Result<int> show(const ShowFlags& flags) {
   const sys::HttpTarget server = TRY(connect(flags.destination));
-  const std::string path = run_path(flags.run);
-  if (flags.check) return check_trace(server, path, flags.format);
-  Json run = TRY(get_json(server, path));
+  if (flags.check) return check_trace(server, run_path(flags.run), flags.format);
+  Json run = TRY(get_json(server, run_path(flags.run)));
+  // "@1" may be another run by now.
+  const std::string path = run_path(run.get_string("id"));
   const Json metrics = TRY(get_json(server, path + "/metrics"));
   const Json health = TRY(get_json(server, path + "/health"));
   if (flags.format == "json") {
@@ -180,8 +186,7 @@ Result<int> show(const ShowFlags& flags) {
   print_drops(run);
   print_health(health, flags.all);
   print_metrics(metrics, flags.all);
-  const std::string id = run.get_string("id").substr(0, 8);
-  if (!flags.all) fmt::print("\nMore: corral show {} --all; corral explain {}\n", id, id);
+  if (!flags.all) fmt::print("\nMore: --all, or corral explain\n");
   return kDone;
 }
 
@@ -197,7 +202,7 @@ int show_command(std::span<char* const> args) {
   arguments.positional("run", flags.run, kRunHelp, true);
   arguments.choice("format", flags.format, {"table", "json"}, "output format (default: table)");
   arguments.flag("all", flags.all,
-                 "also its environment, all of its health, and the metrics of the hardware");
+                 "also its environment, Corral's tags, and the metrics of the hardware");
   arguments.as_flag_only("all");
   arguments.flag("check-trace", flags.check,
                  "check that phases are complete; exit status 1 if not");

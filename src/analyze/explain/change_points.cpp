@@ -128,7 +128,10 @@ double noise_around_jumps(std::span<const double> values) {
     if (lag > 1 && lag > values.size() / 8) break;
     std::vector<double> differences(values.size() - lag);
     for (std::size_t i = 0; i < differences.size(); ++i)
-      differences[i] = std::abs(values[i + lag] - values[i]);
+      differences[i] = values[i + lag] - values[i];
+    // A steady drift is no noise.
+    const double drift = quantile_of(differences, 0.5);
+    for (double& difference : differences) difference = std::abs(difference - drift);
     greatest = std::max(greatest, quantile_of(std::move(differences), 0.5));
   }
   // The median of |N(0, 2 sigma^2)|.

@@ -108,7 +108,7 @@ std::vector<EpochsOfLane> compare_epochs(const Recorded& recorded,
     EpochsOfLane one{.lane = lane.lane, .times = {}, .found = {}};
     one.times = collect_epochs(recorded.timeline, lane, window, epochs.epochs, left);
     left -= one.times.epochs.size();
-    if (one.times.epochs.empty()) continue;
+    if (one.times.epochs.empty() && one.times.left_out == 0) continue;
     one.found = find_typical(one.times);
     for (EpochTimes& epoch : one.times.epochs) epoch.leaves = {};
     compared.push_back(std::move(one));
@@ -117,7 +117,8 @@ std::vector<EpochsOfLane> compare_epochs(const Recorded& recorded,
 }
 
 std::string seconds_text(double seconds) {
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 1e-6) return "0 ms";
+  if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
   return seconds < 100 ? fmt::format("{:.3g} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 

@@ -92,6 +92,15 @@ TEST(Steady, EqualNeighboursAreNoChange) {
   EXPECT_GE(found(make, 5, 7), kEnough);
 }
 
+TEST(Steady, ADriftToTheEndIsNoSteadyState) {
+  for (const std::size_t steps : {80, 160, 200, 1000}) {
+    Steps ramp(steps);
+    for (std::size_t i = 0; i < steps; ++i)
+      ramp.add(1, 0.1 + 0.1 * static_cast<double>(i) / static_cast<double>(steps));
+    EXPECT_EQ(ramp.steady(), steps);
+  }
+}
+
 TEST(Steady, AnEarlySlowdownIsCutToo) {
   const auto make = [](std::uint64_t seed) {
     return std::move(Steps(seed).add(200, 0.1).add(800, 0.12));

@@ -451,17 +451,28 @@ bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
 }
 
 std::string Recording::explanation() const {
-  const std::string run = directory_.manifest().run.hex();
+  constexpr std::size_t kMostAnswer = 8U << 20U;
+  constexpr std::size_t kMostText = 1024;
+  const sys::HttpRequest request{
+      .path = "/api/corral/v1/runs/" + directory_.manifest().run.hex() + "/explain",
+      .body = {},
+      .timeout = std::chrono::seconds(1)};
   sys::HttpClient server(upload::target_of(options_.destination, options_.token));
-  const auto reply = server.send({.path = "/api/corral/v1/runs/" + run + "/explain",
-                                  .body = {},
-                                  .timeout = std::chrono::seconds(1)});
-  if (!reply || reply->status != 200) return {};
-  const auto found = Json::parse(reply->body);
+  std::string body;
+  const auto status = server.stream(request, [&](std::string_view piece) {
+    body += piece;
+    return body.size() <= kMostAnswer;
+  });
+  if (!status || *status != 200) return {};
+  const auto found = Json::parse(body);
   const Json* parts = found ? found->find("parts") : nullptr;
   if (parts == nullptr || parts->as_array() == nullptr || parts->as_array()->empty()) return {};
-  return fmt::format("{} More: corral explain {}", printable(found->get_string("summary")),
-                     run.substr(0, 8));
+  std::string text = printable(found->get_string("summary"));
+  if (text.size() > kMostText) {
+    text.resize(utf8_prefix(std::string_view(text).substr(0, kMostText)));
+    text += "…";
+  }
+  return text + " `corral explain` says more.";
 }
 
 // ---- Facts about the command, on a thread of their own

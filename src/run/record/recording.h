@@ -106,8 +106,8 @@ class Recording {
   // The cost of collecting, as a line for the user. Empty before finish(), without samples, and for
   // a short run.
   [[nodiscard]] const std::string& summary() const { return summary_; }
-  // After wait_uploaded(): one sentence of the server's about where the run's time went. Empty if
-  // no step was recorded, or if it takes the server more than a second.
+  // After wait_uploaded(): a line of the server's about where the run's time went. Empty if no step
+  // was recorded, or if it takes the server more than a second.
   [[nodiscard]] std::string explanation() const;
   // True if a thread is stuck in a driver: the process should end without running destructors.
   [[nodiscard]] bool left_thread_behind() const {

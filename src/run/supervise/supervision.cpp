@@ -737,10 +737,11 @@ void Supervision::wait_uploaded() {
   if (!all && options_.destination.withheld.empty())
     notices_.warn("not all data has reached the server; the rest waits in " +
                   recording_->directory().path().string() + " for the next corral run or serve");
-  if (!recording_->summary().empty()) notices_.say(recording_->summary());
   // A plan's runs report to the plan.
-  if (!all || options_.quiet || options_.gate.reports >= 0) return;
-  if (const std::string text = recording_->explanation(); !text.empty()) notices_.say(text);
+  const bool asks = all && !options_.quiet && options_.gate.reports < 0;
+  if (const std::string text = asks ? recording_->explanation() : ""; !text.empty())
+    notices_.say(text);
+  if (!recording_->summary().empty()) notices_.say(recording_->summary());
 }
 
 Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) const {

@@ -9,7 +9,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "query/series/cell_walk.h"
-#include "store/tables/phases.h"
+#include "store/model/content.h"
 
 namespace corral::analyze {
 namespace {
@@ -97,9 +97,8 @@ class EpochSink {
 };
 
 // "index" or "epoch" of the phase's attributes, else the number in its name.
-std::optional<std::int64_t> index_from(const store::page::NamedPhase& phase,
-                                       const EpochName& name) {
-  for (const auto& [key, value] : phase.attributes) {
+std::optional<std::int64_t> index_from(const codec::Attributes& attributes, const EpochName& name) {
+  for (const auto& [key, value] : attributes) {
     if (key != "index" && key != "epoch") continue;
     if (const auto json = Json::parse(value); json && json->as_int() != nullptr)
       return *json->as_int();
@@ -132,19 +131,22 @@ EpochName epoch_name(std::string_view name) {
   return {.is_epoch = true, .index = index};
 }
 
-Result<EpochPhases> read_epoch_phases(store::Reading& reading, RunId run) {
-  constexpr std::size_t kMostPhases = 2 * kMostEpochs;
-  const auto named = TRY(store::page::epoch_phases(reading, run, kMostPhases));
-  EpochPhases found{.phases = {}, .more = named.size() == kMostPhases};
-  for (const store::page::NamedPhase& phase : named) {
-    const EpochName name = epoch_name(phase.name);
-    if (!name.is_epoch) continue;
-    found.phases.push_back({.lane = phase.lane,
-                            .start = ns_of(phase.start),
-                            .end = phase.end ? std::optional(ns_of(*phase.end)) : std::nullopt,
-                            .index = index_from(phase, name)});
-  }
-  return found;
+std::optional<EpochPhase> as_epoch(const store::page::NamedPhase& phase) {
+  const EpochName name = epoch_name(phase.name);
+  if (!name.is_epoch) return std::nullopt;
+  return EpochPhase{.lane = phase.lane,
+                    .start = ns_of(phase.start),
+                    .end = phase.end ? std::optional(ns_of(*phase.end)) : std::nullopt,
+                    .index = index_from(phase.attributes, name)};
+}
+
+std::optional<EpochPhase> as_epoch(const store::page::PhaseFields& phase) {
+  if (!epoch_name(phase.name).is_epoch) return std::nullopt;
+  return as_epoch(store::page::NamedPhase{.name = phase.name,
+                                          .lane = phase.lane,
+                                          .start = phase.start,
+                                          .end = phase.end,
+                                          .attributes = store::parse_attributes(phase.attributes)});
 }
 
 Epochs epochs_of_phases(std::vector<EpochPhase> phases) {

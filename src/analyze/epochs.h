@@ -17,7 +17,7 @@
 
 #include "core/result.h"
 #include "store/model/point_view.h"
-#include "store/model/transaction.h"
+#include "store/tables/phases.h"
 
 namespace corral::analyze {
 
@@ -41,12 +41,6 @@ struct EpochPhase {
   std::optional<std::int64_t> index = {};  // from its name or an attribute
 };
 
-struct EpochPhases {
-  std::vector<EpochPhase> phases;  // by start
-  bool more = false;               // than twice kMostEpochs: each rank has its own
-};
-Result<EpochPhases> read_epoch_phases(store::Reading& reading, RunId run);
-
 // The rank in a lane "host/rankN/process/thread"; nullopt: it has none.
 std::optional<std::int64_t> lane_rank(std::string_view lane);
 
@@ -57,6 +51,9 @@ struct EpochName {
   std::optional<std::int64_t> index = {};
 };
 EpochName epoch_name(std::string_view name);
+// nullopt: the phase is no epoch.
+std::optional<EpochPhase> as_epoch(const store::page::NamedPhase& phase);
+std::optional<EpochPhase> as_epoch(const store::page::PhaseFields& phase);
 
 // Epochs without an index are counted from the one before (the first is 0).
 Epochs epochs_of_phases(std::vector<EpochPhase> phases);

@@ -88,14 +88,7 @@ std::string precise_time_text(const Json& ns) {
 
 std::string precise_duration_text(const Json& seconds) {
   if (seconds.is_null()) return "–";
-  const double value = seconds.as_double(0);
-  const double size = std::abs(value);
-  constexpr double kRounded = 0.9995;  // less has three digits
-  if (size >= 59.95 || value == 0) return value == 0 ? "0 s" : duration_text(seconds);
-  if (size >= kRounded) return fmt::format("{:.3g} s", value);
-  if (size >= kRounded * 1e-3) return fmt::format("{:.3g} ms", value * 1e3);
-  return size >= kRounded * 1e-6 ? fmt::format("{:.3g} µs", value * 1e6)
-                                 : fmt::format("{:.3g} ns", value * 1e9);
+  return precise_duration(seconds.as_double(0));
 }
 
 std::string ending_text(const Json& run) {

@@ -32,6 +32,17 @@ std::string human_duration(Nanos d) {
   return fmt::format("{}:{:02}", minutes, total % 60);
 }
 
+std::string precise_duration(double seconds) {
+  const double size = std::abs(seconds);
+  constexpr double kRounded = 0.9995;  // less has three digits
+  if (size < 0.5e-9) return "0 s";
+  if (size >= 59.95) return human_duration(Nanos(static_cast<std::int64_t>(seconds * 1e9)));
+  if (size >= kRounded) return fmt::format("{:.3g} s", seconds);
+  if (size >= kRounded * 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return size >= kRounded * 1e-6 ? fmt::format("{:.3g} µs", seconds * 1e6)
+                                 : fmt::format("{:.3g} ns", seconds * 1e9);
+}
+
 Nanos parse_duration(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

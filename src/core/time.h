@@ -49,6 +49,8 @@ inline double seconds(Nanos d) { return static_cast<double>(d.count()) * 1e-9; }
 std::string iso_utc(UtcTime t);
 // "12.3 s", "4:05", "1:02:03", "2 d 3:04:05": for people.
 std::string human_duration(Nanos d);
+// The same with three digits below a minute: "1.25 s", "50.2 ms", "12 µs", "3 ns", "0 s".
+std::string precise_duration(double seconds);
 // "250ms", "2s", "1.5m", "3h", "1d", or plain seconds; -1 when it is none of these.
 Nanos parse_duration(std::string_view text);
 inline constexpr Nanos kNoDuration{-1};

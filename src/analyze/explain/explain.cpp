@@ -30,10 +30,10 @@ Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run
                              .type = phase.type,
                              .lane = phase.lane,
                              .kind = phase.kind});
+      if (auto epoch = as_epoch(phase)) recorded.epochs.push_back(*std::move(epoch));
     };
     count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
     recorded.health = TRY(store::page::run_health(reading, run));
-    recorded.epochs = TRY(read_epoch_phases(reading, run.id)).phases;
     return {};
   };
   TRY(store.inspect(read));
@@ -116,12 +116,6 @@ std::vector<EpochsOfLane> compare_epochs(const Recorded& recorded,
   return compared;
 }
 
-std::string seconds_text(double seconds) {
-  if (seconds < 1e-6) return "0 ms";
-  if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
-  return seconds < 100 ? fmt::format("{:.3g} s", seconds) : fmt::format("{:.0f} s", seconds);
-}
-
 double greatest_difference(const EpochsOfLane& lane) {
   double greatest = 0;
   for (const OddEpoch& odd : lane.found.odd) greatest = std::max(greatest, odd.difference());
@@ -147,8 +141,8 @@ std::string summarize_epochs(const std::vector<EpochsOfLane>& lanes) {
   const OddEpoch& most = *std::ranges::max_element(lane.found.odd, {}, &OddEpoch::difference);
   const std::string of = most.leaf ? " of " + lane.times.leaves[*most.leaf] : "";
   return text + fmt::format("; epoch {} differs most: {}{}, usually {}.",
-                            lane.times.epochs[most.epoch].index, seconds_text(most.seconds), of,
-                            seconds_text(most.usual));
+                            lane.times.epochs[most.epoch].index, precise_duration(most.seconds), of,
+                            precise_duration(most.usual));
 }
 
 std::string summarize(const Explanation& found) {

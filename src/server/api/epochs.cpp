@@ -40,16 +40,22 @@ struct RunEpochs {
 
 // Sets the epochs and the first step from the phases.
 Result<> read_phases(const store::Reader& store, RunEpochs& out) {
-  analyze::EpochPhases phases;
+  // Each rank has its own.
+  constexpr std::size_t kMostPhases = 2 * analyze::kMostEpochs;
+  std::vector<analyze::EpochPhase> phases;
+  bool more = false;
   const auto read = [&](store::Reading& reading) -> Result<> {
-    phases = TRY(analyze::read_epoch_phases(reading, out.run));
+    const auto named = TRY(store::page::epoch_phases(reading, out.run, kMostPhases));
+    more = named.size() == kMostPhases;
+    for (const store::page::NamedPhase& phase : named)
+      if (auto epoch = analyze::as_epoch(phase)) phases.push_back(*std::move(epoch));
     if (const auto first = TRY(store::page::first_step(reading, out.run)))
       out.first_step = ns_of(*first);
     return {};
   };
   TRY(store.inspect(read));
-  out.epochs = analyze::epochs_of_phases(std::move(phases.phases));
-  out.epochs.more = out.epochs.more || phases.more;
+  out.epochs = analyze::epochs_of_phases(std::move(phases));
+  out.epochs.more = out.epochs.more || more;
   if (!out.epochs.epochs.empty()) out.from = "phases";
   return {};
 }

@@ -88,7 +88,7 @@ Result<std::vector<PhaseSpan>> phase_spans(Reading& reading, RunId run, UtcTime 
 Result<std::size_t> each_phase(Reading& reading, RunId run, std::size_t limit,
                                const std::function<void(const PhaseFields&)>& each) {
   Statement row = TRY(reading->query(
-      "SELECT started, ended, kind, name, type, lane FROM phases WHERE run = (SELECT "
+      "SELECT started, ended, kind, name, type, lane, attributes FROM phases WHERE run = (SELECT "
       "key FROM runs WHERE id = ?1) AND started IS NOT NULL LIMIT ?2",
       run, limit));
   std::size_t count = 0;
@@ -99,6 +99,7 @@ Result<std::size_t> each_phase(Reading& reading, RunId run, std::size_t limit,
     fields.name = row.text(3);
     fields.type = row.text(4);
     fields.lane = row.text(5);
+    fields.attributes = row.text(6);
     each(fields);
   }
   return count;

@@ -55,6 +55,7 @@ struct PhaseFields {
   std::optional<UtcTime> end;
   codec::PhaseKind kind = codec::PhaseKind::kCompute;
   std::string name, type, lane;
+  std::string attributes;  // JSON: parse_attributes()
 };
 // Calls `each` for at most `limit` phases that have begun, in no order; none of them is kept.
 // Returns their number.

@@ -120,8 +120,7 @@ std::string regime_text(const Json& regime) {
   const std::int64_t epochs = regime.get_int("epochs"), alike = regime.get_int("alike");
   const std::string range =
       fmt::format("epochs {} to {}", regime.get_int("first"), regime.get_int("last"));
-  if (plain(member(regime, "compared")).text != "true")
-    return range + ": too few to say which are alike";
+  if (!regime.get_bool("compared")) return range + ": too few to say which are alike";
   if (alike == 0) return fmt::format("{}: none of {} are alike", range, epochs);
   return fmt::format("{}: {} of {} are alike, {} each (10 % below {}, 10 % above {}); typical: {}",
                      range, alike, epochs, precise_duration_text(member(regime, "median_s")),
@@ -171,8 +170,7 @@ void print_lanes(const Page& page, const Json& found) {
     double tracked = 0;
     for (const Json& leaf : items(lane, "leaves")) tracked += member(leaf, "seconds").as_double(0);
     const Json::Array& leaves = items(lane, "leaves");
-    rows.push_back({printable(lane.get_string("lane")),
-                    plain(member(lane, "trains")).text == "true" ? "trains" : "–",
+    rows.push_back({printable(lane.get_string("lane")), lane.get_bool("trains") ? "trains" : "–",
                     std::to_string(lane.get_int("steps")), precise_duration_text(Json(tracked)),
                     leaves.empty() ? "–" : printable(leaves.front().get_string("name"))});
   }
@@ -183,7 +181,7 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
   fmt::print("{}{}: {}\n", markdown ? "# " : "", printable(run.get_string("name")),
              ending_text(run));
   const Page page(markdown);
-  if (plain(member(found, "provisional")).text == "true")
+  if (found.get_bool("provisional"))
     page.line("The run is still running: these values are provisional.");
   print_unseen(page, found);
   fmt::print("\n{}\n", printable(found.get_string("summary")));

@@ -64,10 +64,6 @@ void print_coverage(const Json& health) {
                member(lane, "share").as_double(0) * 100, printable(lane.get_string("lane")));
 }
 
-bool flag(const Json& object, const char* name) {
-  return plain(member(object, name)).text == "true";
-}
-
 // Prints the active parts on one line, and each other part on its own line with its reason; without
 // `all`, only problems.
 void print_health(const Json& health, bool all) {
@@ -81,7 +77,7 @@ void print_health(const Json& health, bool all) {
   if (all && !active.empty()) fmt::print("  {:<20} {}\n", "active", join(active, ", "));
   for (const Json& part : parts) {
     const std::string state = part.get_string("state");
-    if (state != "active" && (all || flag(part, "problem")))
+    if (state != "active" && (all || part.get_bool("problem")))
       fmt::print("  {:<20} {}: {}\n", state, part_text(part), printable(part.get_string("reason")));
   }
   print_coverage(health);
@@ -143,7 +139,7 @@ Result<int> check_trace(const sys::HttpTarget& server, const std::string& path,
                         const std::string& format) {
   const Json report = TRY(send_json(
       server, {.path = path + "/check-trace", .body = {}, .timeout = std::chrono::hours(1)}));
-  const bool good = plain(member(report, "ok")).text == "true";
+  const bool good = report.get_bool("ok");
   if (format == "json") {
     fmt::print("{}\n", report.dump());
     return good ? kDone : kFailed;

@@ -249,6 +249,12 @@ std::string Json::get_string(std::string_view key, std::string_view fallback) co
   return text != nullptr ? *text : std::string(fallback);
 }
 
+bool Json::get_bool(std::string_view key, bool fallback) const {
+  const Json* found = find(key);
+  const bool* value = found != nullptr ? found->as_bool() : nullptr;
+  return value != nullptr ? *value : fallback;
+}
+
 std::int64_t Json::get_int(std::string_view key, std::int64_t fallback) const {
   const Json* found = find(key);
   if (found == nullptr) return fallback;

@@ -51,6 +51,7 @@ class Json {
   [[nodiscard]] const Json* find(std::string_view key) const;
   // Member's text or number; the fallback when absent or of another type.
   [[nodiscard]] std::string get_string(std::string_view key, std::string_view fallback = "") const;
+  [[nodiscard]] bool get_bool(std::string_view key, bool fallback = false) const;
   // Takes numbers and decimal strings (64-bit times travel as strings).
   [[nodiscard]] std::int64_t get_int(std::string_view key, std::int64_t fallback = 0) const;
   // Sets a member of an object, replacing one of that name.

@@ -137,14 +137,14 @@ std::vector<OddEpoch> find_odd(const LaneEpochs& lane, const Regime& regime) {
       const OddEpoch found{
           .epoch = regime.first + i, .leaf = leaf, .seconds = values[i], .usual = usual.median};
       const auto [known, fresh] = odd.try_emplace(found.epoch, found);
-      if (!fresh && leaf && far > std::abs(known->second.seconds - known->second.usual))
-        known->second = found;
+      if (!fresh && leaf && far > known->second.difference()) known->second = found;
     }
   };
   for (std::size_t leaf = 0; leaf < lane.leaves.size(); ++leaf) look(leaf);
   look(std::nullopt);
   std::vector<OddEpoch> found;
-  for (auto& [epoch, one] : odd) found.push_back(one);
+  found.reserve(odd.size());
+  for (const auto& [epoch, one] : odd) found.push_back(one);
   return found;
 }
 
@@ -185,17 +185,16 @@ std::vector<Regime> join_regimes(const LaneEpochs& lane, const std::vector<std::
     const Regime next{.first = first, .end = border, .typical = {}};
     if (!next.is_compared() && regimes.empty() && border != lane.epochs.size()) continue;
     first = border;
-    if (!regimes.empty() && (!next.is_compared() || is_close(median_length(lane, regimes.back()),
-                                                             median_length(lane, next)))) {
+    if (!next.is_compared() && !regimes.empty()) {
       regimes.back().end = border;
     } else {
       regimes.push_back(next);
     }
-    const std::size_t n = regimes.size();
-    if (n > 1 &&
-        is_close(median_length(lane, regimes[n - 2]), median_length(lane, regimes[n - 1]))) {
-      regimes[n - 2].end = border;
+    for (std::size_t n = regimes.size(); n > 1 && is_close(median_length(lane, regimes[n - 2]),
+                                                           median_length(lane, regimes[n - 1]));
+         --n) {
       regimes.pop_back();
+      regimes.back().end = border;
     }
   }
   return regimes;

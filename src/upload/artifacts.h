@@ -17,8 +17,8 @@ namespace corral::upload {
 struct ArtifactReport {
   std::size_t stored = 0;
   std::vector<std::string> refused;  // path and reason of rejected ones
-  // The server does not find what an item is for: it may have taken the place of the one that was
-  // told of the runs. The item and those after it stay.
+  // The server does not find what an item belongs to: it may have replaced the one that knows the
+  // runs. That item and all after it are kept.
   bool unknown = false;
 };
 // kTold: since a report with `unknown`, the server has been asked for its part of the runs and got

@@ -71,6 +71,7 @@ def test_a_run_says_at_its_end_where_the_time_went(corral: Corral) -> None:
     said = corral("run", "--name", "train", script, "10").stderr.decode().splitlines()
     found = corral.json("explain", "train")
     assert f"corral: {found['summary']} `corral explain` says more." in said
+    assert f"\n{found['summary']}\n" in corral("show", "train").stdout.decode()
     assert "Of the training" not in corral("run", "true").stderr.decode(), "nothing trains"
 
 

@@ -159,7 +159,9 @@ def test_a_run_whose_supervisor_dies_before_the_start_was_not_started(corral: Co
     assert shown["outcome"] == "not-started"
     assert shown["tags"]["corral.outcome.reason"] == "its supervisor was killed before the command started"
     assert shown["duration_s"] is None
-    assert "not-started" in corral("show", spooled.name).stdout.decode()
+    short = corral("show", spooled.name).stdout.decode()
+    assert "not-started" in short
+    assert "its supervisor was killed before the command started" in short
 
 
 def test_a_run_that_never_began_is_not_adopted(corral: Corral) -> None:

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <string_view>
 
 #include "collect/amd/gpu_metrics.h"
@@ -15,6 +16,7 @@
 #include "collect/scan.h"
 #include "collect/sysfs/number_file.h"
 #include "collect/tree/parse.h"
+#include "core/cpu_list.h"
 
 namespace {
 
@@ -110,6 +112,13 @@ void group(std::uint8_t which, std::string_view text) {
   }
 }
 
+void cpu_list(std::string_view text) {
+  const auto cpus = corral::parse_cpu_list(text);
+  if (!cpus) return;
+  if (std::ranges::adjacent_find(*cpus, std::ranges::greater_equal()) != cpus->end()) std::abort();
+  if (!cpus->empty() && (cpus->front() < 0 || cpus->back() >= corral::kMostCpus)) std::abort();
+}
+
 void system_files(std::uint8_t which, std::string_view text) {
   namespace node = corral::collect::node;
   std::array<node::NfsMount, 4> mounts;
@@ -124,7 +133,7 @@ void system_files(std::uint8_t which, std::string_view text) {
       break;
     case 2:
       corral::collect::sysfs::parse_number(text);
-      if (corral::collect::sysfs::parse_cpu_list(text, 64).size() > 64) std::abort();
+      cpu_list(text);
       break;
     case 3:
       corral::collect::amd::parse_gpu_metrics(text);

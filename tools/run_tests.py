@@ -155,7 +155,11 @@ def build(preset: str, *targets: str) -> Outcome:
             if status != 0:
                 return failure(f"configure {preset}", output)
         status, output = run(["cmake", "--build", "--preset", preset, "--target", *(targets or ("all",))])
-    return Outcome() if status == 0 else failure(f"build {preset}", output)
+    if status == 0:
+        return Outcome()
+    outcome = Outcome(failed=1)
+    outcome.fail(f"build {preset}", head(output[max(0, output.find("FAILED:")) :]))
+    return outcome
 
 
 def tracked(*patterns: str) -> list[str]:

@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -123,17 +122,8 @@ void take_turns(std::int64_t ns) {
   other.join();
 }
 
-// The kernel's own account of this thread's waits for a CPU. Wall time without CPU time is longer
-// where a hypervisor steals some.
-std::int64_t run_delay() {
-  std::ifstream file("/proc/thread-self/schedstat");
-  std::int64_t cpu = 0, delay = 0;
-  file >> cpu >> delay;
-  return delay;
-}
-
-// Burns `ns` on one CPU that a child burns on, too. Returns for how long it waited for the CPU.
-std::int64_t contend(std::int64_t ns) {
+// Burns `ns` on one CPU that a child burns on, too.
+void contend(std::int64_t ns) {
   cpu_set_t before;
   ::sched_getaffinity(0, sizeof before, &before);
   cpu_set_t one;
@@ -146,13 +136,10 @@ std::int64_t contend(std::int64_t ns) {
   if (child == 0) {
     for (;;) burn(CLOCK_PROCESS_CPUTIME_ID, 1'000'000'000);
   }
-  const std::int64_t before_it = run_delay();
   burn(CLOCK_PROCESS_CPUTIME_ID, ns);
-  const std::int64_t waited = run_delay() - before_it;
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ::sched_setaffinity(0, sizeof before, &before);
-  return waited;
 }
 
 // Context switches of this process, by its own account, that `count` sleeps cost.
@@ -289,7 +276,8 @@ void obey(const std::string& command, const std::string& file, std::int64_t n) {
     take_turns(n);
     answer(cpu_used() - used_before);
   } else if (command == "contend") {
-    answer(contend(n));
+    contend(n);
+    answer(cpu_used() - used_before);
   } else if (command == "children") {
     fork_and_wait("", n, [](const char*) { burn(CLOCK_PROCESS_CPUTIME_ID, 50'000'000); });
     answer(cpu_used() - used_before);

@@ -1,0 +1,104 @@
+#include "analyze/explain/run_data.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "metric/catalogue.h"
+#include "query/series/inputs.h"
+#include "query/series/window.h"
+
+namespace corral::analyze {
+namespace {
+
+// Beyond, integrals come from the pyramids.
+constexpr std::uint64_t kMostPoints = 20'000;
+
+std::string unit_of_mean(const store::Series& series) {
+  const metric::Metric* known = metric::find_metric(series.name);
+  const bool rate = series.kind == metric::Kind::kCounter && known != nullptr;
+  return rate ? std::string(known->rate_unit) : series.unit;
+}
+
+MetricMean make_mean(const store::Series& series, const query::WindowStatistics& found) {
+  const bool weighted = found.integral && found.integral->covered > 0;
+  return {.metric = series.name,
+          .source = series.source,
+          .unit = unit_of_mean(series),
+          .mean = weighted ? found.integral->mean() : found.mean.value_or(0),
+          .least = found.min ? found.min->value : 0,
+          .most = found.max ? found.max->value : 0,
+          .points = found.count};
+}
+
+auto key_of(const MetricMean& mean) { return std::tie(mean.metric, mean.source); }
+
+}  // namespace
+
+RunData::RunData(std::vector<MetricMean> means,
+                 std::vector<std::pair<std::string, std::string>> unavailable)
+    : means_(std::move(means)), unavailable_(std::move(unavailable)) {
+  std::ranges::stable_sort(means_, {}, key_of);
+}
+
+Result<RunData> RunData::read(const store::Reader& store, const store::Run& run, Window window,
+                              std::span<const std::string_view> metrics) {
+  std::vector<store::Series> wanted = TRY(store.series_of(run.id));
+  std::erase_if(wanted, [&](const store::Series& series) {
+    const bool elsewhere = series.owner == metric::Owner::kHost && series.host != run.host;
+    return elsewhere || std::ranges::find(metrics, series.name) == metrics.end();
+  });
+  std::vector<query::SeriesInput> inputs;
+  inputs.reserve(wanted.size());
+  for (const store::Series& series : wanted) {
+    inputs.push_back({.series = series.id,
+                      .channel = series.kind == metric::Kind::kCounter ? store::Channel::kRate
+                                                                       : store::Channel::kValue});
+  }
+  std::vector<MetricMean> means;
+  const auto read_one = [&](store::PointView& view, std::size_t i) -> Result<> {
+    const auto found = TRY(query::window_statistics(view, {.series = {inputs[i]},
+                                                           .from = ns_of(window.from),
+                                                           .to = ns_of(window.to),
+                                                           .deviation = false,
+                                                           .max_points = kMostPoints}));
+    if (found.front().count >= kLeastPoints) means.push_back(make_mean(wanted[i], found.front()));
+    return {};
+  };
+  TRY(query::view_each(store, inputs, read_one));
+  return RunData(std::move(means), run.unavailable);
+}
+
+std::span<const MetricMean> RunData::all_of(std::string_view metric) const {
+  const auto first = std::ranges::lower_bound(means_, metric, {}, &MetricMean::metric);
+  const auto end = std::find_if(first, means_.end(),
+                                [&](const MetricMean& mean) { return mean.metric != metric; });
+  return {first, end};
+}
+
+const MetricMean* RunData::greatest(std::string_view metric) const {
+  const auto all = all_of(metric);
+  return all.empty() ? nullptr : &*std::ranges::max_element(all, {}, &MetricMean::mean);
+}
+
+const MetricMean* RunData::of_source(std::string_view metric, std::string_view source) const {
+  const auto all = all_of(metric);
+  const auto found = std::ranges::find(all, source, &MetricMean::source);
+  return found == all.end() ? nullptr : &*found;
+}
+
+const std::string* RunData::reason_of(std::string_view metric) const {
+  for (const auto& [what, reason] : unavailable_) {
+    const std::string_view name = std::string_view(what).substr(0, what.find(" of "));
+    if (metric == name || (metric.starts_with(name) && metric[name.size()] == '.')) return &reason;
+  }
+  return nullptr;
+}
+
+bool RunData::is_unavailable(std::string_view metric) const { return reason_of(metric) != nullptr; }
+
+std::string RunData::why_not(std::string_view metric) const {
+  const std::string* reason = reason_of(metric);
+  return reason != nullptr ? *reason : "the run has no points of it in this time";
+}
+
+}  // namespace corral::analyze

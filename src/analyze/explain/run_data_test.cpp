@@ -1,0 +1,84 @@
+#include "analyze/explain/run_data.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "query/series/test_store.h"
+
+namespace corral::analyze {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+class RunDataOfAStore : public ::testing::Test {
+ protected:
+  using Points = std::vector<std::pair<std::int64_t, double>>;
+
+  static Window window(std::int64_t from_s, std::int64_t to_s) {
+    return {.from = store::testing::utc(from_s * kSecond),
+            .to = store::testing::utc(to_s * kSecond)};
+  }
+  static codec::SeriesDef series(std::uint32_t id, const std::string& name, metric::Kind kind,
+                                 const std::string& source = "") {
+    codec::SeriesDef def = store::testing::series_def(id, name);
+    def.kind = kind;
+    def.source = source;
+    return def;
+  }
+  RunData read(Window window) {
+    constexpr std::array<std::string_view, 3> kWanted = {"run.cpu.used", "run.thread.id",
+                                                         "cgroup.cpu.used"};
+    const auto run = (*store_).run(run_);
+    return RunData::read(*store_, **run, window, kWanted).value();
+  }
+
+  query::testing::TestStore store_;
+  RunId run_ = RunId::random();
+};
+
+TEST_F(RunDataOfAStore, MeansAreOverTheWindowAndRatesOfCounters) {
+  auto writer = store_.begin(run_, {series(1, "run.cpu.used", metric::Kind::kCounter),
+                                    series(2, "run.thread.id", metric::Kind::kGauge, "2"),
+                                    series(3, "run.thread.id", metric::Kind::kGauge, "1"),
+                                    series(4, "loss", metric::Kind::kGauge)});
+  Points used, id, other;
+  for (std::int64_t s = 0; s <= 100; ++s) {
+    used.emplace_back(s * kSecond, s <= 50 ? 0.25 * static_cast<double>(s)
+                                           : 12.5 + 2.0 * static_cast<double>(s - 50));
+    id.emplace_back(s * kSecond, 4711);
+    other.emplace_back(s * kSecond, s < 50 ? 1 : 3);
+  }
+  store_.append({writer.frame(store::testing::samples(1, used))});
+  store_.append({writer.frame(store::testing::samples(2, other))});
+  store_.append({writer.frame(store::testing::samples(3, id))});
+  store_.append({writer.frame(store::testing::samples(4, id))});
+
+  const RunData data = read(window(60, 100));
+  ASSERT_NE(data.greatest("run.cpu.used"), nullptr);
+  EXPECT_NEAR(data.greatest("run.cpu.used")->mean, 2, 1e-9);
+  EXPECT_EQ(data.greatest("run.cpu.used")->unit, "cores");
+  EXPECT_EQ(data.greatest("run.cpu.used")->points, 40U);
+  EXPECT_NEAR(read(window(10, 40)).greatest("run.cpu.used")->mean, 0.25, 1e-9);
+  ASSERT_EQ(data.all_of("run.thread.id").size(), 2U);
+  EXPECT_EQ(data.all_of("run.thread.id")[0].source, "1");
+  EXPECT_EQ(data.greatest("run.thread.id")->source, "1");
+  EXPECT_EQ(data.of_source("run.thread.id", "2")->most, 3);
+  EXPECT_EQ(read(window(0, 100)).of_source("run.thread.id", "2")->least, 1);
+  EXPECT_EQ(data.greatest("loss"), nullptr) << "was not asked for";
+  EXPECT_EQ(data.greatest("cgroup.cpu.used"), nullptr);
+  EXPECT_EQ(data.why_not("cgroup.cpu.used"), "the run has no points of it in this time");
+  EXPECT_EQ(read(window(60, 62)).greatest("run.cpu.used"), nullptr) << "two points";
+}
+
+TEST(RunDataReasons, AreThoseOfTheMetricOrItsGroup) {
+  const RunData data({}, {{"run.thread", "no permission"}, {"host.gpu.busy of gpu0", "no driver"}});
+  EXPECT_EQ(data.why_not("run.thread.cpu"), "no permission");
+  EXPECT_EQ(data.why_not("host.gpu.busy"), "no driver");
+  EXPECT_EQ(data.why_not("run.threads"), "the run has no points of it in this time");
+}
+
+}  // namespace
+}  // namespace corral::analyze

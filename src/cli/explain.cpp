@@ -116,6 +116,26 @@ void print_steady(const Page& page, const Json& steady) {
   }
 }
 
+void print_bottleneck(const Page& page, const Json& found) {
+  if (found.is_null()) return;
+  page.title("Bottleneck");
+  page.line(printable(found.get_string("text")));
+  if (const std::string hint = found.get_string("hint"); !hint.empty()) page.line(hint);
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& one : items(found, "evidence")) {
+    const std::string source = one.get_string("source");
+    rows.push_back(
+        {printable(one.get_string("metric")), source.empty() ? "–" : printable(source),
+         fmt::format("{:.4g} {}", member(one, "mean").as_double(0), one.get_string("unit")),
+         std::to_string(one.get_int("points"))});
+  }
+  if (!rows.empty()) page.table({"EVIDENCE", "SOURCE", "MEAN", "POINTS"}, rows);
+  for (const Json& one : items(found, "unproven"))
+    page.line(fmt::format("not known whether it is {}: {}: {}", one.get_string("resource"),
+                          printable(one.get_string("metric")),
+                          printable(one.get_string("reason"))));
+}
+
 std::string regime_text(const Json& regime) {
   const std::int64_t epochs = regime.get_int("epochs"), alike = regime.get_int("alike");
   const std::string range =
@@ -187,6 +207,7 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
   fmt::print("\n{}\n", printable(found.get_string("summary")));
   print_parts(page, found);
   print_steady(page, member(found, "steady"));
+  print_bottleneck(page, member(found, "bottleneck"));
   print_epochs(page, found);
   print_lanes(page, found);
 }
@@ -221,7 +242,7 @@ int explain_command(std::span<char* const> args) {
   ExplainFlags flags;
   Arguments arguments("explain",
                       "Explains a run: what could not be seen, where its time went, which part of "
-                      "it is steady, and which epochs are odd.",
+                      "it is steady, what bounded that, and which epochs are odd.",
                       kExplainExamples);
   arguments.positional("run", flags.run, kRunHelp, true);
   arguments.text("lane", flags.lane, "only this lane, as `corral ls phases` shows it");

@@ -175,3 +175,62 @@ def test_what_was_not_recorded_is_said(corral: Corral) -> None:
     assert found["parts"] == []
     assert found["summary"].startswith(("No steps lie", "No phases lie"))
     assert found["steady"]["reason"] == "no steps were recorded"
+
+
+# Steps that compute in one thread, or wait for what a child computes. Says how much of a CPU the one that computes had.
+BOUND = """
+    import corral, json, os, resource, sys, time
+    def burn(seconds):
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
+            pass
+    waits = sys.argv[1] == "wait"
+    began, child = time.monotonic(), 0
+    if waits:
+        read, write = os.pipe()
+        child = os.fork()
+        while waits and child == 0 and time.monotonic() < began + 12:
+            burn(0.05)
+            os.write(write, b".")
+        if child == 0:
+            os._exit(0)
+    used = time.process_time()
+    with corral.phase("epoch", kind="control"):
+        while time.monotonic() < began + 8:
+            with corral.phase("step"):
+                if waits:
+                    with corral.phase("data wait", kind="wait"):
+                        os.read(read, 1)
+                burn(0.01 if waits else 0.05)
+    took, used = time.monotonic() - began, time.process_time() - used
+    if waits:
+        os.waitpid(child, 0)
+        took, used = time.monotonic() - began, sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    print(json.dumps({"cpu": used / took}))
+"""
+
+
+@pytest.mark.parametrize(("part", "resource"), [("work", "one thread"), ("wait", "loaders")])
+def test_the_bottleneck_is_the_one_that_the_script_has(corral: Corral, part: str, resource: str) -> None:
+    script = corral.script("bound.py", BOUND)
+    cpu = json.loads(corral("run", "--quiet", "--name", part, script, part).stdout)["cpu"]
+    found = corral.json("explain", part)
+    bottleneck = found["bottleneck"]
+    assert bottleneck["part"] == part
+    if cpu < 0.9 or bottleneck["resource"] in ("other programs", "steal"):
+        pytest.skip(f"other programs had its CPU: it computed {cpu:.0%} of the time")
+    assert bottleneck["resource"] == resource
+    (thread,) = [one for one in bottleneck["evidence"] if one["metric"] == "run.thread.cpu"]
+    assert thread["mean"] == pytest.approx(cpu, abs=0.15)
+    assert bottleneck["hint"]
+    assert bottleneck["text"] in found["summary"]
+    assert f"\n  {bottleneck['text']}\n" in corral("explain", part).stdout.decode()
+
+
+def test_without_its_counters_the_resource_is_unknown(corral: Corral) -> None:
+    script = corral.script("bound.py", BOUND)
+    corral("run", "--quiet", "--name", "blind", "--no-listeners", script, "work")
+    bottleneck = corral.json("explain", "blind")["bottleneck"]
+    assert (bottleneck["resource"], bottleneck["evidence"], bottleneck["hint"]) == ("unknown", [], None)
+    assert "run.thread.cpu" in {one["metric"] for one in bottleneck["unproven"]}
+    assert "not known whether it is one thread: run.thread.cpu: " in corral("explain", "blind").stdout.decode()

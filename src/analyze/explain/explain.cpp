@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "core/cpu_list.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "store/tables/health.h"
 #include "store/tables/phases.h"
@@ -154,8 +156,9 @@ std::string summarize(const Explanation& found) {
     if (texts.size() == kMost) break;
     texts.push_back(fmt::format("{:.1f} % {}", part.share * 100, part.name));
   }
-  return fmt::format("Of the training's time: {}.{}", join(texts, ", "),
-                     summarize_epochs(found.epochs));
+  std::string text = fmt::format("Of the training's time: {}.", join(texts, ", "));
+  if (found.bottleneck) text += " " + found.bottleneck->text;
+  return text + summarize_epochs(found.epochs);
 }
 
 // Without a wanted one: those with phases in the window.
@@ -169,6 +172,33 @@ Result<> choose_lanes(std::vector<LaneLeaves>& lanes, const std::string& wanted)
     return fail(Code::kNotFound, fmt::format("the run has no lane '{}'", printable(wanted)));
   lanes.front().trains = true;
   return {};
+}
+
+// CPUs that the run may use; empty: it was not recorded.
+std::vector<int> allowed_cpus(const store::Run& run) {
+  std::string list;
+  for (const auto& [key, text] : run.info) {
+    if (key != "set_up.cpus_allowed") continue;
+    const auto fact = Json::parse(text);
+    if (fact && fact->as_string() != nullptr) list = *fact->as_string();
+  }
+  for (const auto& [key, cpus] : run.tags)
+    if (key == "corral.cpus") list = cpus;
+  return parse_cpu_list(list).value_or(std::vector<int>());
+}
+
+Result<std::optional<Bottleneck>> judge_steady_part(const store::Reader& store,
+                                                    const store::Run& run, const Timeline& timeline,
+                                                    const Explanation& found) {
+  if (found.steady.steps == 0) return std::nullopt;
+  std::vector<LaneLeaves> lanes = find_leaves(timeline, found.steady.window);
+  for (LaneLeaves& lane : lanes) {
+    lane.trains = std::ranges::any_of(found.lanes, [&](const LaneLeaves& whole) {
+      return whole.trains && whole.number == lane.number;
+    });
+  }
+  const RunData data = TRY(RunData::read(store, run, found.steady.window, bottleneck_metrics()));
+  return find_bottleneck(lanes, data, {.cpus = allowed_cpus(run), .steady = found.steady.steady});
 }
 
 std::vector<std::size_t> training_lanes(const std::vector<LaneLeaves>& lanes) {
@@ -213,6 +243,7 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   TRY(choose_lanes(found.lanes, options.lane));
   found.parts = make_parts(found.lanes, found.window);
   found.steady = find_steady_part(recorded.timeline, training_lanes(found.lanes), found.window);
+  found.bottleneck = TRY(judge_steady_part(store, run, recorded.timeline, found));
   found.epochs = compare_epochs(recorded, found.lanes, found.window);
   found.summary = summarize(found);
   if (found.lanes.size() > kMostLanes) {

@@ -1,7 +1,8 @@
-// Explain: where the time of a run went, over its training lanes, which part of it is steady, and
-// which epochs are odd; before that, what could not be seen. docs/analysis.md defines every number.
+// Explain: where the time of a run went, over its training lanes, which part of it is steady, what
+// bounded that, and which epochs are odd; before that, what could not be seen. docs/analysis.md
+// defines every number.
 //
-// Sources: a run's phases and its health, in one snapshot. Any thread.
+// Sources: a run's phases and its health, in one snapshot; then its metrics. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/explain/bottleneck.h"
 #include "analyze/explain/leaves.h"
 #include "analyze/explain/steady.h"
 #include "analyze/explain/typical.h"
@@ -59,8 +61,9 @@ struct Explanation {
   std::vector<Unseen> unseen;
   std::vector<TimePart> parts;  // the greatest share first; they add up to 1. Empty: no lane trains
   SteadyPart steady;
-  std::vector<EpochsOfLane> epochs;  // training lanes that have some
-  std::vector<LaneLeaves> lanes;     // at most kMostLanes
+  std::optional<Bottleneck> bottleneck;  // nullopt: no lane trains
+  std::vector<EpochsOfLane> epochs;      // training lanes that have some
+  std::vector<LaneLeaves> lanes;         // at most kMostLanes
   std::size_t lanes_left_out = 0;
   std::string summary;  // one sentence
 };

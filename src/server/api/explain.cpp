@@ -48,6 +48,32 @@ void write_steady(JsonWriter& json, const analyze::SteadyPart& steady) {
   json.member("mean_s", steady.mean_s).member("deviation_s", steady.deviation_s).end_object();
 }
 
+void write_evidence(JsonWriter& json, const analyze::MetricMean& mean) {
+  json.begin_object().member("metric", mean.metric);
+  write_text(json, "source", mean.source);
+  json.member("mean", mean.mean).member("unit", mean.unit);
+  json.member("points", static_cast<std::int64_t>(mean.points)).end_object();
+}
+
+void write_bottleneck(JsonWriter& json, const std::optional<analyze::Bottleneck>& found) {
+  json.key("bottleneck");
+  if (!found) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("part", analyze::bound_part_name(found->part));
+  write_text(json, "phase", found->phase);
+  json.member("share", found->share);
+  json.member("resource", analyze::resource_name(found->resource)).member("text", found->text);
+  write_text(json, "hint", found->hint);
+  write_array(json, "evidence", found->evidence, write_evidence);
+  write_array(json, "unproven", found->unproven, [](JsonWriter& out, const auto& one) {
+    out.begin_object().member("resource", analyze::resource_name(one.resource));
+    out.member("metric", one.metric).member("reason", one.reason).end_object();
+  });
+  json.end_object();
+}
+
 void write_epoch(JsonWriter& json, const analyze::EpochTimes& epoch) {
   json.member("epoch", epoch.index);
   write_window(json, epoch.window);
@@ -122,6 +148,7 @@ Answer explain(const Request& request, Context& context) {
     });
     write_array(json, "parts", found.parts, write_part);
     write_steady(json, found.steady);
+    write_bottleneck(json, found.bottleneck);
     write_array(json, "epochs", found.epochs, write_epochs);
     write_array(json, "lanes", found.lanes, write_lane);
     json.member("lanes_left_out", static_cast<std::int64_t>(found.lanes_left_out));

@@ -1,0 +1,367 @@
+#include "analyze/explain/bottleneck.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace corral::analyze {
+namespace {
+
+using codec::PhaseKind;
+
+constexpr double kTrainer = 4711;
+
+LaneLeaves lane_of(std::vector<Leaf> leaves, std::string name = "node7/4711/MainThread") {
+  LaneLeaves lane;
+  lane.lane = std::move(name);
+  lane.trains = true;
+  lane.steps = 100;
+  lane.leaves = std::move(leaves);
+  return lane;
+}
+Leaf leaf(std::string type, double share, PhaseKind kind = PhaseKind::kCompute) {
+  const std::string name = type.substr(type.rfind('/') + 1);
+  return {.type = std::move(type),
+          .name = name,
+          .kind = kind,
+          .total = Nanos(static_cast<std::int64_t>(share * 1e9))};
+}
+// Steps with data waits of this share.
+std::vector<LaneLeaves> waiting(double share) {
+  return {lane_of(
+      {leaf("epoch/step", 1 - share), leaf("epoch/step/data wait", share, PhaseKind::kWait)})};
+}
+
+// Metrics of a machine with four CPUs where a training thread computes half of the time, and
+// nothing else happens.
+class Metrics {
+ public:
+  Metrics() {
+    for (const char* quiet :
+         {"cgroup.memory.limit_hits", "cgroup.memory.major_faults", "cgroup.pressure.memory.some",
+          "host.paging.swap_in", "host.cpu.steal", "run.memory.major_faults",
+          "run.io.read_block_bytes", "run.io.write_block_bytes"})
+      set(quiet, 0);
+    set("cgroup.cpu.used", 0.5).set("cgroup.memory.used", 1e9);
+    set("host.cpu.busy", 0.6).set("run.cpu.used", 0.5);
+    for (const char* cpu : {"cpu0", "cpu1", "cpu2", "cpu3"}) set("host.cpu.core.busy", 0.15, cpu);
+    thread("1", kTrainer, kTrainer, 0.5);
+  }
+  Metrics& set(const std::string& metric, double mean, const std::string& source = "") {
+    return set(metric, mean, source, mean, mean);
+  }
+  Metrics& set(const std::string& metric, double mean, const std::string& source, double least,
+               double most) {
+    means_[{metric, source}] = {.metric = metric,
+                                .source = source,
+                                .unit = "",
+                                .mean = mean,
+                                .least = least,
+                                .most = most,
+                                .points = 100};
+    return *this;
+  }
+  Metrics& thread(const std::string& place, double process, double id, double cpu) {
+    for (const char* wait : {"run_delay", "waited.lock", "waited.file"})
+      set(std::string("run.thread.") + wait, 0, place);
+    set("run.thread.process", process, place).set("run.thread.id", id, place);
+    return set("run.thread.cpu", cpu, place);
+  }
+  Metrics& without(const std::string& prefix) {
+    std::erase_if(means_, [&](const auto& one) { return one.first.first.starts_with(prefix); });
+    return *this;
+  }
+  [[nodiscard]] RunData data() const {
+    std::vector<MetricMean> all;
+    for (const auto& [key, mean] : means_) all.push_back(mean);
+    return RunData(std::move(all), {{"run.thread", "no permission"}});
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, MetricMean> means_;
+};
+
+Bottleneck judge(const std::vector<LaneLeaves>& lanes, const Metrics& metrics,
+                 const GivenToRun& given = {.cpus = {0, 1, 2, 3}}) {
+  return find_bottleneck(lanes, metrics.data(), given).value();
+}
+// Steps that hardly wait.
+Bottleneck judge(const Metrics& metrics) { return judge(waiting(0.01), metrics); }
+
+std::vector<std::string> metrics_of(const Bottleneck& found) {
+  std::vector<std::string> names;
+  for (const MetricMean& mean : found.evidence) names.push_back(mean.metric);
+  return names;
+}
+
+TEST(BottleneckPart, IsTheGreatestOfAFifthOrMore) {
+  EXPECT_EQ(judge(waiting(0.19), Metrics()).part, BoundPart::kWork);
+  const Bottleneck found = judge(waiting(0.21), Metrics());
+  EXPECT_EQ(found.part, BoundPart::kWait);
+  EXPECT_EQ(found.phase, "data wait");
+  EXPECT_NEAR(found.share, 0.21, 1e-6);
+  EXPECT_EQ(found.text,
+            "21 % of the steady part is data wait; nothing that was measured says why.");
+  const std::vector<LaneLeaves> many = {lane_of(
+      {leaf("epoch/step", 0.3), leaf("epoch/step/data wait", 0.2, PhaseKind::kWait),
+       leaf("epoch/evaluation", 0.1), leaf("epoch/evaluation/data wait", 0.15, PhaseKind::kWait),
+       leaf("epoch/checkpoint", 0.21, PhaseKind::kIo)})};
+  EXPECT_EQ(judge(many, Metrics()).part, BoundPart::kEvaluation);
+  EXPECT_EQ(judge(many, Metrics()).phase, "evaluation");
+}
+
+TEST(BottleneckPart, IsAMeanOverRanks) {
+  std::vector<LaneLeaves> ranks = waiting(0.5);
+  ranks.push_back(lane_of({leaf("epoch/step", 1)}, "node7/rank1/4712/MainThread"));
+  EXPECT_NEAR(judge(ranks, Metrics()).share, 0.25, 1e-6);
+  ranks.back().trains = false;
+  EXPECT_NEAR(judge(ranks, Metrics()).share, 0.5, 1e-6);
+  ranks.front().trains = false;
+  EXPECT_FALSE(find_bottleneck(ranks, RunData(), {}));
+}
+
+TEST(BottleneckPart, OfRanksSaysNothingOfResources) {
+  const Bottleneck found = judge(
+      {lane_of({leaf("epoch/step", 0.5), leaf("epoch/step/all_reduce", 0.5, PhaseKind::kComm)})},
+      Metrics().set("run.cpu.used", 4));
+  EXPECT_EQ(found.part, BoundPart::kRanks);
+  EXPECT_EQ(found.resource, Resource::kUnknown);
+  EXPECT_EQ(found.text, "50 % of the steady part is all_reduce.");
+}
+
+TEST(BottleneckResource, IsUnknownWhereNothingIsExhausted) {
+  const Bottleneck found = judge(Metrics());
+  EXPECT_EQ(found.resource, Resource::kUnknown);
+  EXPECT_EQ(found.text, "Nothing that was measured bounds the steps.");
+  EXPECT_TRUE(found.evidence.empty());
+  EXPECT_TRUE(found.unproven.empty());
+}
+
+TEST(BottleneckResource, IsTheQuotaThatStopsThreads) {
+  Metrics metrics;
+  metrics.set("cgroup.cpu.periods", 10)
+      .set("cgroup.cpu.limit", 0.5)
+      .thread("1", kTrainer, kTrainer, 0.49);
+  metrics.set("cgroup.cpu.throttled_periods", 8).set("cgroup.cpu.throttled", 0.5);
+  metrics.set("run.thread.run_delay", 0.5, "1");
+  const Bottleneck found = judge(metrics);
+  EXPECT_EQ(found.resource, Resource::kCpuQuota);
+  EXPECT_EQ(found.text,
+            "The steps are bound by CPU quota: the CPU quota of 0.5 CPUs stopped its threads in 80 "
+            "% of the periods.");
+  EXPECT_NE(judge(metrics.set("cgroup.cpu.throttled_periods", 1)).resource, Resource::kCpuQuota);
+}
+
+TEST(BottleneckResource, IsTheMemoryLimitThatIsReachedAllTheTime) {
+  Metrics metrics;
+  metrics.set("cgroup.memory.limit_hits", 40);
+  EXPECT_EQ(judge(metrics).resource, Resource::kUnknown) << "the page cache always fills it";
+  EXPECT_EQ(judge(metrics.set("cgroup.pressure.memory.some", 0.3)).resource,
+            Resource::kMemoryLimit);
+}
+
+// The limit may be one of a group above, which counts its own hits.
+TEST(BottleneckResource, IsTheMemoryLimitThatIsFull) {
+  Metrics metrics;
+  metrics.set("cgroup.memory.limit", 256 << 20).set("cgroup.pressure.memory.some", 0.3);
+  EXPECT_EQ(judge(metrics.set("cgroup.memory.used", 200 << 20)).resource, Resource::kUnknown);
+  const Bottleneck found = judge(metrics.set("cgroup.memory.used", 250 << 20));
+  EXPECT_EQ(found.resource, Resource::kMemoryLimit);
+  EXPECT_EQ(found.text,
+            "The steps are bound by memory limit: its control group was at its memory limit of 256 "
+            "MiB, and waited for memory 30 % of the time.");
+  metrics.without("cgroup.pressure").set("cgroup.memory.major_faults", 100);
+  EXPECT_EQ(judge(metrics).resource, Resource::kUnknown) << "page cache fills every limit";
+  EXPECT_EQ(judge(metrics.set("cgroup.memory.anonymous", 150 << 20)).resource,
+            Resource::kMemoryLimit);
+}
+
+TEST(BottleneckResource, IsSwapThatItsOwnFaultsReadBack) {
+  Metrics metrics;
+  EXPECT_EQ(judge(metrics.set("host.paging.swap_in", 5e7)).resource, Resource::kUnknown)
+      << "another program's";
+  EXPECT_EQ(judge(metrics.set("run.memory.major_faults", 900)).resource, Resource::kSwap);
+}
+
+TEST(BottleneckResource, IsStorageThatTheReaderWaitsFor) {
+  Metrics metrics;
+  metrics.set("run.thread.waited.file", 0.35, "1");
+  EXPECT_EQ(judge(waiting(0.4), metrics).resource, Resource::kUnknown) << "nothing was read";
+  metrics.set("run.io.read_block_bytes", 16 << 20).set("host.disk.busy", 0.98, "sda");
+  const Bottleneck found = judge(waiting(0.4), metrics);
+  EXPECT_EQ(found.resource, Resource::kDisk);
+  EXPECT_EQ(found.text,
+            "40 % of the steady part is data wait: the training thread waited for storage 35 % of "
+            "the time, at 16 MiB/s, with sda busy 98 % of the time.");
+  EXPECT_EQ(judge(waiting(0.8), metrics).resource, Resource::kUnknown) << "less than half of it";
+  metrics.thread("2", 5000, 5000, 0.1).set("run.thread.waited.file", 0, "1");
+  EXPECT_EQ(judge(waiting(0.4), metrics).resource, Resource::kUnknown);
+  EXPECT_EQ(judge(waiting(0.4), metrics.set("run.thread.waited.file", 0.9, "2")).resource,
+            Resource::kDisk)
+      << "its worker does";
+  const Bottleneck blind = judge(waiting(0.4), metrics.without("run.thread.waited"));
+  EXPECT_EQ(blind.resource, Resource::kUnknown);
+  ASSERT_EQ(blind.unproven.size(), 1U);
+  EXPECT_EQ(blind.unproven[0].metric, "run.thread.waited.file");
+}
+
+TEST(BottleneckResource, IsTheHypervisorsOtherMachine) {
+  EXPECT_EQ(judge(Metrics().set("host.cpu.steal", 0.3)).resource, Resource::kSteal);
+  EXPECT_EQ(judge(Metrics().set("host.cpu.steal", 0.05)).resource, Resource::kUnknown);
+}
+
+TEST(BottleneckResource, IsOtherProgramsOnlyWhereTheyUseItsCpus) {
+  Metrics metrics;
+  metrics.set("run.thread.run_delay", 0.4, "1").set("host.cpu.busy", 40);
+  EXPECT_EQ(judge(metrics).resource, Resource::kUnknown) << "they are on other CPUs";
+  EXPECT_EQ(judge(metrics.set("host.cpu.core.busy", 0.9, "cpu2")).resource,
+            Resource::kOtherPrograms);
+  const Bottleneck blind = judge(metrics.without("host.cpu.core"));
+  EXPECT_EQ(blind.resource, Resource::kUnknown);
+  ASSERT_EQ(blind.unproven.size(), 1U);
+  EXPECT_EQ(blind.unproven[0].resource, Resource::kOtherPrograms);
+  EXPECT_EQ(blind.unproven[0].metric, "host.cpu.core.busy");
+}
+
+// The step needs a CPU while the wait is for something else.
+TEST(BottleneckResource, OfAWaitIsNotWhatTheRestOfTheStepNeeds) {
+  Metrics metrics;
+  metrics.set("run.thread.run_delay", 0.2, "1").set("host.cpu.core.busy", 1, "cpu2");
+  EXPECT_EQ(judge(metrics).resource, Resource::kOtherPrograms);
+  EXPECT_EQ(judge(waiting(0.4), metrics).resource, Resource::kUnknown);
+  EXPECT_EQ(judge(waiting(0.25), metrics.set("run.cpu.used", 3.9)).resource, Resource::kUnknown);
+  metrics.set("cgroup.cpu.periods", 10).set("cgroup.cpu.throttled_periods", 2);
+  metrics.set("cgroup.cpu.throttled", 1);
+  EXPECT_EQ(judge(waiting(0.4), metrics).resource, Resource::kUnknown);
+  EXPECT_EQ(judge(metrics).resource, Resource::kCpuQuota);
+}
+
+TEST(BottleneckResource, IsAGpuByItsCoresNotByItsUtilization) {
+  Metrics metrics;
+  metrics.set("host.gpu.busy", 0.99, "gpu0").set("run.gpu.processes", 1, "gpu0");
+  const Bottleneck blind = judge(metrics);
+  EXPECT_EQ(blind.resource, Resource::kUnknown);
+  ASSERT_EQ(blind.unproven.size(), 1U);
+  EXPECT_EQ(blind.unproven[0].metric, "host.gpu.sm.active");
+  metrics.set("host.gpu.dram.active", 0.1, "gpu0");
+  EXPECT_EQ(judge(metrics.set("host.gpu.sm.active", 0.1, "gpu0")).resource, Resource::kUnknown);
+  EXPECT_EQ(judge(metrics.set("host.gpu.sm.active", 0.95, "gpu0")).resource, Resource::kGpuCores);
+  EXPECT_EQ(judge(metrics.set("host.gpu.dram.active", 0.8, "gpu0")).resource, Resource::kGpuMemory);
+  EXPECT_EQ(judge(metrics.set("host.gpu.throttle.power", 0.9, "gpu0")).resource,
+            Resource::kGpuClocks);
+  metrics.set("run.gpu.processes", 0, "gpu0").set("run.gpu.processes", 1, "gpu1");
+  metrics.set("host.gpu.sm.active", 0.1, "gpu1").set("host.gpu.dram.active", 0.1, "gpu1");
+  EXPECT_EQ(judge(metrics).resource, Resource::kUnknown) << "another run's device";
+  EXPECT_EQ(judge(metrics.without("run.gpu")).resource, Resource::kUnknown) << "it uses none";
+}
+
+TEST(BottleneckPart, OfAHostThatWaitsBesideABusyGpuIsTheWork) {
+  Metrics metrics;
+  metrics.set("run.gpu.processes", 1, "gpu0").set("host.gpu.sm.active", 0.95, "gpu0");
+  metrics.set("host.gpu.dram.active", 0.1, "gpu0");
+  const Bottleneck found = judge(waiting(0.4), metrics);
+  EXPECT_EQ(found.part, BoundPart::kWork);
+  EXPECT_EQ(
+      found.text,
+      "The steps are bound by GPU cores: the SMs of gpu0 were active 95 % of the time; waits, "
+      "40 % of the time, are perhaps hidden behind the GPU.");
+  EXPECT_EQ(judge(waiting(0.4), metrics.set("host.gpu.sm.active", 0.5, "gpu0")).part,
+            BoundPart::kWait);
+}
+
+TEST(BottleneckResource, IsThreadsInTurnWhereTheyWaitForEachOther) {
+  Metrics metrics;
+  metrics.set("run.thread.waited.lock", 0.5, "1");
+  EXPECT_EQ(judge(metrics).resource, Resource::kUnknown) << "a pool that it waits for";
+  metrics.thread("2", kTrainer, 4712, 0.5).set("run.thread.waited.lock", 0.45, "2");
+  const Bottleneck found = judge(metrics);
+  EXPECT_EQ(found.resource, Resource::kTurns);
+  EXPECT_EQ(metrics_of(found),
+            (std::vector<std::string>{"run.thread.waited.lock", "run.thread.cpu",
+                                      "run.thread.waited.lock", "run.thread.cpu"}));
+  EXPECT_EQ(judge(Metrics(metrics).set("run.gpu.processes", 1, "gpu0")).resource,
+            Resource::kUnknown)
+      << "one starts the GPU's work for the other";
+  metrics.thread("2", 5000, 4712, 0.5).set("run.thread.waited.lock", 0.45, "2");
+  EXPECT_EQ(judge(metrics).resource, Resource::kUnknown) << "another process's";
+}
+
+TEST(BottleneckResource, IsTheLoadersWhereTheyComputeAllTheTime) {
+  Metrics metrics;
+  metrics.thread("1", kTrainer, kTrainer, 0.4).thread("2", 5000, 5000, 0.97);
+  metrics.set("run.cpu.used", 1.4);
+  Bottleneck found = judge(waiting(0.5), metrics);
+  EXPECT_EQ(found.resource, Resource::kLoaders);
+  EXPECT_EQ(found.hint, "Start more workers: 2.6 of 4 CPUs were free.");
+  EXPECT_TRUE(judge(waiting(0.5), metrics, {}).hint.starts_with("Start more workers if"));
+  for (const char* cpu : {"cpu0", "cpu1", "cpu2", "cpu3"})
+    metrics.set("host.cpu.core.busy", 0.95, cpu);
+  found = judge(waiting(0.5), metrics);
+  EXPECT_EQ(found.resource, Resource::kLoaders);
+  EXPECT_TRUE(found.hint.starts_with("Make the transforms cheaper")) << found.hint;
+  metrics.thread("2", 5000, 5000, 0.3);
+  EXPECT_EQ(judge(waiting(0.5), metrics).resource, Resource::kUnknown);
+  EXPECT_EQ(judge(Metrics().thread("2", 5000, 5000, 0.97)).resource, Resource::kUnknown)
+      << "nothing waits for them";
+}
+
+// Rank 1's place went from one thread of it to another.
+TEST(BottleneckResource, OfARankThatWaitsIsNotAnotherRanksWork) {
+  std::vector<LaneLeaves> ranks = waiting(0.5);
+  ranks.push_back(lane_of({leaf("epoch/step", 1)}, "node7/rank1/4712/MainThread"));
+  Metrics metrics;
+  metrics.thread("2", 4712, 4712, 0.97).set("run.thread.id", 4800, "2", 4712, 4900);
+  EXPECT_EQ(judge(ranks, metrics).part, BoundPart::kWait);
+  EXPECT_EQ(judge(ranks, metrics).resource, Resource::kUnknown);
+  metrics.set("run.thread.process", 4800, "2", 4712, 5000);
+  EXPECT_EQ(judge(ranks, metrics).resource, Resource::kUnknown);
+}
+
+// A loader without workers works in the training thread.
+TEST(BottleneckResource, IsTheThreadThatLoadsItsDataItself) {
+  Metrics metrics;
+  metrics.thread("1", kTrainer, kTrainer, 0.98).set("run.cpu.used", 1);
+  const Bottleneck found = judge(waiting(0.5), metrics);
+  EXPECT_EQ(found.resource, Resource::kOneThread);
+  EXPECT_NE(found.hint.find("num_workers"), std::string::npos);
+}
+
+TEST(BottleneckResource, IsAllCpusOrOneThread) {
+  Metrics metrics;
+  metrics.thread("1", kTrainer, kTrainer, 0.97);
+  EXPECT_EQ(judge(metrics.set("run.cpu.used", 3.8)).resource, Resource::kCpus);
+  EXPECT_EQ(judge(metrics.set("run.cpu.used", 1)).resource, Resource::kOneThread);
+  EXPECT_EQ(judge(waiting(0), metrics, {.cpus = {2}}).resource, Resource::kCpus);
+  EXPECT_EQ(judge(metrics.set("cgroup.cpu.limit", 1)).resource, Resource::kCpus)
+      << "a quota of one CPU";
+}
+
+TEST(BottleneckResource, IsUnknownWithoutItsCounters) {
+  Metrics metrics;
+  metrics.thread("1", kTrainer, kTrainer, 0.97).set("run.cpu.used", 1).without("run.thread.");
+  const Bottleneck found = judge(metrics);
+  EXPECT_EQ(found.resource, Resource::kUnknown);
+  const auto last = std::ranges::find(found.unproven, Resource::kOneThread, &Unproven::resource);
+  ASSERT_NE(last, found.unproven.end());
+  EXPECT_EQ(last->reason, "no permission");
+}
+
+TEST(BottleneckResource, OfAPlaceThatSeveralThreadsHadIsNotTheTrainers) {
+  Metrics metrics;
+  metrics.thread("1", kTrainer, kTrainer, 0.97);
+  metrics.set("run.thread.process", 4900, "1", kTrainer, 5100);
+  EXPECT_EQ(judge(metrics).resource, Resource::kUnknown);
+}
+
+TEST(BottleneckText, SaysThatTheRunWasNotSteady) {
+  const Bottleneck found = judge(waiting(0.5), Metrics(), {.cpus = {0, 1, 2, 3}, .steady = false});
+  EXPECT_EQ(found.text,
+            "50 % of the steps' time is data wait; nothing that was measured says why (the run was "
+            "not steady).");
+}
+
+}  // namespace
+}  // namespace corral::analyze

@@ -1,0 +1,55 @@
+"""Shared by the programs: their options, a small model and a training loop."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterable
+
+import torch
+
+CPUS = len(os.sched_getaffinity(0))
+WIDTH = 256
+
+
+def options(description: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--cure", action="store_true", help="without the bottleneck")
+    parser.add_argument("--seconds", type=float, default=20)
+    return parser.parse_args()
+
+
+def model(width: int = WIDTH) -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, 10))
+
+
+def burn(seconds: float) -> None:
+    """Computes for this much CPU time of the calling thread."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def train(
+    net: torch.nn.Module,
+    batches: Iterable[torch.Tensor],
+    seconds: float,
+    after_step: Callable[[int], None] = lambda _: None,
+    after_epoch: Callable[[], None] = lambda: None,
+) -> None:
+    """Epochs over `batches` until the time is over."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    end, steps = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        for batch in batches:
+            loss = net(batch).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            steps += 1
+            after_step(steps)
+            if time.monotonic() >= end:
+                break
+        after_epoch()
+    print(f"{steps / seconds:.1f} steps per second")

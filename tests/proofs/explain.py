@@ -1,0 +1,315 @@
+"""Proves that `corral explain` names the bottlenecks of programs that have one on purpose, and no others.
+
+    ./dev proof explain                    runs each program of examples/bottlenecks 20 times
+    ./dev proof explain -n 3 lock quota    these, 3 times
+    ./dev proof explain --beside-load      beside a program that uses a quarter of a CPU
+    ./dev proof explain --smoke            one of them, once
+
+What a program needs (a CPU quota, a memory limit, a slow disk) is a control group, so it takes root. A program whose
+need cannot be met is skipped, which is not passed. A verdict is right, unknown (it names no resource), or wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import _build
+
+PROGRAMS = _build.ROOT / "examples" / "bottlenecks"
+GROUPS = Path("/sys/fs/cgroup")
+MIB = 1 << 20
+RIGHT, UNKNOWN, WRONG = "right", "unknown", "wrong"
+SECONDS = 20
+SMOKE_SECONDS = 8
+LEAST_RIGHT = 0.85  # share of each program's runs
+POOLED_RIGHT = 0.95
+QUARTER_OF_A_CPU = """
+import time
+while True:
+    end = time.thread_time() + 0.025
+    while time.thread_time() < end:
+        pass
+    time.sleep(0.075)
+"""
+
+
+class NotPossibleError(Exception):
+    """Why this machine cannot give a program what it needs."""
+
+
+@dataclass(frozen=True)
+class Program:
+    path: Path
+    part: str
+    resources: tuple[str, ...]  # all of them are true
+    needs: str
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    def judge(self, found: dict[str, str] | None) -> str:
+        if found is None:
+            return UNKNOWN
+        if found["part"] == self.part and found["resource"] in self.resources:
+            return RIGHT
+        return UNKNOWN if found["resource"] == "unknown" else WRONG
+
+
+@dataclass
+class Results:
+    verdicts: Counter[str] = field(default_factory=Counter)
+    said: Counter[str] = field(default_factory=Counter)
+    skipped: str = ""
+
+
+def programs(names: list[str]) -> list[Program]:
+    found = []
+    for path in sorted(PROGRAMS.glob("*.py")):
+        constants = {
+            node.targets[0].id: ast.literal_eval(node.value)
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+            if node.targets[0].id in ("EXPECTED", "NEEDS")
+        }
+        if "EXPECTED" in constants and (not names or path.stem in names):
+            part, *resources = constants["EXPECTED"]
+            found.append(Program(path, part, tuple(resources), constants.get("NEEDS", "")))
+    if missing := set(names) - {program.name for program in found}:
+        sys.exit(f"no such program: {', '.join(sorted(missing))}")
+    return found
+
+
+# ---- what they need
+@contextlib.contextmanager
+def group(controller: str, settings: dict[str, str]) -> Iterator[Path]:
+    """A control group with these settings; of its own hierarchy where they are of version 1."""
+    parent = GROUPS / controller if (GROUPS / controller / "cgroup.procs").exists() else GROUPS
+    folder = parent / f"corral-proof-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise NotPossibleError(f"no control group can be made: {error}") from error
+    try:
+        for name, value in settings.items():
+            try:
+                (folder / name).write_text(value)
+            except OSError as error:
+                raise NotPossibleError(f"{folder / name}: {error}") from error
+        yield folder
+    finally:
+        deadline = time.monotonic() + 10
+        while folder.exists():
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+
+
+def legacy(controller: str) -> bool:
+    return (GROUPS / controller / "cgroup.procs").exists()
+
+
+@contextlib.contextmanager
+def burners() -> Iterator[None]:
+    """One for each CPU, each in a session of its own, which the scheduler may give a share of its own."""
+    command = [sys.executable, "-c", "while True: pass"]
+    running = [subprocess.Popen(command, start_new_session=True) for _ in os.sched_getaffinity(0)]
+    try:
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+
+
+def device_of(folder: Path) -> str:
+    """major:minor of the disk below it, not of its partition."""
+    number = os.stat(folder).st_dev
+    name = f"{os.major(number)}:{os.minor(number)}"
+    block = Path("/sys/dev/block") / name
+    if not block.exists():
+        raise NotPossibleError(f"{folder} is not on a disk")
+    return (block.resolve().parent / "dev").read_text().strip() if (block / "partition").exists() else name
+
+
+@contextlib.contextmanager
+def given(needs: str, folder: Path) -> Iterator[list[Path]]:
+    """The control groups in which the program must run."""
+    if needs == "":
+        yield []
+    elif needs == "burners":
+        with burners():
+            yield []
+    elif needs == "CPU quota":
+        old = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "50000"}
+        with group("cpu", old if legacy("cpu") else {"cpu.max": "50000 100000"}) as made:
+            yield [made]
+    elif needs in ("memory limit", "swap"):
+        if needs == "swap" and len(Path("/proc/swaps").read_text().splitlines()) < 2:
+            raise NotPossibleError("the machine has no swap")
+        name = "memory.limit_in_bytes" if legacy("memory") else "memory.max"
+        with group("memory", {name: str(256 * MIB)}) as made:
+            yield [made]
+    elif needs == "slow disk":
+        rate = f"{device_of(folder)} "
+        old = {"blkio.throttle.read_bps_device": rate + str(16 * MIB)}
+        with group("blkio", old if legacy("blkio") else {"io.max": f"{rate}rbps={16 * MIB}"}) as made:
+            yield [made]
+    else:
+        raise AssertionError(needs)
+
+
+class Bench:
+    """A store of its own below build/, on a disk, with a server that no program's control group holds."""
+
+    def __init__(self, folder: Path, beside_load: bool) -> None:
+        self.folder, self.beside_load, self.corral = folder, beside_load, _build.corral()
+        self.environment = {
+            **os.environ,
+            "CORRAL_STORE": str(folder / "store"),
+            "CORRAL_SPOOL": str(folder / "spool"),
+            "CORRAL_LOCKS": str(folder / "locks"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        self.server = subprocess.Popen(
+            [self.corral, "serve", "--port", "0"], env=self.environment, stderr=-3, stdout=-3
+        )
+
+    def close(self) -> None:
+        self.server.terminate()
+        self.server.wait()
+
+    def explain(self, program: Program, seconds: int) -> dict[str, str] | None:
+        with given(program.needs, self.folder) as groups:
+
+            def enter() -> None:
+                for one in groups:
+                    (one / "cgroup.procs").write_text(str(os.getpid()))
+
+            words = [sys.executable, str(program.path), "--seconds", str(seconds)]
+            with self.load():
+                done = subprocess.run(
+                    [self.corral, "run", "--quiet", "--name", program.name, "--", *words],
+                    env=self.environment,
+                    cwd=self.folder,
+                    preexec_fn=enter,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+        if done.returncode != 0:
+            raise RuntimeError(f"{program.name} exited with {done.returncode}: {done.stderr[-2000:]}")
+        told = subprocess.run(
+            [self.corral, "explain", program.name, "--format", "json"],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found = json.loads(told.stdout)
+        if os.environ.get("PROOF_VERBOSE"):
+            print(json.dumps({key: found[key] for key in ("summary", "bottleneck", "steady")}, indent=1))
+        bottleneck: dict[str, str] | None = found["bottleneck"]
+        return bottleneck
+
+    @contextlib.contextmanager
+    def load(self) -> Iterator[None]:
+        if not self.beside_load:
+            yield
+            return
+        other = subprocess.Popen([sys.executable, "-c", QUARTER_OF_A_CPU], start_new_session=True)
+        try:
+            yield
+        finally:
+            other.kill()
+            other.wait()
+
+
+def prove(bench: Bench, program: Program, times: int, seconds: int) -> Results:
+    results = Results()
+    for _ in range(times):
+        try:
+            found = bench.explain(program, seconds)
+        except NotPossibleError as error:
+            results.skipped = str(error)
+            return results
+        said = "nothing" if found is None else f"{found['part']}: {found['resource']}"
+        results.verdicts[program.judge(found)] += 1
+        results.said[said] += 1
+    return results
+
+
+def show(program: Program, results: Results) -> None:
+    expected = f"{program.part}: {program.resources[0]}"
+    if results.skipped:
+        print(f"{program.name:16} {expected:24} skipped: {results.skipped}", flush=True)
+        return
+    counts = ", ".join(f"{results.verdicts[verdict]} {verdict}" for verdict in (RIGHT, UNKNOWN, WRONG))
+    said = ", ".join(f"{count}x {what}" for what, count in results.said.most_common())
+    print(f"{program.name:16} {expected:24} {counts:28} said {said}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*")
+    parser.add_argument("-n", type=int, default=20, help="runs of each (default: 20)")
+    parser.add_argument("--beside-load", action="store_true")
+    parser.add_argument("--smoke", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.smoke:
+        chosen.programs, chosen.n = ["tiny_steps"], 1
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        print("needs PyTorch")
+        return _build.SKIPPED
+    build = _build.ROOT / "build" / "proofs"
+    build.mkdir(parents=True, exist_ok=True)
+    all_results = {}
+    with tempfile.TemporaryDirectory(dir=build, prefix="explain-", ignore_cleanup_errors=True) as folder:
+        bench = Bench(Path(folder), chosen.beside_load)
+        try:
+            for program in programs(chosen.programs):
+                all_results[program.name] = prove(bench, program, chosen.n, SMOKE_SECONDS if chosen.smoke else SECONDS)
+                show(program, all_results[program.name])
+        finally:
+            bench.close()
+    return conclude(all_results, chosen.smoke)
+
+
+def conclude(all_results: dict[str, Results], smoke: bool) -> int:
+    ran = {name: results for name, results in all_results.items() if not results.skipped}
+    total = sum((results.verdicts for results in ran.values()), Counter())
+    runs = total.total()
+    if runs == 0:
+        print("every program was skipped")
+        return _build.SKIPPED
+    weak = [name for name, results in ran.items() if results.verdicts[RIGHT] < LEAST_RIGHT * results.verdicts.total()]
+    passed = not weak and total[RIGHT] >= POOLED_RIGHT * runs and total[WRONG] <= 1
+    if smoke:  # beside other tests, which may have its CPU
+        said = {what for results in ran.values() for what in results.said}
+        passed = said <= {"work: one thread", "work: other programs", "work: steal", "work: unknown"}
+    skipped = len(all_results) - len(ran)
+    print(
+        f"{total[RIGHT]} of {runs} right, {total[UNKNOWN]} unknown, {total[WRONG]} wrong; {len(ran)} programs, "
+        f"{skipped} skipped" + (f"; too often not right: {', '.join(weak)}" if weak else "")
+    )
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

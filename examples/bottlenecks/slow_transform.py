@@ -1,6 +1,6 @@
 """Suffers from transforms that keep every worker computing. Cured, they are cheap.
 
-Required counter: run.thread.cpu. Expected: data waits, by the loaders; no CPU is free for more workers.
+Required counter: run.thread.cpu. Expected: data waits, by the loaders, for which no CPU is free; or by all CPUs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import common
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-EXPECTED = ("wait", "loaders")
+EXPECTED = ("wait", "loaders", "CPUs")
 
 
 class Augmented(Dataset):  # type: ignore[misc]

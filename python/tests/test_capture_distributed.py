@@ -139,6 +139,7 @@ def test_the_wait_for_a_slow_rank_is_as_long_as_it_was(training: Training) -> No
     for (called, returned), (begin, end) in zip(noted, waits, strict=True):
         assert called <= begin <= end <= returned
     assert waits[0][1] > noted[1][0], "the first waits for the second"
+    assert waits[0][1] - waits[0][0] > (noted[1][0] - noted[0][0]) / 2, "from its call on"
 
 
 def test_an_error_of_a_call_passes_unchanged(training: Training) -> None:

@@ -501,10 +501,11 @@ TEST_F(TraineesThreads, TwoThatTakeTurnsAtALock) {
   const auto found = uses();
   ASSERT_EQ(found.size(), 1U) << "the other thread is gone, and its place is free";
   EXPECT_NEAR(found[0].cpu, answer_ / 2, 0.1 * answer_);
-  // By samples of its state, which are rare where the machine is busy.
   const double waited = wall - found[0].cpu - found[0].run_delay;
   EXPECT_LE(found[0].lock, waited + 0.15 * wall);
-  EXPECT_GE(found[0].lock, 0.4 * waited);
+  // By samples of its state, which are rare where the machine is busy.
+  const bool busy = found[0].run_delay > 0.1 * wall;
+  EXPECT_GE(found[0].lock, busy ? 0.4 * waited : waited - 0.15 * wall);
 }
 
 TEST_F(TraineesThreads, OneThatWaitsForAnotherProcess) {

@@ -26,52 +26,54 @@ constexpr double kDiskBusy = 0.5;    // worth naming as evidence
 constexpr double kStolen = 0.1;      // share of the CPU time that was wanted
 constexpr double kRunDelay = 0.15;   // share of a thread's time
 constexpr double kOtherCores = 0.3;
-constexpr double kClocksDown = 0.5;    // share of the time
-constexpr double kGpuBusy = 0.8;       // share of the SMs' cycles
-constexpr double kGpuBandwidth = 0.7;  // share of the bandwidth
-constexpr double kLockWait = 0.25;     // share of a thread's time
-constexpr double kTakesPart = 0.1;     // cores of a thread that takes its turn
-constexpr double kOneCore = 1.2;       // cores of all threads that take turns
-constexpr double kBusyThread = 0.8;    // cores
-constexpr double kBusyCpus = 0.75;     // share of those allowed
-constexpr double kFree = 0.8;          // cores: another worker would have room
+constexpr double kClocksDown = 0.5;        // share of the time
+constexpr double kGpuBusy = 0.8;           // share of the SMs' cycles
+constexpr double kGpuBandwidth = 0.7;      // share of the bandwidth
+constexpr double kLockWait = 0.25;         // share of a thread's time
+constexpr double kTakesPart = 0.1;         // cores of a thread that takes its turn
+constexpr double kOneCore = 1.2;           // cores of all threads that take turns
+constexpr double kBusyThread = 0.8;        // cores
+constexpr double kBusyCpus = 0.75;         // share of those allowed
+constexpr std::size_t kMostCpusShown = 4;  // as evidence
+constexpr double kFree = 0.8;              // cores: another worker would have room
 
-constexpr std::array<std::string_view, 36> kMetrics = {"cgroup.cpu.used",
-                                                       "cgroup.cpu.periods",
-                                                       "cgroup.cpu.throttled_periods",
-                                                       "cgroup.cpu.throttled",
-                                                       "cgroup.memory.used",
-                                                       "cgroup.memory.limit_hits",
-                                                       "cgroup.memory.major_faults",
-                                                       "cgroup.pressure.memory.some",
-                                                       "host.paging.swap_in",
-                                                       "host.disk.busy",
-                                                       "host.cpu.busy",
-                                                       "host.cpu.steal",
-                                                       "host.gpu.busy",
-                                                       "host.gpu.sm.active",
-                                                       "host.gpu.dram.active",
-                                                       "host.gpu.throttle.power",
-                                                       "host.gpu.throttle.thermal",
-                                                       "host.gpu.throttle.hardware_thermal",
-                                                       "host.gpu.throttle.software_thermal",
-                                                       "host.gpu.throttle.power_brake",
-                                                       "host.gpu.throttle.board_limit",
-                                                       "run.gpu.processes",
-                                                       "run.cpu.used",
-                                                       "run.memory.major_faults",
-                                                       "run.io.read_block_bytes",
-                                                       "run.io.write_block_bytes",
-                                                       "run.thread.cpu",
-                                                       "run.thread.run_delay",
-                                                       "run.thread.waited.lock",
-                                                       "run.thread.waited.file",
-                                                       "run.thread.process",
-                                                       "run.thread.id",
-                                                       "cgroup.cpu.limit",
-                                                       "cgroup.memory.limit",
-                                                       "cgroup.memory.anonymous",
-                                                       "host.cpu.core.busy"};
+constexpr auto kMetrics = std::to_array<std::string_view>({
+    "cgroup.cpu.limit",
+    "cgroup.cpu.periods",
+    "cgroup.cpu.throttled",
+    "cgroup.cpu.throttled_periods",
+    "cgroup.cpu.used",
+    "cgroup.memory.anonymous",
+    "cgroup.memory.limit",
+    "cgroup.memory.limit_hits",
+    "cgroup.memory.major_faults",
+    "cgroup.memory.used",
+    "cgroup.pressure.memory.some",
+    "host.cpu.busy",
+    "host.cpu.core.busy",
+    "host.cpu.steal",
+    "host.disk.busy",
+    "host.gpu.dram.active",
+    "host.gpu.sm.active",
+    "host.gpu.throttle.board_limit",
+    "host.gpu.throttle.hardware_thermal",
+    "host.gpu.throttle.power",
+    "host.gpu.throttle.power_brake",
+    "host.gpu.throttle.software_thermal",
+    "host.gpu.throttle.thermal",
+    "host.paging.swap_in",
+    "run.cpu.used",
+    "run.gpu.processes",
+    "run.io.read_block_bytes",
+    "run.io.write_block_bytes",
+    "run.memory.major_faults",
+    "run.thread.cpu",
+    "run.thread.id",
+    "run.thread.process",
+    "run.thread.run_delay",
+    "run.thread.waited.file",
+    "run.thread.waited.lock",
+});
 
 // ---- where
 BoundPart part_of(const Leaf& leaf) {
@@ -243,8 +245,8 @@ class Judge {
     return best;
   }
 
-  // True if `own`, a share of the training thread's time, is so much that it fills half of the part
-  // or more, even if all the rest of the time is in it.
+  // True if `own`, a share of the training thread's time, reaches all time outside of the part and
+  // half of the part: then half of the part or more was such time.
   [[nodiscard]] bool fills_part(double own) const { return own >= 1 - place_.share / 2; }
 
   // The busiest thread outside of the training processes, while they wait for data that they do
@@ -273,28 +275,32 @@ class Judge {
   // which the training thread was not let run.
   [[nodiscard]] bool needs_cpu(double stopped) const {
     if (place_.part == BoundPart::kWork || place_.part == BoundPart::kEvaluation) return true;
-    if (loader_ != nullptr || trainer_ == nullptr) return loader_ != nullptr;
-    return fills_part(trainer_->cpu + stopped);
+    if (loader_ != nullptr) return true;
+    return trainer_ != nullptr && fills_part(trainer_->cpu + stopped);
   }
   [[nodiscard]] bool needs_cpu() const {
     return needs_cpu(trainer_ != nullptr ? trainer_->run_delay.value_or(0) : 0);
   }
 
-  // CPU time of all programs on the CPUs that the run may use.
-  [[nodiscard]] std::optional<double> busy_cpus() const {
-    if (given_.cpus.empty()) return std::nullopt;
+  // CPU time of all programs on each of the CPUs that the run may use, the busiest first; empty: of
+  // one or of all it is not known.
+  [[nodiscard]] std::vector<const MetricMean*> busy_cpus() const {
+    std::vector<const MetricMean*> all;
+    for (const int cpu : given_.cpus)
+      all.push_back(data_.of_source("host.cpu.core.busy", fmt::format("cpu{}", cpu)));
+    if (std::ranges::find(all, nullptr) != all.end()) return {};
+    std::ranges::stable_sort(all, std::ranges::greater(), &MetricMean::mean);
+    return all;
+  }
+  static double sum_of(const std::vector<const MetricMean*>& means) {
     double sum = 0;
-    for (const int cpu : given_.cpus) {
-      const MetricMean* busy = data_.of_source("host.cpu.core.busy", fmt::format("cpu{}", cpu));
-      if (busy == nullptr) return std::nullopt;
-      sum += busy->mean;
-    }
+    for (const MetricMean* one : means) sum += one->mean;
     return sum;
   }
   [[nodiscard]] std::optional<double> free_cpus() const {
-    const std::optional<double> busy = busy_cpus();
-    if (!busy || !has("run.cpu.used")) return std::nullopt;
-    return std::min(static_cast<double>(given_.cpus.size()) - *busy, *cpus_ - mean("run.cpu.used"));
+    const std::vector<const MetricMean*> busy = busy_cpus();
+    if (busy.empty() || !has("run.cpu.used")) return std::nullopt;
+    return std::min(static_cast<double>(busy.size()) - sum_of(busy), *cpus_ - mean("run.cpu.used"));
   }
 
   // ---- evidence
@@ -356,6 +362,10 @@ class Judge {
     const bool full = limit != nullptr && used->mean >= kFull * limit->mean;
     if (!full && mean("cgroup.memory.limit_hits") < kLimitHits) return false;
     const bool waits = mean("cgroup.pressure.memory.some") >= kPressure;
+    if (!has("cgroup.pressure.memory.some")) {
+      for (const char* metric : {"cgroup.memory.anonymous", "cgroup.memory.major_faults"})
+        if (!has(metric)) return cannot_tell(Resource::kMemoryLimit, metric);
+    }
     // Without pressure, a page cache that is read again looks the same.
     const bool own = !has("cgroup.pressure.memory.some") && limit != nullptr &&
                      mean("cgroup.memory.anonymous") >= kAnonymous * limit->mean &&
@@ -429,18 +439,17 @@ class Judge {
   }
 
   bool other_programs() {
-    if (!needs_cpu()) return false;
     const Thread* thread = actor();
     if (thread == nullptr || !thread->run_delay)
       return cannot_tell(Resource::kOtherPrograms, "run.thread.run_delay");
-    if (*thread->run_delay < kRunDelay) return false;
+    if (*thread->run_delay < kRunDelay || !needs_cpu()) return false;
     if (!has("run.cpu.used")) return cannot_tell(Resource::kOtherPrograms, "run.cpu.used");
-    const std::optional<double> busy = busy_cpus();
-    if (!busy) return cannot_tell(Resource::kOtherPrograms, "host.cpu.core.busy");
-    const double others = *busy - mean("run.cpu.used");
+    const std::vector<const MetricMean*> busy = busy_cpus();
+    if (busy.empty()) return cannot_tell(Resource::kOtherPrograms, "host.cpu.core.busy");
+    const double others = sum_of(busy) - mean("run.cpu.used");
     if (others < kOtherCores) return false;
     use("run.thread.run_delay", thread->place);
-    for (const int cpu : given_.cpus) use("host.cpu.core.busy", fmt::format("cpu{}", cpu));
+    for (std::size_t i = 0; i < std::min(busy.size(), kMostCpusShown); ++i) use(busy[i]);
     use("run.cpu.used");
     return hold(Resource::kOtherPrograms,
                 fmt::format("{} was ready but had no CPU {:.0f} % of the time, while other "
@@ -451,7 +460,7 @@ class Judge {
 
   bool gpu() {
     if (place_.part != BoundPart::kWork && place_.part != BoundPart::kEvaluation) return false;
-    if (!has("run.gpu.processes")) {
+    if (on_gpu(data_, "run.gpu.processes") == nullptr) {
       if (!has("host.gpu.sm.active") || !data_.is_unavailable("run.gpu.processes")) return false;
       return cannot_tell(Resource::kGpuCores, "run.gpu.processes");
     }
@@ -560,9 +569,8 @@ class Judge {
   }
 
   bool one_thread() {
-    if (!needs_cpu() || loader_ != nullptr) return false;
     if (trainer_ == nullptr) return cannot_tell(Resource::kOneThread, "run.thread.cpu");
-    if (trainer_->cpu < kBusyThread) return false;
+    if (trainer_->cpu < kBusyThread || !needs_cpu() || loader_ != nullptr) return false;
     use("run.thread.cpu", trainer_->place);
     use("run.cpu.used");
     const bool loads = place_.part == BoundPart::kWait;

@@ -174,7 +174,12 @@ TEST(BottleneckResource, IsTheMemoryLimitThatIsFull) {
             "The steps are bound by memory limit: its control group was at its memory limit of 256 "
             "MiB, and waited for memory 30 % of the time.");
   metrics.without("cgroup.pressure").set("cgroup.memory.major_faults", 100);
-  EXPECT_EQ(judge(metrics).resource, Resource::kUnknown) << "page cache fills every limit";
+  const Bottleneck blind = judge(metrics);
+  EXPECT_EQ(blind.resource, Resource::kUnknown);
+  ASSERT_EQ(blind.unproven.size(), 1U);
+  EXPECT_EQ(blind.unproven[0].metric, "cgroup.memory.anonymous");
+  EXPECT_EQ(judge(metrics.set("cgroup.memory.anonymous", 50 << 20)).resource, Resource::kUnknown)
+      << "page cache fills every limit";
   EXPECT_EQ(judge(metrics.set("cgroup.memory.anonymous", 150 << 20)).resource,
             Resource::kMemoryLimit);
 }
@@ -347,6 +352,18 @@ TEST(BottleneckResource, IsUnknownWithoutItsCounters) {
   const auto last = std::ranges::find(found.unproven, Resource::kOneThread, &Unproven::resource);
   ASSERT_NE(last, found.unproven.end());
   EXPECT_EQ(last->reason, "no permission");
+}
+
+// As in a container, where the lane has the process id inside.
+TEST(BottleneckResource, OfAnUnknownThreadIsUnproven) {
+  Metrics metrics;
+  metrics.thread("1", 90'000, 90'000, 0.97);
+  const Bottleneck found = judge(waiting(0.5), metrics);
+  EXPECT_EQ(found.resource, Resource::kUnknown);
+  std::vector<Resource> unproven;
+  for (const Unproven& one : found.unproven) unproven.push_back(one.resource);
+  EXPECT_EQ(unproven,
+            (std::vector{Resource::kDisk, Resource::kOtherPrograms, Resource::kOneThread}));
 }
 
 TEST(BottleneckResource, OfAPlaceThatSeveralThreadsHadIsNotTheTrainers) {

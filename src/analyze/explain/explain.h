@@ -65,7 +65,7 @@ struct Explanation {
   std::vector<EpochsOfLane> epochs;      // training lanes that have some
   std::vector<LaneLeaves> lanes;         // at most kMostLanes
   std::size_t lanes_left_out = 0;
-  std::string summary;  // one sentence
+  std::string summary;  // a few sentences
 };
 
 // kInvalidArgument: an empty window; kNotFound: the lane; kTooLarge: too many phases.

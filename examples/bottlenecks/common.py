@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 
 import torch
+from torch.utils.data import Dataset
 
 CPUS = len(os.sched_getaffinity(0))
 WIDTH = 256
@@ -29,6 +30,20 @@ def burn(seconds: float) -> None:
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
+
+
+class Samples(Dataset):  # type: ignore[misc]
+    """Samples that take `load` to load."""
+
+    def __init__(self, load: Callable[[], None]) -> None:
+        self.load = load
+
+    def __len__(self) -> int:
+        return 4000
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        self.load()
+        return torch.full((WIDTH,), float(index % 7))
 
 
 def train(

@@ -1,6 +1,6 @@
 """Suffers from a data set that does not fit into its memory limit. Cured, it fits.
 
-Required counter: cgroup.memory.limit_hits. Expected: data waits, by the memory limit. Needs a control group with a
+Required counter: cgroup.memory.used. Expected: data waits, by the memory limit. Needs a control group with a
 limit of 256 MiB.
 """
 

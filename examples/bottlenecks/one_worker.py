@@ -6,7 +6,6 @@ Required counter: run.thread.cpu. Expected: data waits, by the loaders; more wor
 from __future__ import annotations
 
 import common
-from slow_transform import Augmented
 from torch.utils.data import DataLoader
 
 EXPECTED = ("wait", "loaders")
@@ -15,7 +14,8 @@ EXPECTED = ("wait", "loaders")
 def main() -> None:
     chosen = common.options(__doc__)
     workers = common.CPUS if chosen.cure else 1
-    loader = DataLoader(Augmented(0.002), batch_size=16, num_workers=workers, persistent_workers=True)
+    data = common.Samples(lambda: common.burn(0.002))
+    loader = DataLoader(data, batch_size=16, num_workers=workers, persistent_workers=True)
     common.train(common.model(), loader, chosen.seconds)
 
 

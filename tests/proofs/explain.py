@@ -93,10 +93,14 @@ def programs(names: list[str]) -> list[Program]:
 
 
 # ---- what they need
+def legacy(controller: str) -> bool:
+    return (GROUPS / controller / "cgroup.procs").exists()
+
+
 @contextlib.contextmanager
 def group(controller: str, settings: dict[str, str]) -> Iterator[Path]:
     """A control group with these settings; of its own hierarchy where they are of version 1."""
-    parent = GROUPS / controller if (GROUPS / controller / "cgroup.procs").exists() else GROUPS
+    parent = GROUPS / controller if legacy(controller) else GROUPS
     folder = parent / f"corral-proof-{os.getpid()}"
     try:
         folder.mkdir()
@@ -117,10 +121,6 @@ def group(controller: str, settings: dict[str, str]) -> Iterator[Path]:
             if time.monotonic() > deadline:
                 break
             time.sleep(0.1)
-
-
-def legacy(controller: str) -> bool:
-    return (GROUPS / controller / "cgroup.procs").exists()
 
 
 @contextlib.contextmanager
@@ -176,8 +176,9 @@ def given(needs: str, folder: Path) -> Iterator[list[Path]]:
 class Bench:
     """A store of its own below build/, on a disk, with a server that no program's control group holds."""
 
-    def __init__(self, folder: Path, beside_load: bool) -> None:
-        self.folder, self.beside_load, self.corral = folder, beside_load, _build.corral()
+    def __init__(self, folder: Path, beside_load: bool, verbose: bool) -> None:
+        self.folder, self.beside_load, self.verbose = folder, beside_load, verbose
+        self.corral = _build.corral()
         self.environment = {
             **os.environ,
             "CORRAL_STORE": str(folder / "store"),
@@ -185,9 +186,9 @@ class Bench:
             "CORRAL_LOCKS": str(folder / "locks"),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        self.server = subprocess.Popen(
-            [self.corral, "serve", "--port", "0"], env=self.environment, stderr=-3, stdout=-3
-        )
+        command: list[str | Path] = [self.corral, "serve", "--port", "0"]
+        nowhere = subprocess.DEVNULL
+        self.server = subprocess.Popen(command, env=self.environment, stdout=nowhere, stderr=nowhere)
 
     def close(self) -> None:
         self.server.terminate()
@@ -221,7 +222,7 @@ class Bench:
             check=True,
         )
         found = json.loads(told.stdout)
-        if os.environ.get("PROOF_VERBOSE"):
+        if self.verbose:
             print(json.dumps({key: found[key] for key in ("summary", "bottleneck", "steady")}, indent=1))
         bottleneck: dict[str, str] | None = found["bottleneck"]
         return bottleneck
@@ -269,6 +270,7 @@ def main() -> int:
     parser.add_argument("-n", type=int, default=20, help="runs of each (default: 20)")
     parser.add_argument("--beside-load", action="store_true")
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--verbose", action="store_true", help="print what explain said of each run")
     chosen = parser.parse_args()
     if chosen.smoke:
         chosen.programs, chosen.n = ["tiny_steps"], 1
@@ -281,7 +283,7 @@ def main() -> int:
     build.mkdir(parents=True, exist_ok=True)
     all_results = {}
     with tempfile.TemporaryDirectory(dir=build, prefix="explain-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(Path(folder), chosen.beside_load)
+        bench = Bench(Path(folder), chosen.beside_load, chosen.verbose)
         try:
             for program in programs(chosen.programs):
                 all_results[program.name] = prove(bench, program, chosen.n, SMOKE_SECONDS if chosen.smoke else SECONDS)

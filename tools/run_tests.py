@@ -157,9 +157,9 @@ def build(preset: str, *targets: str) -> Outcome:
         status, output = run(["cmake", "--build", "--preset", preset, "--target", *(targets or ("all",))])
     if status == 0:
         return Outcome()
-    outcome = Outcome(failed=1)
-    outcome.fail(f"build {preset}", head(output[max(0, output.find("FAILED:")) :]))
-    return outcome
+    first = max(0, output.find("FAILED:"))  # else the end, which says why, is lost among what others print
+    lines = output[first:].splitlines()
+    return failure(f"build {preset}", "\n".join(lines[:TAIL_LINES] if first else lines))
 
 
 def tracked(*patterns: str) -> list[str]:

@@ -384,10 +384,18 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
     frames = merged ? *std::move(merged) : TRY(reader_.read(after, max_bytes));
   }
   const std::uint64_t first = reader_.first();
+  if (first == 1) describe_again(frames.front());
   if (first == after + 1) return frames;
   std::vector<codec::Bytes> repaired = bridge(after + 1, first - 1, frames);
   for (codec::Bytes& frame : frames) repaired.push_back(std::move(frame));
   return repaired;
+}
+
+// A session whose description was damaged: no other frame of it could be stored.
+void FrameLogSource::describe_again(codec::Bytes& frame) const {
+  const auto first = codec::decode_frame(frame);
+  if (!first || first->header.kind != codec::FrameKind::kGap || first->header.last != 1) return;
+  frame = codec::encode(first->header, log_.description);
 }
 
 // Frames for the numbers of a hole, which ends where `frames` begin: the declarations that were in

@@ -109,6 +109,7 @@ class FrameLogSource final : public Source {
 
  private:
   void keep_declared(std::uint64_t durable) const;
+  void describe_again(codec::Bytes& frame) const;
   [[nodiscard]] std::vector<codec::Bytes> bridge(std::uint64_t from, std::uint64_t to,
                                                  const std::vector<codec::Bytes>& frames) const;
 

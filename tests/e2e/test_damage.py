@@ -5,11 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -93,32 +93,56 @@ def test_a_truncated_segment_is_named(corral: Corral) -> None:
     assert [p.step for p in corral.points("orphan", "x")] == list(range(1000))
 
 
-def test_a_damaged_frame_of_the_supervisor_costs_itself_alone(corral: Corral) -> None:
+LOG_FRAME = 7
+
+
+def frames_of(log: Path) -> list[tuple[int, int, int]]:
+    """Begin, end and kind of each frame in a file of them. src/codec/frame.cpp has the header."""
+    content = log.read_bytes()
+    begins = [m.start() for m in re.finditer(b"CRFR", content)]
+    return [(at, end, content[at + 5]) for at, end in zip(begins, [*begins[1:], len(content)], strict=True)]
+
+
+def killed_supervisor(corral: Corral, seen: Callable[[Path], bool]) -> Path:
+    """The frames of a run that printed and was sampled, and whose supervisor and command were killed when `seen`."""
     corral.store.write_text("no store yet")
-    run = corral.start("run", "--interval", "10ms", "--name", "orphan", "sh", "-c", "echo out; sleep 60")
-
-    def size() -> int:
-        return sum(f.stat().st_size for f in corral.spool.rglob("*.frames"))
-
-    before = until(lambda: size() > 20_000 and size(), "it samples")
-    half = time.time_ns()
-    until(lambda: size() > before + 10_000, "and goes on")
+    script = "while echo out; do sleep 0.1; done"
+    run = corral.start("run", "--interval", "10ms", "--name", "orphan", "sh", "-c", script)
+    until(lambda: any(map(seen, corral.spool.rglob("*.frames"))), "it prints and is sampled")
     run.kill()
     run.wait()
     (directory,) = corral.spooled()
     child = json.loads((directory / "manifest.json").read_text())["child"]["pid"]
     os.kill(child, signal.SIGKILL)
-    (frames,) = directory.glob("*.frames")
-    flip(frames, before - 100)
+    (log,) = directory.glob("*.frames")
+    return log
+
+
+def test_a_damaged_frame_of_the_supervisor_costs_itself_alone(corral: Corral) -> None:
+    """A frame of output, which no other depends on; those of metrics declare series for the ones after them."""
+
+    def printed(log: Path) -> list[tuple[int, int]]:
+        return [(begin, end) for begin, end, kind in frames_of(log) if kind == LOG_FRAME]
+
+    log = killed_supervisor(corral, lambda log: len(printed(log)) > 5 and log.stat().st_size > 20_000)
+    begin, end = printed(log)[2]
+    flip(log, (begin + end) // 2)
     take_in(corral)
     facts = corral.show("orphan")
     assert facts["status"] == "unknown"
-    assert facts["metrics"]
-    assert corral.logs("orphan").text("stdout") == "out\n"
-    assert any(frames.name in e["name"] for e in told(corral))
-    assert any(p.time_ns > half for p in corral.points("orphan", "run.cpu.used")), (
-        "what came after the damage is stored"
-    )
+    assert len(facts["metrics"]) > 20
+    assert any(log.name in e["name"] for e in told(corral))
+    assert corral.logs("orphan").text("stdout").count("out\n") > 3
+    assert corral.points("orphan", "run.cpu.used"), "what came after the damage is stored"
+
+
+def test_a_damaged_description_of_a_run_is_made_again(corral: Corral) -> None:
+    log = killed_supervisor(corral, lambda log: log.stat().st_size > 20_000)
+    begin, end, _ = frames_of(log)[0]
+    flip(log, (begin + end) // 2)
+    take_in(corral)
+    assert len(corral.show("orphan")["metrics"]) > 20
+    assert corral.logs("orphan").text("stdout").startswith("out\nout\n")
 
 
 def test_a_damaged_manifest_is_named_and_stops_nobody(corral: Corral) -> None:

@@ -12,6 +12,7 @@
 #include "server/api/requests.h"
 #include "server/api/write.h"
 #include "store/tables/health.h"
+#include "store/tables/phases.h"
 
 namespace corral::server::api {
 namespace {
@@ -363,10 +364,15 @@ Answer runs(const Request& request, Context& context) {
 
 Answer run(const Request& request, Context& context) {
   const store::Run run = TRY(read_run(context.reader, request.param("run")));
+  const store::page::PhaseWindow life{.from = run.start, .to = run.end.value_or(UtcTime::max())};
+  const bool has_phases = TRY(in_snapshot(context.reader, [&](store::Reading& reading) {
+    return store::page::has_phases(reading, run.id, life);
+  }));
   std::string body;
   JsonWriter json(body);
   TRY(write_runs(json, context.reader, {run}, [&](std::size_t) {
     write_facts(json, run);
+    json.member("has_phases", has_phases);
     return write_neighbours(json, run, context.reader);
   }));
   return json_response(std::move(body));

@@ -378,6 +378,18 @@ TEST_P(Page, PhasesAreChosenByTimeAndLength) {
             2U);
 }
 
+TEST_P(Page, ARunHasPhasesIfOneBeginsInTheWindow) {
+  const auto has = [&](std::int64_t from, std::int64_t to) {
+    const PhaseWindow window{.from = frames::utc(from), .to = frames::utc(to)};
+    return read([&](Reading& r) { return has_phases(r, run_, window); });
+  };
+  EXPECT_FALSE(has(0, 9999));
+  phase(1, 1000, 9000);
+  EXPECT_TRUE(has(1000, 1001));
+  EXPECT_FALSE(has(900, 1000));   // its begin is after
+  EXPECT_FALSE(has(1001, 5000));  // it is open, but began before
+}
+
 TEST_P(Page, EachPhaseThatHasBegunIsGivenOnce) {
   phase(1, 1000, 9000);
   phase(2, 2000, {}, 1);

@@ -142,6 +142,14 @@ Result<std::optional<NamedPhase>> nth_phase(Reading& reading, RunId run, const s
       named_phase);
 }
 
+Result<bool> has_phases(Reading& reading, RunId run, const PhaseWindow& window) {
+  const auto one =
+      TRY(reading->number("SELECT 1 FROM phases WHERE run = (SELECT key FROM runs WHERE id = ?1) "
+                          "AND started >= ?2 AND started < ?3 LIMIT 1",
+                          run, ns_of(window.from), ns_of(window.to)));
+  return one.has_value();
+}
+
 Result<std::optional<UtcTime>> first_step(Reading& reading, RunId run) {
   static const std::string sql = [] {
     std::string names;

@@ -62,6 +62,9 @@ struct PhaseFields {
 Result<std::size_t> each_phase(Reading& reading, RunId run, std::size_t limit,
                                const std::function<void(const PhaseFields&)>& each);
 
+// Returns true if a phase of the run begins in the window: one look at an index.
+Result<bool> has_phases(Reading& reading, RunId run, const PhaseWindow& window);
+
 // ---- by name
 struct NamedPhase {
   std::string name, lane;

@@ -60,6 +60,8 @@ export interface RunDetail extends Run {
   workload_start_ns: string;
   // Parts of its health that are a problem; absent from servers of earlier versions.
   health_problems?: number;
+  // Absent from servers of earlier versions.
+  has_phases?: boolean;
 }
 
 export interface Metric {

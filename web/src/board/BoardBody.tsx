@@ -32,6 +32,10 @@ const PhasePanel = late({
   load: async () => (await import("./PhasePanel")).PhasePanel,
 });
 
+const TimeBars = late({
+  what: "Where the time went",
+  load: async () => (await import("./TimeBar")).TimeBars,
+});
 const PhaseTable = late({
   what: "Time by phase",
   load: async () => (await import("./PhaseTable")).PhaseTable,
@@ -104,6 +108,7 @@ export function BoardBody({ view, reader }: BodyProps) {
       {view.onTime && view.shown.some(hasPlace) && (
         <SharingLanes {...drawing} view={view} place={place} />
       )}
+      {view.lanes.length > 0 && isCompared(view.shown.length) && <TimeBars runs={view.shown} />}
       {noting && <NoteDialog view={view} />}
       <Pinned reader={reader} place={place} letGo={() => view.gestures.pin(null)} />
       {charts.length > 0 && view.zoomedIn && <Minimap view={view} theme={drawing.theme} />}

@@ -70,6 +70,7 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
   const reader = useRef<Reader | null>(null);
   useKeys(board.gestures, board.region !== null, tab === "charts");
   useTitle(run.name);
+  const explained = useExplained(run);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another run starts over
   useEffect(() => clearView, [run.name]);
   return (
@@ -103,6 +104,7 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
         {tab === "charts" ? (
           <div className="board">
             <HealthLine run={run} />
+            {explained && <Found run={run} board={board} />}
             <BoardBody view={board} reader={reader} />
             <ProfilesOf run={run} board={board} />
             <LogTail run={run.id} status={run.status} revision={board.revision} />
@@ -115,10 +117,23 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
   );
 }
 
+const Found = late({
+  what: "Where the time went",
+  load: async () => (await import("./Found")).Found,
+  waiting: <section className="found" aria-label="What was found" />,
+});
+
 const Profiles = late({
   what: "Profiles",
   load: async () => (await import("./Profiles")).Profiles,
 });
+
+// True if it has phases, or was running when the page was opened and may get some: then there is room for what they
+// tell.
+function useExplained(run: RunDetail): boolean {
+  const [was] = useState(run.status === "running");
+  return was || run.has_phases === true;
+}
 
 // Few runs have any: what shows them is loaded where there is something to show.
 function ProfilesOf({ run, board }: { run: RunDetail; board: BoardView }) {

@@ -1,0 +1,147 @@
+// What was found out about a run, on its page and beside other runs: the bar of its time, the verdict with its evidence,
+// odd epochs, and how each leads to its place on the board.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { atRest, chartsDrawn, Home, launch, open, soon, until, violations } from "./support.mjs";
+
+// Twelve epochs of ten steps; epoch 8 waits for its data.
+const kScript = `
+import sys, time, corral
+for epoch in range(int(sys.argv[1])):
+    with corral.phase("epoch", kind="control"):
+        for step in range(10):
+            with corral.phase("step"):
+                with corral.phase("data wait", kind="wait"):
+                    time.sleep(0.25 if epoch == 8 else 0.01)
+                time.sleep(0.01)
+`;
+const home = new Home();
+let browser;
+const id = {};
+
+before(async () => {
+  writeFileSync(join(home.folder, "train.py"), kScript);
+  [browser] = await Promise.all([launch(), home.serve()]);
+  for (const [name, ...command] of [
+    ["odd", "train.py", "12"],
+    ["short", "train.py", "3"],
+    ["plain", "true"],
+  ]) {
+    const run = home.start("run", "--experiment", "found", "--name", name, ...command);
+    assert.equal(await run.ended, 0, run.output());
+  }
+  for (const run of await home.runs()) id[run.name] = run.id;
+});
+
+after(async () => {
+  await browser?.close();
+  await home.close();
+});
+
+async function runPage(name, extra = "", prepare = async () => {}) {
+  const opened = await open(browser, home, `/runs/${id[name]}${extra}`);
+  await prepare(opened.page);
+  await chartsDrawn(opened.page);
+  return { ...opened, found: opened.page.getByTestId("found") };
+}
+
+const range = (page) => {
+  const { searchParams } = new URL(page.url());
+  return ["from", "to"].map((key) => Number(searchParams.get(key) ?? Number.NaN));
+};
+
+test("a run opens on where its time went, what bounded it and which epochs differ", async () => {
+  const { page, found, complaints, close } = await runPage("odd");
+  const bar = found.getByRole("list", { name: "Where the time went" });
+  await bar.waitFor();
+  const titles = await bar.locator("li").evaluateAll((all) => all.map((one) => one.title));
+  const shares = titles.join("\n").matchAll(/: ([\d.]+)\u2009%/g);
+  const sum = [...shares].reduce((all, [, share]) => all + Number(share), 0);
+  assert.ok(Math.abs(sum - 100) < 0.5, titles.join("\n"));
+  assert.match(titles.join("\n"), /^data wait: /m);
+  assert.match(await found.getByTestId("verdict").textContent(), /data wait/);
+  assert.match(await found.getByTestId("alike").textContent(), /of 12 epochs are alike/);
+  await found.getByTestId("alike").getByRole("button", { name: "epoch 8" }).click();
+  // Ten waits of a quarter of a second.
+  await soon(async () => {
+    const [from, to] = range(page);
+    assert.ok(to - from > 2.5, page.url());
+  });
+  await page.goBack();
+  await soon(async () => assert.ok(Number.isNaN(range(page)[0]), page.url()));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("a finding is shown on the clock of the board, and on time where the board has another axis", async () => {
+  const { page, found, close } = await runPage("odd", "?x=wall");
+  const jump = () => found.getByTestId("alike").getByRole("button", { name: "epoch 8" }).click();
+  await jump();
+  await soon(async () => assert.ok(range(page)[0] > 1e9, page.url()));
+  await page.goto(`${home.url}/runs/${id.odd}?x=epoch`);
+  await jump();
+  await soon(async () => {
+    const { searchParams } = new URL(page.url());
+    assert.equal(searchParams.get("x"), null);
+    assert.ok(range(page)[1] - range(page)[0] > 2.5, page.url());
+  });
+  await close();
+});
+
+test("details have the evidence, which opens its chart, and what could not be judged", async () => {
+  const evidence = [{ metric: "run.memory.rss", source: null, mean: 1e8, unit: "B", points: 7 }];
+  const unproven = [{ resource: "storage", metric: "host.disk.busy", reason: "no permission" }];
+  const { page, found, complaints, close } = await runPage("odd", "?metric=run.cpu.used", (page) =>
+    page.route("**/explain", async (route) => {
+      const answer = await route.fetch();
+      const body = await answer.json();
+      Object.assign(body.bottleneck, { hint: "Try another.", evidence, unproven });
+      body.unseen = [{ part: "capture.torch", reason: "given up: <b>why</b>" }];
+      body.lanes.push({ ...body.lanes[0], lane: "host/rank1/9/MainThread" });
+      await route.fulfill({ response: answer, json: body });
+    }).then(() => page.reload()),
+  );
+  await found.getByTestId("found-details").click();
+  assert.match(await found.getByTestId("unseen").textContent(), /given up: <b>why<\/b>/);
+  await found.getByText("Try another.").waitFor();
+  assert.equal(await found.getByTestId("lane-bars").getByRole("list").count(), 2);
+  await found.getByText("1 rule that could not be applied").click();
+  await found.getByText("storage: host.disk.busy: no permission").waitFor();
+  assert.match(await found.textContent(), /Epochs 0 to 11: \d+ of 12 alike/);
+  await found.getByRole("button", { name: "run.memory.rss" }).click();
+  await page.locator('[data-testid=chart][data-metric="run.memory.rss"]').waitFor();
+  await soon(async () => assert.ok(range(page)[1] > range(page)[0], page.url()));
+  await atRest(page);
+  assert.deepEqual(await violations(page), []);
+  await found.getByTestId("found-details").click();
+  await found.getByText("Try another.").waitFor({ state: "detached" });
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("without phases there is no place for it; without an answer it says why", async () => {
+  const plain = await runPage("plain");
+  assert.equal(await plain.found.count(), 0);
+  await plain.close();
+  const failing = await runPage("odd", "", (page) =>
+    page
+      .route("**/explain", (route) =>
+        route.fulfill({ status: 413, json: { error: { message: "too many phases to explain" } } }),
+      )
+      .then(() => page.reload()),
+  );
+  await failing.found.getByText(/too many phases to explain/).waitFor();
+  await failing.close();
+});
+
+test("a board shows the bars of its runs below each other", async () => {
+  const { page, complaints, close } = await open(browser, home, `/board?run=${id.odd}&run=${id.short}`);
+  const bars = page.getByTestId("time-bars");
+  await until(page, () => document.querySelectorAll("[data-testid=time-bars] ol").length === 2);
+  for (const name of ["odd", "short"])
+    assert.match(await bars.getByRole("list", { name }).textContent(), /data wait/);
+  assert.deepEqual(complaints, []);
+  await close();
+});

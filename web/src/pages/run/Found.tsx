@@ -1,0 +1,286 @@
+// What was found out about the run, above its charts: where its time went, what bounded it, which epochs differ. Each
+// finding zooms the board to its evidence. Its three lines have their room before the answer comes; details open below.
+import { type ReactNode, useState } from "react";
+import {
+  type Bottleneck,
+  type Explanation,
+  type LaneOfEpochs,
+  type TimeWindow,
+  useExplanation,
+} from "../../api/explain";
+import type { RunDetail } from "../../api/types";
+import { laneTitle } from "../../board/laneRows";
+import { TimeBar } from "../../board/TimeBar";
+import { partsOfLane } from "../../board/timeBar";
+import type { BoardView } from "../../board/useBoard";
+import { kNoPlace, rounded } from "../../board/view";
+import { formatDuration, secondsSince } from "../../format/time";
+import { formatCount, plural } from "../../format/units";
+import { alikeWords, evidenceWords, oddWords, steadyWords, toldLane } from "./found";
+
+export interface FoundProps {
+  run: RunDetail;
+  board: BoardView;
+}
+
+type Zoom = (to: TimeWindow) => void;
+
+const kOddInLine = 4;
+const kOddInDetails = 20;
+const kBarsOfLanes = 8;
+
+// Zooms the board to a time of the run; a board on another axis changes to time.
+function zoomOf(run: RunDetail, board: BoardView): Zoom {
+  return ({ from_ns, to_ns }) => {
+    const shown = board.onTime ? board.shown.find(({ id }) => id === run.id) : undefined;
+    const origin = shown?.origin ?? BigInt(run.workload_start_ns);
+    const range = { from: secondsSince(from_ns, origin), to: secondsSince(to_ns, origin) };
+    if (shown !== undefined) {
+      board.gestures.zoom(range);
+      return;
+    }
+    const axis = { ...kNoPlace, x: undefined, xmetric: undefined, align: undefined };
+    board.change(() => ({ ...axis, ...rounded(range) }), false);
+  };
+}
+
+export function Found({ run, board }: FoundProps) {
+  const answer = useExplanation(run.id, run.status === "running");
+  const [opened, open] = useState(false);
+  const found = answer.data;
+  const zoom = zoomOf(run, board);
+  return (
+    <section className="found" aria-label="What was found" data-testid="found">
+      <div className="line-head">
+        <h2>Where the time went</h2>
+        <span className="unit cut">{found && headWords(found)}</span>
+        <span className="grow" />
+        {found && found.parts.length > 0 && (
+          <button
+            type="button"
+            className="link"
+            aria-expanded={opened}
+            data-testid="found-details"
+            onClick={() => open(!opened)}
+          >
+            {opened ? "Less" : "Details"}
+          </button>
+        )}
+      </div>
+      {answer.error && !found ? (
+        <p className="quiet">{answer.error.message}</p>
+      ) : (
+        found && (
+          <>
+            {found.parts.length > 0 && (
+              <TimeBar parts={found.parts} slot={slotOf(run, board)} label="Where the time went" />
+            )}
+            {opened ? (
+              <Details found={found} board={board} slot={slotOf(run, board)} zoom={zoom} />
+            ) : (
+              <Lines found={found} zoom={zoom} />
+            )}
+          </>
+        )
+      )}
+    </section>
+  );
+}
+
+function headWords(found: Explanation): string {
+  const training = found.lanes.filter(({ trains }) => trains).length;
+  const mean = training > 1 ? `mean of ${plural(training, "training lane")}` : "";
+  return [mean, found.provisional ? "so far" : ""].filter((word) => word !== "").join(", ");
+}
+
+// The run's place in the palette.
+const slotOf = (run: RunDetail, board: BoardView) =>
+  board.shown.find(({ id }) => id === run.id)?.index ?? 0;
+
+function Lines({ found, zoom }: { found: Explanation; zoom: Zoom }) {
+  const lane = toldLane(found.epochs);
+  const verdict = found.bottleneck?.text ?? found.summary;
+  return (
+    <>
+      <p className="cut" title={verdict} data-testid="verdict">
+        {verdict}
+      </p>
+      <p className="cut" data-testid="alike">
+        {steadyWords(found)} {lane && <EpochLine lane={lane} zoom={zoom} />}
+      </p>
+    </>
+  );
+}
+
+function EpochLine({ lane, zoom }: { lane: LaneOfEpochs; zoom: Zoom }) {
+  return (
+    <>
+      {alikeWords(lane)}{" "}
+      {lane.odd.slice(0, kOddInLine).map((odd) => (
+        <Jump key={odd.epoch} to={odd} zoom={zoom} title={oddWords(odd)}>
+          epoch {odd.epoch}
+        </Jump>
+      ))}
+      {lane.odd_epochs > kOddInLine && ` and ${formatCount(lane.odd_epochs - kOddInLine)} more`}
+    </>
+  );
+}
+
+function Jump(at: { to: TimeWindow; zoom: Zoom; title: string; children: ReactNode }) {
+  return (
+    <button
+      type="button"
+      className="link"
+      title={`Zoom: ${at.title}`}
+      onClick={() => at.zoom(at.to)}
+    >
+      {at.children}
+    </button>
+  );
+}
+
+interface DetailsProps {
+  found: Explanation;
+  board: BoardView;
+  slot: number;
+  zoom: Zoom;
+}
+
+function Details({ found, board, slot, zoom }: DetailsProps) {
+  const { steady } = found;
+  const training = found.lanes.filter(({ trains }) => trains);
+  return (
+    <div className="found-details">
+      {found.unseen.length > 0 && (
+        <p data-testid="unseen">
+          <b>Not seen:</b> {found.unseen.map((one) => `${one.part} (${one.reason})`).join(", ")}
+        </p>
+      )}
+      {training.length > 1 && (
+        <div data-testid="lane-bars">
+          {training.slice(0, kBarsOfLanes).map((lane) => (
+            <div key={lane.lane} className="lane">
+              <span className="cut quiet" title={lane.lane}>
+                {laneTitle(lane.lane)}
+              </span>
+              <TimeBar parts={partsOfLane(lane)} slot={slot} label={lane.lane} />
+            </div>
+          ))}
+          {training.length > kBarsOfLanes && (
+            <p className="quiet">
+              and {plural(training.length - kBarsOfLanes, "more lane")}: corral explain lists them
+            </p>
+          )}
+        </div>
+      )}
+      {found.bottleneck && (
+        <Verdict bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
+      )}
+      {steady.steps > 0 && (
+        <p>
+          {steadyWords(found)}{" "}
+          <Jump to={steady} zoom={zoom} title="the steady part">
+            show
+          </Jump>
+        </p>
+      )}
+      {found.epochs.map((lane) => (
+        <Epochs key={lane.lane} lane={lane} alone={found.epochs.length === 1} zoom={zoom} />
+      ))}
+    </div>
+  );
+}
+
+interface VerdictProps {
+  bottleneck: Bottleneck;
+  board: BoardView;
+  over: TimeWindow;
+  zoom: Zoom;
+}
+
+function Verdict({ bottleneck, board, over, zoom }: VerdictProps) {
+  const { text, hint, evidence, unproven } = bottleneck;
+  return (
+    <>
+      <p>
+        <b>{text}</b> {hint}
+      </p>
+      {evidence.length > 0 && (
+        <ul className="evidence" aria-label="Evidence">
+          {evidence.map(({ metric, source, mean, unit, points }) => (
+            <li key={`${metric} ${source}`}>
+              <button
+                type="button"
+                className="link"
+                title="Show its chart in this time"
+                onClick={() => {
+                  if (!board.chosen.has(metric)) board.chooseMetric(metric, true);
+                  zoom(over);
+                }}
+              >
+                {source === null ? metric : `${metric} of ${source}`}
+              </button>{" "}
+              <span className="quiet">{evidenceWords(mean, unit, points)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {unproven.length > 0 && (
+        <details>
+          <summary>{plural(unproven.length, "rule")} that could not be applied</summary>
+          <ul>
+            {unproven.map(({ resource, metric, reason }) => (
+              <li key={`${resource} ${metric}`} className="quiet">
+                {resource}: {metric}: {reason}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+function Epochs({ lane, alone, zoom }: { lane: LaneOfEpochs; alone: boolean; zoom: Zoom }) {
+  return (
+    <div>
+      <h3 className="cut" title={lane.lane}>
+        Epochs{alone ? "" : ` of ${laneTitle(lane.lane)}`}
+      </h3>
+      <ul>
+        {lane.regimes.map((regime) => (
+          <li key={regime.first}>
+            {regime.first === regime.last ? "Epoch" : "Epochs"} {regime.first}
+            {regime.first !== regime.last && ` to ${regime.last}`}:{" "}
+            {regime.compared
+              ? `${formatCount(regime.alike)} of ${formatCount(regime.epochs)} alike`
+              : "too few to compare"}
+            {regime.typical && (
+              <>
+                , {formatDuration(regime.median_s)} ({formatDuration(regime.p10_s)} to{" "}
+                {formatDuration(regime.p90_s)});{" "}
+                <Jump to={regime.typical} zoom={zoom} title="the typical epoch">
+                  typical: epoch {regime.typical.epoch}
+                </Jump>
+              </>
+            )}
+          </li>
+        ))}
+        {lane.odd.slice(0, kOddInDetails).map((odd) => (
+          <li key={`odd ${odd.epoch}`}>
+            <Jump to={odd} zoom={zoom} title="this epoch">
+              epoch {odd.epoch}
+            </Jump>
+            : {oddWords(odd)}
+          </li>
+        ))}
+        {lane.odd_epochs > kOddInDetails && (
+          <li className="quiet">
+            and {plural(lane.odd_epochs - kOddInDetails, "more odd epoch")}: corral explain lists
+            them
+          </li>
+        )}
+      </ul>
+    </div>
+  );
+}

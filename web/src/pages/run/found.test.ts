@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import type { Explanation, LaneOfEpochs, SteadyPart } from "../../api/explain";
+import { alikeWords, oddWords, steadyWords, toldLane } from "./found";
+
+const steady = (part: Partial<SteadyPart>) =>
+  steadyWords({
+    steady: {
+      from_ns: "0",
+      to_ns: "1",
+      is_steady: true,
+      reason: null,
+      left_out: 0,
+      steps: 0,
+      mean_s: 0.0094,
+      deviation_s: 0.0004,
+      ...part,
+    },
+  } as Explanation);
+
+it("the steady part is told in words", () => {
+  expect(steady({})).toBe("");
+  expect(steady({ steps: 320, left_out: 12 })).toBe(
+    "Steady after 12 steps: 320 steps of 9.4\u2009ms ± 400\u2009µs.",
+  );
+  expect(steady({ steps: 1 })).toBe("Steady: 1 step of 9.4\u2009ms.");
+  expect(steady({ steps: 9, is_steady: false, reason: "it changed late" })).toBe(
+    "Not steady: it changed late; 9 steps of 9.4\u2009ms ± 400\u2009µs.",
+  );
+});
+
+const lane = (name: string, difference: number | null): LaneOfEpochs => ({
+  lane: name,
+  epochs: 200,
+  left_out: 0,
+  regimes: [
+    { first: 0, last: 3, epochs: 4, compared: false, alike: 0, typical: null },
+    { first: 4, last: 199, epochs: 196, compared: true, alike: 193, typical: null },
+  ],
+  odd:
+    difference === null
+      ? []
+      : [
+          {
+            epoch: 57,
+            leaf: "data wait",
+            seconds: 2 + difference,
+            usual_s: 2,
+            from_ns: "0",
+            to_ns: "1",
+          },
+        ],
+  odd_epochs: difference === null ? 0 : 1,
+});
+
+describe("epochs", () => {
+  it("that are compared are counted", () => {
+    expect(alikeWords(lane("a", null))).toBe("193 of 196 epochs are alike.");
+    const [few, many] = lane("a", null).regimes;
+    const split = { ...lane("a", null), regimes: [many, many] as LaneOfEpochs["regimes"] };
+    expect(alikeWords(split)).toBe("386 of 392 epochs are alike within 2 regimes.");
+    expect(alikeWords({ ...split, regimes: [few] as LaneOfEpochs["regimes"] })).toBe("");
+  });
+
+  it("are told of the lane with the greatest difference", () => {
+    expect(toldLane([])).toBeNull();
+    expect(toldLane([lane("a", null), lane("b", 1), lane("c", -3)])?.lane).toBe("c");
+    expect(toldLane([lane("a", null)])?.lane).toBe("a");
+    const { odd } = lane("b", 36);
+    expect(odd.map(oddWords)).toEqual(["38\u2009s of data wait, usually 2\u2009s"]);
+    expect(odd.map((one) => oddWords({ ...one, leaf: null }))).toEqual([
+      "38\u2009s, usually 2\u2009s",
+    ]);
+  });
+});

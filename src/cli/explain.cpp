@@ -105,8 +105,8 @@ void print_steady(const Page& page, const Json& steady) {
   if (steady.get_int("steps") == 0) return;
   page.title("Steady part");
   const std::string steps =
-      fmt::format("{} steps of {} on average (standard deviation {})", steady.get_int("steps"),
-                  precise_duration_text(member(steady, "mean_s")),
+      fmt::format("{} {}s of {} on average (standard deviation {})", steady.get_int("steps"),
+                  steady.get_string("unit"), precise_duration_text(member(steady, "mean_s")),
                   precise_duration_text(member(steady, "deviation_s")));
   if (const std::string reason = steady.get_string("reason"); !reason.empty()) {
     page.line(fmt::format("none: {}. All {}", reason, steps));

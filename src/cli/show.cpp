@@ -101,7 +101,7 @@ void print_head(const Json& run) {
   fmt::print("  {:<20} {}\n", "command", printable(command));
 }
 
-// Only with steps is there something to say.
+// Only with steps or epochs is there something to say.
 void print_explanation(const Result<Json>& found) {
   if (found && items(*found, "parts").empty()) return;
   fmt::print("\n{}\n", found ? printable(found->get_string("summary"))

@@ -106,6 +106,26 @@ def test_an_odd_epoch_is_named_with_what_it_waited_for(corral: Corral) -> None:
     assert "epochs 0 to 9: " in text
 
 
+def test_a_run_with_epochs_alone_is_explained_by_them(corral: Corral) -> None:
+    script = corral.script(
+        "epochs.py",
+        """
+        import corral, time
+        for epoch in range(4):
+            with corral.phase(f"epoch {epoch}"):
+                with corral.phase("data wait", kind="wait"):
+                    time.sleep(0.3)
+                time.sleep(0.2)
+        """,
+    )
+    corral("run", "--quiet", "--name", "epochs", script)
+    found = corral.json("explain", "epochs")
+    assert {"data wait", "training and rest"} <= {part["name"] for part in found["parts"]}
+    assert (found["steady"]["unit"], found["steady"]["steps"]) == ("epoch", 3), "all but the first"
+    assert found["bottleneck"]["part"] == "wait"
+    assert "3 epochs of " in corral("explain", "epochs").stdout.decode()
+
+
 def test_a_window_and_a_lane(trained: tuple[Corral, float]) -> None:
     corral, _ = trained
     whole = corral.json("explain", "train")
@@ -173,8 +193,8 @@ def test_what_was_not_recorded_is_said(corral: Corral) -> None:
     corral("run", "--quiet", "--name", "bare", "true")
     found = corral.json("explain", "bare")
     assert found["parts"] == []
-    assert found["summary"].startswith(("No steps lie", "No phases lie"))
-    assert found["steady"]["reason"] == "no steps were recorded"
+    assert found["summary"].startswith(("No steps or epochs lie", "No phases lie"))
+    assert found["steady"]["reason"] == "neither steps nor epochs were recorded"
 
 
 # Steps that compute in one thread, or wait for what a child computes. Says how much of a CPU the one that computes had.

@@ -588,12 +588,15 @@ class Judge {
   void write_text(double hidden) {
     std::string& text = found_.text;
     if (place_.part == BoundPart::kWork) {
-      text = why_.empty() ? "Nothing that was measured bounds the steps"
-                          : fmt::format("The steps are bound by {}: {}",
+      const std::string_view unit = unit_name(given_.unit);
+      text = why_.empty() ? fmt::format("Nothing that was measured bounds the {}s", unit)
+                          : fmt::format("The {}s are bound by {}: {}", unit,
                                         resource_name(found_.resource), why_);
     } else {
-      text = fmt::format("{:.0f} % of the {} is {}", place_.share * 100,
-                         given_.steady ? "steady part" : "steps' time", place_.phase);
+      text = fmt::format(
+          "{:.0f} % of the {} is {}", place_.share * 100,
+          given_.steady ? "steady part" : fmt::format("{}s' time", unit_name(given_.unit)),
+          place_.phase);
       if (!why_.empty()) {
         text += ": " + why_;
       } else if (place_.part != BoundPart::kRanks) {

@@ -58,6 +58,7 @@ struct Bottleneck {
 struct GivenToRun {
   std::vector<int> cpus = {};  // that its affinity allows; empty: not known
   bool steady = true;          // the lanes' time is its steady part
+  Unit unit = Unit::kStep;     // repeated by the training
 };
 
 // Every metric that the rules read.

@@ -149,7 +149,8 @@ std::string summarize_epochs(const std::vector<EpochsOfLane>& lanes) {
 
 std::string summarize(const Explanation& found) {
   if (found.lanes.empty()) return "No phases lie in this time, so nothing tells where it went.";
-  if (found.parts.empty()) return "No steps lie in this time, so no lane is known to train.";
+  if (found.parts.empty())
+    return "No steps or epochs lie in this time, so no lane is known to train.";
   constexpr std::size_t kMost = 3;
   std::vector<std::string> texts;
   for (const TimePart& part : found.parts) {
@@ -198,7 +199,9 @@ Result<std::optional<Bottleneck>> judge_steady_part(const store::Reader& store,
     });
   }
   const RunData data = TRY(RunData::read(store, run, found.steady.window, bottleneck_metrics()));
-  return find_bottleneck(lanes, data, {.cpus = allowed_cpus(run), .steady = found.steady.steady});
+  return find_bottleneck(
+      lanes, data,
+      {.cpus = allowed_cpus(run), .steady = found.steady.steady, .unit = found.steady.unit});
 }
 
 std::vector<std::size_t> training_lanes(const std::vector<LaneLeaves>& lanes) {

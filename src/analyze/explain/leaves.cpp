@@ -11,13 +11,6 @@
 namespace corral::analyze {
 namespace {
 
-// A phase's own time, in none of its inner phases.
-std::string name_own_time(const std::string& name, bool has_inner) {
-  if (!has_inner) return name;
-  if (is_step(name)) return "forward and rest";
-  return name == "epoch" ? "between steps" : name + " (rest)";
-}
-
 struct Steps {
   std::int64_t count = 0;
   Nanos total{0};
@@ -27,7 +20,7 @@ struct Steps {
 Steps find_steps(const Timeline& timeline, std::span<const TimelinePhase> lane, Window window) {
   Steps steps;
   for (const TimelinePhase& phase : lane) {
-    if (!is_step(timeline.text(phase.name)) || phase.begin < steps.last) continue;
+    if (!timeline.is_unit(phase) || phase.begin < steps.last) continue;
     const Nanos inside = std::min(phase.end, window.to) - std::max(phase.begin, window.from);
     if (inside <= Nanos(0)) continue;
     ++steps.count;
@@ -59,7 +52,7 @@ class LaneSums {
     for (auto& [key, leaf] : leaves_) {
       leaf.type = timeline_.text(key.first);
       leaf.kind = key.second;
-      leaf.name = name_own_time(leaf.name, outer.contains(leaf.type));
+      leaf.name = name_own_time(leaf.name, key.first, outer.contains(leaf.type));
       result_.leaves.push_back(std::move(leaf));
     }
     std::ranges::stable_sort(result_.leaves, std::ranges::greater(), &Leaf::total);
@@ -72,7 +65,18 @@ class LaneSums {
     if (phase.begin >= window_.to || phase.end <= window_.from) return;
     Leaf& leaf = leaves_[{phase.type, phase.kind}];
     if (leaf.name.empty()) leaf.name = timeline_.text(phase.name);
+    if (timeline_.is_unit(phase)) units_.insert(phase.type);
     if (phase.begin >= window_.from) ++leaf.phases;
+  }
+
+  // A name for a phase's own time, which is in none of its inner phases.
+  [[nodiscard]] std::string name_own_time(const std::string& name, TextNumber type,
+                                          bool has_inner) const {
+    const bool is_unit = units_.contains(type);
+    if (is_unit && timeline_.unit() == Unit::kEpoch) return "training and rest";
+    if (!has_inner) return name;
+    if (is_unit) return "forward and rest";
+    return epoch_name(name).is_epoch ? "between steps" : name + " (rest)";
   }
 
   // Types of phases that have inner ones.
@@ -112,6 +116,7 @@ class LaneSums {
   std::span<const TimelinePhase> phases_;
   Window window_;
   Steps steps_;
+  std::unordered_set<TextNumber> units_;  // types of steps
   std::map<std::pair<TextNumber, codec::PhaseKind>, Leaf> leaves_;
   LaneLeaves result_;
 };

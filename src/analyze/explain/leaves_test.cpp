@@ -118,6 +118,33 @@ TEST(Leaves, OfEachRankTheLaneWithMostTimeInStepsTrains) {
                           "node/rank0/7/saver", "node/rank0/7/other"}));
 }
 
+TEST(Leaves, WithoutStepsTheEpochsTakeTheirPlace) {
+  const Timeline timeline = make_timeline({{2, 5, "epoch", PhaseKind::kControl},
+                                           {2, 3, "epoch/data wait", PhaseKind::kWait},
+                                           {5, 8, "epoch", PhaseKind::kControl},
+                                           {7, 8, "epoch/evaluation"}},
+                                          10);
+  EXPECT_EQ(timeline.unit(), Unit::kEpoch);
+  const auto lanes = find_leaves(timeline, {.from = at(0), .to = at(10)});
+  EXPECT_TRUE(lanes[0].trains);
+  EXPECT_EQ(lanes[0].steps, 2);
+  EXPECT_EQ(texts(lanes[0]),
+            (Texts{"training and rest: 4 s in 2", "data wait: 1 s in 1", "evaluation: 1 s in 1"}));
+  EXPECT_EQ(lanes[0].start_up, std::chrono::seconds(2));
+  EXPECT_EQ(lanes[0].shutdown, std::chrono::seconds(2));
+}
+
+TEST(Leaves, OneStepAnywhereMakesStepsTheUnit) {
+  const Timeline timeline =
+      make_timeline({{0, 5, "epoch", PhaseKind::kControl, "node/rank0/7/MainThread"},
+                     {0, 1, "step", PhaseKind::kCompute, "node/rank1/8/MainThread"}},
+                    10);
+  const auto lanes = find_leaves(timeline, {.from = at(0), .to = at(10)});
+  EXPECT_EQ(timeline.unit(), Unit::kStep);
+  EXPECT_EQ(lanes[0].lane, "node/rank1/8/MainThread");
+  EXPECT_FALSE(lanes[1].trains);
+}
+
 // The pieces of a lane are its window, each moment once, for any phases.
 TEST(Leaves, AddUpToTheWindow) {
   std::mt19937_64 random(7);

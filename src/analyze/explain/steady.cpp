@@ -1,10 +1,13 @@
 #include "analyze/explain/steady.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "analyze/epochs.h"
 #include "analyze/explain/change_points.h"
 
 namespace corral::analyze {
@@ -64,8 +67,8 @@ LaneSteps collect_steps(const Timeline& timeline, std::size_t lane, Window run) 
   for (const TimelinePhase& phase : timeline.phases(lane)) {
     if (phase.begin < run.from || phase.begin >= run.to) continue;
     const std::string& name = timeline.text(phase.name);
-    if (name == "epoch") steps.epochs.push_back(phase.begin);
-    if (is_step(name) && !phase.open && phase.begin >= steps.end) {
+    if (epoch_name(name).is_epoch) steps.epochs.push_back(phase.begin);
+    if (timeline.is_unit(phase) && !phase.open && phase.begin >= steps.end) {
       steps.lengths.push_back(seconds(phase.length()));
       steps.begins.push_back(phase.begin);
       steps.end = phase.end;
@@ -84,7 +87,8 @@ void choose_epochs(const LaneSteps& steps, SteadyPart& part) {
   if (part.steady) {
     part.window.from = steps.epochs[1];
   } else {
-    part.reason = "it has fewer than 50 steps and fewer than two epochs";
+    part.reason = part.unit == Unit::kStep ? "it has fewer than 50 steps and fewer than two epochs"
+                                           : "it has fewer than two epochs";
   }
 }
 
@@ -97,7 +101,8 @@ void cut_warm_up(std::span<const LaneSteps> all, SteadyPart& part) {
       continue;
     }
     part.steady = false;
-    part.reason = "the length of its steps changed until near its end";
+    part.reason =
+        fmt::format("the length of its {}s changed until near its end", unit_name(part.unit));
   }
   if (part.steady) return;
   // All steps then: none of them is better than another.
@@ -122,7 +127,7 @@ void measure(std::span<const LaneSteps> all, SteadyPart& part) {
   part.window.to = end;
   if (part.steps == 0) {
     part.steady = false;
-    part.reason = "a rank has no step after the warm-up";
+    part.reason = fmt::format("a rank has no {} after the warm-up", unit_name(part.unit));
   }
   if (lengths.empty()) return;
   part.mean_s = mean_of(lengths);
@@ -151,12 +156,13 @@ SteadyPart find_steady_part(const Timeline& timeline, std::span<const std::size_
                             Window run) {
   SteadyPart part;
   part.window = run;
+  part.unit = timeline.unit();
   std::vector<LaneSteps> all;
   for (const std::size_t lane : lanes) all.push_back(collect_steps(timeline, lane, run));
   const auto fewest = std::ranges::min_element(
       all, {}, [](const LaneSteps& steps) { return steps.lengths.size(); });
   if (fewest == all.end() || fewest->lengths.empty()) {
-    part.reason = "no steps were recorded";
+    part.reason = "neither steps nor epochs were recorded";
     return part;
   }
   if (fewest->lengths.size() < kFewSteps) {

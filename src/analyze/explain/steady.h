@@ -6,7 +6,7 @@
 // than 1 % or one standard deviation, are steady. The latest cut of all ranks is the run's. A run
 // that changed within its last quarter, or last 50 steps, is not steady. Below 50 steps all epochs
 // but the first are taken. After Barrett et al., "Virtual Machine Warmup Blows Hot and Cold"
-// (2017). Pure.
+// (2017). In a run without steps, all of this is said of its epochs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ std::size_t find_steady_step(std::span<const double> lengths);
 
 struct SteadyPart {
   Window window;
+  Unit unit = Unit::kStep;  // counted as steps
   bool steady = false;
   std::string reason;         // why it is not, a clause
   std::int64_t left_out = 0;  // steps before it, of the lane with most

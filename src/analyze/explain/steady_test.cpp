@@ -1,5 +1,6 @@
 #include "analyze/explain/steady.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -217,6 +218,32 @@ TEST(SteadyPart, OfFewStepsTheFirstEpochIsLeftOut) {
   EXPECT_EQ(part.steps, 20);
 }
 
+TEST(SteadyPart, WithoutStepsItIsOfEpochs) {
+  const auto of_epochs = [](int count) {
+    Timeline timeline;
+    for (int i = 0; i < count; ++i) {
+      const std::string name = fmt::format("Epoch {}", i);
+      timeline.add({.begin = at(10 * i),
+                    .end = at(10 * i + (i == 0 ? 9 : 5)),
+                    .name = name,
+                    .type = "Epoch",
+                    .lane = "node/7/MainThread",
+                    .kind = {}});
+    }
+    timeline.arrange(at(1000));
+    return find_steady_part(timeline, std::array<std::size_t, 1>{0}, kRun);
+  };
+  const SteadyPart few = of_epochs(5);
+  EXPECT_TRUE(few.steady) << few.reason;
+  EXPECT_EQ(few.unit, Unit::kEpoch);
+  EXPECT_EQ(few.window.from, at(10));
+  EXPECT_EQ(few.steps, 4);
+  EXPECT_EQ(few.left_out, 1);
+  EXPECT_DOUBLE_EQ(few.mean_s, 5);
+  EXPECT_EQ(of_epochs(1).reason, "it has fewer than two epochs");
+  EXPECT_EQ(of_epochs(90).steps, 89) << "the first one is slower";
+}
+
 TEST(SteadyPart, SaysWhyThereIsNone) {
   const std::array few{Steps(1).add(30, 0.1).lengths()};
   EXPECT_NE(
@@ -226,7 +253,8 @@ TEST(SteadyPart, SaysWhyThereIsNone) {
   const SteadyPart part = find_steady_part(make_run(late), std::array<std::size_t, 1>{0}, kRun);
   EXPECT_FALSE(part.steady);
   EXPECT_EQ(part.window.from, at(1));
-  EXPECT_EQ(find_steady_part(make_run({}), {}, kRun).reason, "no steps were recorded");
+  EXPECT_EQ(find_steady_part(make_run({}), {}, kRun).reason,
+            "neither steps nor epochs were recorded");
 }
 
 }  // namespace

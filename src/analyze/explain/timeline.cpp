@@ -3,13 +3,25 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analyze/epochs.h"
 #include "store/tables/phases.h"
 
 namespace corral::analyze {
 
+namespace {
+
 bool is_step(std::string_view name) {
   const auto& names = store::page::kStepNames;
   return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+std::string_view unit_name(Unit unit) { return unit == Unit::kStep ? "step" : "epoch"; }
+
+bool Timeline::is_unit(const TimelinePhase& phase) const {
+  const std::string& name = text(phase.name);
+  return unit_ == Unit::kStep ? is_step(name) : epoch_name(name).is_epoch;
 }
 
 TextNumber Timeline::number(std::string_view text) {
@@ -44,6 +56,8 @@ void Timeline::arrange(UtcTime until) {
     return std::tuple(a.lane, a.begin, b.end, depth(a)) <
            std::tuple(b.lane, b.begin, a.end, depth(b));
   });
+  const auto step = [this](const TimelinePhase& phase) { return is_step(text(phase.name)); };
+  unit_ = std::ranges::any_of(phases_, step) ? Unit::kStep : Unit::kEpoch;
   firsts_.assign(lane_names_.size() + 1, phases_.size());
   for (std::size_t i = phases_.size(); i-- > 0;) firsts_[phases_[i].lane] = i;
 }

@@ -30,8 +30,10 @@ struct TimelinePhase {
   [[nodiscard]] Nanos length() const { return end - begin; }
 };
 
-// Returns true for a phase of a framework or of Corral's capture that is one training step.
-bool is_step(std::string_view name);
+// The unit of training: a step, as frameworks and Corral's capture name it; an epoch in a run
+// without steps.
+enum class Unit : std::uint8_t { kStep, kEpoch };
+std::string_view unit_name(Unit unit);
 
 class Timeline {
  public:
@@ -56,6 +58,8 @@ class Timeline {
   [[nodiscard]] const std::string& lane(std::size_t lane) const { return *lane_names_[lane]; }
   [[nodiscard]] std::span<const TimelinePhase> phases(std::size_t lane) const;
   [[nodiscard]] const std::string& text(TextNumber number) const { return *texts_[number]; }
+  [[nodiscard]] Unit unit() const { return unit_; }
+  [[nodiscard]] bool is_unit(const TimelinePhase& phase) const;
 
  private:
   TextNumber number(std::string_view text);
@@ -66,6 +70,7 @@ class Timeline {
   std::vector<const std::string*> texts_;  // keys of numbers_
   std::unordered_map<TextNumber, std::uint32_t> lane_numbers_;
   std::vector<const std::string*> lane_names_;
+  Unit unit_ = Unit::kEpoch;
 };
 
 }  // namespace corral::analyze

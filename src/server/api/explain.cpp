@@ -44,6 +44,7 @@ void write_steady(JsonWriter& json, const analyze::SteadyPart& steady) {
   write_window(json, steady.window);
   json.member("is_steady", steady.steady);
   write_text(json, "reason", steady.reason);
+  json.member("unit", analyze::unit_name(steady.unit));
   json.member("left_out", steady.left_out).member("steps", steady.steps);
   json.member("mean_s", steady.mean_s).member("deviation_s", steady.deviation_s).end_object();
 }

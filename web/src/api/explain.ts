@@ -1,4 +1,4 @@
-// What the server found out about a run (docs/analysis.md): where its time went, what bounded it, which epochs differ.
+// The server's findings about a run (docs/analysis.md): where its time went, what bounded it, which epochs differ.
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { getJson } from "./client";
 import type { Phase } from "./types";
@@ -10,7 +10,7 @@ export interface TimePart {
   type: string | null;
   kind: Phase["kind"] | null;
   seconds: number;
-  // Of the time that is explained, 0 to 1; all parts together are 1.
+  // Part of the time that is explained, 0 to 1; all parts together are 1.
   share: number;
   phases: number;
 }
@@ -22,6 +22,8 @@ export interface TimeWindow {
 
 export interface SteadyPart extends TimeWindow {
   is_steady: boolean;
+  // The unit that `steps` counts: epochs in a run without steps.
+  unit: "step" | "epoch";
   // Why it is not: a clause.
   reason: string | null;
   left_out: number;

@@ -8,6 +8,7 @@ const steady = (part: Partial<SteadyPart>) =>
       from_ns: "0",
       to_ns: "1",
       is_steady: true,
+      unit: "step",
       reason: null,
       left_out: 0,
       steps: 0,
@@ -21,6 +22,9 @@ it("the steady part is told in words", () => {
   expect(steady({})).toBe("");
   expect(steady({ steps: 320, left_out: 12 })).toBe(
     "Steady after 12 steps: 320 steps of 9.4\u2009ms ± 400\u2009µs.",
+  );
+  expect(steady({ steps: 5, left_out: 1, unit: "epoch", mean_s: 2, deviation_s: 0 })).toBe(
+    "Steady after 1 epoch: 5 epochs of 2\u2009s ± 0\u2009s.",
   );
   expect(steady({ steps: 1 })).toBe("Steady: 1 step of 9.4\u2009ms.");
   expect(steady({ steps: 9, is_steady: false, reason: "it changed late" })).toBe(

@@ -1,15 +1,15 @@
-// What was found out about a run, in words. Pure.
+// Findings about a run, in words. Pure.
 import type { Explanation, LaneOfEpochs, OddEpoch } from "../../api/explain";
 import { formatDuration } from "../../format/time";
 import { formatCount, formatValue, plural } from "../../format/units";
 
-// "Steady after 12 steps: 320 steps of 9.4 ms ± 400 µs."; empty without steps.
+// "Steady after 12 steps: 320 steps of 9.4 ms ± 400 µs."; empty without both steps and epochs.
 export function steadyWords({ steady }: Explanation): string {
   if (steady.steps === 0) return "";
   const spread = steady.steps > 1 ? ` ± ${formatDuration(steady.deviation_s)}` : "";
-  const steps = `${plural(steady.steps, "step")} of ${formatDuration(steady.mean_s)}${spread}`;
+  const steps = `${plural(steady.steps, steady.unit)} of ${formatDuration(steady.mean_s)}${spread}`;
   if (!steady.is_steady) return `Not steady: ${steady.reason ?? "no reason is known"}; ${steps}.`;
-  const after = steady.left_out > 0 ? ` after ${plural(steady.left_out, "step")}` : "";
+  const after = steady.left_out > 0 ? ` after ${plural(steady.left_out, steady.unit)}` : "";
   return `Steady${after}: ${steps}.`;
 }
 

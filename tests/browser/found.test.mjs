@@ -1,5 +1,5 @@
-// What was found out about a run, on its page and beside other runs: the bar of its time, the verdict with its evidence,
-// odd epochs, and how each leads to its place on the board.
+// Findings about a run on its page and beside other runs: the bar of its time, the verdict with its evidence, odd
+// epochs. Each leads to its place on the board.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Where a run's time went, as a bar: of one run, or of the compared runs of a board below each other.
+// A bar of the time of a run by phases, alone or, for the compared runs of a board, below each other.
 import type { CSSProperties } from "react";
 import { type TimePart, useExplanations } from "../api/explain";
 import { seriesColour } from "../charts/theme";

@@ -19,7 +19,7 @@ export interface Piece {
 const kMostPieces = 12;
 const kSmallest = 0.004;
 const kRoomForName = 0.11;
-const kRoomForShare = 0.035;
+const kRoomForShare = 0.045;
 
 const percent = (share: number) => formatValue(share, "share", 3);
 

@@ -1,4 +1,4 @@
-// What was found out about the run, above its charts: where its time went, what bounded it, which epochs differ. Each
+// Findings about the run, above its charts: where its time went, what bounded it, which epochs differ. Each
 // finding zooms the board to its evidence. Its three lines have their room before the answer comes; details open below.
 import { type ReactNode, useState } from "react";
 import {

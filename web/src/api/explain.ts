@@ -107,14 +107,22 @@ export interface Explanation extends TimeWindow {
   lanes: LaneTimes[];
 }
 
-const kAgain = 10_000; // ms, while the run is running
+// While a run is running it is asked for again: after so many ms, longer the more phases the server has to read.
+const kAgain = 10_000;
+const kMsPerPhase = 0.1;
+
+export function againAfter(found: Pick<Explanation, "parts"> | undefined): number {
+  const phases = found?.parts.reduce((sum, part) => sum + part.phases, 0) ?? 0;
+  return Math.max(kAgain, phases * kMsPerPhase);
+}
 
 const explanationOf = ({ id, running }: { id: string; running: boolean }) => ({
   queryKey: ["explain", id, running],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     getJson<Explanation>(`/runs/${id}/explain`, {}, signal),
   placeholderData: keepPreviousData,
-  refetchInterval: running ? kAgain : (false as const),
+  refetchInterval: ({ state }: { state: { data: Explanation | undefined } }) =>
+    running ? againAfter(state.data) : (false as const),
 });
 
 export function useExplanation(id: string, running: boolean) {

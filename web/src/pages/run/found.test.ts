@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { Explanation, LaneOfEpochs, SteadyPart } from "../../api/explain";
+import {
+  againAfter,
+  type Explanation,
+  type LaneOfEpochs,
+  type SteadyPart,
+} from "../../api/explain";
 import { alikeWords, oddWords, steadyWords, toldLane } from "./found";
 
 const steady = (part: Partial<SteadyPart>) =>
@@ -54,6 +59,14 @@ const lane = (name: string, difference: number | null): LaneOfEpochs => ({
           },
         ],
   odd_epochs: difference === null ? 0 : 1,
+});
+
+it("a running run is explained again after a rest that keeps the server free", () => {
+  const of = (...phases: number[]) =>
+    againAfter({ parts: phases.map((n) => ({ phases: n })) } as Explanation);
+  expect(againAfter(undefined)).toBe(10_000);
+  expect(of(0, 40)).toBe(10_000);
+  expect(of(500_000, 500_000)).toBe(100_000);
 });
 
 describe("epochs", () => {

@@ -1,6 +1,6 @@
 """Suffers from one of two ranks that computes longer, so that the other waits. Cured, both take as long.
 
-Required: the phases of each rank. Expected: waits for other ranks.
+Required: the phases of each rank. Expected: waits for other ranks; rank 1 is late, cured none.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 EXPECTED = ("ranks", "unknown")
+SLOW_RANK = 1
 
 
 def main() -> None:

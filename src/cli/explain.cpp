@@ -116,10 +116,11 @@ void print_steady(const Page& page, const Json& steady) {
   }
 }
 
-void print_bottleneck(const Page& page, const Json& found) {
+void print_bottleneck(const Page& page, const Json& found, const Json& slow_rank) {
   if (found.is_null()) return;
   page.title("Bottleneck");
   page.line(printable(found.get_string("text")));
+  if (!slow_rank.is_null()) page.line(printable(slow_rank.get_string("text")));
   if (const std::string hint = found.get_string("hint"); !hint.empty()) page.line(hint);
   std::vector<std::vector<std::string>> rows;
   for (const Json& one : items(found, "evidence")) {
@@ -207,7 +208,7 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
   fmt::print("\n{}\n", printable(found.get_string("summary")));
   print_parts(page, found);
   print_steady(page, member(found, "steady"));
-  print_bottleneck(page, member(found, "bottleneck"));
+  print_bottleneck(page, member(found, "bottleneck"), member(found, "slow_rank"));
   print_epochs(page, found);
   print_lanes(page, found);
 }

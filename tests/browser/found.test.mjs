@@ -98,12 +98,15 @@ test("details have the evidence, which opens its chart, and what could not be ju
       const answer = await route.fetch();
       const body = await answer.json();
       Object.assign(body.bottleneck, { hint: "Try another.", evidence, unproven });
+      body.slow_rank = { text: "Rank 3 is late: it waits." };
       body.unseen = [{ part: "capture.torch", reason: "given up: <b>why</b>" }];
       body.lanes.push({ ...body.lanes[0], lane: "host/rank1/9/MainThread" });
       await route.fulfill({ response: answer, json: body });
     }).then(() => page.reload()),
   );
+  assert.match(await found.getByTestId("verdict").textContent(), /Rank 3 is late/);
   await found.getByTestId("found-details").click();
+  await found.getByText("Rank 3 is late").waitFor();
   assert.match(await found.getByTestId("unseen").textContent(), /given up: <b>why<\/b>/);
   await found.getByText("Try another.").waitFor();
   assert.equal(await found.getByTestId("lane-bars").getByRole("list").count(), 2);

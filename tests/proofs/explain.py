@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import _build
 
@@ -55,13 +56,17 @@ class Program:
     part: str
     resources: tuple[str, ...]  # all of them are true
     needs: str
+    slow_rank: int | None
 
     @property
     def name(self) -> str:
         return self.path.stem
 
-    def judge(self, found: dict[str, str] | None) -> str:
-        if found is None:
+    def judge(self, explanation: dict[str, Any]) -> str:
+        found, slow = explanation["bottleneck"], explanation["slow_rank"]
+        if slow is not None and slow["rank"] != self.slow_rank:
+            return WRONG
+        if found is None or (slow is None and self.slow_rank is not None):
             return UNKNOWN
         if found["part"] == self.part and found["resource"] in self.resources:
             return RIGHT
@@ -82,11 +87,12 @@ def programs(names: list[str]) -> list[Program]:
             node.targets[0].id: ast.literal_eval(node.value)
             for node in ast.parse(path.read_text(encoding="utf-8")).body
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            if node.targets[0].id in ("EXPECTED", "NEEDS")
+            if node.targets[0].id in ("EXPECTED", "NEEDS", "SLOW_RANK")
         }
         if "EXPECTED" in constants and (not names or path.stem in names):
             part, *resources = constants["EXPECTED"]
-            found.append(Program(path, part, tuple(resources), constants.get("NEEDS", "")))
+            needs, slow_rank = constants.get("NEEDS", ""), constants.get("SLOW_RANK")
+            found.append(Program(path, part, tuple(resources), needs, slow_rank))
     if missing := set(names) - {program.name for program in found}:
         sys.exit(f"no such program: {', '.join(sorted(missing))}")
     return found
@@ -221,11 +227,11 @@ class Bench:
             text=True,
             check=True,
         )
-        found = json.loads(told.stdout)
+        found: dict[str, Any] = json.loads(told.stdout)
         if self.verbose:
-            print(json.dumps({key: found[key] for key in ("summary", "bottleneck", "steady")}, indent=1))
-        bottleneck: dict[str, str] | None = found["bottleneck"]
-        return bottleneck
+            shown = ("summary", "bottleneck", "slow_rank", "steady")
+            print(json.dumps({key: found[key] for key in shown}, indent=1))
+        return found
 
     @contextlib.contextmanager
     def load(self) -> Iterator[None]:
@@ -244,12 +250,14 @@ def prove(bench: Bench, program: Program, times: int, seconds: int) -> Results:
     results = Results()
     for _ in range(times):
         try:
-            found = bench.explain(program, seconds)
+            explanation = bench.explain(program, seconds)
         except NotPossibleError as error:
             results.skipped = str(error)
             return results
+        found, slow = explanation["bottleneck"], explanation["slow_rank"]
         said = "nothing" if found is None else f"{found['part']}: {found['resource']}"
-        results.verdicts[program.judge(found)] += 1
+        said += "" if slow is None else f", rank {slow['rank']} late"
+        results.verdicts[program.judge(explanation)] += 1
         results.said[said] += 1
     return results
 

@@ -159,6 +159,7 @@ std::string summarize(const Explanation& found) {
   }
   std::string text = fmt::format("Of the training's time: {}.", join(texts, ", "));
   if (found.bottleneck) text += " " + found.bottleneck->text;
+  if (found.slow_rank) text += " " + found.slow_rank->text;
   return text + summarize_epochs(found.epochs);
 }
 
@@ -188,10 +189,9 @@ std::vector<int> allowed_cpus(const store::Run& run) {
   return parse_cpu_list(list).value_or(std::vector<int>());
 }
 
-Result<std::optional<Bottleneck>> judge_steady_part(const store::Reader& store,
-                                                    const store::Run& run, const Timeline& timeline,
-                                                    const Explanation& found) {
-  if (found.steady.steps == 0) return std::nullopt;
+Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
+                           const Timeline& timeline, Explanation& found) {
+  if (found.steady.steps == 0) return {};
   std::vector<LaneLeaves> lanes = find_leaves(timeline, found.steady.window);
   for (LaneLeaves& lane : lanes) {
     lane.trains = std::ranges::any_of(found.lanes, [&](const LaneLeaves& whole) {
@@ -199,9 +199,11 @@ Result<std::optional<Bottleneck>> judge_steady_part(const store::Reader& store,
     });
   }
   const RunData data = TRY(RunData::read(store, run, found.steady.window, bottleneck_metrics()));
-  return find_bottleneck(
+  found.bottleneck = find_bottleneck(
       lanes, data,
       {.cpus = allowed_cpus(run), .steady = found.steady.steady, .unit = found.steady.unit});
+  found.slow_rank = find_slow_rank(timeline, lanes, found.steady.window);
+  return {};
 }
 
 std::vector<std::size_t> training_lanes(const std::vector<LaneLeaves>& lanes) {
@@ -246,7 +248,7 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   TRY(choose_lanes(found.lanes, options.lane));
   found.parts = make_parts(found.lanes, found.window);
   found.steady = find_steady_part(recorded.timeline, training_lanes(found.lanes), found.window);
-  found.bottleneck = TRY(judge_steady_part(store, run, recorded.timeline, found));
+  TRY(judge_steady_part(store, run, recorded.timeline, found));
   found.epochs = compare_epochs(recorded, found.lanes, found.window);
   found.summary = summarize(found);
   if (found.lanes.size() > kMostLanes) {

@@ -12,6 +12,7 @@
 
 #include "analyze/explain/bottleneck.h"
 #include "analyze/explain/leaves.h"
+#include "analyze/explain/slow_rank.h"
 #include "analyze/explain/steady.h"
 #include "analyze/explain/typical.h"
 #include "core/result.h"
@@ -62,8 +63,9 @@ struct Explanation {
   std::vector<TimePart> parts;  // the greatest share first; they add up to 1. Empty: no lane trains
   SteadyPart steady;
   std::optional<Bottleneck> bottleneck;  // nullopt: no lane trains
-  std::vector<EpochsOfLane> epochs;      // training lanes that have some
-  std::vector<LaneLeaves> lanes;         // at most kMostLanes
+  std::optional<SlowRank> slow_rank;
+  std::vector<EpochsOfLane> epochs;  // training lanes that have some
+  std::vector<LaneLeaves> lanes;     // at most kMostLanes
   std::size_t lanes_left_out = 0;
   std::string summary;  // a few sentences
 };

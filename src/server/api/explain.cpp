@@ -75,6 +75,17 @@ void write_bottleneck(JsonWriter& json, const std::optional<analyze::Bottleneck>
   json.end_object();
 }
 
+void write_slow_rank(JsonWriter& json, const std::optional<analyze::SlowRank>& found) {
+  json.key("slow_rank");
+  if (!found) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("rank", found->rank).member("lane", found->lane);
+  json.member("late_s", found->late_s).member("share", found->share);
+  json.member("steps", found->steps).member("text", found->text).end_object();
+}
+
 void write_epoch(JsonWriter& json, const analyze::EpochTimes& epoch) {
   json.member("epoch", epoch.index);
   write_window(json, epoch.window);
@@ -150,6 +161,7 @@ Answer explain(const Request& request, Context& context) {
     write_array(json, "parts", found.parts, write_part);
     write_steady(json, found.steady);
     write_bottleneck(json, found.bottleneck);
+    write_slow_rank(json, found.slow_rank);
     write_array(json, "epochs", found.epochs, write_epochs);
     write_array(json, "lanes", found.lanes, write_lane);
     json.member("lanes_left_out", static_cast<std::int64_t>(found.lanes_left_out));

@@ -51,6 +51,15 @@ export interface Bottleneck {
   unproven: { resource: string; metric: string; reason: string }[];
 }
 
+export interface SlowRank {
+  rank: number;
+  lane: string;
+  late_s: number;
+  share: number;
+  steps: number;
+  text: string;
+}
+
 export interface EpochAt extends TimeWindow {
   epoch: number;
 }
@@ -102,6 +111,7 @@ export interface Explanation extends TimeWindow {
   parts: TimePart[];
   steady: SteadyPart;
   bottleneck: Bottleneck | null;
+  slow_rank: SlowRank | null;
   epochs: LaneOfEpochs[];
   // Training lanes first.
   lanes: LaneTimes[];

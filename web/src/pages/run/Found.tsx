@@ -99,7 +99,7 @@ const slotOf = (run: RunDetail, board: BoardView) =>
 
 function Lines({ found, zoom }: { found: Explanation; zoom: Zoom }) {
   const lane = toldLane(found.epochs);
-  const verdict = found.bottleneck?.text ?? found.summary;
+  const verdict = [found.bottleneck?.text ?? found.summary, found.slow_rank?.text ?? ""].join(" ");
   return (
     <>
       <p className="cut" title={verdict} data-testid="verdict">
@@ -176,6 +176,7 @@ function Details({ found, board, slot, zoom }: DetailsProps) {
       {found.bottleneck && (
         <Verdict bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
       )}
+      {found.slow_rank && <p>{found.slow_rank.text}</p>}
       {steady.steps > 0 && (
         <p>
           {steadyWords(found)}{" "}

@@ -1,0 +1,128 @@
+#include "analyze/explain/slow_rank.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "analyze/epochs.h"
+#include "core/time.h"
+
+namespace corral::analyze {
+namespace {
+
+constexpr double kLate = 0.05;  // part of a step
+constexpr std::size_t kLeastSteps = 10;
+
+struct RankStep {
+  UtcTime begin, end;
+  std::optional<UtcTime> backward;  // begins
+  std::optional<UtcTime> call;      // the first one between ranks begins
+};
+
+struct Rank {
+  std::int64_t number = 0;
+  std::string lane;
+  std::vector<RankStep> steps;
+};
+
+std::vector<RankStep> steps_of(const Timeline& timeline, std::size_t lane) {
+  std::vector<RankStep> steps;
+  for (const TimelinePhase& phase : timeline.phases(lane)) {
+    const bool inside = !steps.empty() && phase.begin < steps.back().end;
+    if (timeline.is_unit(phase) && !inside) {
+      steps.push_back({.begin = phase.begin, .end = phase.end, .backward = {}, .call = {}});
+    } else if (inside && timeline.text(phase.name) == "backward") {
+      if (!steps.back().backward) steps.back().backward = phase.begin;
+    } else if (inside && phase.kind == codec::PhaseKind::kComm && !steps.back().call) {
+      steps.back().call = phase.begin;
+    }
+  }
+  return steps;
+}
+
+// When each rank enters the backward pass of step `k`, if all do so in the same way at the same
+// time; else nothing.
+std::vector<UtcTime> enter_times(const std::vector<Rank>& ranks, std::size_t k) {
+  const auto all = [&](auto has) {
+    return std::ranges::all_of(ranks, [&](const Rank& rank) { return has(rank.steps[k]); });
+  };
+  const bool backward = all([](const RankStep& step) { return step.backward.has_value(); });
+  if (!backward && !all([](const RankStep& step) { return step.call.has_value(); })) return {};
+  std::vector<UtcTime> times;
+  UtcTime latest_begin = UtcTime::min(), earliest_end = UtcTime::max();
+  for (const Rank& rank : ranks) {
+    const RankStep& step = rank.steps[k];
+    latest_begin = std::max(latest_begin, step.begin);
+    earliest_end = std::min(earliest_end, step.end);
+    times.push_back(backward ? *step.backward : *step.call);
+  }
+  // A rank whose recording lacks a step is one step ahead from there on.
+  return latest_begin < earliest_end ? times : std::vector<UtcTime>();
+}
+
+// The lower one of the two in the middle, so that ranks that are late in turn are not late.
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+std::optional<SlowRank> find_on_host(const std::vector<Rank>& ranks, Window window) {
+  std::vector<std::vector<double>> late(ranks.size()), lengths(ranks.size());
+  const std::size_t steps =
+      std::ranges::min(ranks, {}, [](const Rank& rank) { return rank.steps.size(); }).steps.size();
+  for (std::size_t k = 0; k < steps; ++k) {
+    const RankStep& of_first = ranks.front().steps[k];
+    if (of_first.begin < window.from || of_first.begin >= window.to) continue;
+    const std::vector<UtcTime> times = enter_times(ranks, k);
+    if (times.empty()) continue;
+    const UtcTime earliest = std::ranges::min(times);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      late[i].push_back(seconds(times[i] - earliest));
+      lengths[i].push_back(seconds(ranks[i].steps[k].end - ranks[i].steps[k].begin));
+    }
+  }
+  if (late.front().size() < kLeastSteps) return std::nullopt;
+  SlowRank slowest;
+  slowest.steps = std::ssize(late.front());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const double median = median_of(late[i]);
+    const double length = median_of(std::move(lengths[i]));
+    if (length <= 0 || median / length <= std::max(kLate, slowest.share)) continue;
+    slowest.lane = ranks[i].lane;
+    slowest.rank = ranks[i].number;
+    slowest.late_s = median;
+    slowest.share = median / length;
+  }
+  return slowest.share > 0 ? std::optional(std::move(slowest)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<SlowRank> find_slow_rank(const Timeline& timeline, std::span<const LaneLeaves> lanes,
+                                       Window window) {
+  if (timeline.unit() != Unit::kStep) return std::nullopt;
+  std::map<std::string, std::vector<Rank>> hosts;
+  for (const LaneLeaves& lane : lanes) {
+    const auto number = lane_rank(lane.lane);
+    if (!lane.trains || !number) continue;
+    hosts[lane.lane.substr(0, lane.lane.find('/'))].push_back(
+        {.number = *number, .lane = lane.lane, .steps = steps_of(timeline, lane.number)});
+  }
+  std::optional<SlowRank> slowest;
+  for (const auto& [host, ranks] : hosts) {
+    if (ranks.size() < 2) continue;
+    auto found = find_on_host(ranks, window);
+    if (found && (!slowest || found->share > slowest->share)) slowest = std::move(found);
+  }
+  if (!slowest) return std::nullopt;
+  slowest->text = fmt::format(
+      "Rank {} is late: it enters its backward pass {} after the first rank, {:.0f} % of a step.",
+      slowest->rank, precise_duration(slowest->late_s), slowest->share * 100);
+  return slowest;
+}
+
+}  // namespace corral::analyze

@@ -1,0 +1,34 @@
+// The slow rank: the one that others wait for in most steps, because it enters its backward pass
+// late.
+//
+// A rank's lateness in a step is the begin of its first backward pass, or without one that of its
+// first call between ranks, minus the earliest of the ranks on its host. Steps are matched by their
+// order. Ranks of different hosts are not compared: the difference of their clocks is not measured.
+// Ranks that already wait for each other in the forward pass look equally late. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "analyze/explain/leaves.h"
+
+namespace corral::analyze {
+
+struct SlowRank {
+  std::string lane;
+  std::int64_t rank = 0;
+  double late_s = 0;       // median over the steps
+  double share = 0;        // of its median step, 0 to 1
+  std::int64_t steps = 0;  // that were compared
+  std::string text;        // one sentence
+};
+
+// Of the training lanes, over the steps that begin in the window. nullopt: no rank is late by more
+// than 5 % of a step, or there are fewer than ten steps in which two ranks of a host can be
+// compared.
+std::optional<SlowRank> find_slow_rank(const Timeline& timeline, std::span<const LaneLeaves> lanes,
+                                       Window window);
+
+}  // namespace corral::analyze

@@ -195,7 +195,8 @@ void print_lanes(const Page& page, const Json& found) {
                     std::to_string(lane.get_int("steps")), precise_duration_text(Json(tracked)),
                     leaves.empty() ? "–" : printable(leaves.front().get_string("name"))});
   }
-  page.table({"LANE", "ROLE", "STEPS", "IN PHASES", "MOSTLY"}, rows);
+  const bool epochs = member(found, "steady").get_string("unit") == "epoch";
+  page.table({"LANE", "ROLE", epochs ? "EPOCHS" : "STEPS", "IN PHASES", "MOSTLY"}, rows);
 }
 
 void print_explanation(const Json& run, const Json& found, bool markdown) {

@@ -150,7 +150,8 @@ std::string summarize_epochs(const std::vector<EpochsOfLane>& lanes) {
 std::string summarize(const Explanation& found) {
   if (found.lanes.empty()) return "No phases lie in this time, so nothing tells where it went.";
   if (found.parts.empty())
-    return "No steps or epochs lie in this time, so no lane is known to train.";
+    return fmt::format("No steps {}lie in this time, so no lane is known to train.",
+                       found.steady.unit == Unit::kStep ? "" : "or epochs ");
   constexpr std::size_t kMost = 3;
   std::vector<std::string> texts;
   for (const TimePart& part : found.parts) {

@@ -64,7 +64,12 @@ class LaneSums {
   void count(const TimelinePhase& phase) {
     if (phase.begin >= window_.to || phase.end <= window_.from) return;
     Leaf& leaf = leaves_[{phase.type, phase.kind}];
-    if (leaf.name.empty()) leaf.name = timeline_.text(phase.name);
+    const std::string& name = timeline_.text(phase.name);
+    if (leaf.name.empty()) {
+      leaf.name = name;
+    } else if (leaf.name != name) {
+      leaf.name = without_numbers(name);
+    }
     if (timeline_.is_unit(phase)) units_.insert(phase.type);
     if (phase.begin >= window_.from) ++leaf.phases;
   }

@@ -83,7 +83,7 @@ TEST(Leaves, AStepWithinAStepIsNotCounted) {
 
 TEST(Leaves, ManyKindsOfPhasesAreOneBeyondALimit) {
   std::vector<Span> spans;
-  for (int i = 0; i < 3000; ++i) spans.push_back({i * 1.0, i + 1.0, fmt::format("batch {}", i)});
+  for (int i = 0; i < 3000; ++i) spans.push_back({i * 1.0, i + 1.0, fmt::format("batch {}x", i)});
   const auto lanes = find_leaves(make_timeline(spans, 3000), {.from = at(0), .to = at(3000)});
   ASSERT_EQ(lanes[0].leaves.size(), kMostLeaves + 1);
   EXPECT_EQ(lanes[0].leaves.back().name, "other phases");
@@ -132,6 +132,26 @@ TEST(Leaves, WithoutStepsTheEpochsTakeTheirPlace) {
             (Texts{"training and rest: 4 s in 2", "data wait: 1 s in 1", "evaluation: 1 s in 1"}));
   EXPECT_EQ(lanes[0].start_up, std::chrono::seconds(2));
   EXPECT_EQ(lanes[0].shutdown, std::chrono::seconds(2));
+}
+
+TEST(Leaves, NumbersAtTheEndsOfNamesMakeNoTypes) {
+  const Timeline timeline = make_timeline({{0, 4, "epoch 0"},
+                                           {0, 1, "epoch 0/wait_0", PhaseKind::kWait},
+                                           {4, 8, "epoch 1"},
+                                           {4, 5, "epoch 1/wait_1", PhaseKind::kWait},
+                                           {6, 7, "epoch 1/layer4x"}},
+                                          10);
+  const auto lanes = find_leaves(timeline, {.from = at(0), .to = at(10)});
+  EXPECT_EQ(texts(lanes[0]),
+            (Texts{"training and rest: 5 s in 2", "wait: 2 s in 2", "layer4x: 1 s in 1"}));
+  EXPECT_EQ(lanes[0].leaves[1].type, "epoch/wait");
+}
+
+TEST(Timeline, NumbersAreTakenFromTheEndsOfNames) {
+  EXPECT_EQ(without_numbers("epoch 12/eval_1/fold-2/x3"), "epoch/eval/fold/x");
+  EXPECT_EQ(without_numbers("layer4x/2nd"), "layer4x/2nd");
+  EXPECT_EQ(without_numbers("12/ 7/"), "12/ 7/") << "nothing else is in the name";
+  EXPECT_EQ(without_numbers(""), "");
 }
 
 TEST(Leaves, OneStepAnywhereMakesStepsTheUnit) {

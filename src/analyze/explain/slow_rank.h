@@ -20,14 +20,13 @@ struct SlowRank {
   std::string lane;
   std::int64_t rank = 0;
   double late_s = 0;       // median over the steps
-  double share = 0;        // of its median step, 0 to 1
+  double share = 0;        // part of its median step, 0 to 1
   std::int64_t steps = 0;  // that were compared
   std::string text;        // one sentence
 };
 
-// Of the training lanes, over the steps that begin in the window. nullopt: no rank is late by more
-// than 5 % of a step, or there are fewer than ten steps in which two ranks of a host can be
-// compared.
+// Compares the training lanes over the steps that begin in the window. nullopt: no rank is late by
+// more than 5 % of a step, or fewer than ten steps of two ranks of a host can be compared.
 std::optional<SlowRank> find_slow_rank(const Timeline& timeline, std::span<const LaneLeaves> lanes,
                                        Window window);
 

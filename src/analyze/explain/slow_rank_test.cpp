@@ -19,8 +19,8 @@ struct Run {
   int steps = 40;
   std::string inner = "backward";
   codec::PhaseKind kind = codec::PhaseKind::kCompute;
-  std::string host = "node";      // of rank 0
-  std::string other = "node";     // of the other ranks
+  std::string host = "node";      // rank 0 is there
+  std::string other = "node";     // and the other ranks here
   std::optional<int> lacks = {};  // a step that rank 1 did not record
 };
 

@@ -57,7 +57,8 @@ bool is_apart(const std::string& name) {
 struct LaneSteps {
   std::vector<double> lengths;
   std::vector<UtcTime> begins;
-  std::vector<UtcTime> epochs;   // begins
+  std::vector<UtcTime> epochs;  // begins of those that ended and lie in no other
+  UtcTime epoch_end = UtcTime::min();
   UtcTime end = UtcTime::min();  // the last step ends
 };
 
@@ -67,7 +68,10 @@ LaneSteps collect_steps(const Timeline& timeline, std::size_t lane, Window run) 
   for (const TimelinePhase& phase : timeline.phases(lane)) {
     if (phase.begin < run.from || phase.begin >= run.to) continue;
     const std::string& name = timeline.text(phase.name);
-    if (epoch_name(name).is_epoch) steps.epochs.push_back(phase.begin);
+    if (epoch_name(name).is_epoch && !phase.open && phase.begin >= steps.epoch_end) {
+      steps.epochs.push_back(phase.begin);
+      steps.epoch_end = phase.end;
+    }
     if (timeline.is_unit(phase) && !phase.open && phase.begin >= steps.end) {
       steps.lengths.push_back(seconds(phase.length()));
       steps.begins.push_back(phase.begin);
@@ -162,7 +166,9 @@ SteadyPart find_steady_part(const Timeline& timeline, std::span<const std::size_
   const auto fewest = std::ranges::min_element(
       all, {}, [](const LaneSteps& steps) { return steps.lengths.size(); });
   if (fewest == all.end() || fewest->lengths.empty()) {
-    part.reason = "neither steps nor epochs were recorded";
+    part.reason = !all.empty()               ? fmt::format("no {} has ended", unit_name(part.unit))
+                  : part.unit == Unit::kStep ? "no step lies in this time"
+                                             : "neither steps nor epochs were recorded";
     return part;
   }
   if (fewest->lengths.size() < kFewSteps) {

@@ -244,6 +244,31 @@ TEST(SteadyPart, WithoutStepsItIsOfEpochs) {
   EXPECT_EQ(of_epochs(90).steps, 89) << "the first one is slower";
 }
 
+TEST(SteadyPart, AnEpochInAnEpochAndAnOpenOneDoNotCount) {
+  Timeline timeline;
+  const auto add = [&](const std::string& name, double begin, std::optional<UtcTime> end) {
+    timeline.add({.begin = at(begin),
+                  .end = end,
+                  .name = name,
+                  .type = name,
+                  .lane = "node/7/MainThread",
+                  .kind = {}});
+  };
+  for (int i = 0; i < 2; ++i) {
+    add(fmt::format("epoch {}", i), 10 * i, at(10 * i + 9));
+    add("epoch", 10 * i + 1, at(10 * i + 8));
+  }
+  add("epoch 2", 20, {});
+  timeline.arrange(at(25));
+  const std::array<std::size_t, 1> lane{0};
+  const SteadyPart part = find_steady_part(timeline, lane, {.from = at(0), .to = at(25)});
+  EXPECT_EQ(part.window.from, at(10));
+  EXPECT_EQ(part.window.to, at(19));
+  EXPECT_EQ(part.steps, 1);
+  const SteadyPart late = find_steady_part(timeline, lane, {.from = at(20), .to = at(25)});
+  EXPECT_EQ(late.reason, "no epoch has ended");
+}
+
 TEST(SteadyPart, SaysWhyThereIsNone) {
   const std::array few{Steps(1).add(30, 0.1).lengths()};
   EXPECT_NE(

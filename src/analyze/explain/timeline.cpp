@@ -17,6 +17,24 @@ bool is_step(std::string_view name) {
 
 }  // namespace
 
+std::string without_numbers(std::string_view path) {
+  std::string kept;
+  while (true) {
+    const std::size_t slash = path.find('/');
+    const std::string_view name = path.substr(0, slash);
+    std::size_t end = name.find_last_not_of("0123456789");
+    if (end != std::string_view::npos && end + 1 < name.size()) {
+      end = name.find_last_not_of(" _-", end);
+      kept += end == std::string_view::npos ? name : name.substr(0, end + 1);
+    } else {
+      kept += name;  // no number, or nothing else
+    }
+    if (slash == std::string_view::npos) return kept;
+    kept += '/';
+    path.remove_prefix(slash + 1);
+  }
+}
+
 std::string_view unit_name(Unit unit) { return unit == Unit::kStep ? "step" : "epoch"; }
 
 bool Timeline::is_unit(const TimelinePhase& phase) const {
@@ -31,6 +49,13 @@ TextNumber Timeline::number(std::string_view text) {
   return found->second;
 }
 
+TextNumber Timeline::type_number(std::string_view type) {
+  const TextNumber recorded = number(type);
+  const auto known = types_.find(recorded);
+  if (known != types_.end()) return known->second;
+  return types_[recorded] = number(without_numbers(type));
+}
+
 void Timeline::add(const Fields& fields) {
   const TextNumber lane_text = number(fields.lane);
   const auto [lane, fresh] =
@@ -39,7 +64,7 @@ void Timeline::add(const Fields& fields) {
   phases_.push_back({.begin = fields.begin,
                      .end = fields.end.value_or(UtcTime::max()),
                      .name = number(fields.name),
-                     .type = number(fields.type),
+                     .type = type_number(fields.type),
                      .lane = lane->second,
                      .kind = fields.kind,
                      .open = !fields.end});

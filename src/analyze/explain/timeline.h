@@ -23,7 +23,7 @@ using TextNumber = std::uint32_t;
 struct TimelinePhase {
   UtcTime begin, end;  // the end of one that is open is that of the timeline
   TextNumber name = 0;
-  TextNumber type = 0;  // the path of names from the root
+  TextNumber type = 0;  // the path of names from the root, without the numbers at their ends
   std::uint32_t lane = 0;
   codec::PhaseKind kind = codec::PhaseKind::kCompute;
   bool open = false;
@@ -34,6 +34,9 @@ struct TimelinePhase {
 // without steps.
 enum class Unit : std::uint8_t { kStep, kEpoch };
 std::string_view unit_name(Unit unit);
+
+// "epoch 3/eval_1" without the number at the end of each name: "epoch/eval".
+std::string without_numbers(std::string_view path);
 
 class Timeline {
  public:
@@ -63,11 +66,13 @@ class Timeline {
 
  private:
   TextNumber number(std::string_view text);
+  TextNumber type_number(std::string_view type);
 
   std::vector<TimelinePhase> phases_;
   std::vector<std::size_t> firsts_;  // by lane: its first phase; one more for the end
   std::unordered_map<std::string, TextNumber> numbers_;
-  std::vector<const std::string*> texts_;  // keys of numbers_
+  std::vector<const std::string*> texts_;             // keys of numbers_
+  std::unordered_map<TextNumber, TextNumber> types_;  // as recorded -> without numbers
   std::unordered_map<TextNumber, std::uint32_t> lane_numbers_;
   std::vector<const std::string*> lane_names_;
   Unit unit_ = Unit::kEpoch;

@@ -17,17 +17,7 @@ constexpr double kLeastPart = 0.03;           // share of the epoch
 
 // ---- components
 
-std::string without_numbers(std::string_view text) {
-  std::string kept;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) kept += c;
-    if (digit && !kept.ends_with('#')) kept += '#';
-  }
-  return kept;
-}
-
-// Leaves of a lane whose types differ in numbers alone.
+// Leaves of a lane of one type, whatever their kind.
 struct LeafGroup {
   std::string name;
   Nanos total{0};
@@ -40,9 +30,8 @@ class EpochSums {
     std::map<std::string, LeafGroup> groups;
     for (const Leaf& leaf : lane.leaves) {
       if (leaf.type.empty()) continue;
-      LeafGroup& group = groups[without_numbers(leaf.type)];
-      group.name =
-          group.name.empty() || group.name == leaf.name ? leaf.name : without_numbers(leaf.name);
+      LeafGroup& group = groups[leaf.type];
+      group.name = leaf.name;
       group.total += leaf.total;
     }
     std::vector<std::pair<std::string, LeafGroup>> order(groups.begin(), groups.end());
@@ -83,14 +72,14 @@ class EpochSums {
     if (phase == nullptr) return untracked;
     const auto known = numbers_.find(phase->type);
     if (known != numbers_.end()) return known->second;
-    const auto kept = components_.find(without_numbers(timeline_.text(phase->type)));
+    const auto kept = components_.find(timeline_.text(phase->type));
     const std::size_t component = kept == components_.end() ? untracked - 1 : kept->second;
     numbers_.emplace(phase->type, component);
     return component;
   }
 
   const Timeline& timeline_;
-  std::unordered_map<std::string, std::size_t> components_;  // by type without numbers
+  std::unordered_map<std::string, std::size_t> components_;  // by type
   std::unordered_map<TextNumber, std::size_t> numbers_;      // the same, once it was looked up
   LaneEpochs found_;
   std::size_t at_ = 0;

@@ -21,8 +21,7 @@
 namespace corral::analyze {
 
 inline constexpr std::size_t kFewEpochs = 8;
-// The greatest leaves are components; the others together are one more. Numbers in names do not
-// count: "eval 1" and "eval 2" are one component.
+// The greatest leaves are components; the others together are one more.
 inline constexpr std::size_t kMostComponents = 32;
 
 struct EpochTimes {

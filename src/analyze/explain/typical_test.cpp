@@ -120,7 +120,7 @@ TEST(Typical, NumbersInNamesMakeNoDifference) {
   EXPECT_EQ(lane.epochs.size(), 100U);
   EXPECT_EQ(lane.left_out, 100U);
   EXPECT_EQ(lane.leaves,
-            (std::vector<std::string>{"training and rest", "eval #", "other phases", "untracked"}));
+            (std::vector<std::string>{"training and rest", "eval", "other phases", "untracked"}));
   EXPECT_TRUE(find_typical(lane).odd.empty());
 }
 

@@ -139,6 +139,24 @@ test("without phases there is no place for it; without an answer it says why", a
   await failing.close();
 });
 
+test("a running run is explained again as its data arrive, and stays explained when it ends", async () => {
+  const run = home.start("run", "--experiment", "found", "--name", "live", "train.py", "1000");
+  await soon(async () => {
+    id.live = (await home.runs()).find(({ name }) => name === "live")?.id;
+    assert.ok(id.live);
+  });
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.live}`);
+  const found = page.getByTestId("found");
+  await found.getByRole("list", { name: "Where the time went" }).waitFor();
+  assert.match(await found.textContent(), /so far/);
+  run.child.kill("SIGINT");
+  await run.ended;
+  await soon(async () => assert.doesNotMatch(await found.textContent(), /so far/));
+  assert.match(await found.getByTestId("verdict").textContent(), /data wait/);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("a board shows the bars of its runs below each other", async () => {
   const { page, complaints, close } = await open(browser, home, `/board?run=${id.odd}&run=${id.short}`);
   const bars = page.getByTestId("time-bars");

@@ -1,6 +1,6 @@
 // The server's findings about a run (docs/analysis.md): where its time went, what bounded it, which epochs differ.
-import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
-import { getJson } from "./client";
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { ApiError, getJson } from "./client";
 import type { Phase } from "./types";
 
 export interface TimePart {
@@ -117,34 +117,36 @@ export interface Explanation extends TimeWindow {
   lanes: LaneTimes[];
 }
 
-// While a run is running it is asked for again: after so many ms, longer the more phases the server has to read.
-const kAgain = 10_000;
-const kMsPerPhase = 0.1;
+// Milliseconds from one answer to the next question: more, the more phases the server has to read. A run with too many
+// will not have fewer.
+const kRest = 10_000;
+const kRestPerPhase = 0.1;
+const kRestOfTooMany = 600_000;
 
-export function againAfter(found: Pick<Explanation, "parts"> | undefined): number {
-  const phases = found?.parts.reduce((sum, part) => sum + part.phases, 0) ?? 0;
-  return Math.max(kAgain, phases * kMsPerPhase);
+export function restOfExplanation(
+  found: Pick<Explanation, "lanes"> | undefined,
+  error: unknown,
+): number {
+  if (error instanceof ApiError && error.status === 413) return kRestOfTooMany;
+  if (found === undefined) return kRest;
+  const leaves = found.lanes.flatMap((lane) => lane.leaves);
+  const phases = leaves.reduce((sum, leaf) => sum + leaf.phases, 0);
+  return Math.max(kRest, phases * kRestPerPhase);
 }
 
-const explanationOf = ({ id, running }: { id: string; running: boolean }) => ({
-  queryKey: ["explain", id, running],
+// live.ts asks again when there are new data.
+const explanationOf = (id: string) => ({
+  queryKey: ["explain", id],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     getJson<Explanation>(`/runs/${id}/explain`, {}, signal),
-  placeholderData: keepPreviousData,
-  refetchInterval: ({ state }: { state: { data: Explanation | undefined } }) =>
-    running ? againAfter(state.data) : (false as const),
 });
 
-export function useExplanation(id: string, running: boolean) {
-  return useQuery(explanationOf({ id, running }));
-}
+export const useExplanation = (id: string) => useQuery(explanationOf(id));
 
 // In the order of the runs; undefined: no answer yet, or none to be had.
-export function useExplanations(
-  runs: readonly { id: string; running: boolean }[],
-): (Explanation | undefined)[] {
+export function useExplanations(ids: readonly string[]): (Explanation | undefined)[] {
   return useQueries({
-    queries: runs.map(explanationOf),
+    queries: ids.map(explanationOf),
     combine: (answers) => answers.map(({ data }) => data),
   });
 }

@@ -1,9 +1,11 @@
 import { type Query, QueryClient } from "@tanstack/react-query";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { ApiError } from "./client";
 import { restOf, startLive, useLive } from "./live";
 
+type Asked = Pick<Query, "state" | "queryKey">;
 const query = (data: unknown, fetchStatus = "idle") =>
-  ({ state: { fetchStatus, dataUpdatedAt: 1_000_000, data } }) as Pick<Query, "state">;
+  ({ queryKey: [], state: { fetchStatus, dataUpdatedAt: 1_000_000, data } }) as unknown as Asked;
 const phases = (count: number) => ({ phases: Array.from({ length: count }) });
 
 describe("restOf", () => {
@@ -19,6 +21,22 @@ describe("restOf", () => {
     const plan = (count: number) => query({ runs: Array.from({ length: count }) });
     expect(restOf(plan(10), 1_000_010)).toBe(0);
     expect(restOf(plan(10_000), 1_001_000)).toBe(2000);
+  });
+
+  it("lets an explanation rest so that the server stays free, and one of too many phases for long", () => {
+    const explained = (state: object) =>
+      ({
+        queryKey: ["explain", "id"],
+        state: { fetchStatus: "idle", dataUpdatedAt: 0, errorUpdatedAt: 1_000_000, ...state },
+      }) as unknown as Asked;
+    const found = (...phases: number[]) =>
+      explained({ data: { lanes: phases.map((n) => ({ leaves: [{ phases: n }] })) } });
+    expect(restOf(found(0, 40), 1_004_000)).toBe(6000);
+    expect(restOf(found(), 1_010_000)).toBe(0);
+    expect(restOf(found(500_000, 500_000), 1_000_000)).toBe(100_000);
+    const refused = (status: number) => explained({ error: new ApiError("no", status, "") });
+    expect(restOf(refused(413), 1_010_000)).toBe(590_000);
+    expect(restOf(refused(0), 1_010_000)).toBe(0);
   });
 
   it("does not ask again while an answer is on its way", () => {

@@ -4,6 +4,7 @@
 import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 import { create } from "zustand";
 import { getJson, kStreamUrl } from "./client";
+import { type Explanation, restOfExplanation } from "./explain";
 
 export interface LiveState {
   state: "connecting" | "live" | "offline";
@@ -29,6 +30,7 @@ const kLists = [
   "run-tree",
   "sharing",
 ];
+const kExplain = "explain";
 const kThrottle = 1000;
 const kListThrottle = 2000;
 const kRetry = 3000;
@@ -39,9 +41,13 @@ const kLongestRest = 30_000;
 
 // Returns the milliseconds until a query may be sent again; 0 means now. The request in progress may finish; data that
 // arrived meanwhile need another.
-export function restOf(query: Pick<Query, "state">, now: number): number {
-  const { fetchStatus, dataUpdatedAt, data } = query.state;
+export function restOf(query: Pick<Query, "state" | "queryKey">, now: number): number {
+  const { fetchStatus, dataUpdatedAt, errorUpdatedAt, data, error } = query.state;
   if (fetchStatus === "fetching") return kThrottle;
+  if (query.queryKey[0] === kExplain) {
+    const last = Math.max(dataUpdatedAt, errorUpdatedAt);
+    return Math.max(0, last + restOfExplanation(data as Explanation | undefined, error) - now);
+  }
   const { phases, runs } = (data ?? {}) as { phases?: unknown[]; runs?: unknown[] };
   const rest = (phases?.length ?? 0) * kMsPerPhase + (runs?.length ?? 0) * kMsPerRun;
   return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, rest) - now);
@@ -70,7 +76,7 @@ class Refresher {
     const revisions = { ...useLive.getState().revisions };
     for (const id of this.changed) {
       revisions[id] = (revisions[id] ?? 0) + 1;
-      for (const what of ["metrics", "phases", "epochs", "events", "health", "notes"])
+      for (const what of ["metrics", "phases", "epochs", "events", "health", "notes", kExplain])
         this.refresh([what, id]);
       void this.client.invalidateQueries({ predicate: (query) => isRun(query, id) });
     }
@@ -95,6 +101,14 @@ class Refresher {
       this.refresh(queryKey);
     };
     this.waiting.set(query.queryHash, setTimeout(again, rest));
+  }
+
+  // Marks all that the page shows as out of date.
+  refreshAll(): void {
+    const isExplanation = ({ queryKey }: Query) => queryKey[0] === kExplain;
+    void this.client.invalidateQueries({ predicate: (query) => !isExplanation(query) });
+    for (const { queryKey } of this.client.getQueryCache().findAll({ predicate: isExplanation }))
+      this.refresh(queryKey);
   }
 
   stop(): void {
@@ -140,7 +154,7 @@ export function startLive(client: QueryClient): () => void {
     source.onopen = () => {
       setState("live");
       // Events of the time without a stream are lost; everything shown may be old.
-      if (lostOnce) void client.invalidateQueries();
+      if (lostOnce) refresher.refreshAll();
       lostOnce = false;
       refusals = 0;
     };
@@ -153,7 +167,7 @@ export function startLive(client: QueryClient): () => void {
       refusals = answers ? refusals + 1 : 0;
       // Other pages have all the streams that a server gives: this one asks now and then. The first
       // time it may be a server that is about to leave.
-      if (refusals > 1) void client.invalidateQueries();
+      if (refusals > 1) refresher.refreshAll();
       retry = setTimeout(open, Math.min(kLongestRetry, kRetry * Math.max(1, refusals)));
     };
     source.addEventListener("data", onData);

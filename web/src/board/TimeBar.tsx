@@ -18,7 +18,7 @@ export function TimeBar({ parts, slot, label }: TimeBarProps) {
   return (
     <ol className="time-bar" aria-label={label} style={colour}>
       {piecesOf(parts).map((piece) => (
-        <BarPiece key={piece.title} piece={piece} />
+        <BarPiece key={piece.key} piece={piece} />
       ))}
     </ol>
   );
@@ -36,7 +36,7 @@ function BarPiece({ piece }: { piece: Piece }) {
 
 // Runs that nothing is known of are left out.
 export function TimeBars({ runs }: { runs: readonly ShownRun[] }) {
-  const found = useExplanations(runs);
+  const found = useExplanations(runs.map(({ id }) => id));
   const known = runs.flatMap((run, i) => {
     const parts = found[i]?.parts ?? [];
     return parts.length > 0 ? [{ run, parts }] : [];

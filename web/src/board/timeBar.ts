@@ -5,6 +5,7 @@ import { formatDuration } from "../format/time";
 import { formatValue, plural } from "../format/units";
 
 export interface Piece {
+  key: string;
   name: string;
   share: number;
   // Waiting and evaluation, as in the lanes.
@@ -34,7 +35,8 @@ function pieceOf(part: TimePart): Piece {
     part.kind !== null && isHatched({ kind: part.kind, type: part.type ?? "", label: name });
   const often = part.phases > 0 ? `, ${plural(part.phases, "phase")}` : "";
   const title = `${name}: ${percent(share)}, ${formatDuration(part.seconds)}${often}`;
-  return { name, share, hatched, plain: part.part !== "leaf", label: labelOf(part), title };
+  const key = `${part.part} ${part.kind} ${part.type}`;
+  return { key, name, share, hatched, plain: part.part !== "leaf", label: labelOf(part), title };
 }
 
 // In the order of the parts; the small ones together are one, the last.
@@ -51,7 +53,8 @@ export function piecesOf(parts: readonly TimePart[]): Piece[] {
     .map((part) => pieceOf(part).title)
     .join("\n");
   const name = plural(rest.length, "other");
-  pieces.push({ name, share, hatched: false, plain: true, label: labelOf({ name, share }), title });
+  const label = labelOf({ name, share });
+  pieces.push({ key: "rest", name, share, hatched: false, plain: true, label, title });
   return pieces;
 }
 

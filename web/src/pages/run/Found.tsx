@@ -9,6 +9,7 @@ import {
   useExplanation,
 } from "../../api/explain";
 import type { RunDetail } from "../../api/types";
+import { together } from "../../board/choice";
 import { laneTitle } from "../../board/laneRows";
 import { TimeBar } from "../../board/TimeBar";
 import { partsOfLane } from "../../board/timeBar";
@@ -29,23 +30,27 @@ const kOddInLine = 4;
 const kOddInDetails = 20;
 const kBarsOfLanes = 8;
 
-// Zooms the board to a time of the run; a board on another axis changes to time.
+// Zooms the board to a time of the run, with charts that have ranges of their own; a board on another axis changes to
+// time.
 function zoomOf(run: RunDetail, board: BoardView): Zoom {
   return ({ from_ns, to_ns }) => {
     const shown = board.onTime ? board.shown.find(({ id }) => id === run.id) : undefined;
     const origin = shown?.origin ?? BigInt(run.workload_start_ns);
     const range = { from: secondsSince(from_ns, origin), to: secondsSince(to_ns, origin) };
-    if (shown !== undefined) {
-      board.gestures.zoom(range);
-      return;
-    }
     const axis = { ...kNoPlace, x: undefined, xmetric: undefined, align: undefined };
-    board.change(() => ({ ...axis, ...rounded(range) }), false);
+    board.change(
+      ({ metric }) => ({
+        ...(shown === undefined ? axis : {}),
+        metric: metric && together(metric),
+        ...rounded(range),
+      }),
+      false,
+    );
   };
 }
 
 export function Found({ run, board }: FoundProps) {
-  const answer = useExplanation(run.id, run.status === "running");
+  const answer = useExplanation(run.id);
   const [opened, open] = useState(false);
   const found = answer.data;
   const zoom = zoomOf(run, board);
@@ -99,29 +104,45 @@ const slotOf = (run: RunDetail, board: BoardView) =>
 
 function Lines({ found, zoom }: { found: Explanation; zoom: Zoom }) {
   const lane = toldLane(found.epochs);
+  const epochs = lane && epochWords(found, lane);
   const verdict = [found.bottleneck?.text ?? found.summary, found.slow_rank?.text ?? ""].join(" ");
   return (
     <>
       <p className="cut" title={verdict} data-testid="verdict">
         {verdict}
       </p>
-      <p className="cut" data-testid="alike">
-        {steadyWords(found)} {lane && <EpochLine lane={lane} zoom={zoom} />}
+      <p className="cut" data-testid="alike" title={`${epochs ?? ""} ${steadyWords(found)}`}>
+        {lane && <EpochLine words={epochs ?? ""} lane={lane} zoom={zoom} />} {steadyWords(found)}
       </p>
     </>
   );
 }
 
-function EpochLine({ lane, zoom }: { lane: LaneOfEpochs; zoom: Zoom }) {
+// The name of the lane stands where several have epochs.
+const epochWords = (found: Explanation, lane: LaneOfEpochs) =>
+  alikeWords(lane, found.epochs.length > 1 ? laneTitle(lane.lane) : "");
+
+interface EpochLineProps {
+  words: string;
+  lane: LaneOfEpochs;
+  zoom: Zoom;
+}
+
+function EpochLine({ words, lane, zoom }: EpochLineProps) {
+  const more = lane.odd_epochs - kOddInLine;
   return (
     <>
-      {alikeWords(lane)}{" "}
-      {lane.odd.slice(0, kOddInLine).map((odd) => (
-        <Jump key={odd.epoch} to={odd} zoom={zoom} title={oddWords(odd)}>
-          epoch {odd.epoch}
-        </Jump>
+      {words}
+      {lane.odd.slice(0, kOddInLine).map((odd, i) => (
+        <span key={odd.from_ns}>
+          {i === 0 ? " Odd: " : ", "}
+          <Jump to={odd} zoom={zoom} title={oddWords(odd)}>
+            epoch {odd.epoch}
+          </Jump>
+        </span>
       ))}
-      {lane.odd_epochs > kOddInLine && ` and ${formatCount(lane.odd_epochs - kOddInLine)} more`}
+      {more > 0 && ` and ${formatCount(more)} more`}
+      {lane.odd.length > 0 && "."}
     </>
   );
 }
@@ -173,6 +194,7 @@ function Details({ found, board, slot, zoom }: DetailsProps) {
           )}
         </div>
       )}
+      {found.bottleneck === null && <p>{found.summary}</p>}
       {found.bottleneck && (
         <Verdict bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
       )}
@@ -250,7 +272,7 @@ function Epochs({ lane, alone, zoom }: { lane: LaneOfEpochs; alone: boolean; zoo
       </h3>
       <ul>
         {lane.regimes.map((regime) => (
-          <li key={regime.first}>
+          <li key={`${regime.first} ${regime.typical?.from_ns}`}>
             {regime.first === regime.last ? "Epoch" : "Epochs"} {regime.first}
             {regime.first !== regime.last && ` to ${regime.last}`}:{" "}
             {regime.compared
@@ -268,7 +290,7 @@ function Epochs({ lane, alone, zoom }: { lane: LaneOfEpochs; alone: boolean; zoo
           </li>
         ))}
         {lane.odd.slice(0, kOddInDetails).map((odd) => (
-          <li key={`odd ${odd.epoch}`}>
+          <li key={odd.from_ns}>
             <Jump to={odd} zoom={zoom} title="this epoch">
               epoch {odd.epoch}
             </Jump>
@@ -276,10 +298,10 @@ function Epochs({ lane, alone, zoom }: { lane: LaneOfEpochs; alone: boolean; zoo
           </li>
         ))}
         {lane.odd_epochs > kOddInDetails && (
-          <li className="quiet">
-            and {plural(lane.odd_epochs - kOddInDetails, "more odd epoch")}: corral explain lists
-            them
-          </li>
+          <li className="quiet">and {plural(lane.odd_epochs - kOddInDetails, "more odd epoch")}</li>
+        )}
+        {lane.left_out > 0 && (
+          <li className="quiet">{plural(lane.left_out, "further epoch")} not compared</li>
         )}
       </ul>
     </div>

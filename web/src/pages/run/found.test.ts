@@ -1,10 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  againAfter,
-  type Explanation,
-  type LaneOfEpochs,
-  type SteadyPart,
-} from "../../api/explain";
+import type { Explanation, LaneOfEpochs, SteadyPart } from "../../api/explain";
 import { alikeWords, oddWords, steadyWords, toldLane } from "./found";
 
 const steady = (part: Partial<SteadyPart>) =>
@@ -61,17 +56,10 @@ const lane = (name: string, difference: number | null): LaneOfEpochs => ({
   odd_epochs: difference === null ? 0 : 1,
 });
 
-it("a running run is explained again after a rest that keeps the server free", () => {
-  const of = (...phases: number[]) =>
-    againAfter({ parts: phases.map((n) => ({ phases: n })) } as Explanation);
-  expect(againAfter(undefined)).toBe(10_000);
-  expect(of(0, 40)).toBe(10_000);
-  expect(of(500_000, 500_000)).toBe(100_000);
-});
-
 describe("epochs", () => {
   it("that are compared are counted", () => {
     expect(alikeWords(lane("a", null))).toBe("193 of 196 epochs are alike.");
+    expect(alikeWords(lane("a", null), "rank 3")).toBe("193 of 196 epochs of rank 3 are alike.");
     const [few, many] = lane("a", null).regimes;
     const split = { ...lane("a", null), regimes: [many, many] as LaneOfEpochs["regimes"] };
     expect(alikeWords(split)).toBe("386 of 392 epochs are alike within 2 regimes.");

@@ -14,12 +14,14 @@ export function steadyWords({ steady }: Explanation): string {
 }
 
 // "193 of 200 epochs are alike."; empty if too few of them are compared.
-export function alikeWords({ regimes }: LaneOfEpochs): string {
+export function alikeWords({ regimes }: LaneOfEpochs, lane = ""): string {
   const compared = regimes.filter((regime) => regime.compared);
   const sum = (of: "alike" | "epochs") => compared.reduce((all, one) => all + one[of], 0);
   if (sum("epochs") === 0) return "";
   const within = compared.length > 1 ? ` within ${plural(compared.length, "regime")}` : "";
-  return `${formatCount(sum("alike"))} of ${plural(sum("epochs"), "epoch")} are alike${within}.`;
+  const of = lane === "" ? "" : ` of ${lane}`;
+  const epochs = plural(sum("epochs"), "epoch");
+  return `${formatCount(sum("alike"))} of ${epochs}${of} are alike${within}.`;
 }
 
 // "5 s of data wait, usually 2 s"

@@ -200,7 +200,7 @@ class Bench:
         self.server.terminate()
         self.server.wait()
 
-    def explain(self, program: Program, seconds: int) -> dict[str, str] | None:
+    def explain(self, program: Program, seconds: int) -> dict[str, Any]:
         with given(program.needs, self.folder) as groups:
 
             def enter() -> None:

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,19 +104,25 @@ def frames_of(log: Path) -> list[tuple[int, int, int]]:
     return [(at, end, content[at + 5]) for at, end in zip(begins, [*begins[1:], len(content)], strict=True)]
 
 
-def killed_supervisor(corral: Corral, seen: Callable[[Path], bool]) -> Path:
-    """The frames of a run that printed and was sampled, and whose supervisor and command were killed when `seen`."""
+def killed_supervisor(corral: Corral, seen: Callable[[Path], bool]) -> tuple[Path, int]:
+    """A run that printed and was sampled until `seen`, and on, when its supervisor and its command were killed.
+
+    Returns its frames, and when they were `seen`, in ns.
+    """
     corral.store.write_text("no store yet")
     script = "while echo out; do sleep 0.1; done"
     run = corral.start("run", "--interval", "10ms", "--name", "orphan", "sh", "-c", script)
-    until(lambda: any(map(seen, corral.spool.rglob("*.frames"))), "it prints and is sampled")
+
+    def logs() -> Iterator[Path]:
+        return (log for directory in corral.spooled() for log in directory.glob("*.frames"))
+
+    log = until(lambda: next(filter(seen, logs()), None), "it prints and is sampled")
+    half, before = time.time_ns(), log.stat().st_size
+    until(lambda: log.stat().st_size > before + 10_000, "and goes on")
     run.kill()
     run.wait()
-    (directory,) = corral.spooled()
-    child = json.loads((directory / "manifest.json").read_text())["child"]["pid"]
-    os.kill(child, signal.SIGKILL)
-    (log,) = directory.glob("*.frames")
-    return log
+    os.kill(json.loads((log.parent / "manifest.json").read_text())["child"]["pid"], signal.SIGKILL)
+    return log, half
 
 
 def test_a_damaged_frame_of_the_supervisor_costs_itself_alone(corral: Corral) -> None:
@@ -124,25 +131,32 @@ def test_a_damaged_frame_of_the_supervisor_costs_itself_alone(corral: Corral) ->
     def printed(log: Path) -> list[tuple[int, int]]:
         return [(begin, end) for begin, end, kind in frames_of(log) if kind == LOG_FRAME]
 
-    log = killed_supervisor(corral, lambda log: len(printed(log)) > 5 and log.stat().st_size > 20_000)
+    log, half = killed_supervisor(corral, lambda log: len(printed(log)) > 3 and log.stat().st_size > 20_000)
     begin, end = printed(log)[2]
     flip(log, (begin + end) // 2)
     take_in(corral)
     facts = corral.show("orphan")
     assert facts["status"] == "unknown"
     assert len(facts["metrics"]) > 20
+    logs = corral.logs("orphan")
+    lost = [gap for gap in logs.gaps if gap["stream"] == "stdout"]
+    assert len(lost) == 1, logs.gaps
+    kept = int(logs.end["stdout"]) - (int(lost[0]["to"]) - int(lost[0]["from"]))
+    assert logs.text("stdout") == "out\n" * (kept // len("out\n"))
     assert any(log.name in e["name"] for e in told(corral))
-    assert corral.logs("orphan").text("stdout").count("out\n") > 3
-    assert corral.points("orphan", "run.cpu.used"), "what came after the damage is stored"
+    assert any(p.time_ns > half for p in corral.points("orphan", "run.cpu.used")), (
+        "what came after the damage is stored"
+    )
 
 
 def test_a_damaged_description_of_a_run_is_made_again(corral: Corral) -> None:
-    log = killed_supervisor(corral, lambda log: log.stat().st_size > 20_000)
+    log, half = killed_supervisor(corral, lambda log: log.stat().st_size > 20_000)
     begin, end, _ = frames_of(log)[0]
     flip(log, (begin + end) // 2)
     take_in(corral)
-    assert len(corral.show("orphan")["metrics"]) > 20
-    assert corral.logs("orphan").text("stdout").startswith("out\nout\n")
+    logs = corral.logs("orphan")
+    assert (logs.gaps, len(logs.text("stdout"))) == ([], int(logs.end["stdout"]))
+    assert any(p.time_ns > half for p in corral.points("orphan", "run.cpu.used"))
 
 
 def test_a_damaged_manifest_is_named_and_stops_nobody(corral: Corral) -> None:

@@ -120,10 +120,41 @@ def test_a_run_with_epochs_alone_is_explained_by_them(corral: Corral) -> None:
     )
     corral("run", "--quiet", "--name", "epochs", script)
     found = corral.json("explain", "epochs")
-    assert {"data wait", "training and rest"} <= {part["name"] for part in found["parts"]}
+    phases = {part["name"]: part["phases"] for part in found["parts"] if part["part"] == "leaf"}
+    assert phases == {"data wait": 4, "training and rest": 4}, "one kind each, whatever their numbers"
     assert (found["steady"]["unit"], found["steady"]["steps"]) == ("epoch", 3), "all but the first"
     assert found["bottleneck"]["part"] == "wait"
     assert "3 epochs of " in corral("explain", "epochs").stdout.decode()
+
+
+def test_the_slow_rank_is_named(corral: Corral) -> None:
+    """Twenty steps that both ranks begin together; rank 1 computes 60 ms longer before its backward pass."""
+    script = corral.script(
+        "ranks.py",
+        """
+        import os, subprocess, sys, time
+        import corral
+        if "RANK" not in os.environ:
+            begin = str(time.monotonic() + 2)
+            again = [sys.executable, sys.argv[0], begin]
+            ranks = [subprocess.Popen(again, env={**os.environ, "RANK": rank}) for rank in "01"]
+            sys.exit(max(rank.wait() for rank in ranks))
+        for step in range(20):
+            time.sleep(max(0, float(sys.argv[1]) + step * 0.2 - time.monotonic()))
+            with corral.phase("step"):
+                time.sleep(0.07 if os.environ["RANK"] == "1" else 0.01)
+                with corral.phase("backward"):
+                    time.sleep(0.05)
+        """,
+    )
+    corral("run", "--quiet", "--name", "ranks", script)
+    found = corral.json("explain", "ranks")
+    slow = found["slow_rank"]
+    assert (slow["rank"], slow["steps"]) == (1, 20)
+    assert "/rank1/" in slow["lane"]
+    assert slow["late_s"] == pytest.approx(0.06, abs=0.04)
+    assert slow["text"] in found["summary"]
+    assert f"\n  {slow['text']}\n" in corral("explain", "ranks").stdout.decode()
 
 
 def test_a_window_and_a_lane(trained: tuple[Corral, float]) -> None:

@@ -54,6 +54,7 @@ export function Found({ run, board }: FoundProps) {
   const [opened, open] = useState(false);
   const found = answer.data;
   const zoom = zoomOf(run, board);
+  const slot = board.shown.find(({ id }) => id === run.id)?.index ?? 0;
   return (
     <section className="found" aria-label="What was found" data-testid="found">
       <div className="line-head">
@@ -78,10 +79,10 @@ export function Found({ run, board }: FoundProps) {
         found && (
           <>
             {found.parts.length > 0 && (
-              <TimeBar parts={found.parts} slot={slotOf(run, board)} label="Where the time went" />
+              <TimeBar parts={found.parts} slot={slot} label="Where the time went" />
             )}
             {opened ? (
-              <Details found={found} board={board} slot={slotOf(run, board)} zoom={zoom} />
+              <Details found={found} board={board} slot={slot} zoom={zoom} />
             ) : (
               <Lines found={found} zoom={zoom} />
             )}
@@ -98,21 +99,17 @@ function headWords(found: Explanation): string {
   return [mean, found.provisional ? "so far" : ""].filter((word) => word !== "").join(", ");
 }
 
-// The run's place in the palette.
-const slotOf = (run: RunDetail, board: BoardView) =>
-  board.shown.find(({ id }) => id === run.id)?.index ?? 0;
-
 function Lines({ found, zoom }: { found: Explanation; zoom: Zoom }) {
   const lane = toldLane(found.epochs);
-  const epochs = lane && epochWords(found, lane);
+  const epochs = lane === null ? "" : epochWords(found, lane);
   const verdict = [found.bottleneck?.text ?? found.summary, found.slow_rank?.text ?? ""].join(" ");
   return (
     <>
       <p className="cut" title={verdict} data-testid="verdict">
         {verdict}
       </p>
-      <p className="cut" data-testid="alike" title={`${epochs ?? ""} ${steadyWords(found)}`}>
-        {lane && <EpochLine words={epochs ?? ""} lane={lane} zoom={zoom} />} {steadyWords(found)}
+      <p className="cut" data-testid="alike" title={`${epochs} ${steadyWords(found)}`}>
+        {lane && <EpochLine words={epochs} lane={lane} zoom={zoom} />} {steadyWords(found)}
       </p>
     </>
   );
@@ -229,7 +226,7 @@ function Verdict({ bottleneck, board, over, zoom }: VerdictProps) {
         <b>{text}</b> {hint}
       </p>
       {evidence.length > 0 && (
-        <ul className="evidence" aria-label="Evidence">
+        <ul aria-label="Evidence">
           {evidence.map(({ metric, source, mean, unit, points }) => (
             <li key={`${metric} ${source}`}>
               <button

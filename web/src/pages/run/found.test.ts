@@ -66,7 +66,7 @@ describe("epochs", () => {
     expect(alikeWords({ ...split, regimes: [few] as LaneOfEpochs["regimes"] })).toBe("");
   });
 
-  it("are told of the lane with the greatest difference", () => {
+  it("of the lane with the greatest difference are shown", () => {
     expect(toldLane([])).toBeNull();
     expect(toldLane([lane("a", null), lane("b", 1), lane("c", -3)])?.lane).toBe("c");
     expect(toldLane([lane("a", null)])?.lane).toBe("a");

@@ -1,15 +1,24 @@
 #include "http/pool.h"
 
+#include <sys/resource.h>
+
 #include "sys/thread_guard.h"
 
 namespace corral::http {
+namespace {
+
+constexpr int kLowPriority = 10;  // nice(1) of batch work
+
+}  // namespace
 
 Result<> Pool::start(std::string_view who) {
   threads_.reserve(static_cast<std::size_t>(wanted_));
   for (int i = 0; i < wanted_; ++i) {
     // An exception that comes out of run() has destroyed its handler, and with it the connection,
     // if nothing else of that was under way; the others go on.
-    threads_.push_back(TRY(sys::start_thread(who, [&context = context_] {
+    threads_.push_back(TRY(sys::start_thread(who, [&context = context_, priority = priority_] {
+      // Linux counts it for each thread; where it is refused, the work is not slower.
+      if (priority == Priority::kLow) ::setpriority(PRIO_PROCESS, 0, kLowPriority);
       while (!sys::guard_call("a pool of the HTTP server", [&] { context.run(); })) {
       }
     })));

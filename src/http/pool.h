@@ -7,6 +7,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <cstdint>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -18,8 +19,9 @@ namespace corral::http {
 
 class Pool {
  public:
-  explicit Pool(int threads)
-      : wanted_(threads), context_(threads), work_(context_.get_executor()) {}
+  enum class Priority : std::uint8_t { kNormal, kLow };
+  explicit Pool(int threads, Priority priority = Priority::kNormal)
+      : wanted_(threads), priority_(priority), context_(threads), work_(context_.get_executor()) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   ~Pool() { join(); }
@@ -38,6 +40,7 @@ class Pool {
 
  private:
   int wanted_;
+  Priority priority_;
   boost::asio::io_context context_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<std::jthread> threads_;

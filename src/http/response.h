@@ -1,5 +1,6 @@
 // Response: the answer of a handler, in one of three forms: bytes, a stream that a producer makes,
-// or a push stream. A handler of a streamed body answers first with what takes it.
+// or a push stream. Instead of one, a handler may answer with what makes it later, or, to a
+// streamed body, with what takes that.
 //
 // The transport adds Content-Length or chunking, Connection, Date, X-Request-Id and the headers
 // that every answer carries: by default a browser may do nothing with it (Content-Security-Policy),
@@ -27,6 +28,12 @@ using StreamProducer = std::function<Result<bool>(std::string& part)>;
 
 struct Response;
 
+// Makes the answer on the one thread for slow work, which has a low priority: for answers that take
+// a second of CPU. They wait for each other, and no other request waits for them. `left` may be
+// called from any thread while the call lasts; true: nobody waits for the answer any more, and any
+// will do. Not called if the client left before its turn.
+using LateAnswer = std::function<Response(const std::function<bool()>& left)>;
+
 // Takes a body that the client is still sending. Both functions are called on threads of a pool of
 // their own, one at a time; between two calls a slow client holds no thread, only their state.
 // Destroyed after end(), or with the server.
@@ -49,6 +56,7 @@ struct Response {
   // turns out shorter or longer ends the connection.
   std::optional<std::uint64_t> stream_length = {};
   std::shared_ptr<PushStream> events;  // instead of a body, when set
+  LateAnswer late = {};                // instead of an answer, when set
   // Instead of an answer, to a request whose body is streamed: it makes the answer (take_body).
   std::shared_ptr<BodyTaker> taker = {};
   std::string_view route = {};  // pattern that answered, for figures; lives for ever

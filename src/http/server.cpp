@@ -64,7 +64,8 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
       io(options.io_threads),
       handler_pool(options.handler_threads),
       stream_pool(options.stream_threads),
-      upload_pool(options.upload_threads) {
+      upload_pool(options.upload_threads),
+      slow_pool(1, Pool::Priority::kLow) {
   std::random_device random;
   next_id_ = (std::uint64_t{random()} << 32) | random();
 }
@@ -90,6 +91,10 @@ Response Engine::call(Request request) {
 
 Response Engine::end(BodyTaker& taker, const Result<>& taken) {
   return answered([&] { return taker.end(taken); });
+}
+
+Response Engine::make(const LateAnswer& late, const std::function<bool()>& left) {
+  return answered([&] { return late(left); });
 }
 
 Response Engine::error(const Request& request, const Error& error) const {
@@ -232,6 +237,7 @@ Result<> HttpServer::Impl::start(std::vector<Listener> listeners) {
   TRY(engine.handler_pool.start("the handlers of HTTP"));
   TRY(engine.stream_pool.start("the answers of HTTP"));
   TRY(engine.upload_pool.start("the uploads of HTTP"));
+  TRY(engine.slow_pool.start("the slow answers of HTTP"));
   TRY(engine.io.start("the I/O of HTTP"));
   for (Listener& listener : listeners) doormen.emplace_back(engine, std::move(listener)).accept();
   return {};
@@ -276,6 +282,7 @@ void HttpServer::stop(Nanos grace) {
   engine.handler_pool.join();
   engine.upload_pool.join();
   engine.stream_pool.join();
+  engine.slow_pool.join();
   engine.io.join();
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
@@ -11,6 +12,7 @@
 #include <boost/beast/core/bind_handler.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <future>
@@ -418,9 +420,43 @@ void Session::dispatch() {
   run_on(engine_.handler_pool, [](Session& s) {
     asio::post(s.stream_.get_executor(),
                s.guarded([response = s.engine_.call(std::move(s.request_))](Session& t) mutable {
-                 t.answer(std::move(response));
+                 if (!response.late) return t.answer(std::move(response));
+                 t.response_ = std::move(response);
+                 t.make_late();
                }));
   });
+}
+
+void Session::make_late() {
+  state_ = State::kLate;
+  left_ = false;
+  watch_for_leaving();
+  run_on(engine_.slow_pool, [](Session& s) {
+    if (s.left_) return;
+    Response made = Engine::make(s.response_.late, [&s] { return s.left_.load(); });
+    asio::post(s.stream_.get_executor(), s.guarded([made = std::move(made)](Session& t) mutable {
+      if (t.left_) return;
+      t.state_ = State::kBusy;
+      BoostError ignored;
+      t.stream_.socket().cancel(ignored);
+      made.route = t.response_.route;
+      t.answer(std::move(made));
+    }));
+  });
+}
+
+// Nothing is read: the bytes of a next request stay where they are, and end the watch.
+void Session::watch_for_leaving() {
+  stream_.socket().async_wait(
+      Stream::socket_type::wait_read, guarded([](Session& s, BoostError error) {
+        if (error || s.state_ != State::kLate) return;
+        char byte = 0;
+        const ssize_t n =
+            ::recv(s.stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (n > 0) return;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return s.watch_for_leaving();
+        s.close();
+      }));
 }
 
 // ---- writing
@@ -495,6 +531,8 @@ void Session::linger() {
 }
 
 void Session::close() {
+  if (state_ == State::kLate) tell(false);
+  left_ = true;
   BoostError ignored;
   stream_.socket().shutdown(asio::socket_base::shutdown_both, ignored);
   stream_.close();

@@ -2,8 +2,8 @@
 //
 // All functions run on the connection's strand unless a comment names another thread. A session
 // keeps itself alive through its pending operations.
-//   header -> gate -> body -> handler pool -> answer (bytes | chunked stream | push stream) ->
-//   header ...
+//   header -> gate -> body -> handler pool [-> slow pool] -> answer (bytes | chunked stream | push
+//   stream) -> header ...
 // No body is kept before the gate has accepted its head. If a refused request has a short body, the
 // body is drained and the connection stays open. Otherwise the answer is sent, further input is
 // read and dropped for a moment (so that a reset does not destroy the answer), and the connection
@@ -59,6 +59,7 @@ struct Engine {
   // Runs on a pool thread; never throws.
   Response call(Request request);
   static Response end(BodyTaker& taker, const Result<>& taken);
+  static Response make(const LateAnswer& late, const std::function<bool()>& left);
   [[nodiscard]] Response error(const Request& request, const Error& error) const;
   // Returns an id that is unique in this server and very likely differs from those of earlier ones.
   std::string next_id();
@@ -102,6 +103,7 @@ struct Engine {
   Pool handler_pool;
   Pool stream_pool;
   Pool upload_pool;
+  Pool slow_pool;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -123,7 +125,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   using Parser = beast::http::request_parser<beast::http::empty_body>;
   using BodyParser = beast::http::request_parser<beast::http::buffer_body>;
-  enum class State { kIdle, kBusy, kPushing };
+  enum class State { kIdle, kBusy, kLate, kPushing };
 
   // Beast completes some operations with an int 0 for the number of bytes.
   template <class T>
@@ -164,6 +166,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void forget_body();
   void refuse_for_memory();
   void dispatch();
+  void make_late();
+  void watch_for_leaving();
   void start_upload();
   // Called on the strand with an error, or with the number of received bytes; 0 ends the body.
   using Received = std::function<void(Session&, BoostError, std::size_t)>;
@@ -250,8 +254,9 @@ class Session : public std::enable_shared_from_this<Session> {
   bool http_1_0_ = false;
   bool chunked_ = false;  // the streamed answer is chunked
   bool keep_alive_ = false;
-  bool unread_ = false;   // the client may still be sending, so linger before closing
-  bool writing_ = false;  // a push is being written
+  bool unread_ = false;            // the client may still be sending, so linger before closing
+  bool writing_ = false;           // a push is being written
+  std::atomic<bool> left_{false};  // nobody waits for the late answer
 };
 
 }  // namespace corral::http

@@ -365,6 +365,81 @@ TEST_F(Transport, APushStreamThatOnlyItsHeadWasAskedOfEndsWithItsConnection) {
   EXPECT_TRUE(events->closed()) << "its writer would go on for ever";
 }
 
+TEST_F(Transport, ALateAnswerHoldsUpNoOtherRequest) {
+  std::latch leave(1);
+  handle_ = [&](const Request& request) {
+    Response response = text_response("at once");
+    if (request.path == "/at-once") return response;
+    response.late = [&](const auto&) {
+      leave.wait();
+      return text_response(std::to_string(::getpriority(PRIO_PROCESS, 0)));
+    };
+    return response;
+  };
+  start({.io_threads = 1, .handler_threads = 1});
+  TestClient waiting(port_);
+  TestClient other(port_);
+  waiting.send("GET /late HTTP/1.1\r\nHost: x\r\n\r\nGET /at-once HTTP/1.1\r\nHost: x\r\n\r\n");
+  other.send("GET /at-once HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto now = other.reply();
+  ASSERT_TRUE(now);
+  EXPECT_EQ(now->body, "at once");
+  leave.count_down();
+  const auto late = waiting.reply();
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->body, std::to_string(::getpriority(PRIO_PROCESS, 0) + 10));
+  const auto next = waiting.reply();
+  ASSERT_TRUE(next) << "the connection lives on";
+  EXPECT_EQ(next->body, "at once");
+}
+
+TEST_F(Transport, AThrowingLateAnswerIsA500) {
+  handle_ = [](const Request&) {
+    Response response;
+    response.late = [](const auto&) -> Response { throw std::runtime_error("broken"); };
+    return response;
+  };
+  start();
+  TestClient client(port_);
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto reply = client.reply();
+  ASSERT_TRUE(reply);
+  EXPECT_TRUE(reply->head.starts_with("HTTP/1.1 500"));
+}
+
+TEST_F(Transport, ALateAnswerKnowsThatItsClientLeft) {
+  std::latch entered(1), ended(1);
+  std::atomic<int> begun = 0;
+  handle_ = [&](const Request&) {
+    Response response;
+    response.late = [&](const std::function<bool()>& left) {
+      ++begun;
+      entered.count_down();
+      while (!left()) std::this_thread::yield();
+      ended.count_down();
+      return text_response("nobody reads this");
+    };
+    return response;
+  };
+  std::latch told(2);
+  done_ = [&](const Exchange& exchange) {
+    EXPECT_FALSE(exchange.whole);
+    told.count_down();
+  };
+  start();
+  {
+    TestClient client(port_);
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    entered.wait();
+    TestClient behind(port_);
+    behind.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  ended.wait();
+  told.wait();
+  server_->stop(std::chrono::seconds(10));
+  EXPECT_LE(begun, 2);
+}
+
 TEST_F(Transport, StoppingLetsTheRequestInFlightFinish) {
   std::latch entered(1);
   std::latch leave(1);

@@ -271,6 +271,10 @@ Response RunningServer::handle(Request request) {
       return take(piece);
     };
   }
+  if (response.late) {
+    response.late = [waiting = std::make_shared<Busy>(*this),
+                     make = std::move(response.late)](const auto& left) { return make(left); };
+  }
   if (!response.stream) return response;
   response.stream = [streaming = std::make_shared<Busy>(*this),
                      produce = std::move(response.stream)](std::string& part) {

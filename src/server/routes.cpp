@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "server/api/handlers.h"
+#include "server/api/late.h"
 #include "server/core/door.h"
 #include "server/core/router.h"
 #include "server/ui/page.h"
@@ -12,10 +13,7 @@ namespace {
 // The route of a handler of the API. Its errors get the API's form.
 template <auto Handler>
 Response answer(const Request& request, Context& context) {
-  api::Answer done = Handler(request, context);
-  if (done) return *std::move(done);
-  const api::RequestError& error = done.error();
-  return error_response(error.error, {.field = error.field, .position = error.position});
+  return api::response_of(Handler(request, context));
 }
 template <auto Handler>
 constexpr Route get(std::string_view pattern, std::string_view summary) {

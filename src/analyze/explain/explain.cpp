@@ -164,6 +164,11 @@ std::string summarize(const Explanation& found) {
   return text + summarize_epochs(found.epochs);
 }
 
+Result<> check_wanted(const ExplainOptions& options) {
+  if (!options.left || !options.left()) return {};
+  return fail(Code::kUnavailable, "nobody waits for the explanation any more");
+}
+
 // Without a wanted one: those with phases in the window.
 Result<> choose_lanes(std::vector<LaneLeaves>& lanes, const std::string& wanted) {
   if (wanted.empty()) {
@@ -244,12 +249,15 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   if (found.window.from >= found.window.to)
     return fail(Code::kInvalidArgument, "the time to explain is empty: it ends before it begins");
   const Recorded recorded = TRY(read_recorded(store, run, end));
+  TRY(check_wanted(options));
   found.unseen = find_unseen(recorded.health);
   found.lanes = find_leaves(recorded.timeline, found.window);
   TRY(choose_lanes(found.lanes, options.lane));
   found.parts = make_parts(found.lanes, found.window);
+  TRY(check_wanted(options));
   found.steady = find_steady_part(recorded.timeline, training_lanes(found.lanes), found.window);
   TRY(judge_steady_part(store, run, recorded.timeline, found));
+  TRY(check_wanted(options));
   found.epochs = compare_epochs(recorded, found.lanes, found.window);
   found.summary = summarize(found);
   if (found.lanes.size() > kMostLanes) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ inline constexpr std::size_t kMostComparedEpochs = 65'536;
 struct ExplainOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
   std::string lane = {};            // only this one, as if it alone trained; empty: all
+  // True: nobody waits for the answer, so it ends early with kUnavailable. May be empty.
+  std::function<bool()> left = {};
 };
 
 // Something that the recording lacks.

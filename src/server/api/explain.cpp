@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "server/api/handlers.h"
+#include "server/api/late.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -145,12 +146,7 @@ void write_lane(JsonWriter& json, const LaneLeaves& lane) {
   json.end_object();
 }
 
-}  // namespace
-
-Answer explain(const Request& request, Context& context) {
-  const analyze::ExplainOptions options = TRY_PARSED(read_options(request));
-  const store::Run run = TRY(read_run(context.reader, request.param("run")));
-  const Explanation found = TRY(analyze::explain_run(context.reader, run, options));
+Response explained(const store::Run& run, const Explanation& found) {
   return object_response([&](JsonWriter& json) {
     json.member("run", run.id.hex());
     write_window(json, found.window);
@@ -166,6 +162,20 @@ Answer explain(const Request& request, Context& context) {
     write_array(json, "lanes", found.lanes, write_lane);
     json.member("lanes_left_out", static_cast<std::int64_t>(found.lanes_left_out));
   });
+}
+
+}  // namespace
+
+Answer explain(const Request& request, Context& context) {
+  const analyze::ExplainOptions options = TRY_PARSED(read_options(request));
+  const RunId id = TRY(requested_run(request, context));
+  const auto make = [&context, id, options](const Left& left) -> Answer {
+    analyze::ExplainOptions wanted = options;
+    wanted.left = left;
+    const store::Run run = TRY(read_run(context.reader, id.hex()));
+    return explained(run, TRY(analyze::explain_run(context.reader, run, wanted)));
+  };
+  return late_answer(request, context, id, make);
 }
 
 }  // namespace corral::server::api

@@ -53,6 +53,12 @@ class Findings : public HandlerTest {
     record.lane = "node7/4711/main";
     return record;
   }
+  Response router_answer(const std::string& target) {
+    Request request;
+    request.method = Method::kGet;
+    EXPECT_TRUE(parse_target(target, request));
+    return route(std::move(request), *context_);
+  }
   Json epochs(RunId run) {
     return ok(Method::kPost, "/api/corral/v1/epochs", R"({"runs":[")" + run.hex() + R"("]})");
   }
@@ -328,6 +334,38 @@ TEST(EpochsRequest, ErrorsNameTheField) {
   EXPECT_EQ(field_of(api::parse_epochs_request, R"({"runs":["@1"]})"), "");
   EXPECT_EQ(field_of(api::parse_epochs_request, R"({"runs":[1]})"), "runs");
   EXPECT_EQ(field_of(api::parse_epochs_request, R"({"runs":["@1"],"run":1})"), "run");
+}
+
+TEST_F(Findings, AnExplanationIsKeptUntilMoreIsStored) {
+  Given run = add_run({"loss"});
+  const std::string target = "/api/corral/v1/runs/" + run.id.hex() + "/explain";
+  const auto steps = [&] {
+    const Json found = ok(Method::kGet, target);
+    const Json::Array& lanes = *found.find("lanes")->as_array();
+    return lanes.empty() ? 0 : lanes.front().get_int("steps");
+  };
+  take({run.writer.frame(codec::PhasesBody{{phase(1, "step", 1 * kSecond, 2 * kSecond)}})});
+  EXPECT_EQ(steps(), 1);
+  EXPECT_EQ(steps(), 1);
+  const auto kept = [&] { return !router_answer(target).late; };
+  EXPECT_TRUE(kept());
+  take({run.writer.frame(codec::PhasesBody{{phase(2, "step", 3 * kSecond, 4 * kSecond)}})});
+  EXPECT_FALSE(kept());
+  EXPECT_EQ(steps(), 2);
+  context_->answers->age(AnswerCache::kLongest);
+  EXPECT_FALSE(kept());
+}
+
+TEST_F(Findings, AnExplanationThatNobodyWaitsForIsGivenUpAndNotKept) {
+  Given run = add_run({"loss"});
+  take({run.writer.frame(codec::PhasesBody{{phase(1, "step", 1 * kSecond, 2 * kSecond)}})});
+  const std::string target = "/api/corral/v1/runs/" + run.id.hex() + "/explain";
+  const Response response = router_answer(target);
+  ASSERT_TRUE(response.late);
+  EXPECT_EQ(response.late([] { return true; }).status, 503);
+  EXPECT_TRUE(router_answer(target).late);
+  EXPECT_EQ(send(Method::kGet, target + "?lane=none").status, 404);
+  EXPECT_TRUE(router_answer(target + "?lane=none").late) << "errors are not kept";
 }
 
 }  // namespace

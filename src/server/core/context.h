@@ -3,10 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <type_traits>
 
 #include "core/time.h"
+#include "server/core/answer_cache.h"
 #include "server/core/events.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/reader.h"
@@ -39,6 +41,7 @@ struct Context {
   store::artifacts::ArtifactStore* artifacts = nullptr;
   ArtifactRemoval* artifact_removal = nullptr;
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
+  std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>();
 };
 
 // The value of `read(store::Reading&)`, a Result, in one snapshot.

@@ -39,6 +39,7 @@ class HandlerTest : public ::testing::Test {
     request.body = std::move(body);
     request.headers = std::move(headers);
     Response response = route(std::move(request), *context_);
+    if (response.late) response = response.late([] { return false; });
     if (!response.stream) return response;
     response.body = streamed(response);
     if (response.stream_length) {

@@ -1,0 +1,22 @@
+// Answers about one run that take up to a second: made late, one at a time and at low priority
+// (http/response.h), and kept until more of the run is stored.
+#pragma once
+
+#include <functional>
+
+#include "server/api/handlers.h"
+
+namespace corral::server::api {
+
+// The response of a handler's answer; errors get the API's form.
+Response response_of(Answer answer);
+
+// True: nobody waits for the answer, so it may be given up with any error.
+using Left = std::function<bool()>;
+
+// The answer that `make` makes for `run`, or an equal one of before. The request is a GET, and its
+// path and query decide the answer.
+Answer late_answer(const Request& request, Context& context, RunId run,
+                   std::function<Answer(const Left& left)> make);
+
+}  // namespace corral::server::api

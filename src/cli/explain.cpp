@@ -199,6 +199,19 @@ void print_lanes(const Page& page, const Json& found) {
   page.table({"LANE", "ROLE", epochs ? "EPOCHS" : "STEPS", "IN PHASES", "MOSTLY"}, rows);
 }
 
+// The findings that people kept or dismissed.
+void print_marks(const Page& page, const Json::Array& notes) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& note : notes) {
+    if (const std::string mark = note.get_string("mark"); !mark.empty())
+      rows.push_back(
+          {printable(note.get_string("finding")), mark, printable(note.get_string("text"))});
+  }
+  if (rows.empty()) return;
+  page.title("Marked by people");
+  page.table({"FINDING", "MARK", "NOTE"}, rows);
+}
+
 void print_explanation(const Json& run, const Json& found, bool markdown) {
   fmt::print("{}{}: {}\n", markdown ? "# " : "", printable(run.get_string("name")),
              ending_text(run));
@@ -233,7 +246,9 @@ Result<int> explain(const ExplainFlags& flags) {
   if (flags.format == "json") {
     fmt::print("{}\n", found.dump());
   } else {
+    const Json notes = TRY(get_json(server, run_path(run.get_string("id"), "/notes")));
     print_explanation(run, found, flags.format == "markdown");
+    print_marks(Page(flags.format == "markdown"), items(notes, "notes"));
   }
   return kDone;
 }

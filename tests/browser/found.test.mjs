@@ -94,15 +94,24 @@ test("details have the evidence, which opens its chart, and what could not be ju
   const evidence = [{ metric: "run.memory.rss", source: null, mean: 1e8, unit: "B", points: 7 }];
   const unproven = [{ resource: "storage", metric: "host.disk.busy", reason: "no permission" }];
   const { page, found, complaints, close } = await runPage("odd", "?metric=run.cpu.used", (page) =>
-    page.route("**/explain", async (route) => {
-      const answer = await route.fetch();
-      const body = await answer.json();
-      Object.assign(body.bottleneck, { hint: "Try another.", evidence, unproven });
-      body.slow_rank = { text: "Rank 3 is late: it waits." };
-      body.unseen = [{ part: "capture.torch", reason: "given up: <b>why</b>" }];
-      body.lanes.push({ ...body.lanes[0], lane: "host/rank1/9/MainThread" });
-      await route.fulfill({ response: answer, json: body });
-    }).then(() => page.reload()),
+    page
+      .route("**/explain", async (route) => {
+        const answer = await route.fetch();
+        const body = await answer.json();
+        Object.assign(body.bottleneck, { evidence, unproven });
+        body.findings[0].hint = "Try another.";
+        body.findings.push({
+          ...body.findings[0],
+          id: "slow rank 3",
+          kind: "slow rank",
+          text: "Rank 3 is late: it waits.",
+          hint: null,
+        });
+        body.unseen = [{ part: "capture.torch", reason: "given up: <b>why</b>" }];
+        body.lanes.push({ ...body.lanes[0], lane: "host/rank1/9/MainThread" });
+        await route.fulfill({ response: answer, json: body });
+      })
+      .then(() => page.reload()),
   );
   assert.match(await found.getByTestId("verdict").textContent(), /Rank 3 is late/);
   await found.getByTestId("found-details").click();
@@ -120,6 +129,45 @@ test("details have the evidence, which opens its chart, and what could not be ju
   assert.deepEqual(await violations(page), []);
   await found.getByTestId("found-details").click();
   await found.getByText("Try another.").waitFor({ state: "detached" });
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("a finding is dismissed and kept, with a note, and comes back", async () => {
+  const { page, found, complaints, close } = await runPage("odd");
+  const verdict = found.getByTestId("verdict");
+  await verdict.waitFor();
+  const text = await verdict.textContent();
+  await found.getByTestId("found-details").click();
+  const list = found.getByRole("list", { name: "Findings", exact: true });
+  const about = (words) => found.getByRole("listitem").filter({ hasText: words });
+  const bound = about(text.slice(0, 20));
+  await bound.getByRole("button", { name: "Dismiss" }).click();
+  await found.getByText("1 dismissed finding").click();
+  const note = bound.getByLabel("Note about the finding");
+  await note.fill("It is a test");
+  await note.press("Enter");
+  // Another person's page shows the same.
+  const other = await runPage("odd");
+  assert.match(await other.found.getByTestId("verdict").textContent(), /1 verdict dismissed/);
+  await other.found.getByTestId("found-details").click();
+  await other.found.getByText("1 dismissed finding").click();
+  await soon(async () =>
+    assert.equal(
+      await other.found.getByLabel("Note about the finding").inputValue(),
+      "It is a test",
+    ),
+  );
+  await other.close();
+  await atRest(page);
+  assert.deepEqual(await violations(page), []);
+  // Kept ones come first.
+  const before = await list.getByRole("listitem").count();
+  await bound.getByRole("button", { name: "Keep" }).click();
+  await soon(async () => assert.equal(await list.getByRole("listitem").count(), before + 1));
+  assert.ok((await list.getByRole("listitem").first().textContent()).startsWith(text.slice(0, 20)));
+  await bound.getByRole("button", { name: "Keep ✓" }).click();
+  await bound.getByLabel("Note about the finding").waitFor({ state: "detached" });
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -158,7 +206,11 @@ test("a running run is explained again as its data arrive, and stays explained w
 });
 
 test("a board shows the bars of its runs below each other", async () => {
-  const { page, complaints, close } = await open(browser, home, `/board?run=${id.odd}&run=${id.short}`);
+  const { page, complaints, close } = await open(
+    browser,
+    home,
+    `/board?run=${id.odd}&run=${id.short}`,
+  );
   const bars = page.getByTestId("time-bars");
   await until(page, () => document.querySelectorAll("[data-testid=time-bars] ol").length === 2);
   for (const name of ["odd", "short"])

@@ -285,13 +285,20 @@ class Corral:
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
 
     def get(self, path: str) -> Json:
+        return self._ask("GET", path)
+
+    def post(self, path: str, message: Json) -> Json:
+        return self._ask("POST", path, message)
+
+    def _ask(self, method: str, path: str, message: Json | None = None) -> Json:
         connection = self.connection()
-        connection.request("GET", path)
+        body = None if message is None else json.dumps(message)
+        connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
         answer = connection.getresponse()
-        body = answer.read()
+        content = answer.read()
         connection.close()
-        assert answer.status == 200, (answer.status, body)
-        return json.loads(body)
+        assert answer.status == 200, (answer.status, content)
+        return json.loads(content)
 
     def events(self, run: str = "@1", pressure: bool = False) -> list[Json]:
         """Events of pressure depend on this machine's load: left out unless they are requested."""

@@ -285,3 +285,34 @@ def test_without_its_counters_the_resource_is_unknown(corral: Corral) -> None:
     assert (bottleneck["resource"], bottleneck["evidence"], bottleneck["hint"]) == ("unknown", [], None)
     assert "run.thread.cpu" in {one["metric"] for one in bottleneck["unproven"]}
     assert "not known whether it is one thread: run.thread.cpu: " in corral("explain", "blind").stdout.decode()
+
+
+def test_findings_are_ranked_and_marked(corral: Corral) -> None:
+    script = corral.script(
+        "odd.py",
+        """
+        import time, corral
+        for epoch in range(10):
+            with corral.phase("epoch", kind="control"):
+                for _ in range(6):
+                    with corral.phase("step"):
+                        with corral.phase("data wait", kind="wait"):
+                            time.sleep(0.3 if epoch == 6 else 0.02)
+                        time.sleep(0.02)
+        """,
+    )
+    corral("run", "--quiet", "--name", "odd", script)
+    found = corral.json("explain", "odd")
+    findings = found["findings"]
+    assert findings == sorted(findings, key=lambda one: -one["seconds"])
+    by_kind = {one["kind"]: one for one in reversed(findings)}
+    assert by_kind["bottleneck"]["id"] == "bottleneck wait data wait"
+    assert by_kind["bottleneck"]["text"] == found["bottleneck"]["text"]
+    odd = by_kind["odd epoch"]
+    assert (odd["phase"], odd["lane"]) == ("data wait", found["epochs"][0]["lane"])
+    assert odd["text"].startswith("Epoch 6 differs: ")
+    assert odd["seconds"] == pytest.approx(6 * 0.28, rel=0.2)
+    notes = f"/api/corral/v1/runs/{found['run']}/notes"
+    corral.post(notes, {"finding": odd["id"], "mark": "dismissed", "text": "a test"})
+    assert "Marked by people" in corral("explain", "odd").stdout.decode()
+    assert corral.json("explain", "odd")["findings"] == findings

@@ -164,6 +164,54 @@ std::string summarize(const Explanation& found) {
   return text + summarize_epochs(found.epochs);
 }
 
+Finding odd_finding(const EpochsOfLane& lane, const OddEpoch& odd) {
+  const EpochTimes& epoch = lane.times.epochs[odd.epoch];
+  const std::string leaf = odd.leaf ? lane.times.leaves[*odd.leaf] : "";
+  return {.id = fmt::format("odd epoch {} of {}", epoch.index, lane.lane),
+          .kind = "odd epoch",
+          .lane = lane.lane,
+          .phase = leaf,
+          .window = epoch.window,
+          .seconds = odd.difference(),
+          .text = fmt::format("Epoch {} differs: {}{}, usually {}.", epoch.index,
+                              precise_duration(odd.seconds), leaf.empty() ? "" : " of " + leaf,
+                              precise_duration(odd.usual)),
+          .hint = {}};
+}
+
+std::vector<Finding> rank_findings(const Explanation& found) {
+  std::vector<Finding> findings;
+  for (const EpochsOfLane& lane : found.epochs)
+    for (const OddEpoch& odd : lane.found.odd) findings.push_back(odd_finding(lane, odd));
+  std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::seconds);
+  findings.resize(std::min(findings.size(), kMostOddFindings));
+  if (const auto& bound = found.bottleneck) {
+    const std::string_view part = bound_part_name(bound->part);
+    findings.push_back({.id = fmt::format("bottleneck {} {}", part, bound->phase),
+                        .kind = "bottleneck",
+                        .lane = {},
+                        .phase = bound->phase,
+                        .window = found.steady.window,
+                        .seconds = bound->share * seconds(found.steady.window.length()),
+                        .text = bound->text,
+                        .hint = bound->hint});
+  }
+  if (const auto& slow = found.slow_rank) {
+    findings.push_back({.id = fmt::format("slow rank {}", slow->rank),
+                        .kind = "slow rank",
+                        .lane = slow->lane,
+                        .phase = {},
+                        .window = found.steady.window,
+                        .seconds = slow->late_s * static_cast<double>(slow->steps),
+                        .text = slow->text,
+                        .hint = {}});
+  }
+  for (Finding& finding : findings)
+    finding.share = std::min(1.0, finding.seconds / seconds(found.window.length()));
+  std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::seconds);
+  return findings;
+}
+
 Result<> check_wanted(const ExplainOptions& options) {
   if (!options.left || !options.left()) return {};
   return fail(Code::kUnavailable, "nobody waits for the explanation any more");
@@ -259,6 +307,7 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   TRY(judge_steady_part(store, run, recorded.timeline, found));
   TRY(check_wanted(options));
   found.epochs = compare_epochs(recorded, found.lanes, found.window);
+  found.findings = rank_findings(found);
   found.summary = summarize(found);
   if (found.lanes.size() > kMostLanes) {
     found.lanes_left_out = found.lanes.size() - kMostLanes;

@@ -1,6 +1,6 @@
 // Explain: where the time of a run went, over its training lanes, which part of it is steady, what
-// bounded that, and which epochs are odd; before that, what could not be seen. docs/analysis.md
-// defines every number.
+// bounded that, and which epochs are odd, ranked as findings; before that, what could not be seen.
+// docs/analysis.md defines every number.
 //
 // Sources: a run's phases and its health, in one snapshot; then its metrics. Any thread.
 #pragma once
@@ -59,6 +59,24 @@ struct EpochsOfLane {
   TypicalEpochs found;
 };
 
+// Odd epochs that are findings of their own: those that differ most.
+inline constexpr std::size_t kMostOddFindings = 10;
+
+// Something to look at, to dismiss or to keep.
+struct Finding {
+  // Unique in its run, and the same when the run is explained again: "bottleneck wait data wait",
+  // "slow rank 3", "odd epoch 57 of node7/4711/MainThread".
+  std::string id;
+  std::string_view kind;  // "bottleneck", "slow rank", "odd epoch"
+  std::string lane;       // empty: all training lanes
+  std::string phase;      // empty: none, or several
+  Window window;          // the time of its evidence
+  double seconds = 0;     // time of a training lane that it is about
+  double share = 0;       // these as part of the explained time, 0 to 1
+  std::string text;       // one sentence
+  std::string hint;       // empty: nothing is known to help
+};
+
 struct Explanation {
   Window window;
   bool provisional = false;  // the run is running
@@ -68,6 +86,7 @@ struct Explanation {
   std::optional<Bottleneck> bottleneck;  // nullopt: no lane trains
   std::optional<SlowRank> slow_rank;
   std::vector<EpochsOfLane> epochs;  // training lanes that have some
+  std::vector<Finding> findings;     // the greatest first
   std::vector<LaneLeaves> lanes;     // at most kMostLanes
   std::size_t lanes_left_out = 0;
   std::string summary;  // a few sentences

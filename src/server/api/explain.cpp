@@ -134,6 +134,17 @@ void write_epochs(JsonWriter& json, const analyze::EpochsOfLane& lane) {
   json.member("odd_epochs", static_cast<std::int64_t>(lane.found.odd.size())).end_object();
 }
 
+void write_finding(JsonWriter& json, const analyze::Finding& finding) {
+  json.begin_object().member("id", finding.id).member("kind", finding.kind);
+  write_text(json, "lane", finding.lane);
+  write_text(json, "phase", finding.phase);
+  write_window(json, finding.window);
+  json.member("seconds", finding.seconds).member("share", finding.share);
+  json.member("text", finding.text);
+  write_text(json, "hint", finding.hint);
+  json.end_object();
+}
+
 void write_lane(JsonWriter& json, const LaneLeaves& lane) {
   json.begin_object().member("lane", lane.lane).member("trains", lane.trains);
   json.member("steps", lane.steps).member("start_up_s", seconds(lane.start_up));
@@ -159,6 +170,7 @@ Response explained(const store::Run& run, const Explanation& found) {
     write_bottleneck(json, found.bottleneck);
     write_slow_rank(json, found.slow_rank);
     write_array(json, "epochs", found.epochs, write_epochs);
+    write_array(json, "findings", found.findings, write_finding);
     write_array(json, "lanes", found.lanes, write_lane);
     json.member("lanes_left_out", static_cast<std::int64_t>(found.lanes_left_out));
   });

@@ -42,8 +42,8 @@ Answer late_answer(const Request& request, Context& context, RunId run,
     return json_response(*std::move(body));
   Response response;
   response.late = [&context, run, question, make = std::move(make)](const Left& left) -> Response {
-    // Whoever asked before may have made it meanwhile. The state is read before the answer: data
-    // that come in between are in the answer already, and ask for another.
+    // Another request may have made it meanwhile. The state is read before the answer: data that
+    // come in between are in the answer already, and ask for another.
     const auto key = key_of(context, run, question);
     if (!key) return error_response(key.error());
     if (auto body = context.answers->find(*key)) return json_response(*std::move(body));

@@ -1,6 +1,9 @@
 // Notes of people about a run.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+
 #include "core/json.h"
 #include "core/text.h"
 #include "server/api/handlers.h"
@@ -15,16 +18,31 @@ namespace {
 namespace page = store::page;
 
 constexpr std::size_t kMostNote = 10'000;  // characters
+constexpr std::size_t kMostFinding = 300;
+
+constexpr std::array<std::string_view, 2> kMarks = {"dismissed", "kept"};  // by Mark
 
 Parsed<page::NoteText> read_note(const Request& request) {
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
-  fields.only({"time_ns", "text"});
+  fields.only({"time_ns", "text", "finding", "mark"});
   page::NoteText note;
   if (const auto time = fields.integer("time_ns", "nanoseconds of UTC"))
     note.time = utc_time(*time);
   note.text = fields.text("text").value_or("");
-  if (trim(note.text).empty() || count_characters(note.text) > kMostNote ||
+  note.finding = fields.text("finding").value_or("");
+  if (count_characters(note.finding) > kMostFinding || note.finding.find('\0') != std::string::npos)
+    fields.wrong("finding", "the id of a finding");
+  if (const auto mark = fields.text("mark")) {
+    const auto found = std::ranges::find(kMarks, *mark);
+    if (found == kMarks.end() || note.finding.empty()) {
+      fields.wrong("mark", "'dismissed' or 'kept', beside a finding");
+    } else {
+      note.mark = static_cast<page::Mark>(found - kMarks.begin());
+    }
+  }
+  const bool too_short = trim(note.text).empty() && !note.mark;
+  if (too_short || count_characters(note.text) > kMostNote ||
       note.text.find('\0') != std::string::npos)
     fields.wrong("text", "1 to 10000 characters, without NUL");
   return fields.finish(std::move(note));
@@ -51,6 +69,9 @@ void write_members(JsonWriter& json, const page::Note& note) {
   json.member("id", note.id);
   write_time(json, "time_ns", note.content.time);
   json.member("text", note.content.text);
+  write_text(json, "finding", note.content.finding);
+  write_text(json, "mark",
+             note.content.mark ? kMarks.at(static_cast<std::size_t>(*note.content.mark)) : "");
   write_time(json, "created_ns", note.created);
 }
 

@@ -121,6 +121,22 @@ TEST_F(Saved, NotesAreWrittenChangedAndRemoved) {
   EXPECT_EQ(error_of(Method::kDelete, notes_ + "/x"), "400 note");
 }
 
+TEST_F(Saved, AMarkIsANoteAboutAFinding) {
+  const Json mark =
+      ok(Method::kPost, notes_, R"({"finding":"slow rank 3","mark":"dismissed","text":""})");
+  EXPECT_EQ(mark.get_string("mark"), "dismissed");
+  EXPECT_EQ(ok(Method::kGet, notes_).find("notes")->as_array()->at(0).dump(), mark.dump());
+  ok(Method::kPost, notes_, R"({"finding":"slow rank 3","mark":"kept"})");
+  const Json all = ok(Method::kGet, notes_);
+  ASSERT_EQ(all.find("notes")->as_array()->size(), 1U) << "it replaced the one before";
+  EXPECT_EQ(all.find("notes")->as_array()->at(0).get_string("mark"), "kept");
+  EXPECT_EQ(error_of(Method::kPost, notes_, R"({"finding":"a","mark":"liked"})"), "400 mark");
+  EXPECT_EQ(error_of(Method::kPost, notes_, R"({"mark":"kept","text":"a"})"), "400 mark");
+  EXPECT_EQ(error_of(Method::kPost, notes_, R"({"finding":"a","text":""})"), "400 text");
+  EXPECT_EQ(error_of(Method::kPost, notes_, body_of("finding", std::string(301, 'x'))),
+            "400 finding");
+}
+
 TEST_F(Saved, ANoteHasAText) {
   for (const char* body :
        {"{}", R"({"text":" \n"})", R"({"text":7})", R"({"text":"a\u0000"})", R"({"time_ns":"5"})"})

@@ -426,7 +426,14 @@ CREATE INDEX sessions_by_machine ON sessions (machine) WHERE machine IS NOT NULL
 CREATE INDEX events_of_health ON events (run) WHERE name = 'health' AND origin = 'corral';
 )sql";
 
-constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans, kHosts};
+// A person's mark on a finding is a note about it. `finding` is '' where a note is about none.
+constexpr const char* kMarks = R"sql(
+ALTER TABLE notes ADD COLUMN finding TEXT NOT NULL DEFAULT '';
+ALTER TABLE notes ADD COLUMN mark INTEGER;
+)sql";
+
+constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans,
+                                    kHosts, kMarks};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

@@ -109,40 +109,58 @@ Result<std::optional<View>> view(Reading& reading, std::string_view id) {
 }
 
 // ---- notes
+namespace {
+
+std::optional<std::int64_t> mark_number(const NoteText& content) {
+  if (!content.mark) return std::nullopt;
+  return static_cast<std::int64_t>(*content.mark);
+}
+
+}  // namespace
+
 Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcTime now) {
   // Held until the note is written: a removal takes it along, or there is no run any more.
   const auto key = TRY(writing->number(
       "SELECT key FROM runs WHERE id = ?1" + std::string(writing->dialect().lock_row), run));
   if (!key) return fail(Code::kNotFound, fmt::format("no run {}", run.hex()));
+  if (content.mark) {
+    TRY(writing->exec("DELETE FROM notes WHERE run = ?1 AND finding = ?2 AND mark IS NOT NULL",
+                      *key, content.finding));
+  }
   const auto count = TRY(writing->number("SELECT count(*) FROM notes WHERE run = ?1", *key));
   if (count.value_or(0) >= kMostNotes) {
     return fail(Code::kTooLarge,
                 fmt::format("the run has {} notes: delete one that nobody needs", kMostNotes));
   }
   const auto id = TRY(writing->number(
-      "INSERT INTO notes (run, time, created, text) VALUES (?1, ?2, ?3, ?4) RETURNING id", *key,
-      content.time, now, content.text));
+      "INSERT INTO notes (run, time, created, text, finding, mark) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
+      "RETURNING id",
+      *key, content.time, now, content.text, content.finding, mark_number(content)));
   if (!id) return fail(Code::kInternal, "the note got no id");
   return Note{.id = *id, .content = content, .created = now};
 }
 
 Result<std::vector<Note>> notes(Reading& reading, RunId run) {
-  return sql::read_all(reading->query("SELECT id, time, text, created FROM notes WHERE run = "
-                                      "(SELECT key FROM runs WHERE id = ?1) ORDER BY id",
-                                      run),
-                       [](const Statement& row) {
-                         return Note{.id = row.integer(0),
-                                     .content = {.time = row.maybe_utc(1), .text = row.text(2)},
-                                     .created = row.utc(3)};
-                       });
+  return sql::read_all(
+      reading->query("SELECT id, time, text, created, finding, mark FROM notes WHERE run = (SELECT "
+                     "key FROM runs WHERE id = ?1) ORDER BY id",
+                     run),
+      [](const Statement& row) {
+        Note note{
+            .id = row.integer(0),
+            .content = {.time = row.maybe_utc(1), .text = row.text(2), .finding = row.text(4)},
+            .created = row.utc(3)};
+        if (const auto mark = row.maybe_integer(5)) note.content.mark = static_cast<Mark>(*mark);
+        return note;
+      });
 }
 
 Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,
                                         const NoteText& content) {
-  const auto created =
-      TRY(writing->number("UPDATE notes SET time = ?3, text = ?4 WHERE id = ?2 AND run = (SELECT "
-                          "key FROM runs WHERE id = ?1) RETURNING created",
-                          run, id, content.time, content.text));
+  const auto created = TRY(
+      writing->number("UPDATE notes SET time = ?3, text = ?4, finding = ?5, mark = ?6 WHERE id = "
+                      "?2 AND run = (SELECT key FROM runs WHERE id = ?1) RETURNING created",
+                      run, id, content.time, content.text, content.finding, mark_number(content)));
   if (!created) return std::nullopt;
   return Note{.id = id, .content = content, .created = utc_time(*created)};
 }

@@ -61,13 +61,17 @@ Result<std::optional<View>> view(Reading& reading, std::string_view id);
 std::string view_id(const std::string& state, int attempt);
 
 // ---- notes
-// Notes are about a time of a run, or about the run as a whole, and are removed with it
+// Notes are about a time of a run, a finding, or the run as a whole, and are removed with it
 // (remove/remove.h). An unknown run has no notes, and adding a note to it fails with kNotFound.
 inline constexpr std::int64_t kMostNotes = 1000;  // per run
 
+enum class Mark : std::uint8_t { kDismissed = 0, kKept = 1 };
+
 struct NoteText {
   std::optional<UtcTime> time;  // nothing: of the whole run
-  std::string text;
+  std::string text;             // may be empty beside a mark
+  std::string finding = {};     // the id of the finding that it is about (docs/analysis.md)
+  std::optional<Mark> mark = {};
 };
 struct Note {
   std::int64_t id = 0;
@@ -75,7 +79,7 @@ struct Note {
   UtcTime created;
 };
 
-// kTooLarge: the run has kMostNotes.
+// A marked note replaces those of the same finding. kTooLarge: the run has kMostNotes.
 Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcTime now);
 // In the order in which they were written.
 Result<std::vector<Note>> notes(Reading& reading, RunId run);

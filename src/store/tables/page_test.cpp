@@ -287,6 +287,23 @@ TEST_P(Page, NotesGoWithTheirRun) {
   EXPECT_EQ(late.error().code, Code::kNotFound);
 }
 
+TEST_P(Page, AFindingHasOneMark) {
+  const auto add = [&](NoteText content) {
+    return write([&](Writing& db) { return add_note(db, run_, content, utc_time(9)); });
+  };
+  const auto all = [&] { return read([&](Reading& r) { return notes(r, run_); }); };
+  add({.time = {}, .text = "why?", .finding = "slow rank 3"});
+  add({.time = {}, .text = "known", .finding = "slow rank 3", .mark = Mark::kDismissed});
+  add({.time = {}, .text = "", .finding = "bottleneck", .mark = Mark::kDismissed});
+  const Note kept = add({.time = {}, .text = "", .finding = "slow rank 3", .mark = Mark::kKept});
+  ASSERT_EQ(all().size(), 3U);
+  EXPECT_EQ(all()[0].content.text, "why?");
+  EXPECT_EQ(all()[0].content.mark, std::nullopt);
+  EXPECT_EQ(all()[1].content.finding, "bottleneck");
+  EXPECT_EQ(all()[2].id, kept.id);
+  EXPECT_EQ(all()[2].content.mark, Mark::kKept);
+}
+
 TEST_P(Page, OutputIsReadFromAnyPlace) {
   print(LogStream::kStdout, 10, 0, "a");
   print(LogStream::kStderr, 20, 0, "B");

@@ -103,6 +103,17 @@ export interface LaneTimes {
   leaves: Pick<TimePart, "name" | "type" | "kind" | "seconds" | "phases">[];
 }
 
+export interface Finding extends TimeWindow {
+  id: string;
+  kind: "bottleneck" | "slow rank" | "odd epoch";
+  lane: string | null;
+  phase: string | null;
+  seconds: number;
+  share: number;
+  text: string;
+  hint: string | null;
+}
+
 export interface Explanation extends TimeWindow {
   provisional: boolean;
   summary: string;
@@ -113,6 +124,8 @@ export interface Explanation extends TimeWindow {
   bottleneck: Bottleneck | null;
   slow_rank: SlowRank | null;
   epochs: LaneOfEpochs[];
+  // The greatest first.
+  findings: Finding[];
   // Training lanes first.
   lanes: LaneTimes[];
 }

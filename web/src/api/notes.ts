@@ -1,5 +1,5 @@
 // Events and notes of runs: what happened, and what people wrote about it.
-import { useQueries } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { getJson } from "./client";
 import type { Plain } from "./types";
 
@@ -16,14 +16,27 @@ export interface Note {
   // null: about the run as a whole.
   time_ns: string | null;
   text: string;
+  // The finding that it is about, of a mark.
+  finding: string | null;
+  mark: MarkKind | null;
   created_ns: string;
 }
+
+export type MarkKind = "dismissed" | "kept";
+export type MarkedNote = Note & { mark: MarkKind };
 
 export const notesQuery = (run: string) => ({
   queryKey: ["notes", run],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     getJson<{ notes: Note[] }>(`/runs/${run}/notes`, {}, signal),
 });
+
+// By finding.
+export function useMarks(run: string): ReadonlyMap<string, MarkedNote> {
+  const { data } = useQuery(notesQuery(run));
+  const isMark = (note: Note): note is MarkedNote => note.mark !== null;
+  return new Map((data?.notes ?? []).filter(isMark).map((note) => [note.finding ?? "", note]));
+}
 
 export const eventsQuery = (run: string) => ({
   queryKey: ["events", run],

@@ -287,7 +287,10 @@ function Notes({ run }: { run: RunDetail }) {
           <span className="quiet" title={formatExactMoment(note.created_ns)}>
             {note.time_ns === null ? "run" : formatClock(secondsSince(note.time_ns, origin), 0.1)}
           </span>
-          <span>{note.text}</span>
+          <span>
+            {note.mark !== null && `${note.mark}: ${note.finding}. `}
+            {note.text}
+          </span>
           <button
             type="button"
             className="icon-button small"

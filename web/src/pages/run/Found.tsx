@@ -5,9 +5,11 @@ import {
   type Bottleneck,
   type Explanation,
   type LaneOfEpochs,
+  type OddEpoch,
   type TimeWindow,
   useExplanation,
 } from "../../api/explain";
+import { useMarks } from "../../api/notes";
 import type { RunDetail } from "../../api/types";
 import { together } from "../../board/choice";
 import { laneTitle } from "../../board/laneRows";
@@ -17,7 +19,17 @@ import type { BoardView } from "../../board/useBoard";
 import { kNoPlace, rounded } from "../../board/view";
 import { formatDuration, secondsSince } from "../../format/time";
 import { formatCount, plural } from "../../format/units";
-import { alikeWords, evidenceWords, oddWords, steadyWords, toldLane } from "./found";
+import { FindingList } from "./FindingList";
+import {
+  alikeWords,
+  apart,
+  evidenceWords,
+  oddOf,
+  oddWords,
+  steadyWords,
+  toldLane,
+  verdictWords,
+} from "./found";
 
 export interface FoundProps {
   run: RunDetail;
@@ -82,9 +94,9 @@ export function Found({ run, board }: FoundProps) {
               <TimeBar parts={found.parts} slot={slot} label="Where the time went" />
             )}
             {opened ? (
-              <Details found={found} board={board} slot={slot} zoom={zoom} />
+              <Details run={run.id} found={found} board={board} slot={slot} zoom={zoom} />
             ) : (
-              <Lines found={found} zoom={zoom} />
+              <Lines run={run.id} found={found} zoom={zoom} />
             )}
           </>
         )
@@ -99,17 +111,19 @@ function headWords(found: Explanation): string {
   return [mean, found.provisional ? "so far" : ""].filter((word) => word !== "").join(", ");
 }
 
-function Lines({ found, zoom }: { found: Explanation; zoom: Zoom }) {
+function Lines({ run, found, zoom }: { run: string; found: Explanation; zoom: Zoom }) {
   const lane = toldLane(found.epochs);
   const epochs = lane === null ? "" : epochWords(found, lane);
-  const verdict = [found.bottleneck?.text ?? found.summary, found.slow_rank?.text ?? ""].join(" ");
+  const parts = apart(found.findings, useMarks(run));
+  const verdict = verdictWords(parts, found.summary);
   return (
     <>
       <p className="cut" title={verdict} data-testid="verdict">
         {verdict}
       </p>
       <p className="cut" data-testid="alike" title={`${epochs} ${steadyWords(found)}`}>
-        {lane && <EpochLine words={epochs} lane={lane} zoom={zoom} />} {steadyWords(found)}
+        {lane && <EpochLine words={epochs} lane={lane} odd={oddOf(lane, parts)} zoom={zoom} />}{" "}
+        {steadyWords(found)}
       </p>
     </>
   );
@@ -122,24 +136,25 @@ const epochWords = (found: Explanation, lane: LaneOfEpochs) =>
 interface EpochLineProps {
   words: string;
   lane: LaneOfEpochs;
+  odd: readonly OddEpoch[];
   zoom: Zoom;
 }
 
-function EpochLine({ words, lane, zoom }: EpochLineProps) {
-  const more = lane.odd_epochs - kOddInLine;
+function EpochLine({ words, lane, odd, zoom }: EpochLineProps) {
+  const more = lane.odd_epochs - (lane.odd.length - odd.length) - kOddInLine;
   return (
     <>
       {words}
-      {lane.odd.slice(0, kOddInLine).map((odd, i) => (
-        <span key={odd.from_ns}>
+      {odd.slice(0, kOddInLine).map((one, i) => (
+        <span key={one.from_ns}>
           {i === 0 ? " Odd: " : ", "}
-          <Jump to={odd} zoom={zoom} title={oddWords(odd)}>
-            epoch {odd.epoch}
+          <Jump to={one} zoom={zoom} title={oddWords(one)}>
+            epoch {one.epoch}
           </Jump>
         </span>
       ))}
       {more > 0 && ` and ${formatCount(more)} more`}
-      {lane.odd.length > 0 && "."}
+      {odd.length > 0 && "."}
     </>
   );
 }
@@ -158,13 +173,14 @@ function Jump(at: { to: TimeWindow; zoom: Zoom; title: string; children: ReactNo
 }
 
 interface DetailsProps {
+  run: string;
   found: Explanation;
   board: BoardView;
   slot: number;
   zoom: Zoom;
 }
 
-function Details({ found, board, slot, zoom }: DetailsProps) {
+function Details({ run, found, board, slot, zoom }: DetailsProps) {
   const { steady } = found;
   const training = found.lanes.filter(({ trains }) => trains);
   return (
@@ -191,11 +207,11 @@ function Details({ found, board, slot, zoom }: DetailsProps) {
           )}
         </div>
       )}
-      {found.bottleneck === null && <p>{found.summary}</p>}
+      {found.findings.length === 0 && <p>{found.summary}</p>}
+      <FindingList run={run} findings={found.findings} zoom={zoom} />
       {found.bottleneck && (
         <Verdict bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
       )}
-      {found.slow_rank && <p>{found.slow_rank.text}</p>}
       {steady.steps > 0 && (
         <p>
           {steadyWords(found)}{" "}
@@ -219,12 +235,9 @@ interface VerdictProps {
 }
 
 function Verdict({ bottleneck, board, over, zoom }: VerdictProps) {
-  const { text, hint, evidence, unproven } = bottleneck;
+  const { evidence, unproven } = bottleneck;
   return (
     <>
-      <p>
-        <b>{text}</b> {hint}
-      </p>
       {evidence.length > 0 && (
         <ul aria-label="Evidence">
           {evidence.map(({ metric, source, mean, unit, points }) => (

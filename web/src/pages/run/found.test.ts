@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Explanation, LaneOfEpochs, SteadyPart } from "../../api/explain";
-import { alikeWords, oddWords, steadyWords, toldLane } from "./found";
+import type { Explanation, Finding, LaneOfEpochs, SteadyPart } from "../../api/explain";
+import type { MarkedNote, MarkKind } from "../../api/notes";
+import { alikeWords, apart, oddOf, oddWords, steadyWords, toldLane, verdictWords } from "./found";
 
 const steady = (part: Partial<SteadyPart>) =>
   steadyWords({
@@ -75,5 +76,31 @@ describe("epochs", () => {
     expect(odd.map((one) => oddWords({ ...one, leaf: null }))).toEqual([
       "38\u2009s, usually 2\u2009s",
     ]);
+  });
+});
+
+describe("findings apart", () => {
+  const one = (id: string, kind: Finding["kind"], from_ns = "0") =>
+    ({ id, kind, from_ns, lane: "a", text: `${id}.` }) as Finding;
+  const all = [one("bound", "bottleneck"), one("rank", "slow rank"), one("odd", "odd epoch", "7")];
+  const marks = (...marked: [string, MarkKind][]) =>
+    new Map(marked.map(([id, mark]) => [id, { mark } as MarkedNote]));
+  it("kept ones first, dismissed ones out of the line", () => {
+    const parts = apart(all, marks(["rank", "kept"], ["bound", "dismissed"]));
+    expect(parts.shown.map(({ id }) => id)).toEqual(["rank", "odd"]);
+    expect(parts.dismissed.map(({ id }) => id)).toEqual(["bound"]);
+    expect(verdictWords(parts, "all")).toBe("rank.");
+    expect(verdictWords(apart(all, marks()), "all")).toBe("bound. rank.");
+    expect(verdictWords(apart(all.slice(2), marks(["odd", "dismissed"])), "all")).toBe("all");
+  });
+  it("says so when no verdict is left", () => {
+    const parts = apart(all, marks(["rank", "dismissed"], ["bound", "dismissed"]));
+    expect(verdictWords(parts, "all")).toBe("2 verdicts dismissed: see the details.");
+  });
+  it("leaves dismissed epochs out, of their lane alone", () => {
+    const odd = [{ from_ns: "7" }, { from_ns: "9" }];
+    const parts = apart(all, marks(["odd", "dismissed"]));
+    expect(oddOf({ lane: "a", odd } as LaneOfEpochs, parts)).toEqual([{ from_ns: "9" }]);
+    expect(oddOf({ lane: "b", odd } as LaneOfEpochs, parts)).toEqual(odd);
   });
 });

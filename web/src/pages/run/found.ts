@@ -1,5 +1,6 @@
 // Findings about a run, in words. Pure.
-import type { Explanation, LaneOfEpochs, OddEpoch } from "../../api/explain";
+import type { Explanation, Finding, LaneOfEpochs, OddEpoch } from "../../api/explain";
+import type { MarkedNote } from "../../api/notes";
 import { formatDuration } from "../../format/time";
 import { formatCount, formatValue, plural } from "../../format/units";
 
@@ -38,6 +39,36 @@ export function toldLane(epochs: readonly LaneOfEpochs[]): LaneOfEpochs | null {
     (best, lane) => (best === null || most(lane) > most(best) ? lane : best),
     null,
   );
+}
+
+export interface Apart {
+  shown: Finding[];
+  dismissed: Finding[];
+}
+
+// Kept findings come first; dismissed ones stand apart.
+export function apart(findings: readonly Finding[], marks: ReadonlyMap<string, MarkedNote>): Apart {
+  const marked = (finding: Finding) => marks.get(finding.id)?.mark;
+  const shown = findings.filter((one) => marked(one) !== "dismissed");
+  const isKept = (one: Finding) => marked(one) === "kept";
+  return {
+    shown: [...shown.filter(isKept), ...shown.filter((one) => !isKept(one))],
+    dismissed: findings.filter((one) => marked(one) === "dismissed"),
+  };
+}
+
+// Without those that were dismissed.
+export function oddOf(lane: LaneOfEpochs, { dismissed }: Apart): OddEpoch[] {
+  const gone = dismissed.filter((one) => one.kind === "odd epoch" && one.lane === lane.lane);
+  return lane.odd.filter(({ from_ns }) => gone.every((one) => one.from_ns !== from_ns));
+}
+
+// The verdicts in one line: all findings but the odd epochs, which have a line of their own.
+export function verdictWords({ shown, dismissed }: Apart, summary: string): string {
+  const verdicts = shown.filter(({ kind }) => kind !== "odd epoch").map(({ text }) => text);
+  if (verdicts.length > 0) return verdicts.join(" ");
+  const others = dismissed.filter(({ kind }) => kind !== "odd epoch").length;
+  return others > 0 ? `${plural(others, "verdict")} dismissed: see the details.` : summary;
 }
 
 export const evidenceWords = (mean: number, unit: string, points: number) =>

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "cli/answers.h"
@@ -16,7 +17,8 @@ namespace {
 constexpr const char* kExplainExamples =
     "  corral explain @1                        the newest run\n"
     "  corral explain @1 --from 10m --to 20m    these ten minutes of it\n"
-    "  corral explain 3f2a --format markdown    tables for a report\n";
+    "  corral explain 3f2a --format markdown    tables for a report\n"
+    "  corral explain plan.csv                  the runs of a plan, one line for each\n";
 
 struct ExplainFlags {
   DestinationFlags destination;
@@ -227,11 +229,131 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
   print_lanes(page, found);
 }
 
+// ---- several runs
+
+// Runs that belong together: a workload, or a plan with the rows that have runs.
+struct RunGroup {
+  std::string what;  // "workload 7"
+  std::vector<std::string> runs;
+  std::size_t without_run = 0;  // rows of a plan
+};
+
+bool has_id(const Json& one, const std::string& text) {
+  constexpr std::size_t kLeastPrefix = 4;
+  return text.size() >= kLeastPrefix && one.get_string("id").starts_with(text);
+}
+
+RunGroup group_of_workload(const Json& workload) {
+  RunGroup group{.what = "workload " + printable(workload.get_string("name")), .runs = {}};
+  for (const Json& run : items(workload, "members")) group.runs.push_back(run.get_string("id"));
+  return group;
+}
+
+Result<RunGroup> group_of_plan(const sys::HttpTarget& server, const Json& plan) {
+  const Json document =
+      TRY(get_json(server, "/api/corral/v1/plans/" + sys::url_encode(plan.get_string("id"))));
+  RunGroup group{.what = "plan " + printable(document.get_string("file")), .runs = {}};
+  for (const Json& row : items(document, "runs")) {
+    if (std::string run = row.get_string("run"); run.empty()) {
+      ++group.without_run;
+    } else {
+      group.runs.push_back(std::move(run));
+    }
+  }
+  return group;
+}
+
+// The workload or plan that `text` names, by name, file or the start of its id.
+Result<RunGroup> find_group(const sys::HttpTarget& server, const std::string& text) {
+  const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?members=true"));
+  const Json plans = TRY(get_json(server, "/api/corral/v1/plans"));
+  // Plans are known by the name of their file alone.
+  const std::string file = std::filesystem::path(text).filename();
+  std::vector<const Json*> of_workloads, of_plans;
+  for (const Json& one : items(workloads, "workloads"))
+    if (one.get_string("name") == text || has_id(one, text)) of_workloads.push_back(&one);
+  for (const Json& one : items(plans, "plans"))
+    if (one.get_string("file") == file || has_id(one, text)) of_plans.push_back(&one);
+  if (of_workloads.size() + of_plans.size() > 1) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} workloads and {} plans are called '{}': give an id, as `corral ls "
+                            "workloads --format json` and `corral ls plans` show it",
+                            of_workloads.size(), of_plans.size(), printable(text)));
+  }
+  if (!of_workloads.empty()) return group_of_workload(*of_workloads.front());
+  if (!of_plans.empty()) return group_of_plan(server, *of_plans.front());
+  return fail(Code::kNotFound, fmt::format("no run, workload or plan '{}'", printable(text)));
+}
+
+// "45 % data wait: loaders"
+std::string bound_text(const Json& bound) {
+  if (bound.is_null()) return "–";
+  const std::string phase = bound.get_string("phase");
+  return fmt::format("{:.0f} % {}: {}", member(bound, "share").as_double(0) * 100,
+                     printable(phase.empty() ? bound.get_string("part") : phase),
+                     bound.get_string("resource"));
+}
+
+std::string parts_text(const Json& found) {
+  constexpr std::size_t kMost = 2;
+  std::vector<std::string> texts;
+  for (const Json& part : items(found, "parts")) {
+    if (texts.size() == kMost) break;
+    texts.push_back(share_text(member(part, "share")) + " " + printable(part.get_string("name")));
+  }
+  return texts.empty() ? "–" : join(texts, ", ");
+}
+
+std::vector<std::string> row_of(const Json& run, const Json& found) {
+  const Json& steady = member(found, "steady");
+  const bool steps = steady.get_int("steps") > 0;
+  return {printable(run.get_string("name")),
+          ending_text(run),
+          duration_text(member(run, "duration_s")),
+          steps ? precise_duration_text(member(steady, "mean_s")) : "–",
+          parts_text(found),
+          bound_text(member(found, "bottleneck"))};
+}
+
+Result<int> explain_group(const sys::HttpTarget& server, const ExplainFlags& flags) {
+  const RunGroup group = TRY(find_group(server, flags.run));
+  if (!flags.lane.empty() || flags.from >= Nanos(0) || flags.to >= Nanos(0))
+    return fail(Code::kInvalidArgument,
+                fmt::format("--lane, --from and --to are for one run, not for {}", group.what));
+  Json::Array all;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> failures;
+  for (const std::string& id : group.runs) {
+    const auto run = get_json(server, run_path(id));
+    const auto found = run ? get_json(server, run_path(id, "/explain")) : run;
+    if (!found) {
+      failures.push_back(fmt::format("run {}: {}", id, printable(found.error().message)));
+      continue;
+    }
+    rows.push_back(row_of(*run, *found));
+    all.push_back(*found);
+  }
+  if (flags.format == "json") {
+    fmt::print("{}\n", Json(std::move(all)).dump());
+  } else {
+    const Page page(flags.format == "markdown");
+    page.title(fmt::format("{}: {} runs", group.what, group.runs.size()));
+    if (!rows.empty())
+      page.table({"RUN", "STATUS", "DURATION", "STEP", "WHERE THE TIME WENT", "BOUND BY"}, rows);
+    if (group.without_run > 0)
+      page.line(fmt::format("{} rows of the plan have no run yet", group.without_run));
+  }
+  for (const std::string& failure : failures) fmt::print(stderr, "corral explain: {}\n", failure);
+  return failures.empty() ? kDone : kFailed;
+}
+
 Result<int> explain(const ExplainFlags& flags) {
   if (flags.from >= Nanos(0) && flags.to >= Nanos(0) && flags.from >= flags.to)
     return fail(Code::kInvalidArgument, "--to must be greater than --from");
   const sys::HttpTarget server = TRY(connect(flags.destination));
-  const Json run = TRY(get_json(server, run_path(flags.run)));
+  const auto asked = get_json(server, run_path(flags.run));
+  if (!asked && asked.error().code == Code::kNotFound) return explain_group(server, flags);
+  const Json run = TRY(asked);
   const std::int64_t start = parse_int(run.get_string("start_ns")).value_or(0);
   const auto since_start = [start](Nanos time) {
     return start + std::min(time.count(), std::numeric_limits<std::int64_t>::max() - start);
@@ -259,9 +381,12 @@ int explain_command(std::span<char* const> args) {
   ExplainFlags flags;
   Arguments arguments("explain",
                       "Explains a run: what could not be seen, where its time went, which part of "
-                      "it is steady, what bounded that, and which epochs are odd.",
+                      "it is steady, what bounded that, and which epochs are odd. Of a workload or "
+                      "plan: one line for each run.",
                       kExplainExamples);
-  arguments.positional("run", flags.run, kRunHelp, true);
+  arguments.positional(
+      "run", flags.run,
+      std::string(kRunHelp) + "; or a workload's name, a plan's file, or the id of one", true);
   arguments.text("lane", flags.lane, "only this lane, as `corral ls phases` shows it");
   arguments.duration("from", flags.from,
                      "begin, since the run's start, e.g. 10m (default: its start)");

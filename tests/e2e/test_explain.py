@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from plan_support import Plan
 from support import BUILD, Corral
 
 # Says how long it waited, and in how many steps.
@@ -316,3 +317,38 @@ def test_findings_are_ranked_and_marked(corral: Corral) -> None:
     corral.post(notes, {"finding": odd["id"], "mark": "dismissed", "text": "a test"})
     assert "Marked by people" in corral("explain", "odd").stdout.decode()
     assert corral.json("explain", "odd")["findings"] == findings
+
+
+STEPS = """
+import sys, time, corral
+for _ in range(20):
+    with corral.phase("step"):
+        with corral.phase("data wait", kind="wait"):
+            time.sleep(float(sys.argv[1]))
+        time.sleep(0.01)
+"""
+
+
+def test_runs_of_a_workload_and_of_a_plan_have_a_line_each(corral: Corral) -> None:
+    script = corral.script("steps.py", STEPS)
+    run = ("run", "--quiet", "--no-listeners", "--workload", "seven")
+    corral(*run, "--name", "waits", script, "0.04")
+    corral(*run, "--name", "works", script, "0")
+    said = corral("explain", "seven").stdout.decode()
+    assert "workload seven: 2 runs" in said
+    (waits,) = [line for line in said.splitlines() if line.split()[:1] == ["waits"]]
+    assert "% data wait: unknown" in waits
+    found = corral.json("explain", "seven")
+    assert {one["run"] for one in found} == {one["id"] for one in corral.runs()}
+    refused = corral("explain", "seven", "--from", "1s", status=2).stderr.decode()
+    assert "not for workload seven" in refused
+    assert "no run, workload or plan 'eight'" in corral("explain", "eight", status=1).stderr.decode()
+
+    plan = Plan(corral, [f"E,1,planned,,,,,{script},0.02", f"E,2,other,,,,,{script},0.01"])
+    plan.run()
+    said = corral("explain", "plan.csv", "--format", "markdown").stdout.decode()
+    assert "plan.csv: 2 runs" in said
+    rows = [line for line in said.splitlines() if "data wait: unknown" in line]
+    assert len(rows) == 2
+    assert any(run["name"] in rows[0] for run in corral.runs())
+    assert len(corral.json("explain", str(plan.path))) == 2

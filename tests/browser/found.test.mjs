@@ -172,6 +172,35 @@ test("a finding is dismissed and kept, with a note, and comes back", async () =>
   await close();
 });
 
+test("alike epochs are condensed to one, and each piece opens", async () => {
+  const { page, found, complaints, close } = await runPage("odd", "?metric=run.cpu.used");
+  await found.getByRole("button", { name: "Condense" }).click();
+  const folds = page.getByTestId("folds");
+  await folds.getByText("× 8").waitFor();
+  const pieces = await folds.getByRole("button").evaluateAll((all) =>
+    all.map((one) => [one.textContent, one.closest("li").getBoundingClientRect().width]),
+  );
+  const [fold, odd] = ["× 8", "epoch 8"].map((text) => pieces.find(([own]) => own.startsWith(text)));
+  // 2.6 s beside 0.2 s.
+  assert.ok(odd[1] > 5 * fold[1], JSON.stringify(pieces));
+  await chartsDrawn(page);
+  const range = await page.getByTestId("range").textContent();
+  assert.match(range, /condensed time/);
+  await atRest(page);
+  assert.deepEqual(await violations(page), []);
+  await folds.getByText("× 8").click();
+  await soon(async () => {
+    const { searchParams } = new URL(page.url());
+    assert.equal(searchParams.get("x"), null);
+    assert.ok(Number(searchParams.get("to")) - Number(searchParams.get("from")) > 1.5, page.url());
+  });
+  await folds.waitFor({ state: "detached" });
+  await page.goto(`${home.url}/runs/${id.short}?x=condensed`);
+  await page.getByText(/No epochs are alike/).waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("without phases there is no place for it; without an answer it says why", async () => {
   const plain = await runPage("plain");
   assert.equal(await plain.found.count(), 0);

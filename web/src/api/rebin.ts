@@ -1,5 +1,5 @@
-// Columns moved to another axis by a mapping that keeps their order, and put together again where several fall into
-// one pixel. Pure.
+// Columns moved to another axis by a mapping that keeps their order, put together again where several fall into one
+// pixel, and columns of pieces of an axis joined. Pure.
 import type { Columns } from "./columns";
 
 // `move`: a pixel of the columns → a pixel of the new axis.
@@ -62,4 +62,35 @@ export function rebin(columns: Columns, move: (px: number) => number): Columns {
     segments: Uint32Array.from(begins),
     gaps: columns.gaps.map(([a, b]) => [move(a), move(b)] as const),
   };
+}
+
+const kFloats = ["first", "min", "max", "last"] as const;
+const kPlaces = ["firstX", "minX", "maxX", "lastX"] as const;
+
+// The columns of one series, piece after piece from left to right; no line joins two pieces.
+export function joinColumns(pieces: readonly Columns[]): Columns | null {
+  const [head] = pieces;
+  if (head === undefined) return null;
+  const n = pieces.reduce((sum, piece) => sum + piece.firstX.length, 0);
+  const joined = {
+    ...head,
+    points: pieces.reduce((sum, piece) => sum + piece.points, 0),
+    nonFinite: pieces.reduce((sum, piece) => sum + piece.nonFinite, 0),
+    exact: pieces.every((piece) => piece.exact),
+    unknownGap: pieces.some((piece) => piece.unknownGap),
+    gaps: pieces.flatMap((piece) => piece.gaps),
+    counts: new Uint32Array(n),
+  };
+  for (const name of kFloats) joined[name] = new Float64Array(n);
+  for (const name of kPlaces) joined[name] = new Float32Array(n);
+  const begins: number[] = [];
+  let at = 0;
+  for (const piece of pieces) {
+    for (const name of kFloats) joined[name].set(piece[name], at);
+    for (const name of kPlaces) joined[name].set(piece[name], at);
+    joined.counts.set(piece.counts, at);
+    for (const begin of piece.segments) begins.push(at + begin);
+    at += piece.firstX.length;
+  }
+  return { ...joined, segments: Uint32Array.from(begins) };
 }

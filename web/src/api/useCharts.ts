@@ -6,9 +6,10 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { postBinary } from "./client";
 import { type Columns, decodeCharts } from "./columns";
+import { type Stretch, seenStretches } from "./condensed";
 import { type EpochAxis, epochAt, timeAt } from "./epochs";
 import { decodeLines, type LineAnswer, type LineQuestion } from "./lines";
-import { rebin } from "./rebin";
+import { joinColumns, rebin } from "./rebin";
 import { decodeXy, type XyLine } from "./xy";
 
 const kMaxSeries = 256;
@@ -18,10 +19,12 @@ const kAcceptCharts = "application/x-corral-chart";
 const kAcceptLines = "application/x-corral-lines";
 const kAcceptPairs = "application/x-corral-xy";
 
-// `time`: ns on the axis of each series' own origin; `step`: steps; `epoch`: epochs of each series' run; `metric`:
-// the values of another series.
+// `time`: ns on the axis of each series' own origin; `step`: steps; `epoch`: epochs of each series' run; `condensed`:
+// its stretches, from left to right; `metric`: the values of another series.
 export interface ChartsQuestion {
-  axis: "time" | "step" | "epoch" | "metric";
+  axis: "time" | "step" | "epoch" | "condensed" | "metric";
+  // The pieces of a condensed axis, of its only run.
+  stretches?: readonly Stretch[];
   // With the origin of each on the axis of time, ns of UTC; on that of epochs when they were.
   series: { id: number; origin: bigint; epochs?: EpochAxis }[];
   // On the axis of a metric: a line through (x, y) for every y.
@@ -158,6 +161,28 @@ function onEpochs(
   });
 }
 
+// Each piece that is seen is asked for by itself, as wide as it is drawn.
+async function askCondensed(question: ChartsQuestion, exact: boolean, signal?: AbortSignal) {
+  const { series, width } = question;
+  const scale = width / (question.to - question.from);
+  const answers = await Promise.all(
+    seenStretches(question.stretches ?? [], question).map(async ({ from, to, at, until }) => {
+      const wide = Math.max(1, Math.round((until - at) * scale));
+      const asked: ColumnsQuestion = { axis: "time", series, from, to, width: wide };
+      const found = await askColumns(asked, exact, signal);
+      const left = (at - question.from) * scale;
+      const move = (px: number) => left + (px / wide) * (until - at) * scale;
+      return new Map([...found].map(([id, columns]) => [id, rebin(columns, move)]));
+    }),
+  );
+  return new Map(
+    series.flatMap(({ id }) => {
+      const joined = joinColumns(answers.flatMap((answer) => answer.get(id) ?? []));
+      return joined === null ? [] : [[id, joined] as const];
+    }),
+  );
+}
+
 const kPairsHeight = 600;
 
 async function askPairs(question: ChartsQuestion, signal?: AbortSignal) {
@@ -177,7 +202,12 @@ export async function askCharts(
   exact: boolean,
   signal?: AbortSignal,
 ): Promise<Charts> {
-  const columns = question.axis === "epoch" ? askEpochs : askColumns;
+  const columns =
+    question.axis === "epoch"
+      ? askEpochs
+      : question.axis === "condensed"
+        ? askCondensed
+        : askColumns;
   const [series, lines, pairs] = await Promise.all([
     columns(question, exact, signal),
     askLines(question, exact, signal),
@@ -208,9 +238,10 @@ export function sameAxis(asked: ChartsQuestion, now: ChartsQuestion): boolean {
 
 const kGrowth = 0.2;
 
-const whatOf = ({ axis, series, lines, pairs }: ChartsQuestion) =>
+const whatOf = ({ axis, stretches, series, lines, pairs }: ChartsQuestion) =>
   JSON.stringify([
     axis,
+    stretches,
     series.map(({ id, origin, epochs }) => [id, String(origin), epochs]),
     lines,
     pairs,

@@ -46,11 +46,11 @@ interface Asked {
 }
 
 function useQuestion(view: BoardView, at: Asked): ChartsQuestion {
-  const { making, axis, epochs, shown } = view;
+  const { making, axis, epochs, stretches, shown } = view;
   const { charts, range, revision, width } = at;
   const series = useMemo(
-    () => seriesOf(charts, { axis, making, epochs, shown }),
-    [charts, making, axis, epochs, shown],
+    () => seriesOf(charts, { axis, making, epochs, shown, stretches }),
+    [charts, making, axis, epochs, shown, stretches],
   );
   const lines = useMemo(() => computedLines(defsOf(charts), making), [charts, making]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of the view only what the pairs are made of
@@ -58,7 +58,7 @@ function useQuestion(view: BoardView, at: Asked): ChartsQuestion {
     () => (axis === "metric" ? pairsOf(defsOf(charts), view) : []),
     [charts, axis, shown, view.defs, view.search.xmetric],
   );
-  return { axis: kAsked[axis], series, lines, pairs, ...range, width, revision };
+  return { axis: kAsked[axis], stretches, series, lines, pairs, ...range, width, revision };
 }
 
 // The answer a chart shows, and whether it answers the current question.

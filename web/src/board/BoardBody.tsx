@@ -5,6 +5,7 @@ import { Failing, Loading, Notice } from "../app/Notice";
 import { useView } from "../state/view";
 import { kAxisWords, placeWords } from "./axis";
 import { Board } from "./Board";
+import { Folds } from "./Folds";
 import { Lanes } from "./Lanes";
 import { Pinned } from "./Pinned";
 import type { Reader } from "./Readout";
@@ -69,11 +70,11 @@ export function BoardBody({ view, reader }: BodyProps) {
       )}
       {view.lacking.length > 0 && (
         <p className="quiet" data-testid="lacking">
-          {view.axis === "epoch" ? "No epochs, not drawn" : "Event missing, drawn from the start"}:{" "}
-          {view.lacking.join(", ")}
+          {lackingWords(view)}: {view.lacking.join(", ")}
         </p>
       )}
       {regarded && <Region view={view} />}
+      {view.stretches.length > 0 && <Folds view={view} />}
       {charts.length > 0 && <Board {...drawing} view={view} reader={reader} />}
       {view.onTime && (
         <Lanes
@@ -114,6 +115,14 @@ export function BoardBody({ view, reader }: BodyProps) {
       {charts.length > 0 && view.zoomedIn && <Minimap view={view} theme={drawing.theme} />}
     </>
   );
+}
+
+function lackingWords({ axis, shown }: BoardView): string {
+  if (axis === "epoch") return "No epochs, not drawn";
+  if (axis !== "condensed") return "Event missing, drawn from the start";
+  return shown.length > 1
+    ? "Only one run can be condensed, not drawn"
+    : "No epochs are alike, or too many are odd, not drawn";
 }
 
 const isCompared = (runs: number) => runs >= 2 && runs <= kMaxCompared;

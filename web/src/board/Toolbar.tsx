@@ -63,6 +63,16 @@ function MoreAxes({ view }: { view: BoardView }) {
   const known = epoch === undefined || most.includes(Number(epoch)) ? [] : [Number(epoch)];
   return (
     <div className="form">
+      {view.shown.length === 1 && (
+        <button
+          type="button"
+          className="link"
+          aria-pressed={view.axis === "condensed"}
+          onClick={() => view.setAxis(view.axis === "condensed" ? "workload" : "condensed")}
+        >
+          Condensed time: one epoch for all that are alike
+        </button>
+      )}
       <Choice
         label="Metric as axis"
         value={view.axis === "metric" ? (view.search.xmetric ?? "") : ""}
@@ -109,6 +119,11 @@ function AxisWords({ axis }: { axis: Axis }) {
   );
 }
 
+function moreWords({ axis, search }: BoardView): string {
+  if (axis === "condensed") return "condensed";
+  return axis === "metric" ? (search.xmetric ?? "metric") : "…";
+}
+
 function AxisChoice({ view }: { view: BoardView }) {
   return (
     <fieldset className="segments" aria-label="Axis">
@@ -125,10 +140,10 @@ function AxisChoice({ view }: { view: BoardView }) {
         </button>
       ))}
       <Popup
-        button={view.axis === "metric" ? (view.search.xmetric ?? "metric") : "…"}
-        icon={view.axis !== "metric"}
+        button={moreWords(view)}
+        icon={moreWords(view) === "…"}
         label="Other axes, and the position of zero"
-        className={view.axis === "metric" || view.search.align ? "on cut" : "cut"}
+        className={moreWords(view) !== "…" || view.search.align ? "on cut" : "cut"}
         testid="axis-more"
       >
         {() => <MoreAxes view={view} />}

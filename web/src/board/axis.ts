@@ -11,6 +11,7 @@ export const kAxisWords: Record<Axis, string> = {
   wall: "wall clock",
   step: "step",
   epoch: "epoch",
+  condensed: "condensed time",
   metric: "metric",
 };
 
@@ -20,6 +21,7 @@ export const kXKind: Record<Axis, XKind> = {
   wall: "wall",
   step: "step",
   epoch: "epoch",
+  condensed: "time",
   metric: "number",
 };
 

@@ -33,9 +33,16 @@ export function pairsOf(
 
 export function seriesOf(
   charts: readonly BoardChart[],
-  { axis, making, epochs, shown }: Pick<BoardView, "axis" | "making" | "epochs" | "shown">,
+  {
+    axis,
+    making,
+    epochs,
+    shown,
+    stretches,
+  }: Pick<BoardView, "axis" | "making" | "epochs" | "shown" | "stretches">,
 ): ChartsQuestion["series"] {
   if (axis === "metric" || !drawsColumns(making)) return [];
+  if (axis === "condensed" && stretches.length === 0) return [];
   const counted = new Map(
     shown.map((run) => {
       const found = axis === "epoch" ? epochs[run.id] : undefined;
@@ -59,6 +66,7 @@ export const kAsked = {
   wall: "time",
   step: "step",
   epoch: "epoch",
+  condensed: "condensed",
   metric: "metric",
 } as const;
 
@@ -70,6 +78,7 @@ export function questionOf(
   const { charts, making, axis } = view;
   return {
     axis: kAsked[axis],
+    stretches: view.stretches,
     series: seriesOf(charts, view),
     lines: computedLines(defsOf(charts), making),
     pairs: axis === "metric" ? pairsOf(defsOf(charts), view) : [],

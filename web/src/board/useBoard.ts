@@ -2,7 +2,9 @@
 // back into the address.
 import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef } from "react";
+import { condense, condensedLength, type Stretch } from "../api/condensed";
 import { type RunEpochs, useEpochs } from "../api/epochs";
+import { useExplanations } from "../api/explain";
 import { useLive } from "../api/live";
 import { type Happening, useHappenings } from "../api/notes";
 import { useMetrics, usePhases } from "../api/queries";
@@ -90,12 +92,18 @@ function originOf(
 // The shown runs that lack the metric or event of the axis or its zero, once the server has listed theirs.
 function runsWithout(
   shown: readonly ShownRun[],
-  at: { axis: Axis; align: string | undefined; epochs: Readonly<Record<string, RunEpochs>> },
+  at: {
+    axis: Axis;
+    align: string | undefined;
+    epochs: Readonly<Record<string, RunEpochs>>;
+    stretches: readonly Stretch[] | null;
+  },
 ): string[] {
-  const { axis, align, epochs } = at;
+  const { axis, align, epochs, stretches } = at;
   const index = Number(align?.slice("epoch:".length));
   const has = (known: RunEpochs) => {
     if (axis === "epoch") return known.epochs.length > 0;
+    if (axis === "condensed") return stretches === null || stretches.length > 0;
     if (align === "step") return known.first_step_ns !== null;
     return align === undefined || known.epochs.some((epoch) => epoch.index === index);
   };
@@ -131,6 +139,7 @@ function fullOf(at: {
   axis: Axis;
   shown: readonly ShownRun[];
   epochs: Readonly<Record<string, RunEpochs>>;
+  stretches: readonly Stretch[];
   defs: readonly ChartDef[];
   charts: readonly BoardChart[];
   xmetric: string | undefined;
@@ -140,6 +149,8 @@ function fullOf(at: {
       return stepRange(at.charts.map((chart) => chart.def)) ?? { from: 0, to: 1 };
     case "epoch":
       return epochRange(at.shown, at.epochs);
+    case "condensed":
+      return { from: 0, to: condensedLength(at.stretches) || 1 };
     case "metric":
       return metricRange(at.defs, at.xmetric);
     default:
@@ -225,7 +236,7 @@ const bigAsText = (_: string, part: unknown) => (typeof part === "bigint" ? Stri
 
 // Values computed per pixel column have no meaning if columns are not of time or steps.
 function useMaking(shown: readonly ShownRun[], search: ViewSearch, axis: Axis): Making {
-  const plain = axis === "epoch" || axis === "metric";
+  const plain = axis === "epoch" || axis === "condensed" || axis === "metric";
   const { singles, compare } = search;
   const [smooth, group, base] = [search.smooth, search.group, search.base].map((word) =>
     plain ? undefined : word,
@@ -328,6 +339,7 @@ function marksOf(
 }
 
 const kNone: readonly string[] = [];
+const kNoPieces: readonly Stretch[] = [];
 // A prefix of a run's id, long enough to be unique on a board.
 const kShortId = 12;
 
@@ -341,13 +353,27 @@ function defined(choice: ChartChoice): ChartChoice {
 const switched = (keys: readonly string[], key: string): string[] =>
   keys.includes(key) ? keys.filter((other) => other !== key) : [...keys, key];
 
+// The pieces of the condensed axis; empty: another axis, more than one run, or nothing in it is alike; null: not known
+// yet.
+function useStretches(
+  shown: readonly ShownRun[],
+  epochs: Readonly<Record<string, RunEpochs>>,
+  wanted: boolean,
+): readonly Stretch[] | null {
+  const run = wanted && shown.length === 1 ? shown[0] : undefined;
+  const [found] = useExplanations(run === undefined ? [] : [run.id]);
+  const known = run && epochs[run.id];
+  const pieces = known && found && condense({ lanes: found.epochs, epochs: known, ...run });
+  return useStable(pieces ?? (run === undefined ? [] : null));
+}
+
 // The runs as they stand on the axis.
 function useShownRuns({ runs, slots, search }: BoardInput) {
   const { x: axis = "workload", align } = search;
   const onTime = axis === "workload" || axis === "run" || axis === "wall";
   const epochs = useEpochs(
     runs.map((run) => run.id),
-    axis === "epoch" || (onTime && align !== undefined),
+    axis === "epoch" || axis === "condensed" || (onTime && align !== undefined),
   );
   const shown = useStable(
     runs.map((run, i) =>
@@ -356,8 +382,9 @@ function useShownRuns({ runs, slots, search }: BoardInput) {
   );
   // The unit of the axis. On other axes, nothing is computed per pixel column.
   const counted = onTime ? ("time" as const) : axis === "step" ? ("step" as const) : null;
-  const lacking = runsWithout(shown, { axis, align, epochs });
-  return { axis, onTime, counted, epochs, shown, lacking };
+  const stretches = useStretches(shown, epochs, axis === "condensed");
+  const lacking = runsWithout(shown, { axis, align, epochs, stretches });
+  return { axis, onTime, counted, epochs, stretches: stretches ?? kNoPieces, shown, lacking };
 }
 
 // The server's metrics of the runs, and the charts that the address selects from them.
@@ -517,11 +544,11 @@ const axisSwitch = (change: Change) => (to: Axis, xmetric?: string) =>
 export function useBoard(input: BoardInput) {
   const { search, change } = input;
   const runs = useShownRuns(input);
-  const { axis, onTime, counted, epochs, shown } = runs;
+  const { axis, onTime, counted, epochs, stretches, shown } = runs;
   const measured = useMeasured(shown, search);
   const { charts, choices, defs, marks, revision } = measured;
   const { xmetric } = search;
-  const full = useStable(fullOf({ axis, shown, epochs, defs, charts, xmetric }));
+  const full = useStable(fullOf({ axis, shown, epochs, stretches, defs, charts, xmetric }));
   const gestures = useGestures({ full, search }, change);
   const making = useMaking(shown, search, axis);
   const off = useStable(search.hide ?? kNone);

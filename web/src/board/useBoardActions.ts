@@ -5,7 +5,7 @@ import { kAxisWords } from "./axis";
 import type { BoardView } from "./useBoard";
 import type { Axis } from "./view";
 
-const kOffered: readonly Axis[] = ["workload", "run", "step", "epoch", "wall"];
+const kOffered: readonly Axis[] = ["workload", "run", "step", "epoch", "condensed", "wall"];
 
 export function useBoardActions(view: BoardView): void {
   // The list of actions is rebuilt when their names change; they always act on the newest board.

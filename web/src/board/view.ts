@@ -4,9 +4,18 @@ import type { Smoothing } from "../api/lines";
 import { defined, list, type Raw, word } from "../app/search";
 import { quoted, unquoted } from "./quote";
 
-// `workload`, `run`: seconds since the start of each; `wall`: UTC; `metric`: another metric's values.
-export type Axis = "workload" | "run" | "wall" | "step" | "epoch" | "metric";
-export const kAxes: readonly Axis[] = ["workload", "run", "wall", "step", "epoch", "metric"];
+// `workload`, `run`: seconds since the start of each; `wall`: UTC; `condensed`: seconds, with one epoch for all that are
+// alike; `metric`: another metric's values.
+export type Axis = "workload" | "run" | "wall" | "step" | "epoch" | "condensed" | "metric";
+export const kAxes: readonly Axis[] = [
+  "workload",
+  "run",
+  "wall",
+  "step",
+  "epoch",
+  "condensed",
+  "metric",
+];
 
 export type Band = "none" | "range" | "std" | "ci";
 export const kBands: readonly Band[] = ["none", "range", "std", "ci"];

@@ -96,7 +96,12 @@ export function Found({ run, board }: FoundProps) {
             {opened ? (
               <Details run={run.id} found={found} board={board} slot={slot} zoom={zoom} />
             ) : (
-              <Lines run={run.id} found={found} zoom={zoom} />
+              <Lines
+                run={run.id}
+                found={found}
+                zoom={zoom}
+                condense={() => board.setAxis("condensed")}
+              />
             )}
           </>
         )
@@ -111,7 +116,14 @@ function headWords(found: Explanation): string {
   return [mean, found.provisional ? "so far" : ""].filter((word) => word !== "").join(", ");
 }
 
-function Lines({ run, found, zoom }: { run: string; found: Explanation; zoom: Zoom }) {
+interface LinesProps {
+  run: string;
+  found: Explanation;
+  zoom: Zoom;
+  condense: () => void;
+}
+
+function Lines({ run, found, zoom, condense }: LinesProps) {
   const lane = toldLane(found.epochs);
   const epochs = lane === null ? "" : epochWords(found, lane);
   const parts = apart(found.findings, useMarks(run));
@@ -123,6 +135,11 @@ function Lines({ run, found, zoom }: { run: string; found: Explanation; zoom: Zo
       </p>
       <p className="cut" data-testid="alike" title={`${epochs} ${steadyWords(found)}`}>
         {lane && <EpochLine words={epochs} lane={lane} odd={oddOf(lane, parts)} zoom={zoom} />}{" "}
+        {epochs !== "" && (
+          <button type="button" className="link" onClick={condense}>
+            Condense
+          </button>
+        )}{" "}
         {steadyWords(found)}
       </p>
     </>

@@ -1,0 +1,132 @@
+// The condensed axis of a run: epochs that are alike are one of them, the typical one, and all other time stands at full
+// scale. So a run of weeks fits on a screen, and nothing that is odd is hidden. Pure.
+import { secondsSince } from "../format/time";
+import type { RunEpochs } from "./epochs";
+import type { LaneOfEpochs, Regime } from "./explain";
+
+// A piece of the axis: a time of the run, in seconds since its origin.
+export interface Stretch {
+  from: number;
+  to: number;
+  // Seconds on the axis, where it begins.
+  at: number;
+  // The alike epochs that it stands for; null: none but itself.
+  fold: Fold | null;
+  // The odd epochs in it.
+  odd: number[];
+}
+
+export interface Fold {
+  epochs: number;
+  first: number;
+  last: number;
+  typical: number;
+  p10_s: number;
+  p90_s: number;
+  // The time of all of them.
+  from: number;
+  to: number;
+}
+
+interface Timed {
+  index: number;
+  from: number;
+  to: number;
+}
+
+const lengthOf = ({ from, to }: Pick<Stretch, "from" | "to">) => to - from;
+
+export const condensedLength = (stretches: readonly Stretch[]): number => {
+  const last = stretches.at(-1);
+  return last === undefined ? 0 : last.at + lengthOf(last);
+};
+
+function foldOf(group: readonly Timed[], regime: Regime, origin: bigint): Omit<Stretch, "at"> {
+  const [first, last] = [group[0] as Timed, group.at(-1) as Timed];
+  const { typical, p10_s = 0, p90_s = 0 } = regime;
+  const window = typical ?? { from_ns: "0", to_ns: "0", epoch: 0 };
+  return {
+    from: secondsSince(window.from_ns, origin),
+    to: secondsSince(window.to_ns, origin),
+    fold: {
+      epochs: group.length,
+      first: first.index,
+      last: last.index,
+      typical: window.epoch,
+      p10_s,
+      p90_s,
+      from: first.from,
+      to: last.to,
+    },
+    odd: [],
+  };
+}
+
+interface Condensing {
+  lanes: readonly LaneOfEpochs[];
+  epochs: RunEpochs;
+  origin: bigint;
+  // The begin and end of the run, in seconds since the origin.
+  start: number;
+  end: number;
+}
+
+// Epochs of a regime that no lane finds odd, two or more in a row, are one piece. Empty: nothing is alike, or not every
+// odd epoch is known.
+export function condense({ lanes, epochs, origin, start, end }: Condensing): Stretch[] {
+  const regimes = lanes[0]?.regimes.filter(({ compared, typical }) => compared && typical) ?? [];
+  if (lanes.some((lane) => lane.odd_epochs > lane.odd.length || lane.left_out > 0)) return [];
+  const odd = new Set(lanes.flatMap((lane) => lane.odd.map(({ epoch }) => epoch)));
+  const regimeOf = ({ index }: Timed) =>
+    odd.has(index) ? undefined : regimes.find(({ first, last }) => first <= index && index <= last);
+  const timed = epochs.epochs.flatMap(({ index, start_ns, end_ns }) =>
+    end_ns === null
+      ? []
+      : [{ index, from: secondsSince(start_ns, origin), to: secondsSince(end_ns, origin) }],
+  );
+  const pieces: Omit<Stretch, "at">[] = [];
+  let from = start;
+  let seen: number[] = [];
+  const showUntil = (to: number) => {
+    if (to > from) pieces.push({ from, to, fold: null, odd: seen });
+    seen = [];
+  };
+  for (let i = 0; i < timed.length; ) {
+    const one = timed[i] as Timed;
+    const regime = regimeOf(one);
+    let after = i + 1;
+    while (regime && after < timed.length && regimeOf(timed[after] as Timed) === regime) after++;
+    if (regime && after - i > 1) {
+      showUntil(one.from);
+      const fold = foldOf(timed.slice(i, after), regime, origin);
+      pieces.push(fold);
+      from = Math.max(from, fold.fold?.to ?? from);
+    } else if (odd.has(one.index)) seen.push(one.index);
+    i = after;
+  }
+  showUntil(end);
+  return pieces.some(({ fold }) => fold !== null) ? placed(pieces) : [];
+}
+
+function placed(pieces: readonly Omit<Stretch, "at">[]): Stretch[] {
+  let at = 0;
+  return pieces.map((piece) => {
+    const stretch = { ...piece, at };
+    at += lengthOf(piece);
+    return stretch;
+  });
+}
+
+// The stretches within a range of the axis: the place of each, and the part of its time that is seen.
+export function seenStretches(
+  stretches: readonly Stretch[],
+  range: { from: number; to: number },
+): { stretch: Stretch; from: number; to: number; at: number; until: number }[] {
+  return stretches.flatMap((stretch) => {
+    const at = Math.max(stretch.at, range.from);
+    const until = Math.min(stretch.at + lengthOf(stretch), range.to);
+    if (!(until > at)) return [];
+    const timeOf = (x: number) => stretch.from + (x - stretch.at);
+    return [{ stretch, from: timeOf(at), to: timeOf(until), at, until }];
+  });
+}

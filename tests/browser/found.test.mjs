@@ -122,6 +122,9 @@ test("details have the evidence, which opens its chart, and what could not be ju
   await found.getByText("1 rule that could not be applied").click();
   await found.getByText("storage: host.disk.busy: no permission").waitFor();
   assert.match(await found.textContent(), /Epochs 0 to 11: \d+ of 12 alike/);
+  const course = found.getByRole("img", { name: "run.memory.rss over the judged time" });
+  await course.waitFor();
+  assert.match(await course.locator("path").getAttribute("d"), /^M/);
   await found.getByRole("button", { name: "run.memory.rss" }).click();
   await page.locator('[data-testid=chart][data-metric="run.memory.rss"]').waitFor();
   await soon(async () => assert.ok(range(page)[1] > range(page)[0], page.url()));

@@ -2,7 +2,6 @@
 // finding zooms the board to its evidence. Its three lines have their room before the answer comes; details open below.
 import { type ReactNode, useState } from "react";
 import {
-  type Bottleneck,
   type Explanation,
   type LaneOfEpochs,
   type OddEpoch,
@@ -19,17 +18,9 @@ import type { BoardView } from "../../board/useBoard";
 import { kNoPlace, rounded } from "../../board/view";
 import { formatDuration, secondsSince } from "../../format/time";
 import { formatCount, plural } from "../../format/units";
+import { Evidence } from "./Evidence";
 import { FindingList } from "./FindingList";
-import {
-  alikeWords,
-  apart,
-  evidenceWords,
-  oddOf,
-  oddWords,
-  steadyWords,
-  toldLane,
-  verdictWords,
-} from "./found";
+import { alikeWords, apart, oddOf, oddWords, steadyWords, toldLane, verdictWords } from "./found";
 
 export interface FoundProps {
   run: RunDetail;
@@ -227,7 +218,7 @@ function Details({ run, found, board, slot, zoom }: DetailsProps) {
       {found.findings.length === 0 && <p>{found.summary}</p>}
       <FindingList run={run} findings={found.findings} zoom={zoom} />
       {found.bottleneck && (
-        <Verdict bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
+        <Evidence bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
       )}
       {steady.steps > 0 && (
         <p>
@@ -241,53 +232,6 @@ function Details({ run, found, board, slot, zoom }: DetailsProps) {
         <Epochs key={lane.lane} lane={lane} alone={found.epochs.length === 1} zoom={zoom} />
       ))}
     </div>
-  );
-}
-
-interface VerdictProps {
-  bottleneck: Bottleneck;
-  board: BoardView;
-  over: TimeWindow;
-  zoom: Zoom;
-}
-
-function Verdict({ bottleneck, board, over, zoom }: VerdictProps) {
-  const { evidence, unproven } = bottleneck;
-  return (
-    <>
-      {evidence.length > 0 && (
-        <ul aria-label="Evidence">
-          {evidence.map(({ metric, source, mean, unit, points }) => (
-            <li key={`${metric} ${source}`}>
-              <button
-                type="button"
-                className="link"
-                title="Show its chart in this time"
-                onClick={() => {
-                  if (!board.chosen.has(metric)) board.chooseMetric(metric, true);
-                  zoom(over);
-                }}
-              >
-                {source === null ? metric : `${metric} of ${source}`}
-              </button>{" "}
-              <span className="quiet">{evidenceWords(mean, unit, points)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-      {unproven.length > 0 && (
-        <details>
-          <summary>{plural(unproven.length, "rule")} that could not be applied</summary>
-          <ul>
-            {unproven.map(({ resource, metric, reason }) => (
-              <li key={`${resource} ${metric}`} className="quiet">
-                {resource}: {metric}: {reason}
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FoundRun } from "../../api/runSearch";
 import { parseSearch, stringifySearch } from "../../app/search";
+import { trendPath } from "../../app/TrendLine";
 import {
   columnWords,
   kDefault,
@@ -24,7 +25,6 @@ import {
 } from "./filters";
 import { runsSearch } from "./search";
 import { rangeChange, rowAfter } from "./selection";
-import { trendPath } from "./Trend";
 
 const keys = (columns: readonly { key: string }[]) => columns.map(({ key }) => key);
 const throughAddress = (search: object) =>

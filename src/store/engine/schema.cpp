@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <string>
+#include <utility>
 
 #include "sys/clock.h"
 
@@ -511,16 +512,17 @@ Result<int> schema_version(Connection& database) {
   return static_cast<int>(*version);
 }
 
-Result<> migrate(Connection& database) {
+Result<> migrate(Connection& database, int schema) {
   const int version = TRY(schema_version(database));
-  if (version == newest_schema()) return {};
-  for (auto step = static_cast<std::size_t>(version); step < kMigrations.size(); ++step) {
+  if (version >= schema) return {};
+  for (auto step = static_cast<std::size_t>(version); std::cmp_less(step, schema); ++step) {
     auto done = migrate_step(database, step);
     if (!done)
       return tl::unexpected(
           done.error().with_context(fmt::format("migrating the store to schema {}", step + 1)));
   }
-  // Experiment 0, which a migration made, gets the current time.
+  // Experiment 0, which the second migration made, gets the current time.
+  if (schema < 2) return {};
   return database.exec("UPDATE experiments SET created = ?1 WHERE id = 0 AND created = 0",
                        sys::utc_now());
 }

@@ -16,8 +16,8 @@ int newest_schema();
 // it is not Corral's; kCorruption when it does not say.
 Result<int> schema_version(Connection& database);
 
-// Brings the database to newest_schema(), each migration in its own transaction. If several
-// processes call it at once, one of them migrates.
-Result<> migrate(Connection& database);
+// Brings the database to a schema, the newest but in tests; each migration in its own transaction.
+// If several processes call it at once, one of them migrates.
+Result<> migrate(Connection& database, int schema = newest_schema());
 
 }  // namespace corral::store::sql

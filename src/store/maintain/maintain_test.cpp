@@ -12,6 +12,7 @@
 
 #include "core/failpoint.h"
 #include "core/text.h"
+#include "store/engine/schema.h"
 #include "store/maintain/check.h"
 #include "store/maintain/collect.h"
 #include "store/maintain/copy.h"
@@ -256,6 +257,52 @@ TEST_P(Upkeep, TheTablesAreTheSchemas) {
     std::ranges::sort(found[std::string(table.name)]);
   }
   EXPECT_EQ(found, known);
+}
+
+// A store that an earlier Corral left, with a run.
+void fill_earlier(Connection& db, int schema, RunId run) {
+  ASSERT_TRUE(sql::migrate(db, schema));
+  const auto experiment =
+      db.number("INSERT INTO experiments (name, created) VALUES ('old', 1) RETURNING id");
+  ASSERT_TRUE(experiment) << experiment.error().message;
+  const auto workload = db.number(
+      "INSERT INTO workloads (id, experiment, name, created) VALUES (?1, ?2, '7', 1) RETURNING key",
+      WorkloadId::random(), **experiment);
+  ASSERT_TRUE(workload) << workload.error().message;
+  const auto key = db.number(
+      "INSERT INTO runs (id, name, experiment, workload, status, supervised, started, ended, "
+      "newest, host) VALUES (?1, 'early', ?2, ?3, 1, 1, 5, 9, 9, 'node7') RETURNING key",
+      run, **experiment, **workload);
+  ASSERT_TRUE(key) << key.error().message;
+  ASSERT_TRUE(
+      db.exec("INSERT INTO facts (run, kind, key, value) VALUES (?1, 0, 'lr', '0.1')", **key));
+  constexpr int kNotes = 4;  // the first schema with notes
+  if (schema >= kNotes) {
+    ASSERT_TRUE(db.exec("INSERT INTO notes (run, created, text) VALUES (?1, 6, 'why?')", **key));
+  }
+}
+
+TEST_P(Upkeep, AStoreOfEachEarlierSchemaOpensWithItsRun) {
+  for (int schema = 1; schema < sql::newest_schema(); ++schema) {
+    SCOPED_TRACE(schema);
+    const auto place = make_place(GetParam());
+    const RunId run = RunId::random();
+    fill_earlier(*connect(*place), schema, run);
+    fill(*place);
+    const auto db = connect(*place);
+    EXPECT_EQ(*sql::schema_version(*db), sql::newest_schema());
+    const auto report = check_store(*db, kQuiet);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->problems, 0U) << told(*report);
+    const auto store = place->open();
+    ASSERT_TRUE(store) << store.error().message;
+    const auto found = reader_of(**store).run(run);
+    ASSERT_TRUE(found && *found);
+    EXPECT_EQ((*found)->name, "early");
+    EXPECT_EQ((*found)->params.size(), 1U);
+    EXPECT_EQ(db->number("SELECT count(*) FROM notes WHERE mark IS NULL AND finding = ''"),
+              schema >= 4 ? 1 : 0);
+  }
 }
 
 // ---- copies

@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t kReach = 5;  // values before and after one that tell whether it is an outlier
 constexpr double kFar = 5;         // standard deviations
 constexpr std::size_t kMostBins = 1024;
-constexpr std::size_t kMostLag = 16;
 
 // Sums of squared differences to the mean, of any range.
 class Costs {
@@ -122,9 +121,9 @@ std::vector<double> replace_outliers(std::span<const double> values) {
   return replaced;
 }
 
-double noise_around_jumps(std::span<const double> values) {
+double noise_around_jumps(std::span<const double> values, std::size_t farthest) {
   double greatest = 0;
-  for (std::size_t lag = 1; lag <= kMostLag && lag < values.size(); lag *= 2) {
+  for (std::size_t lag = 1; lag <= farthest && lag < values.size(); lag *= 2) {
     if (lag > 1 && lag > values.size() / 8) break;
     std::vector<double> differences(values.size() - lag);
     for (std::size_t i = 0; i < differences.size(); ++i)

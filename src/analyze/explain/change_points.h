@@ -35,9 +35,9 @@ std::vector<double> replace_outliers(std::span<const double> values);
 
 // The standard deviation of noise around a mean that may jump or drift: from the median absolute
 // deviation of the differences of values 1, 2, 4, 8 and 16 apart, the greatest of them, since
-// neighbours may resemble each other or be equal. Distances are at most an eighth of the values. 0
-// below two values.
-double noise_around_jumps(std::span<const double> values);
+// neighbours may resemble each other or be equal. Distances are at most an eighth of the values,
+// and `farthest`. 0 below two values.
+double noise_around_jumps(std::span<const double> values, std::size_t farthest = 16);
 
 // The value below which `share` of the values lie, by linear interpolation; NaN without values.
 double quantile_of(std::vector<double> values, double share);

@@ -162,15 +162,24 @@ class Gather {
   Result<> status_;
 };
 
+Result<> check_columns(const ResampleRequest& request) {
+  if (request.borders.empty()) return check_grid(request.grid);
+  if (request.borders.size() >= 2 && request.borders.size() <= kMaxGridColumns + 1 &&
+      std::ranges::is_sorted(request.borders))
+    return {};
+  return fail(Code::kInvalidArgument, "borders must ascend, and make 1 to 8192 columns");
+}
+
 }  // namespace
 
 Result<std::vector<ResampledSeries>> resample(store::PointView& view,
                                               const ResampleRequest& request) {
-  TRY(check_grid(request.grid));
+  TRY(check_columns(request));
   std::vector<ResampledSeries> all;
   all.reserve(request.series.size());
   for (const SeriesInput& input : request.series) {
-    const AxisCells cells = AxisCells::uniform(request.grid, input.origin);
+    const AxisCells cells = request.borders.empty() ? AxisCells::uniform(request.grid, input.origin)
+                                                    : AxisCells(request.borders);
     Cursor cursor(view, input.series, input.channel);
     Gather gather(cursor, cells, request);
     gather.series.id = input.series;

@@ -45,6 +45,8 @@ struct ResampleRequest {
   AxisGrid grid;
   Exactness exactness = Exactness::kExact;
   bool ends = true;  // first and last; without them exact answers over long columns cost less
+  // Ascending: the columns instead of the grid's, of which only the axis counts; UTC or steps.
+  std::vector<std::int64_t> borders = {};
 };
 
 struct ResampledSeries {
@@ -55,7 +57,8 @@ struct ResampledSeries {
   Lost lost;
 };
 
-// kInvalidArgument: the grid; other errors are the view's. An unknown series is empty.
+// kInvalidArgument: the grid, or borders of no column or too many; other errors are the view's. An
+// unknown series is empty.
 Result<std::vector<ResampledSeries>> resample(store::PointView& view,
                                               const ResampleRequest& request);
 

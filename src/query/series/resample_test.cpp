@@ -263,5 +263,27 @@ RC_GTEST_PROP(PointStream, GivesEveryPointInOrderOfTime, ()) {
   RC_ASSERT(at == want.size());
 }
 
+TEST(Resample, BordersMayBeGiven) {
+  Scenario scenario;
+  scenario.seed = 3;
+  ScenarioData data(scenario);
+  const auto [low, high] = data.extent(false);
+  const std::int64_t middle = low + (high - low) / 3;
+  const auto columns = [&](std::vector<std::int64_t> borders) {
+    return resample(data.view, {.series = {{.series = kSeries}},
+                                .grid = {},
+                                .ends = false,
+                                .borders = std::move(borders)});
+  };
+  const auto two = columns({low, middle, high + 1});
+  ASSERT_EQ(two->front().cells.size(), 2U);
+  std::uint64_t before = 0;
+  for (const Sample& sample : data.all) before += sample.time < middle ? 1 : 0;
+  EXPECT_EQ(two->front().cells[0].count, before);
+  EXPECT_EQ(two->front().cells[1].count, data.all.size() - before);
+  EXPECT_EQ(columns({5}).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(columns({5, 4}).error().code, Code::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace corral::query

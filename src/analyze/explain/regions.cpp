@@ -11,7 +11,9 @@ namespace corral::analyze {
 namespace {
 
 constexpr double kMostDeviations = 50;
-constexpr auto kTogether = std::chrono::seconds(2);
+constexpr double kLeastChange = 0.005;  // of the values
+constexpr Nanos kTogether = std::chrono::seconds(2);
+constexpr int kTogetherPart = 100;  // or this part of the time, where it is short
 
 struct PlacedJump {
   std::size_t series = 0;
@@ -25,8 +27,10 @@ std::vector<PlacedJump> all_jumps(std::span<const JumpingSeries> series) {
   std::vector<PlacedJump> all;
   for (std::size_t i = 0; i < series.size(); ++i) {
     const Jumps& jumps = series[i].jumps;
-    for (const Jump& jump : jumps.jumps)
-      all.push_back({.series = i, .jump = jump, .score = jump_score(jump, jumps.deviation)});
+    for (const Jump& jump : jumps.jumps) {
+      const double score = jump_score(jump, jumps.deviation);
+      if (score > 0) all.push_back({.series = i, .jump = jump, .score = score});
+    }
   }
   std::ranges::stable_sort(all, std::ranges::greater(), &PlacedJump::score);
   return all;
@@ -35,7 +39,9 @@ std::vector<PlacedJump> all_jumps(std::span<const JumpingSeries> series) {
 bool are_together(const Jump& a, const Jump& b, const RegionColumns& columns) {
   const auto [first, last] = std::minmax(a.at, b.at);
   if (last - first <= std::max({a.reach, b.reach, std::size_t{1}})) return true;
-  return columns.borders[last] - columns.borders[first] <= kTogether;
+  const double whole = seconds(columns.borders.back() - columns.borders.front());
+  const double apart = seconds(columns.borders[last] - columns.borders[first]);
+  return apart <= std::min(seconds(kTogether), whole / kTogetherPart);
 }
 
 // "host.disk.busy of sda"
@@ -87,6 +93,7 @@ Region gather_region(std::vector<PlacedJump>& all, std::size_t at, const RegionC
 
 double jump_score(const Jump& jump, double deviation) {
   const double size = std::abs(jump.after - jump.before);
+  if (size < kLeastChange * std::max(std::abs(jump.before), std::abs(jump.after))) return 0;
   const double deviations = size < kMostDeviations * deviation ? size / deviation : kMostDeviations;
   return deviations * std::log1p(static_cast<double>(jump.length));
 }

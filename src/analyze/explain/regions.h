@@ -1,8 +1,8 @@
 // Regions: the stretches of a run that are worth a look, because metrics jumped where they begin.
 //
-// Jumps of several series within 2 s, one column, or what their places are known to, are one
-// region. It lasts until the series that jumped most jumps again. Rank: that series' score, times
-// the number of series that jumped. Pure; any thread.
+// Jumps of several series within 2 s (a hundredth of the time, where that is less), one column, or
+// what their places are known to, are one region. It lasts until the series that jumped most jumps
+// again. Rank: that series' score, times the number of series that jumped. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ struct JumpingSeries {
   Jumps jumps;       // their places are columns
 };
 
-// |difference| / deviation, at most 50, times log(1 + columns until the next jump).
+// |difference| / deviation, at most 50, times log(1 + columns until the next jump). 0 for less than
+// 0.5 % of the values.
 double jump_score(const Jump& jump, double deviation);
 // That of the greatest; 0: it has none.
 double greatest_score(const Jumps& jumps);

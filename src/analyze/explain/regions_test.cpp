@@ -58,16 +58,21 @@ TEST(FindRegions, TheTenHighestAreKept) {
 
 TEST(FindRegions, WithinTwoSecondsIsTogether) {
   RegionColumns columns{.borders = {}, .start = utc_time(0)};
-  for (int i = 0; i <= 100; ++i)
+  for (int i = 0; i <= 500; ++i)
     columns.borders.push_back(UtcTime(std::chrono::milliseconds(500 * i)));
   EXPECT_EQ(find_regions(std::vector{disk(20, 10), other(24, 1)}, columns).size(), 1U);
   EXPECT_EQ(find_regions(std::vector{disk(20, 10), other(25, 1)}, columns).size(), 2U);
+  columns.borders.resize(101);
+  EXPECT_EQ(find_regions(std::vector{disk(20, 10), other(24, 1)}, columns).size(), 2U)
+      << "2 s are a lot of 50 s";
 }
 
 TEST(JumpScore, IsBoundWhereNothingVaries) {
   const Jump jump{.at = 1, .before = 0, .after = 1, .length = 9};
   EXPECT_DOUBLE_EQ(jump_score(jump, 0), 50 * std::log(10));
   EXPECT_DOUBLE_EQ(jump_score(jump, 0.5), 2 * std::log(10));
+  EXPECT_EQ(jump_score({.at = 1, .before = 1000, .after = 1004, .length = 9}, 0.1), 0)
+      << "nobody cares";
 }
 
 TEST(TextsOfRegions, AreForPeople) {

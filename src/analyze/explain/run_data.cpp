@@ -13,12 +13,6 @@ namespace {
 // Beyond, integrals come from the pyramids.
 constexpr std::uint64_t kMostPoints = 20'000;
 
-std::string unit_of_mean(const store::Series& series) {
-  const metric::Metric* known = metric::find_metric(series.name);
-  const bool rate = series.kind == metric::Kind::kCounter && known != nullptr;
-  return rate ? std::string(known->rate_unit) : series.unit;
-}
-
 MetricMean make_mean(const store::Series& series, const query::WindowStatistics& found) {
   const bool weighted = found.integral && found.integral->covered > 0;
   return {.metric = series.name,
@@ -33,6 +27,12 @@ MetricMean make_mean(const store::Series& series, const query::WindowStatistics&
 auto key_of(const MetricMean& mean) { return std::tie(mean.metric, mean.source); }
 
 }  // namespace
+
+std::string unit_of_mean(const store::Series& series) {
+  const metric::Metric* known = metric::find_metric(series.name);
+  const bool rate = series.kind == metric::Kind::kCounter && known != nullptr;
+  return rate ? std::string(known->rate_unit) : series.unit;
+}
 
 RunData::RunData(std::vector<MetricMean> means,
                  std::vector<std::pair<std::string, std::string>> unavailable)

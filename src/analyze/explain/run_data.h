@@ -26,6 +26,9 @@ struct MetricMean {
   std::uint64_t points = 0;
 };
 
+// The unit of a series' means: that of its rate for a counter that Corral knows.
+std::string unit_of_mean(const store::Series& series);
+
 class RunData {
  public:
   // Fewer finite points in the window are none: a mean of them says little.

@@ -165,6 +165,10 @@ SeriesShape find_shape(std::span<const double> columns, double quantum) {
   if (there.values.size() >= kLeastJumpValues && !is_constant(there.values, quantum)) {
     shape.line = fit_line(there.values);
     shape.jumps = find_jumps(there.values);
+    const auto steps = static_cast<double>(there.values.size() - 1);
+    const auto span = static_cast<double>(there.columns.back() - there.columns.front());
+    shape.change = shape.line.slope * steps;
+    shape.period = static_cast<double>(shape.jumps.period) * span / steps;
   }
   shape.type = classify(there.values, quantum, shape);
   for (Jump& jump : shape.jumps.jumps) {

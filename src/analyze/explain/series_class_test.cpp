@@ -125,6 +125,19 @@ TEST(FindShape, PlacesAreColumnsWhereSomeAreEmpty) {
   EXPECT_EQ(shape.jumps.jumps[0].reach, 3U) << "it may have been in the empty columns before";
 }
 
+TEST(FindShape, SaysHowMuchATrendChangesAndHowLongAPeriodIs) {
+  std::vector<double> ramp(600, kHole), wave(600, kHole);
+  SeriesMaker make(4);
+  for (std::size_t i = 0; i < ramp.size(); i += 2) {
+    ramp[i] = 0.1 * static_cast<double>(i) + 0.1 * make.normal();
+    wave[i] = i % 24 < 6 ? 5 : make.normal();
+  }
+  EXPECT_NEAR(find_shape(ramp, 0).change, 59.8, 0.5);
+  const SeriesShape shape = find_shape(wave, 0);
+  EXPECT_EQ(shape.type, SeriesClass::kPeriodic);
+  EXPECT_NEAR(shape.period, 24, 1);
+}
+
 TEST(LeastDifference, IsThatOfThePointsScale) {
   EXPECT_DOUBLE_EQ(least_difference({61, 62, 61, 64}), 1);
   EXPECT_EQ(least_difference({5, 5, 5}), 0);

@@ -1,0 +1,258 @@
+#include "analyze/explain/interest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "analyze/explain/explain.h"
+#include "analyze/explain/run_data.h"
+#include "query/chart/chart.h"
+#include "query/series/resample.h"
+#include "store/tables/phases.h"
+
+namespace corral::analyze {
+namespace {
+
+constexpr double kGreatestValue = 1e150;  // its square fits a double; beyond it is no value
+
+// Empty if there are too many phases.
+Result<Timeline> read_timeline(const store::Reader& store, const store::Run& run, UtcTime until) {
+  Timeline timeline;
+  std::size_t count = 0;
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    const auto add = [&](const store::page::PhaseFields& phase) {
+      timeline.add({.begin = phase.start,
+                    .end = phase.end,
+                    .name = phase.name,
+                    .type = phase.type,
+                    .lane = phase.lane,
+                    .kind = phase.kind});
+    };
+    count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
+    return {};
+  };
+  TRY(store.inspect(read));
+  if (count > kMostExplainedPhases) timeline = {};
+  timeline.arrange(until);
+  return timeline;
+}
+
+// ---- columns
+
+// Units that ended, without those inside others.
+std::vector<Window> units_of_lane(const Timeline& timeline, std::size_t lane, Window window) {
+  std::vector<Window> units;
+  for (const TimelinePhase& phase : timeline.phases(lane)) {
+    if (phase.open || phase.begin < window.from || phase.end > window.to) continue;
+    if (!timeline.is_unit(phase)) continue;
+    if (!units.empty() && phase.begin < units.back().to) continue;
+    units.push_back({.from = phase.begin, .to = phase.end});
+  }
+  return units;
+}
+
+InterestColumns equal_columns(Window window) {
+  const std::int64_t from = ns_of(window.from), to = ns_of(window.to);
+  const auto width = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(kInterestColumns, query::distance(from, to)));
+  InterestColumns columns;
+  if (width == 0) return columns;
+  const query::Grid grid(from, to, width);
+  for (std::uint32_t i = 0; i <= width; ++i) columns.borders.push_back(utc_time(grid.border(i)));
+  return columns;
+}
+
+InterestColumns columns_of_units(const std::vector<Window>& units, Unit unit) {
+  InterestColumns columns;
+  columns.unit = unit;
+  const std::size_t size = (units.size() + kInterestColumns - 1) / kInterestColumns;
+  columns.units_in_column = size;
+  for (std::size_t begin = 0; begin < units.size(); begin += size) {
+    const std::size_t end = std::min(begin + size, units.size());
+    double sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum += seconds(units[i].length());
+    columns.borders.push_back(units[begin].from);
+    columns.unit_seconds.push_back(sum / static_cast<double>(end - begin));
+  }
+  columns.borders.push_back(units.back().to);
+  return columns;
+}
+
+// ---- series
+
+struct ReadSeries {
+  SeriesInterest found;
+  Sketch sketch;  // empty: it is folded or says nothing
+};
+
+ReadSeries judge_series(const std::vector<double>& columns, double quantum,
+                        const InterestColumns& layout) {
+  ReadSeries one;
+  one.found.shape = find_shape(columns, quantum);
+  const SeriesClass type = one.found.shape.type;
+  if (type == SeriesClass::kFew || type == SeriesClass::kConstant) return one;
+  one.found.step_correlation = rank_correlation(columns, layout.unit_seconds);
+  one.sketch = make_sketch(columns);
+  return one;
+}
+
+ReadSeries read_one(const query::ResampledSeries& resampled, const InterestColumns& layout) {
+  std::vector<double> columns, ends;
+  columns.reserve(resampled.cells.size());
+  for (const query::Cell& cell : resampled.cells) {
+    const bool usable = cell.count > 0 && std::abs(cell.min) <= kGreatestValue &&
+                        std::abs(cell.max) <= kGreatestValue;
+    if (usable) ends.insert(ends.end(), {cell.min, cell.max});
+    // A sum of equal values divided by their number may not be the value.
+    columns.push_back(!usable                ? std::numeric_limits<double>::quiet_NaN()
+                      : cell.min == cell.max ? cell.min
+                                             : cell.mean());
+  }
+  return judge_series(columns, least_difference(std::move(ends)), layout);
+}
+
+Result<std::vector<ReadSeries>> read_all(const store::Reader& store,
+                                         const std::vector<store::Series>& wanted,
+                                         const InterestColumns& layout) {
+  std::vector<query::SeriesInput> inputs;
+  inputs.reserve(wanted.size());
+  for (const store::Series& series : wanted)
+    inputs.push_back(query::input_from(series, query::ChartMode::kAuto));
+  query::ResampleRequest request{.series = {},
+                                 .grid = {},
+                                 .exactness = query::Exactness::kAligned,
+                                 .ends = false,
+                                 .borders = {}};
+  for (const UtcTime border : layout.borders) request.borders.push_back(ns_of(border));
+  std::vector<ReadSeries> all;
+  const auto read = [&](store::PointView& view, std::size_t i) -> Result<> {
+    request.series = {inputs[i]};
+    const auto resampled = TRY(query::resample(view, request));
+    all.push_back(read_one(resampled.front(), layout));
+    SeriesInterest& found = all.back().found;
+    found.id = wanted[i].id;
+    found.metric = wanted[i].name;
+    found.source = wanted[i].source;
+    found.unit = unit_of_mean(wanted[i]);
+    return {};
+  };
+  TRY(query::view_each(store, inputs, read));
+  return all;
+}
+
+// ---- interest
+
+void name_duplicates(std::vector<ReadSeries>& all) {
+  std::vector<Sketch> sketches;
+  sketches.reserve(all.size());
+  for (ReadSeries& one : all) sketches.push_back(std::move(one.sketch));
+  const auto duplicates = find_duplicates(sketches);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!duplicates[i]) continue;
+    all[i].found.shape.type = SeriesClass::kDuplicate;
+    all[i].found.of = duplicates[i];
+  }
+}
+
+// The share of the other series whose score is lower, or how the series follows the step time.
+void measure_interest(std::vector<ReadSeries>& all) {
+  std::vector<double> scores;
+  scores.reserve(all.size());
+  for (const ReadSeries& one : all) scores.push_back(greatest_score(one.found.shape.jumps));
+  std::vector<double> sorted(scores);
+  std::ranges::sort(sorted);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SeriesInterest& found = all[i].found;
+    const auto lower = std::ranges::lower_bound(sorted, scores[i]) - sorted.begin();
+    if (scores[i] > 0)
+      found.interest =
+          all.size() == 1 ? 1 : static_cast<double>(lower) / static_cast<double>(all.size() - 1);
+    found.interest = std::max(found.interest, std::abs(found.step_correlation.value_or(0)));
+  }
+}
+
+bool is_folded(const SeriesInterest& series) {
+  const SeriesClass type = series.shape.type;
+  return type == SeriesClass::kConstant || type == SeriesClass::kDuplicate ||
+         type == SeriesClass::kFew;
+}
+
+std::vector<SeriesInterest> in_order(std::vector<ReadSeries> all) {
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return std::pair(is_folded(all[i].found), -all[i].found.interest);
+  });
+  std::vector<std::size_t> place(all.size());
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+  std::vector<SeriesInterest> sorted;
+  sorted.reserve(all.size());
+  for (const std::size_t i : order) {
+    sorted.push_back(std::move(all[i].found));
+    if (auto& of = sorted.back().of) of = place[*of];
+  }
+  return sorted;
+}
+
+std::vector<Region> regions_of(const std::vector<SeriesInterest>& series,
+                               const InterestColumns& layout, UtcTime start) {
+  std::vector<JumpingSeries> jumping;
+  jumping.reserve(series.size());
+  for (const SeriesInterest& one : series) {
+    jumping.push_back({.metric = one.metric, .source = one.source, .unit = one.unit, .jumps = {}});
+    if (!is_folded(one)) jumping.back().jumps = one.shape.jumps;
+  }
+  return find_regions(jumping, {.borders = layout.borders, .start = start});
+}
+
+}  // namespace
+
+InterestColumns lay_columns(const Timeline& timeline, Window window) {
+  const std::vector<LaneLeaves> lanes = find_leaves(timeline, window);
+  const auto most = std::ranges::max_element(
+      lanes, {}, [](const LaneLeaves& lane) { return std::pair(lane.trains, lane.in_steps); });
+  if (most == lanes.end() || !most->trains) return equal_columns(window);
+  const std::vector<Window> units = units_of_lane(timeline, most->number, window);
+  return units.size() < kLeastUnits ? equal_columns(window)
+                                    : columns_of_units(units, timeline.unit());
+}
+
+Result<Interest> find_interest(const store::Reader& store, const store::Run& run,
+                               const InterestOptions& options) {
+  const UtcTime end = run.end.value_or(run.newest);
+  Interest found;
+  found.window = {.from = std::max(run.start, options.from.value_or(run.start)),
+                  .to = std::min(end, options.to.value_or(end))};
+  found.provisional = !run.end;
+  if (found.window.from >= found.window.to) {
+    if (!options.from && !options.to) return found;  // it has just begun
+    return fail(Code::kInvalidArgument, "the time is empty: it ends before it begins");
+  }
+  found.columns = lay_columns(TRY(read_timeline(store, run, end)), found.window);
+  std::vector<store::Series> wanted = TRY(store.series_of(run.id));
+  std::erase_if(wanted, [&](const store::Series& series) {
+    return series.owner == metric::Owner::kHost && series.host != run.host;
+  });
+  if (wanted.size() > kMostInterestSeries) {
+    found.left_out = wanted.size() - kMostInterestSeries;
+    wanted.resize(kMostInterestSeries);
+  }
+  std::vector<ReadSeries> all = TRY(read_all(store, wanted, found.columns));
+  if (found.columns.unit) {
+    all.push_back(judge_series(found.columns.unit_seconds, 0, found.columns));
+    SeriesInterest& steps = all.back().found;
+    steps.metric = std::string(unit_name(*found.columns.unit)) + " time";
+    steps.unit = "s";
+    steps.step_correlation.reset();
+    all.back().sketch = {};
+  }
+  name_duplicates(all);
+  measure_interest(all);
+  found.series = in_order(std::move(all));
+  found.regions = regions_of(found.series, found.columns, run.start);
+  return found;
+}
+
+}  // namespace corral::analyze

@@ -72,6 +72,9 @@ constexpr std::array kApi = {
                      "state of a run's capture, listeners and sources"),
     get<api::explain>("/api/corral/v1/runs/{run}/explain",
                       "where the time of a run went (?from_ns=&to_ns=&lane=)"),
+    get<api::interest>("/api/corral/v1/runs/{run}/interest",
+                       "what of a run is worth looking at: regions, and series by interest "
+                       "(?from_ns=&to_ns=)"),
     get<api::logs>("/api/corral/v1/runs/{run}/logs",
                    "output of a run (?stream=&limit=, and one of from=, before=, tail=, at_ns=)"),
     get<api::search_logs>("/api/corral/v1/runs/{run}/logs/search",

@@ -175,6 +175,37 @@ test("a finding is dismissed and kept, with a note, and comes back", async () =>
   await close();
 });
 
+test("regions lead to the metrics that jumped, and can be dismissed", async () => {
+  const { page, found, complaints, close } = await runPage("odd", "?metric=run.cpu.used", (page) =>
+    page.route("**/interest", async (route) => {
+      const answer = await route.fetch();
+      const body = await answer.json();
+      const [from, to] = [BigInt(body.from_ns), BigInt(body.to_ns)];
+      const region = {
+        from_ns: String(from + (to - from) / 2n),
+        to_ns: String(to),
+        to_end: true,
+        score: 9,
+        text: "From 2 s on, run.memory.rss rose from 10 MiB to 20 MiB.",
+        moved: [{ metric: "run.memory.rss", source: null, before: 1e7, after: 2e7, unit: "B" }],
+        metrics: 1,
+      };
+      await route.fulfill({ response: answer, json: { ...body, regions: [region] } });
+    }).then(() => page.reload()),
+  );
+  await found.getByTestId("found-details").click();
+  const regions = found.getByTestId("regions");
+  await regions.getByRole("button", { name: /run.memory.rss rose/ }).click();
+  await page.locator('[data-testid=chart][data-metric="run.memory.rss"]').waitFor();
+  await soon(async () => assert.ok(range(page)[0] > 1, page.url()));
+  await regions.getByRole("button", { name: "Dismiss" }).click();
+  await regions.getByText("1 dismissed finding").waitFor();
+  await atRest(page);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("alike epochs are condensed to one, and each piece opens", async () => {
   const { page, found, complaints, close } = await runPage("odd", "?metric=run.cpu.used");
   await found.getByRole("button", { name: "Condense" }).click();

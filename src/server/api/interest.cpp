@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "server/api/handlers.h"
+#include "server/api/late.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -72,15 +73,7 @@ void write_interest(JsonWriter& json, const SeriesInterest& series, const Intere
   json.end_object();
 }
 
-}  // namespace
-
-Answer interest(const Request& request, Context& context) {
-  const TimeEnds ends = TRY_PARSED(query_times(request));
-  if (ends.from && ends.to && *ends.from >= *ends.to)
-    return bad_query(request, "to_ns", "later than from_ns");
-  const store::Run run = TRY(read_run(context.reader, request.param("run")));
-  const Interest found =
-      TRY(analyze::find_interest(context.reader, run, {.from = ends.from, .to = ends.to}));
+Response written(const store::Run& run, const Interest& found) {
   return object_response([&](JsonWriter& json) {
     json.member("run", run.id.hex());
     write_time(json, "from_ns", found.window.from);
@@ -95,6 +88,21 @@ Answer interest(const Request& request, Context& context) {
                 [&](JsonWriter& out, const auto& series) { write_interest(out, series, found); });
     json.member("left_out", static_cast<std::int64_t>(found.left_out));
   });
+}
+
+}  // namespace
+
+Answer interest(const Request& request, Context& context) {
+  const TimeEnds ends = TRY_PARSED(query_times(request));
+  if (ends.from && ends.to && *ends.from >= *ends.to)
+    return bad_query(request, "to_ns", "later than from_ns");
+  const RunId id = TRY(requested_run(request, context));
+  const auto make = [&context, id, ends](const Left&) -> Answer {
+    const store::Run run = TRY(read_run(context.reader, id.hex()));
+    return written(
+        run, TRY(analyze::find_interest(context.reader, run, {.from = ends.from, .to = ends.to})));
+  };
+  return late_answer(request, context, id, make);
 }
 
 }  // namespace corral::server::api

@@ -105,7 +105,7 @@ export interface LaneTimes {
 
 export interface Finding extends TimeWindow {
   id: string;
-  kind: "bottleneck" | "slow rank" | "odd epoch";
+  kind: "bottleneck" | "slow rank" | "odd epoch" | "region";
   lane: string | null;
   phase: string | null;
   seconds: number;

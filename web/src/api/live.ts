@@ -31,6 +31,10 @@ const kLists = [
   "sharing",
 ];
 const kExplain = "explain";
+const kInterest = "interest";
+// Parts of a run that change with its data; those that take the server long have a rest of their own.
+const kSlow = [kExplain, kInterest];
+const kOfRun = ["metrics", "phases", "epochs", "events", "health", "notes", ...kSlow];
 const kThrottle = 1000;
 const kListThrottle = 2000;
 const kRetry = 3000;
@@ -38,6 +42,7 @@ const kLongestRetry = 12_000; // while the server answers, but gives no stream
 const kMsPerPhase = 2;
 const kMsPerRun = 0.3; // in a plan
 const kLongestRest = 30_000;
+const kRestOfInterest = 60_000;
 
 // Returns the milliseconds until a query may be sent again; 0 means now. The request in progress may finish; data that
 // arrived meanwhile need another.
@@ -48,6 +53,8 @@ export function restOf(query: Pick<Query, "state" | "queryKey">, now: number): n
     const last = Math.max(dataUpdatedAt, errorUpdatedAt);
     return Math.max(0, last + restOfExplanation(data as Explanation | undefined, error) - now);
   }
+  if (query.queryKey[0] === kInterest)
+    return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfInterest - now);
   const { phases, runs } = (data ?? {}) as { phases?: unknown[]; runs?: unknown[] };
   const rest = (phases?.length ?? 0) * kMsPerPhase + (runs?.length ?? 0) * kMsPerRun;
   return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, rest) - now);
@@ -76,8 +83,7 @@ class Refresher {
     const revisions = { ...useLive.getState().revisions };
     for (const id of this.changed) {
       revisions[id] = (revisions[id] ?? 0) + 1;
-      for (const what of ["metrics", "phases", "epochs", "events", "health", "notes", kExplain])
-        this.refresh([what, id]);
+      for (const what of kOfRun) this.refresh([what, id]);
       void this.client.invalidateQueries({ predicate: (query) => isRun(query, id) });
     }
     this.changed.clear();
@@ -105,9 +111,9 @@ class Refresher {
 
   // Marks all that the page shows as out of date.
   refreshAll(): void {
-    const isExplanation = ({ queryKey }: Query) => queryKey[0] === kExplain;
-    void this.client.invalidateQueries({ predicate: (query) => !isExplanation(query) });
-    for (const { queryKey } of this.client.getQueryCache().findAll({ predicate: isExplanation }))
+    const isSlow = ({ queryKey }: Query) => kSlow.includes(queryKey[0] as string);
+    void this.client.invalidateQueries({ predicate: (query) => !isSlow(query) });
+    for (const { queryKey } of this.client.getQueryCache().findAll({ predicate: isSlow }))
       this.refresh(queryKey);
   }
 

@@ -31,9 +31,9 @@ export const notesQuery = (run: string) => ({
     getJson<{ notes: Note[] }>(`/runs/${run}/notes`, {}, signal),
 });
 
-// By finding.
+// By finding; none without a run.
 export function useMarks(run: string): ReadonlyMap<string, MarkedNote> {
-  const { data } = useQuery(notesQuery(run));
+  const { data } = useQuery({ ...notesQuery(run), enabled: run !== "" });
   const isMark = (note: Note): note is MarkedNote => note.mark !== null;
   return new Map((data?.notes ?? []).filter(isMark).map((note) => [note.finding ?? "", note]));
 }

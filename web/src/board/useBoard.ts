@@ -5,8 +5,9 @@ import { useEffect, useMemo, useRef } from "react";
 import { condense, condensedLength, type Stretch } from "../api/condensed";
 import { type RunEpochs, useEpochs } from "../api/epochs";
 import { useExplanations } from "../api/explain";
+import { regionFinding, useInterests } from "../api/interest";
 import { useLive } from "../api/live";
-import { type Happening, useHappenings } from "../api/notes";
+import { type Happening, useHappenings, useMarks } from "../api/notes";
 import { useMetrics, usePhases } from "../api/queries";
 import type { RunDetail } from "../api/types";
 import type { Span } from "../charts/lanes";
@@ -387,12 +388,26 @@ function useShownRuns({ runs, slots, search }: BoardInput) {
   return { axis, onTime, counted, epochs, stretches: stretches ?? kNoPieces, shown, lacking };
 }
 
+// The begins of the regions of a run that is shown alone, without those that a person dismissed.
+function useRegionMarks(ids: readonly string[]): Happening[] {
+  const run = ids.length === 1 ? (ids[0] as string) : "";
+  const [found] = useInterests(run === "" ? [] : [run]);
+  const marks = useMarks(run);
+  return (found?.regions ?? [])
+    .filter((region) => marks.get(regionFinding(region).id)?.mark !== "dismissed")
+    .map(({ from_ns, moved }) => ({
+      run,
+      time_ns: from_ns,
+      label: `jump of ${moved[0]?.metric ?? "metrics"}`,
+    }));
+}
+
 // The server's metrics of the runs, and the charts that the address selects from them.
 function useMeasured(shown: readonly ShownRun[], { metric }: ViewSearch) {
   const ids = useMemo(() => shown.map((one) => one.id), [shown]);
   const metrics = useMetrics(ids);
   const phases = usePhases(ids);
-  const marks = useStable(marksOf(shown, useHappenings(ids)));
+  const marks = useStable(marksOf(shown, [...useHappenings(ids), ...useRegionMarks(ids)]));
   const revision = useLive((live) => ids.reduce((sum, one) => sum + (live.revisions[one] ?? 0), 0));
   const defs = useMemo(() => buildCharts(shown, metrics.byRun), [shown, metrics.byRun]);
   const choices = useMemo(

@@ -3,18 +3,20 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { sendJson } from "../../api/client";
-import type { Finding, TimeWindow } from "../../api/explain";
+import type { Finding } from "../../api/explain";
 import { type MarkedNote, type MarkKind, useMarks } from "../../api/notes";
 import { plural } from "../../format/units";
 import { apart } from "./found";
 
 interface FindingListProps {
   run: string;
+  // "Findings"
+  name: string;
   findings: readonly Finding[];
-  zoom: (to: TimeWindow) => void;
+  show: (finding: Finding) => void;
 }
 
-export function FindingList({ run, findings, zoom }: FindingListProps) {
+export function FindingList({ run, name, findings, show }: FindingListProps) {
   const client = useQueryClient();
   const marks = useMarks(run);
   const [failed, setFailed] = useState("");
@@ -41,7 +43,7 @@ export function FindingList({ run, findings, zoom }: FindingListProps) {
             type="button"
             className="link"
             title="Zoom to its time"
-            onClick={() => zoom(finding)}
+            onClick={() => show(finding)}
           >
             {finding.text}
           </button>{" "}
@@ -56,14 +58,14 @@ export function FindingList({ run, findings, zoom }: FindingListProps) {
     );
   };
   return (
-    <div data-testid="findings">
-      <ul className="findings" aria-label="Findings">
+    <div>
+      <ul className="findings" aria-label={name}>
         {shown.map(row)}
       </ul>
       {dismissed.length > 0 && (
         <details>
           <summary>{plural(dismissed.length, "dismissed finding")}</summary>
-          <ul className="findings" aria-label="Dismissed findings">
+          <ul className="findings" aria-label={`Dismissed: ${name}`}>
             {dismissed.map(row)}
           </ul>
         </details>

@@ -3,11 +3,13 @@
 import { type ReactNode, useState } from "react";
 import {
   type Explanation,
+  type Finding,
   type LaneOfEpochs,
   type OddEpoch,
   type TimeWindow,
   useExplanation,
 } from "../../api/explain";
+import { regionFinding, useInterests, withItsBegin } from "../../api/interest";
 import { useMarks } from "../../api/notes";
 import type { RunDetail } from "../../api/types";
 import { together } from "../../board/choice";
@@ -216,7 +218,7 @@ function Details({ run, found, board, slot, zoom }: DetailsProps) {
         </div>
       )}
       {found.findings.length === 0 && <p>{found.summary}</p>}
-      <FindingList run={run} findings={found.findings} zoom={zoom} />
+      <FindingList run={run} name="Findings" findings={found.findings} show={zoom} />
       {found.bottleneck && (
         <Evidence bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
       )}
@@ -228,9 +230,36 @@ function Details({ run, found, board, slot, zoom }: DetailsProps) {
           </Jump>
         </p>
       )}
+      <Regions run={run} board={board} zoom={zoom} />
       {found.epochs.map((lane) => (
         <Epochs key={lane.lane} lane={lane} alone={found.epochs.length === 1} zoom={zoom} />
       ))}
+    </div>
+  );
+}
+
+const kChartsOfRegion = 2;
+
+// The stretches where metrics jumped. A click shows the charts of those that moved most.
+function Regions({ run, board, zoom }: Pick<DetailsProps, "run" | "board" | "zoom">) {
+  const [found] = useInterests([run]);
+  if (found === undefined || found.regions.length === 0) return null;
+  const show = (finding: Finding) => {
+    const region = found.regions.find((one) => regionFinding(one).id === finding.id);
+    for (const { metric } of region?.moved.slice(0, kChartsOfRegion) ?? [])
+      if (board.defs.some(({ name }) => name === metric) && !board.chosen.has(metric))
+        board.chooseMetric(metric, true);
+    zoom(withItsBegin(finding, found));
+  };
+  return (
+    <div data-testid="regions">
+      <h3>Worth looking at</h3>
+      <FindingList
+        run={run}
+        name="Worth looking at"
+        findings={found.regions.map(regionFinding)}
+        show={show}
+      />
     </div>
   );
 }

@@ -1,0 +1,87 @@
+// What of a run is worth looking at (docs/analysis.md): stretches where metrics jumped, and series by their interest.
+import { useQueries } from "@tanstack/react-query";
+import { getJson } from "./client";
+import type { Finding, TimeWindow } from "./explain";
+
+export interface MovedMetric {
+  metric: string;
+  source: string | null;
+  before: number;
+  after: number;
+  unit: string;
+}
+
+export interface Region extends TimeWindow {
+  // It lasts until the series end.
+  to_end: boolean;
+  score: number;
+  text: string;
+  // The ten that moved most.
+  moved: MovedMetric[];
+  // How many moved.
+  metrics: number;
+}
+
+export type SeriesClass =
+  | "constant"
+  | "duplicate"
+  | "trend"
+  | "steps"
+  | "periodic"
+  | "bursts"
+  | "noise";
+
+export interface SeriesInterest {
+  // null: the lengths of steps.
+  series: number | null;
+  metric: string;
+  source: string | null;
+  class: SeriesClass;
+  // The series that a duplicate follows.
+  of: number | null;
+  // 0 to 1.
+  interest: number;
+}
+
+export interface Interest extends TimeWindow {
+  provisional: boolean;
+  // The highest rank first.
+  regions: Region[];
+  // The greatest interest first.
+  series: SeriesInterest[];
+  left_out: number;
+}
+
+// In the order of the runs; undefined: no answer yet, or none to be had. live.ts asks again when there are new data.
+export function useInterests(ids: readonly string[]): (Interest | undefined)[] {
+  return useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ["interest", id],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        getJson<Interest>(`/runs/${id}/interest`, {}, signal),
+    })),
+    combine: (answers) => answers.map(({ data }) => data),
+  });
+}
+
+export const regionFinding = (region: Region): Finding => ({
+  id: `region ${region.from_ns}`,
+  kind: "region",
+  lane: null,
+  phase: null,
+  from_ns: region.from_ns,
+  to_ns: region.to_ns,
+  seconds: Number(BigInt(region.to_ns) - BigInt(region.from_ns)) / 1e9,
+  share: 0,
+  text: region.text,
+  hint: null,
+});
+
+const kBefore = 4n;
+
+// The region and a quarter of its length before it, so that the jump at its begin is seen.
+export function withItsBegin({ from_ns, to_ns }: TimeWindow, run: TimeWindow): TimeWindow {
+  const [from, to, start] = [BigInt(from_ns), BigInt(to_ns), BigInt(run.from_ns)];
+  const earlier = from - (to - from) / kBefore;
+  return { from_ns: String(earlier > start ? earlier : start), to_ns };
+}

@@ -193,6 +193,13 @@ test("regions lead to the metrics that jumped, and can be dismissed", async () =
       await route.fulfill({ response: answer, json: { ...body, regions: [region] } });
     }).then(() => page.reload()),
   );
+  await page.getByTestId("by-interest").click();
+  const names = () =>
+    page.getByRole("region", { name: "Metrics" }).locator("label").evaluateAll((all) => all.map((one) => one.title));
+  assert.ok((await names()).length > 10);
+  assert.equal(await page.getByRole("button", { name: /^cpu/ }).count(), 0);
+  await page.getByTestId("by-interest").click();
+  await page.getByRole("button", { name: /^cpu/ }).waitFor();
   await found.getByTestId("found-details").click();
   const regions = found.getByTestId("regions");
   await regions.getByRole("button", { name: /run.memory.rss rose/ }).click();

@@ -11,7 +11,7 @@ namespace corral::analyze {
 namespace {
 
 constexpr double kMostDeviations = 50;
-constexpr double kLeastChange = 0.005;  // of the values
+constexpr double kLeastChange = 0.005;  // part of the values
 constexpr Nanos kTogether = std::chrono::seconds(2);
 constexpr int kTogetherPart = 100;  // or this part of the time, where it is short
 

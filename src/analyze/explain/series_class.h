@@ -32,7 +32,7 @@ struct SeriesShape {
   SeriesClass type = SeriesClass::kFew;  // never kDuplicate
   Jumps jumps;                           // their places are columns
   StraightLine line;                     // by column with points
-  double change = 0;                     // of the line, from the first to the last of them
+  double change = 0;                     // the line's, from the first to the last of them
   double period = 0;                     // columns; 0: none
 };
 // `quantum`: the least difference between points; 0: not known.

@@ -1,4 +1,4 @@
-// What of a run is worth looking at (docs/analysis.md): stretches where metrics jumped, and series by their interest.
+// The interest of a run (docs/analysis.md): the stretches where metrics jumped, and its series, ranked.
 import { useQueries } from "@tanstack/react-query";
 import { getJson } from "./client";
 import type { Finding, TimeWindow } from "./explain";
@@ -18,7 +18,7 @@ export interface Region extends TimeWindow {
   text: string;
   // The ten that moved most.
   moved: MovedMetric[];
-  // How many moved.
+  // Number of those that moved.
   metrics: number;
 }
 
@@ -84,4 +84,19 @@ export function withItsBegin({ from_ns, to_ns }: TimeWindow, run: TimeWindow): T
   const [from, to, start] = [BigInt(from_ns), BigInt(to_ns), BigInt(run.from_ns)];
   const earlier = from - (to - from) / kBefore;
   return { from_ns: String(earlier > start ? earlier : start), to_ns };
+}
+
+export interface SortedOut {
+  // Names of metrics, the most interesting first.
+  metrics: string[];
+  // Those of which every series follows another metric's.
+  duplicates: ReadonlySet<string>;
+}
+
+// The series come sorted, so a metric stands where its most interesting series does.
+export function sortedOut({ series }: Pick<Interest, "series">): SortedOut {
+  const own = series.filter((one) => one.series !== null);
+  const alone = new Set(own.filter((one) => one.class !== "duplicate").map(({ metric }) => metric));
+  const metrics = [...new Set(own.map(({ metric }) => metric))];
+  return { metrics, duplicates: new Set(metrics.filter((metric) => !alone.has(metric))) };
 }

@@ -1,5 +1,7 @@
-// The metrics in groups, each with a checkbox that shows its chart. Series that never change are hidden.
-import { useState } from "react";
+// The metrics in groups or by interest, each with a checkbox that shows its chart. Series that never change are hidden,
+// and by interest those that follow others.
+import { useMemo, useState } from "react";
+import { type Interest, type SortedOut, sortedOut } from "../api/interest";
 import { Chevron } from "../app/icons";
 import { Tick } from "../app/Tick";
 import { middleEllipsis } from "../format/text";
@@ -16,17 +18,25 @@ export interface MetricListProps {
   error: Error | null;
   choose: (name: string, on: boolean) => void;
   reset: (() => void) | null;
+  // null: several runs are shown; undefined: not known yet.
+  interest: Interest | null | undefined;
 }
 
 const count = (charts: readonly ChartDef[]) =>
   charts.reduce((sum, chart) => sum + chart.lines.length + chart.left, 0);
 
-export function MetricList({ charts, shown, pending, error, choose, reset }: MetricListProps) {
-  const [flatOpen, setFlatOpen] = useState(false);
+export function MetricList(props: MetricListProps) {
+  const { charts, shown, pending, error, choose, reset, interest } = props;
   const [typed, setTyped] = useState("");
   const wanted = charts.filter(({ name }) => score(name, typed) !== null);
-  const lively = wanted.filter((chart) => !chart.flat);
+  const [ranked, rank] = useState(false);
+  const byInterest = useMemo(
+    () => (ranked && interest ? sortedOut(interest) : null),
+    [ranked, interest],
+  );
   const flat = wanted.filter((chart) => chart.flat);
+  const lively = wanted.filter((chart) => !chart.flat);
+  const common = { shown, choose, found: typed !== "" };
   return (
     <section aria-label="Metrics">
       <h2 className="section-title">
@@ -55,38 +65,24 @@ export function MetricList({ charts, shown, pending, error, choose, reset }: Met
         />
       )}
       {wanted.length === 0 && charts.length > 0 && <p className="row quiet">No matches</p>}
-      {kGroups.map((group) => {
-        const inGroup = lively.filter((chart) => chart.group === group);
-        return (
-          inGroup.length > 0 && (
-            <Group
-              key={group}
-              name={group}
-              charts={inGroup}
-              shown={shown}
-              choose={choose}
-              found={typed !== ""}
-            />
-          )
-        );
-      })}
-      {flat.length > 0 && (
-        <>
-          <button
-            type="button"
-            className="row quiet"
-            aria-expanded={flatOpen}
-            onClick={() => setFlatOpen(!flatOpen)}
-          >
-            <Chevron open={flatOpen} />
-            {plural(flat.length, "constant metric")} {flatOpen ? "shown" : "hidden"}
-          </button>
-          {(flatOpen || typed !== "") &&
-            flat.map((chart) => (
-              <Item key={chart.name} chart={chart} shown={shown} choose={choose} />
-            ))}
-        </>
+      {interest !== null && lively.length > 1 && (
+        <button
+          type="button"
+          className="row quiet"
+          aria-pressed={ranked}
+          disabled={interest === undefined}
+          data-testid="by-interest"
+          onClick={() => rank(!ranked)}
+        >
+          {ranked ? "By interest: back to groups" : "Sort by interest"}
+        </button>
       )}
+      {byInterest === null ? (
+        <Groups {...common} charts={lively} />
+      ) : (
+        <Ranked {...common} charts={lively} by={byInterest} />
+      )}
+      <Hidden {...common} kind="constant metric" charts={flat} />
       {charts.length === 0 && <p className="row quiet">{emptyWords(pending, error)}</p>}
     </section>
   );
@@ -103,7 +99,56 @@ interface GroupProps {
   choose: (name: string, on: boolean) => void;
 }
 
-function Group(at: GroupProps & { name: string; found: boolean }) {
+type FoundProps = GroupProps & { found: boolean };
+
+function Groups({ charts, ...common }: FoundProps) {
+  return kGroups.map((group) => {
+    const inGroup = charts.filter((chart) => chart.group === group);
+    return inGroup.length > 0 && <Group {...common} key={group} name={group} charts={inGroup} />;
+  });
+}
+
+// The most interesting first; metrics that follow others are hidden unless they are drawn.
+function Ranked({ charts, by, ...common }: FoundProps & { by: SortedOut }) {
+  const { shown, choose } = common;
+  const isDouble = ({ name }: ChartDef) => by.duplicates.has(name) && !shown.has(name);
+  const place = new Map(by.metrics.map((name, i) => [name, i]));
+  const placeOf = ({ name }: ChartDef) => place.get(name) ?? place.size;
+  const sorted = charts.filter((chart) => !isDouble(chart)).sort((a, b) => placeOf(a) - placeOf(b));
+  return (
+    <>
+      {sorted.map((chart) => (
+        <Item key={chart.name} chart={chart} shown={shown} choose={choose} />
+      ))}
+      <Hidden {...common} kind="duplicate metric" charts={charts.filter(isDouble)} />
+    </>
+  );
+}
+
+// Metrics that are not listed until they are asked for.
+function Hidden({ kind, charts, shown, choose, found }: FoundProps & { kind: string }) {
+  const [open, setOpen] = useState(false);
+  if (charts.length === 0) return null;
+  return (
+    <>
+      <button
+        type="button"
+        className="row quiet"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <Chevron open={open} />
+        {plural(charts.length, kind)} {open ? "shown" : "hidden"}
+      </button>
+      {(open || found) &&
+        charts.map((chart) => (
+          <Item key={chart.name} chart={chart} shown={shown} choose={choose} />
+        ))}
+    </>
+  );
+}
+
+function Group(at: FoundProps & { name: string }) {
   const { name, charts, shown, choose, found } = at;
   // Decided once: a group must not fold under the pointer that unticks its last chart.
   const [isOpen, setOpen] = useState(

@@ -388,18 +388,20 @@ function useShownRuns({ runs, slots, search }: BoardInput) {
   return { axis, onTime, counted, epochs, stretches: stretches ?? kNoPieces, shown, lacking };
 }
 
-// The begins of the regions of a run that is shown alone, without those that a person dismissed.
-function useRegionMarks(ids: readonly string[]): Happening[] {
+// Findings about a run that is shown alone: the interest of its series, and the begins of its regions, without those that
+// a person dismissed.
+function useFindings(ids: readonly string[]) {
   const run = ids.length === 1 ? (ids[0] as string) : "";
-  const [found] = useInterests(run === "" ? [] : [run]);
+  const [interest] = useInterests(run === "" ? [] : [run]);
   const marks = useMarks(run);
-  return (found?.regions ?? [])
+  const begins = (interest?.regions ?? [])
     .filter((region) => marks.get(regionFinding(region).id)?.mark !== "dismissed")
     .map(({ from_ns, moved }) => ({
       run,
       time_ns: from_ns,
       label: `jump of ${moved[0]?.metric ?? "metrics"}`,
     }));
+  return { interest: run === "" ? null : interest, begins };
 }
 
 // The server's metrics of the runs, and the charts that the address selects from them.
@@ -407,7 +409,8 @@ function useMeasured(shown: readonly ShownRun[], { metric }: ViewSearch) {
   const ids = useMemo(() => shown.map((one) => one.id), [shown]);
   const metrics = useMetrics(ids);
   const phases = usePhases(ids);
-  const marks = useStable(marksOf(shown, [...useHappenings(ids), ...useRegionMarks(ids)]));
+  const { interest, begins } = useFindings(ids);
+  const marks = useStable(marksOf(shown, [...useHappenings(ids), ...begins]));
   const revision = useLive((live) => ids.reduce((sum, one) => sum + (live.revisions[one] ?? 0), 0));
   const defs = useMemo(() => buildCharts(shown, metrics.byRun), [shown, metrics.byRun]);
   const choices = useMemo(
@@ -418,7 +421,7 @@ function useMeasured(shown: readonly ShownRun[], { metric }: ViewSearch) {
     [metric, defs],
   );
   const charts = useStableList(resolve(choices, defs));
-  return { metrics, phases, marks, revision, defs, choices, charts };
+  return { metrics, phases, interest, marks, revision, defs, choices, charts };
 }
 
 // Changes charts as the address would name them now, also where it names none yet.

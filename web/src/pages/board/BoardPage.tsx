@@ -142,6 +142,7 @@ function Selected({ search, change }: SelectedProps) {
             error={view.metrics.error}
             choose={view.chooseMetric}
             reset={view.defaultChoice ? null : view.resetMetrics}
+            interest={view.interest}
           />
         </>
       }

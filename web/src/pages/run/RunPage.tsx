@@ -283,6 +283,7 @@ function Panel({ run, readAt, runBoard }: PanelProps) {
         error={board.metrics.error}
         choose={board.chooseMetric}
         reset={board.defaultChoice ? null : board.resetMetrics}
+        interest={board.interest}
       />
       <Facts run={run} duration={<Elapsed run={run} readAt={readAt} />} />
       <Details run={run} />

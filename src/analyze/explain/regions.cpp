@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/text.h"
+#include "query/series/axis_cells.h"
 
 namespace corral::analyze {
 namespace {
@@ -36,11 +37,16 @@ std::vector<PlacedJump> all_jumps(std::span<const JumpingSeries> series) {
   return all;
 }
 
+// A difference of int64 times may not be one.
+double seconds_between(UtcTime from, UtcTime to) {
+  return query::difference(ns_of(from), ns_of(to)) * 1e-9;
+}
+
 bool are_together(const Jump& a, const Jump& b, const RegionColumns& columns) {
   const auto [first, last] = std::minmax(a.at, b.at);
   if (last - first <= std::max({a.reach, b.reach, std::size_t{1}})) return true;
-  const double whole = seconds(columns.borders.back() - columns.borders.front());
-  const double apart = seconds(columns.borders[last] - columns.borders[first]);
+  const double whole = seconds_between(columns.borders.front(), columns.borders.back());
+  const double apart = seconds_between(columns.borders[first], columns.borders[last]);
   return apart <= std::min(seconds(kTogether), whole / kTogetherPart);
 }
 
@@ -53,10 +59,11 @@ std::string describe_region(const Region& region, std::span<const JumpingSeries>
                             UtcTime start) {
   const MovedMetric& most = region.moved.front();
   const JumpingSeries& one = series[most.series];
-  const std::string begin = time_into_run(region.window.from - start);
-  std::string text =
-      region.to_end ? fmt::format("From {} on", begin)
-                    : fmt::format("From {} to {}", begin, time_into_run(region.window.to - start));
+  const std::string begin = time_into_run(seconds_between(start, region.window.from));
+  std::string text = region.to_end
+                         ? fmt::format("From {} on", begin)
+                         : fmt::format("From {} to {}", begin,
+                                       time_into_run(seconds_between(start, region.window.to)));
   text += fmt::format(
       ", {} {} from {} to {}", name_with_source(one), most.after > most.before ? "rose" : "fell",
       value_with_unit(most.before, one.unit), value_with_unit(most.after, one.unit));
@@ -81,6 +88,7 @@ Region gather_region(std::vector<PlacedJump>& all, std::size_t at, const RegionC
     const auto known = std::ranges::find(region.moved, other.series, &MovedMetric::series);
     if (known != region.moved.end()) continue;
     region.moved.push_back({.series = other.series,
+                            .at = columns.borders[other.jump.at],
                             .before = other.jump.before,
                             .after = other.jump.after,
                             .score = other.score});
@@ -117,11 +125,10 @@ std::vector<Region> find_regions(std::span<const JumpingSeries> series,
   return regions;
 }
 
-std::string time_into_run(Nanos time) {
-  const double all = seconds(time);
-  if (all < 10) return fmt::format("{:.3g} s", all);
-  if (all < 120) return fmt::format("{:.0f} s", all);
-  const auto minutes = static_cast<std::int64_t>(std::round(all / 60));
+std::string time_into_run(double seconds) {
+  if (seconds < 10) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  const auto minutes = static_cast<std::int64_t>(std::round(seconds / 60));
   if (minutes < 120) return fmt::format("{} min", minutes);
   return fmt::format("{} h {} min", minutes / 60, minutes % 60);
 }

@@ -32,6 +32,7 @@ double greatest_score(const Jumps& jumps);
 
 struct MovedMetric {
   std::size_t series = 0;  // place among the series
+  UtcTime at;              // it jumped
   double before = 0, after = 0;
   double score = 0;
 };
@@ -54,7 +55,7 @@ std::vector<Region> find_regions(std::span<const JumpingSeries> series,
                                  const RegionColumns& columns);
 
 // "12 min", "90 s", "3 h 20 min"; "97 %", "1.5 GiB/s", "0.25".
-std::string time_into_run(Nanos time);
+std::string time_into_run(double seconds);
 std::string value_with_unit(double value, std::string_view unit);
 
 }  // namespace corral::analyze

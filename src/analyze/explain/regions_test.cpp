@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace corral::analyze {
 namespace {
@@ -40,6 +41,7 @@ TEST(FindRegions, JumpsTogetherAreOneRegionAndTheGreatestIsNamed) {
   ASSERT_EQ(found[0].moved.size(), 2U);
   EXPECT_EQ(found[0].moved[0].series, 1U);
   EXPECT_EQ(found[0].moved[1].series, 0U);
+  EXPECT_EQ(found[0].moved[1].at, UtcTime(std::chrono::minutes(13)));
   EXPECT_DOUBLE_EQ(found[0].score, 2 * found[0].moved[0].score);
   EXPECT_EQ(found[1].text, "From 30 min to 33 min, loss fell from 2 to 1.");
   EXPECT_EQ(found[1].window.to, UtcTime(std::chrono::minutes(33)));
@@ -67,6 +69,16 @@ TEST(FindRegions, WithinTwoSecondsIsTogether) {
       << "2 s are a lot of 50 s";
 }
 
+TEST(FindRegions, TheEndsOfTimeAreNoTrouble) {
+  RegionColumns columns{.borders = {UtcTime::min()}, .start = UtcTime::min()};
+  for (int i = 1; i < 40; ++i)
+    columns.borders.push_back(utc_time(std::numeric_limits<std::int64_t>::min() / 20 * (20 - i)));
+  columns.borders.push_back(UtcTime::max());
+  const auto found = find_regions(std::vector{disk(12, 28)}, columns);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].text.starts_with("From 1537228 h ")) << found[0].text;
+}
+
 TEST(JumpScore, IsBoundWhereNothingVaries) {
   const Jump jump{.at = 1, .before = 0, .after = 1, .length = 9};
   EXPECT_DOUBLE_EQ(jump_score(jump, 0), 50 * std::log(10));
@@ -76,10 +88,10 @@ TEST(JumpScore, IsBoundWhereNothingVaries) {
 }
 
 TEST(TextsOfRegions, AreForPeople) {
-  EXPECT_EQ(time_into_run(std::chrono::milliseconds(1500)), "1.5 s");
-  EXPECT_EQ(time_into_run(std::chrono::seconds(90)), "90 s");
-  EXPECT_EQ(time_into_run(std::chrono::minutes(12)), "12 min");
-  EXPECT_EQ(time_into_run(std::chrono::minutes(200)), "3 h 20 min");
+  EXPECT_EQ(time_into_run(1.5), "1.5 s");
+  EXPECT_EQ(time_into_run(90), "90 s");
+  EXPECT_EQ(time_into_run(720), "12 min");
+  EXPECT_EQ(time_into_run(12'000), "3 h 20 min");
   EXPECT_EQ(value_with_unit(0.03, "share"), "3 %");
   EXPECT_EQ(value_with_unit(1.5 * 1024 * 1024 * 1024, "B/s"), "1.5 GiB/s");
   EXPECT_EQ(value_with_unit(0.25, ""), "0.25");

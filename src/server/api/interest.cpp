@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "query/series/axis_cells.h"
 #include "server/api/handlers.h"
 #include "server/api/late.h"
 #include "server/api/write.h"
@@ -34,6 +35,7 @@ void write_region(JsonWriter& json, const analyze::Region& region, const Interes
                 write_series_id(out, "series", series.id);
                 out.member("metric", series.metric);
                 write_text(out, "source", series.source);
+                write_time(out, "at_ns", moved.at);
                 out.member("before", moved.before).member("after", moved.after);
                 out.member("unit", series.unit).end_object();
               });
@@ -45,7 +47,8 @@ double length_of_column(const Interest& found) {
   const std::size_t columns = found.columns.size();
   if (columns == 0) return 0;
   if (found.columns.unit) return static_cast<double>(found.columns.units_in_column);
-  return seconds(found.columns.borders.back() - found.columns.borders.front()) /
+  const auto& borders = found.columns.borders;
+  return query::difference(ns_of(borders.front()), ns_of(borders.back())) * 1e-9 /
          static_cast<double>(columns);
 }
 

@@ -214,6 +214,15 @@ void print_marks(const Page& page, const Json::Array& notes) {
   page.table({"FINDING", "MARK", "NOTE"}, rows);
 }
 
+// Regions and the metrics that moved most in each.
+void print_regions(const Page& page, const Json& interest) {
+  const Json::Array& regions = items(interest, "regions");
+  if (regions.empty()) return;
+  page.title("Worth looking at");
+  for (const Json& region : regions) page.line(printable(region.get_string("text")));
+  page.line("Metrics by interest: corral ls metrics RUN --interesting");
+}
+
 void print_explanation(const Json& run, const Json& found, bool markdown) {
   fmt::print("{}{}: {}\n", markdown ? "# " : "", printable(run.get_string("name")),
              ending_text(run));
@@ -361,17 +370,24 @@ Result<int> explain(const ExplainFlags& flags) {
   std::vector<std::string> query;
   if (flags.from >= Nanos(0)) query.push_back(fmt::format("from_ns={}", since_start(flags.from)));
   if (flags.to >= Nanos(0)) query.push_back(fmt::format("to_ns={}", since_start(flags.to)));
-  if (!flags.lane.empty()) query.push_back("lane=" + sys::url_encode(flags.lane));
   // "@1" may be another run by now.
-  const std::string path = run_path(run.get_string("id"), "/explain");
-  const Json found = TRY(get_json(server, query.empty() ? path : path + "?" + join(query, "&")));
+  const auto path = [&](const char* part) {
+    const std::string whole = run_path(run.get_string("id"), part);
+    return query.empty() ? whole : whole + "?" + join(query, "&");
+  };
+  const std::string interest = path("/interest");  // for all lanes
+  if (!flags.lane.empty()) query.push_back("lane=" + sys::url_encode(flags.lane));
+  const Json found = TRY(get_json(server, path("/explain")));
   if (flags.format == "json") {
     fmt::print("{}\n", found.dump());
-  } else {
-    const Json notes = TRY(get_json(server, run_path(run.get_string("id"), "/notes")));
-    print_explanation(run, found, flags.format == "markdown");
-    print_marks(Page(flags.format == "markdown"), items(notes, "notes"));
+    return kDone;
   }
+  print_explanation(run, found, flags.format == "markdown");
+  const Page page(flags.format == "markdown");
+  // An older server does not have all of it.
+  print_regions(page, get_json(server, interest).value_or(Json()));
+  const std::string notes = run_path(run.get_string("id"), "/notes");
+  print_marks(page, items(TRY(get_json(server, notes)), "notes"));
   return kDone;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -217,12 +218,23 @@ Table plans_table(const Json& answer) {
 
 namespace {
 
+// The classes of series that say nothing of their own, and their plural.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFoldedClasses = {
+    {{"constant", "constant"}, {"duplicate", "duplicates"}, {"few points", "with few points"}}};
+
+bool is_folded(const std::string& type) {
+  return std::ranges::find(kFoldedClasses, type,
+                           &std::pair<std::string_view, std::string_view>::first) !=
+         kFoldedClasses.end();
+}
+
 constexpr const char* kLsExamples =
     "  corral ls runs                        newest first\n"
     "  corral ls runs --experiment digits\n"
     "  corral ls workloads                   what ran together, and who shared which device\n"
     "  corral ls plans                       how far each plan is\n"
     "  corral ls metrics @1 --format json    series of the newest run and of its workload\n"
+    "  corral ls metrics @1 --interesting    those that changed, or follow the step time, first\n"
     "  corral ls phases calm-otter-07        a run by name; a unique prefix of its id does too\n"
     "  corral ls phases @1 --summary         what its time went into\n";
 
@@ -234,6 +246,8 @@ struct LsFlags {
   std::string format = "table";
   std::string limit = "100";
   bool summary = false;
+  bool interesting = false;
+  bool all = false;
 };
 
 using Query = Result<Table> (*)(const sys::HttpTarget&, const LsFlags&);
@@ -308,7 +322,67 @@ Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
                                          {"host", "HOST"}});
 }
 
+Cell interest_cell(const Json& series, const char* name) {
+  const Json& value = member(series, name);
+  return {value, fmt::format("{:.2f}", value.as_double(0))};
+}
+
+// "41 constant, 12 duplicates": the series that are folded.
+std::string folded_text(const Json& answer) {
+  std::vector<std::string> counts;
+  for (const auto& folded : kFoldedClasses) {
+    const auto count = std::ranges::count_if(items(answer, "series"), [&](const Json& series) {
+      return series.get_string("class") == folded.first;
+    });
+    if (count > 0)
+      counts.push_back(fmt::format("{} {}", count, count == 1 ? folded.first : folded.second));
+  }
+  return join(counts, ", ");
+}
+
+// "host.disk.busy of sda", by series.
+std::map<std::string, std::string> series_names(const Json& answer) {
+  std::map<std::string, std::string> names;
+  for (const Json& series : items(answer, "series")) {
+    const std::string source = series.get_string("source");
+    names[member(series, "series").dump()] =
+        series.get_string("metric") + (source.empty() ? "" : " of " + source);
+  }
+  return names;
+}
+
+Result<Table> list_interesting(const sys::HttpTarget& server, const LsFlags& flags) {
+  const Json answer = TRY(get_json(server, run_path(flags.run, "/interest")));
+  const bool all = flags.all || flags.format != "table";
+  const auto names = series_names(answer);
+  std::vector<TableColumn> columns = {{"metric", "NAME"},
+                                      {"source", "SOURCE"},
+                                      {"class", "CLASS"},
+                                      {"interest", "INTEREST", true},
+                                      {"step_correlation", "WITH STEP TIME", true}};
+  if (all) columns.push_back({"of", "DUPLICATE OF"});
+  Table table(std::move(columns));
+  for (const Json& series : items(answer, "series")) {
+    if (!all && is_folded(series.get_string("class"))) continue;
+    const Json& steps = member(series, "step_correlation");
+    std::vector<Cell> cells = {
+        plain_member(series, "metric"), plain_member(series, "source"),
+        plain_member(series, "class"), interest_cell(series, "interest"),
+        steps.is_null() ? Cell{steps, "–"} : interest_cell(series, "step_correlation")};
+    const Json& of = member(series, "of");
+    const auto name = names.find(of.dump());
+    if (all) cells.push_back({of, of.is_null() || name == names.end() ? "–" : name->second});
+    table.add(std::move(cells));
+  }
+  if (const std::string folded = folded_text(answer); !all && !folded.empty())
+    fmt::print(stderr, "not shown: {}; --all shows them\n", folded);
+  if (const std::int64_t left = answer.get_int("left_out"); left > 0)
+    fmt::print(stderr, "{} more series were not looked at\n", left);
+  return table;
+}
+
 Result<Table> list_metrics(const sys::HttpTarget& server, const LsFlags& flags) {
+  if (flags.interesting) return list_interesting(server, flags);
   const Json answer = TRY(get_json(server, run_path(flags.run, "/metrics")));
   return list_of(items(answer, "metrics"), {{"name", "NAME"},
                                             {"source", "SOURCE"},
@@ -377,6 +451,11 @@ Result<const List*> find_list(const LsFlags& flags) {
     return fail(Code::kInvalidArgument, fmt::format("unexpected argument '{}'", flags.run));
   if (flags.summary && found->query != list_phases)
     return fail(Code::kInvalidArgument, "--summary is of phases: corral ls phases RUN --summary");
+  if (flags.interesting && found->query != list_metrics)
+    return fail(Code::kInvalidArgument,
+                "--interesting is of metrics: corral ls metrics RUN --interesting");
+  if (flags.all && !flags.interesting)
+    return fail(Code::kInvalidArgument, "--all needs --interesting");
   return found;
 }
 
@@ -410,7 +489,10 @@ int ls_command(std::span<char* const> args) {
                    "output format (default: table)");
   arguments.flag("summary", flags.summary,
                  "for phases: number, time and share of the run, by name and parent");
-  arguments.as_flag_only("summary");
+  arguments.flag("interesting", flags.interesting,
+                 "for metrics: by class and interest, those worth looking at first");
+  arguments.flag("all", flags.all, "with --interesting: also constants and duplicates");
+  for (const char* name : {"summary", "interesting", "all"}) arguments.as_flag_only(name);
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.what.empty()) {

@@ -55,6 +55,7 @@ TABLE: dict[str, set[str]] = {
     },
     "compat/mlflow/wire": {"core", "metric", "codec"},
     "compat/radt": {"core", "codec", "compat/mlflow/wire"},
+    "trace": {"core", "codec", "compat/mlflow/wire"},
     "store/model": {"core", "metric", "codec"},
     "store/engine": {*BASE, "store/model"},
     "store/engine/sqlite": {*BASE, "store/engine"},
@@ -111,7 +112,7 @@ TABLE: dict[str, set[str]] = {
         *RECORDING,
         *SERVING,
         *("store/maintain", "store/open", "store/artifacts/open"),
-        *("compat/mlflow/import", *RUN, "server"),
+        *("compat/mlflow/import", "trace", *RUN, "server"),
     },
 }
 TRAINING_SIDE = {*COLLECT, "spool", "upload", "plan", "environment", *COLLOCATE, *RUN, "compat/mlflow/relay"}

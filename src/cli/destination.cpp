@@ -181,7 +181,6 @@ fs::path python_path(const fs::path& program) {
 
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(usable_destination(flags));
-  const std::string token = TRY(read_token(flags));
   if (destination.server.empty() && destination.database.empty()) {
     auto found = find_database(destination.store);
     if (!found && found.error().code == Code::kNotFound) {
@@ -190,6 +189,12 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
     }
     TRY(std::move(found));
   }
+  return connect_or_make(flags);
+}
+
+Result<sys::HttpTarget> connect_or_make(const DestinationFlags& flags) {
+  const spool::Destination destination = TRY(usable_destination(flags));
+  const std::string token = TRY(read_token(flags));
   upload::LinkOptions options{.destination = destination,
                               .token = token,
                               .serve_command = {},

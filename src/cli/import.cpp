@@ -1,80 +1,63 @@
-// corral import: a database of MLflow's or radT's into the store, which nobody else has meanwhile.
+// corral import: a database of MLflow's or radT's, or the trace of a profiler.
 #include <fmt/core.h>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
-#include "cli/store_place.h"
-#include "compat/mlflow/import/import.h"
-#include "core/text.h"
-#include "store/artifacts/open/open_artifacts.h"
-#include "store/open/postgres_store.h"
-#include "store/open/sqlite_store.h"
+#include "cli/import_database.h"
+#include "cli/import_trace.h"
 
 namespace corral::cli {
 namespace {
 
-using store::artifacts::ArtifactStore;
-using store::importing::ImportReport;
+constexpr const char* kImportExamples =
+    "  corral import mlflow.db\n"
+    "  corral import postgresql://mlflow@db.lab/mlflow --store ./results\n"
+    "  corral import mlflow.db --copy-artifacts --artifacts-from ./mlartifacts\n"
+    "  corral import trace.json.gz --run @1     phases of the newest run\n"
+    "  corral import trace.json.gz --name job   a run of its own\n";
 
 struct ImportFlags {
-  std::string from, store, artifacts, artifacts_from;
-  bool copy_artifacts = false;
+  DatabaseFlags database;
+  TraceFlags trace;
+  std::string from;
 };
 
-Result<std::unique_ptr<ArtifactStore>> open_artifacts(const ImportFlags& flags,
-                                                      const StoreLocation& place) {
-  if (!flags.copy_artifacts) return nullptr;
-  if (!flags.artifacts.empty()) return store::artifacts::open_artifact_store(flags.artifacts);
-  if (place.file.empty()) {
-    return fail(Code::kInvalidArgument,
-                "--copy-artifacts into a database server's store needs --artifacts DIR or "
-                "s3://bucket/prefix: what corral serve --artifacts names");
-  }
-  return store::artifacts::open_artifact_store((place.directory / "artifacts").string());
+void declare(Arguments& arguments, ImportFlags& flags) {
+  arguments.positional("from", flags.from,
+                       "trace, SQLite file, or URL of MLflow's --backend-store-uri", true);
+  arguments.group("Databases");
+  arguments.flag("copy-artifacts", flags.database.copy_artifacts,
+                 "copy artifacts instead of referring to them");
+  arguments.text("artifacts", flags.database.artifacts,
+                 "DIR or s3://BUCKET/PREFIX of the store (default: STORE/artifacts)");
+  arguments.text("artifacts-from", flags.database.artifacts_from,
+                 "DIR or s3://BUCKET/PREFIX of the old server's artifacts");
+  arguments.group("Traces");
+  arguments.text("run", flags.trace.run, "run that gets the phases (default: a new run)");
+  arguments.text("name", flags.trace.name, "name of the new run (default: the file's)");
+  arguments.text("experiment", flags.trace.experiment,
+                 "experiment of the new run (default: default)");
+  arguments.flag("operators", flags.trace.operators, "import the operators too");
+  for (const char* name : {"run", "name", "operators"}) arguments.as_flag_only(name);
+  for (const char* name : {"run", "name", "experiment"}) arguments.never_empty(name);
+  arguments.group("Store");
+  add_destination(arguments, flags.trace.destination);
 }
 
-Result<ImportReport> run_import(const ImportFlags& flags, const StoreLocation& place,
-                                const Progress& progress) {
-  if (place.directory.empty() && !place.file.empty())
-    return fail(Code::kInvalidArgument, place.name + " is a file: --store names a directory");
-  auto source = TRY(store::importing::Source::open(flags.from));
-  source.stop_when(progress.watch().stop);
-  // A database server's store may be served meanwhile.
-  std::optional<server::StoreLock> lock;
-  if (!place.file.empty()) lock = TRY(lock_location(place));
-  const auto store = place.file.empty()
-                         ? TRY(store::open_postgres_store({.url = place.database}))
-                         : TRY(store::open_sqlite_store({.directory = place.directory}));
-  const auto artifacts = TRY(open_artifacts(flags, place));
-  auto report = TRY(store::importing::import_database(source, *store,
-                                                      {.access = store::Access::everything(),
-                                                       .artifacts = artifacts.get(),
-                                                       .artifacts_root = flags.artifacts_from},
-                                                      progress.watch()));
-  TRY(progress.watch().at("sealing", 0, 0));
-  TRY(store->seal(true));
-  return report;
-}
-
-void print_import(const ImportReport& report, const std::string& store) {
-  for (const auto& count : report.counts) {
-    fmt::print("  {:<28} {:>12} in the source, {:>12} here{}{}\n", count.what, count.source,
-               count.stored, count.added ? fmt::format(", {:>12} new", *count.added) : "",
-               count.complete() ? "" : "   DIFFERENT");
-    for (const std::string& name : count.missing) fmt::print("    missing: {}\n", name);
-  }
-  for (const std::string& note : report.notes) fmt::print("  {}\n", note);
-  if (report.files > 0) {
-    fmt::print("  {} artifacts copied, {}\n", report.files,
-               human_bytes(static_cast<double>(report.bytes)));
-  }
-  fmt::print("{}: {} points imported, {}\n", store, report.new_points,
-             report.complete() ? "verified by count" : "and NOT all is there");
-}
-
-int import_failed(const Error& error) {
-  return store_failed("import", error, "; the same command goes on");
+// Why these flags do not fit; empty: they do.
+std::string misfit(const ImportFlags& flags, bool trace) {
+  const bool of_database = flags.database.copy_artifacts || !flags.database.artifacts.empty() ||
+                           !flags.database.artifacts_from.empty();
+  const bool of_trace =
+      !flags.trace.run.empty() || !flags.trace.name.empty() || flags.trace.operators;
+  if (trace && of_database) return "a trace has no artifacts: those options are for databases";
+  if (!trace && of_trace) return "--run, --name and --operators are for traces in JSON";
+  if (!trace && !flags.trace.destination.server.empty())
+    return "a database is imported into a store, not through a server: give --store";
+  if (!flags.trace.run.empty() && !flags.trace.name.empty())
+    return "--run and --name exclude each other";
+  return "";
 }
 
 }  // namespace
@@ -83,30 +66,20 @@ int import_command(std::span<char* const> args) {
   ImportFlags flags;
   Arguments arguments(
       "import",
-      "Imports an MLflow or radT database: experiments, runs with their ids, params, tags and "
-      "points, datasets, models, and traces with spans. Repeat the command to resume an "
-      "interrupted import or to import what is new.",
-      "  corral import mlflow.db\n"
-      "  corral import postgresql://mlflow@db.lab/mlflow --store ./results\n"
-      "  corral import mlflow.db --copy-artifacts --artifacts-from ./mlartifacts\n");
-  arguments.positional("from", flags.from,
-                       "SQLite file, or the URL given to MLflow's --backend-store-uri", true);
-  arguments.text("store", flags.store, "store to import into (default: the default store)");
-  arguments.flag("copy-artifacts", flags.copy_artifacts,
-                 "copy artifacts instead of referring to them");
-  arguments.text("artifacts", flags.artifacts,
-                 "DIR or s3://BUCKET/PREFIX of the store (default: STORE/artifacts)");
-  arguments.text("artifacts-from", flags.artifacts_from,
-                 "DIR or s3://BUCKET/PREFIX of the old server's artifacts");
+      "Imports an MLflow or radT database (experiments, runs with their ids, params, tags and "
+      "points, datasets, models, and traces with spans), or the trace of a profiler as the phases "
+      "of a run. Repeat the command to resume an interrupted import or to import what is new.",
+      kImportExamples);
+  declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto place = find_store(flags.store);
-  if (!place) return import_failed(place.error());
-  Progress progress;
-  const auto report = run_import(flags, *place, progress);
-  progress.clear();
-  if (!report) return import_failed(report.error());
-  print_import(*report, place->name);
-  return report->complete() ? kDone : kFailed;
+  const bool trace = is_trace_file(flags.from);
+  if (const std::string reason = misfit(flags, trace); !reason.empty()) {
+    complain("import", reason);
+    return kMisuse;
+  }
+  flags.database.from = flags.trace.file = flags.from;
+  flags.database.store = flags.trace.destination.store;
+  return trace ? import_trace(flags.trace) : import_database(flags.database);
 }
 
 }  // namespace corral::cli

@@ -12,6 +12,19 @@ namespace {
 constexpr std::size_t kStepBytes = 64u << 10;
 constexpr int kGzipWindow = 15 + 16;  // the greatest window, with gzip's header alone
 
+// zlib reads through a pointer that is not const.
+void give_input(z_stream& stream, std::string_view compressed) {
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
+  stream.avail_in = static_cast<uInt>(compressed.size());
+}
+
+tl::unexpected<Error> broken() {
+  return fail(Code::kInvalidArgument,
+              "the body is not a complete gzip, as its Content-Encoding claims");
+}
+
+}  // namespace
+
 class Inflater {
  public:
   Inflater() : ready_(inflateInit2(&stream_, kGzipWindow) == Z_OK) {}
@@ -27,13 +40,6 @@ class Inflater {
   bool ready_;
 };
 
-tl::unexpected<Error> broken() {
-  return fail(Code::kInvalidArgument,
-              "the body is not a complete gzip, as its Content-Encoding claims");
-}
-
-}  // namespace
-
 Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
                            const RoomFor& room_for) {
   if (compressed.size() > std::numeric_limits<uInt>::max()) return broken();
@@ -41,9 +47,7 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
   Inflater inflater;
   if (!inflater.ready()) return fail(Code::kUnavailable, "no memory to unpack the body");
   z_stream& stream = inflater.stream();
-  // zlib reads through a pointer that is not const.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
-  stream.avail_in = static_cast<uInt>(compressed.size());
+  give_input(stream, compressed);
   std::string out;
   std::size_t used = 0;
   for (;;) {
@@ -70,6 +74,38 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
     }
     if (status == Z_STREAM_END ? inflateReset(&stream) != Z_OK : status != Z_OK) return broken();
   }
+}
+
+GzipReader::GzipReader() : inflater_(std::make_unique<Inflater>()), out_(kStepBytes, '\0') {}
+GzipReader::~GzipReader() = default;
+
+Result<> GzipReader::read(std::string_view compressed, const Take& take) {
+  if (!inflater_->ready()) return fail(Code::kUnavailable, "no memory to unpack it");
+  z_stream& stream = inflater_->stream();
+  while (!compressed.empty()) {
+    const std::string_view piece = compressed.substr(0, kStepBytes);
+    compressed.remove_prefix(piece.size());
+    give_input(stream, piece);
+    do {
+      between_ = between_ && stream.avail_in == 0;
+      stream.next_out = reinterpret_cast<Bytef*>(out_.data());
+      stream.avail_out = static_cast<uInt>(out_.size());
+      const int status = inflate(&stream, Z_NO_FLUSH);
+      TRY(take(std::string_view(out_).substr(0, out_.size() - stream.avail_out)));
+      if (status == Z_STREAM_END) {
+        between_ = true;
+        inflateReset(&stream);
+      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        return fail(Code::kInvalidArgument, "not a gzip file, or a damaged one");
+      }
+    } while (stream.avail_in > 0 || stream.avail_out == 0);
+  }
+  return {};
+}
+
+Result<> GzipReader::finish() const {
+  if (between_) return {};
+  return fail(Code::kInvalidArgument, "the gzip file ends too early");
 }
 
 }  // namespace corral::http

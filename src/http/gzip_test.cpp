@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <optional>
+
 namespace corral::http {
 namespace {
 
@@ -55,6 +57,39 @@ TEST(Gzip, AnythingElseIsRefused) {
   std::string wrong_checksum = whole;
   wrong_checksum[whole.size() - 6] ^= 1;
   EXPECT_FALSE(gunzip(wrong_checksum, kLimit));
+}
+
+// Unpacks the bytes in pieces of `size`; nullopt: an error.
+std::optional<std::string> read_in_pieces(std::string_view bytes, std::size_t size) {
+  GzipReader reader;
+  std::string out;
+  const auto take = [&](std::string_view piece) -> Result<> {
+    out += piece;
+    return {};
+  };
+  for (std::size_t at = 0; at < bytes.size(); at += size)
+    if (!reader.read(bytes.substr(at, size), take)) return std::nullopt;
+  return reader.finish() ? std::optional(out) : std::nullopt;
+}
+
+TEST(GzipReader, UnpacksPieceByPieceWithoutABound) {
+  const std::string big(9u << 20, 'x');
+  for (const std::size_t size : {std::size_t{1}, std::size_t{100}, std::size_t{1} << 20}) {
+    EXPECT_EQ(read_in_pieces(gzip("hello"), size), "hello");
+    EXPECT_TRUE(read_in_pieces(gzip(big) + gzip("") + gzip("end"), size) == big + "end");
+  }
+}
+
+TEST(GzipReader, RefusesWhatIsCutOrNoGzip) {
+  const std::string whole = gzip(std::string(1000, 'a') + "b");
+  for (const std::string& bytes : {std::string("hello"), whole + "x", whole.substr(0, 1),
+                                   whole.substr(0, whole.size() - 1), whole + whole.substr(0, 20)})
+    EXPECT_EQ(read_in_pieces(bytes, 7), std::nullopt);
+  GzipReader reader;
+  const auto refused =
+      reader.read(whole, [](std::string_view) { return fail(Code::kNoSpace, "full"); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "full");
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ bool read_event_member(std::string_view key, ondemand::value& value, ChromeEvent
 std::optional<std::int64_t> parse_micros(std::string_view text) {
   auto decimal = parse_decimal(text);
   if (!decimal) return std::nullopt;
-  const std::int64_t digits = decimal->whole + 3;  // of the nanoseconds
+  const std::int64_t digits = decimal->whole + 3;  // before the point, in ns
   std::int64_t ns = 0;
   for (std::int64_t i = 0; i < digits; ++i) {
     const bool given = i < static_cast<std::int64_t>(decimal->digits.size());

@@ -2,8 +2,8 @@
 // (Kineto) and many others write it: an object with `traceEvents`, or the bare array of events.
 //
 // Memory is bounded by one event (kMostEventBytes), however long the trace is. Times are decimal
-// microseconds and become exact nanoseconds: no double lies between. What no event needs (other
-// members of `args`) is skipped and not checked. Positions in errors are bytes of the JSON text.
+// microseconds and become exact nanoseconds: no double lies between. Other members of `args`
+// are skipped and not checked. Positions in errors are bytes of the JSON text.
 // Not copied; one thread.
 #pragma once
 
@@ -30,7 +30,7 @@ struct ChromeEvent {
   char phase = '\0';  // `ph`: X, B, E, b, e, M, ...; NUL: none
   std::string_view name, category;
   std::string_view process, thread;                // `pid` and `tid`: numbers or names
-  std::string_view id;                             // of asynchronous events
+  std::string_view id;                             // given to asynchronous events
   std::optional<std::int64_t> time_ns, length_ns;  // `ts` and `dur`; nullopt: none that can be used
   std::optional<std::int64_t> device, stream, correlation;  // in `args`
   std::string_view label;                                   // `args.name`
@@ -84,9 +84,9 @@ class ChromeEvents {
   ChromeHeader header_;
   Next next_ = Next::kRoot;
   bool in_object_ = false;  // the root is one
-  bool first_ = true;       // of the object's members, or of the events
+  bool first_ = true;       // neither a member nor an event has come
   bool has_events_ = false;
-  std::uint64_t offset_ = 0;  // of the next byte
+  std::uint64_t offset_ = 0;  // the next byte's
   // The value that is being collected.
   bool collecting_ = false, in_string_ = false, escaped_ = false, complete_ = false;
   std::size_t depth_ = 0;

@@ -22,7 +22,7 @@ using codec::PhaseKind;
 // Beyond, a phase has the type of the one around it, as those of Corral's capture.
 constexpr std::size_t kPathBytes = 900;
 
-// What becomes of an event: a phase of this kind and name, or a reason why not.
+// Fate: an event becomes a phase of this kind and name, or is left out for a reason.
 struct Fate {
   std::string_view left_out = {};
   PhaseKind kind = PhaseKind::kCompute;

@@ -42,7 +42,7 @@ struct TraceCounts {
   std::uint64_t phases = 0, lanes = 0, steps = 0;
   std::uint64_t open = 0;                         // phases whose end is missing; they stay open
   std::map<std::string, std::uint64_t> left_out;  // by what it is: "operators"
-  UtcTime begin, end;                             // of all phases
+  UtcTime begin, end;                             // first and last of all phases
 };
 
 class TracePhases {
@@ -60,7 +60,7 @@ class TracePhases {
   struct Kept {
     std::int64_t begin = 0, end = 0;  // ns since the trace's base; arrange() makes them UTC
     std::uint64_t id = 0;
-    std::int64_t number = 0;  // of a step; of a device's phase its correlation, then queued_ns
+    std::int64_t number = 0;  // a step's; a device's phase: its correlation, then queued_ns
     std::uint32_t name = 0, lane = 0;
     codec::PhaseKind kind = codec::PhaseKind::kCompute;
     bool open = false, numbered = false;

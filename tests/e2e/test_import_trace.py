@@ -1,0 +1,181 @@
+"""`corral import` of profilers' traces: phases of a run that is there, or of one of their own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from support import ROOT, Corral, Json
+
+CPU = ROOT / "tests" / "fixtures" / "traces" / "torch-1.13-cpu.json.gz"
+BASE = 1_759_395_792_000_000_123  # 2025-10-02
+STEP = 10_000.0  # us
+STEPS = 12
+
+
+def event(category: str, name: str, begin: float, length: float, **args: int) -> Json:
+    on_device = "stream" in args
+    process, thread = (args["device"], args["stream"]) if on_device else (4711, 4712)
+    place = {"pid": process, "tid": thread, "ts": begin, "dur": length}
+    return {"ph": "X", "cat": category, "name": name, **place, "args": args}
+
+
+def step_events(number: int) -> list[Json]:
+    """10 ms: 2 ms of waiting for data, two kernels of 3 and 2 ms, a call between ranks that overlaps the second.
+
+    The first kernel is launched after the device went idle (a host wait), the second long before.
+    """
+    begin, first = number * STEP, 10 * number
+    return [
+        event("user_annotation", f"ProfilerStep#{number}", begin, STEP - 0.001),
+        event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", begin, 2000),
+        event("user_annotation", "## forward ##", begin + 2000, 500.5),
+        event("cpu_op", "aten::mm", begin + 2100, 200),
+        event("cuda_runtime", "cudaLaunchKernel", begin + 2200, 10, correlation=first),
+        event("cuda_runtime", "cudaLaunchKernel", begin + 2300, 10, correlation=first + 1),
+        event("cuda_runtime", "cudaLaunchKernel", begin + 2400, 10, correlation=first + 2),
+        event("user_annotation", "Optimizer.step#SGD.step", begin + 3000, 100),
+        event("cuda_runtime", "cudaStreamSynchronize", begin + 4000, 4600, correlation=first + 3),
+        event("kernel", "gemm_1", begin + 2500, 3000, device=0, stream=7, correlation=first),
+        event("kernel", "gemm_2", begin + 5600, 2000, device=0, stream=7, correlation=first + 1),
+        event("kernel", "ncclDevKernel_AllReduce", begin + 6600, 2000, device=0, stream=20, correlation=first + 2),
+    ]
+
+
+def cuda_trace(base: int = BASE, rank: int = 0) -> Json:
+    name = {"ph": "M", "name": "thread_name", "pid": 4711, "tid": 4712, "args": {"name": "thread 4712 (python)"}}
+    return {
+        "schemaVersion": 1,
+        "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
+        "traceEvents": [found for number in range(STEPS) for found in step_events(number)] + [name],
+        "displayTimeUnit": "ms",
+        "baseTimeNanoseconds": base,
+    }
+
+
+@pytest.fixture
+def trace(corral: Corral) -> Path:
+    file = corral.home / "node7.pt.trace.json.gz"
+    file.write_bytes(gzip.compress(json.dumps(cuda_trace()).encode()))
+    return file
+
+
+def phases(corral: Corral, run: str) -> list[Json]:
+    found: list[Json] = corral.get(f"/api/corral/v1/runs/{run}/phases")["phases"]
+    return found
+
+
+def spans(found: list[Json]) -> list[tuple[Json, ...]]:
+    return [tuple(phase[key] for key in ("id", "parent", "type", "lane", "start_ns", "end_ns")) for phase in found]
+
+
+def test_a_trace_becomes_a_run_that_explain_understands(corral: Corral, trace: Path) -> None:
+    said = corral("import", trace).stdout.decode()
+    assert "left out: 12 operators\n" in said
+    assert f", {STEPS} steps\n" in said
+    run = corral.get("/api/corral/v1/runs/node7")
+    assert run["start_ns"] == str(BASE)
+    assert run["end_ns"] == str(BASE + 12 * 10_000_000 - 1)
+    found = corral.json("explain", "node7")
+    parts = {part["name"]: part for part in found["parts"]}
+    assert parts["data wait"]["seconds"] == pytest.approx(12 * 0.002, abs=1e-9)
+    assert (parts["data wait"]["kind"], parts["data wait"]["type"]) == ("wait", "step/data wait")
+    assert parts["cudaStreamSynchronize"]["seconds"] == pytest.approx(12 * 0.0046, abs=1e-9)
+    assert parts["## forward ##"]["seconds"] == pytest.approx(12 * 0.0005005, abs=1e-9)
+    assert sum(part["share"] for part in parts.values()) == pytest.approx(1, abs=1e-9)
+    lanes = {lane["lane"]: lane for lane in found["lanes"]}
+    assert lanes["trace/rank0/4711/thread 4712 (python)"]["trains"]
+    assert "trace/rank0/GPU 0/stream 7" in lanes
+    corral("show", "node7", "--check-trace")
+
+
+def test_the_same_trace_is_imported_once(corral: Corral, trace: Path) -> None:
+    corral("import", trace)
+    plain = corral.home / "plain.json"  # the same text, not packed
+    plain.write_bytes(gzip.decompress(trace.read_bytes()))
+    (run,) = corral.json("ls", "runs")
+    before = phases(corral, run["id"])
+    assert "nothing was added twice" in corral("import", plain).stdout.decode()
+    assert len(corral.json("ls", "runs")) == 1
+    assert spans(phases(corral, run["id"])) == spans(before)
+    corral("import", plain, "--operators")
+    after = phases(corral, run["id"])
+    assert len(after) == len(before) + STEPS
+    assert {phase["id"] for phase in before} < {phase["id"] for phase in after}
+    corral("rm", run["id"], "--yes")
+    corral("import", plain)
+    (again,) = corral.json("ls", "runs")
+    assert again["id"] != run["id"]
+    assert len(phases(corral, again["id"])) == len(before)
+
+
+def test_traces_of_ranks_go_into_one_run_on_its_time(corral: Corral) -> None:
+    corral("run", "--quiet", "--name", "job", "sleep", "2")
+    run = corral.get("/api/corral/v1/runs/job")
+    start = int(run["start_ns"])
+    for rank in (0, 1):
+        file = corral.home / f"rank{rank}.json"
+        file.write_text(json.dumps(cuda_trace(start + 500_000_000, rank)))
+        for _ in range(2):
+            corral("import", file, "--run", "job")
+    found = phases(corral, run["id"])
+    waits = [phase for phase in found if phase["name"] == "data wait"]
+    assert len(waits) == 2 * STEPS
+    assert min(int(phase["start_ns"]) for phase in waits) == start + 500_000_000
+    assert {phase["lane"] for phase in waits} == {
+        f"{run['host']}/rank{rank}/4711/thread 4712 (python)" for rank in (0, 1)
+    }
+    after = corral.get("/api/corral/v1/runs/job")
+    assert (after["start_ns"], after["end_ns"]) == (run["start_ns"], run["end_ns"])
+
+
+def test_a_trace_at_another_time_than_the_run_is_refused(corral: Corral, trace: Path) -> None:
+    corral("run", "--quiet", "--name", "job", "true")
+    before = phases(corral, "job")
+    failed = corral("import", trace, "--run", "job", status=None)
+    assert failed.returncode != 0
+    assert b"the trace lies outside of the run's time: 2025-10-02T" in failed.stderr
+    assert phases(corral, "job") == before
+
+
+def test_a_profile_of_a_pytorch_without_kineto(corral: Corral) -> None:
+    said = corral("import", CPU, "--name", "profile").stdout.decode()
+    assert "the trace has no date: its times count from 1970" in said
+    found = corral.json("explain", "profile")
+    (lane,) = [lane for lane in found["lanes"] if lane["trains"]]
+    assert lane["steps"] == 4
+    names = {part["name"] for part in found["parts"]}
+    assert {"data wait", "optimizer", "## forward ##", "forward and rest"} <= names
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'{"traceEvents":[{"ph":"X","name":"a" "b":1}]}', b"malformed JSON at byte 37"),
+        (b'{"traceEvents":[{"ph":"X","name":"a","ts":1,"dur":1}', b"the text ends too early"),
+        (b'{"a":1}', b"it has no 'traceEvents'"),
+        (b"[]", b"none of the trace's 0 events became a phase"),
+        (gzip.compress(json.dumps(cuda_trace()).encode())[:-100], b"the gzip file ends too early"),
+        (gzip.compress(b"no JSON"), b"malformed JSON at byte 0"),
+    ],
+)
+def test_nothing_of_a_damaged_trace_is_imported(corral: Corral, content: bytes, reason: bytes) -> None:
+    corral("run", "--quiet", "--name", "other", "true")
+    file = corral.home / "bad.json"
+    file.write_bytes(content)
+    failed = corral("import", file, status=None)
+    assert failed.returncode != 0
+    assert reason in failed.stderr
+    assert [run["name"] for run in corral.json("ls", "runs")] == ["other"]
+
+
+def test_options_of_the_other_kind_are_misuse(corral: Corral, trace: Path) -> None:
+    for arguments, reason in [
+        ((trace, "--copy-artifacts"), b"a trace has no artifacts"),
+        ((trace, "--run", "@1", "--name", "x"), b"--run and --name exclude each other"),
+        (("mlflow.db", "--run", "@1"), b"are for traces"),
+    ]:
+        failed = corral("import", *arguments, status=2)
+        assert reason in failed.stderr

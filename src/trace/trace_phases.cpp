@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "codec/device_lane.h"
 #include "compat/mlflow/wire/phases_of_spans.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
@@ -320,11 +321,11 @@ std::string TracePhases::lane_name(const Lane& lane, bool kineto) const {
 void TracePhases::name_lanes(const ChromeHeader& header) {
   std::string front = path_part(options_.host) + "/";
   if (header.rank) front += fmt::format("rank{}/", *header.rank);
-  trace_lane_ = front + "profiler/trace";
+  trace_lane_ = front + std::string(codec::kTraceLane);
   for (Lane& lane : lanes_) {
     const std::string name =
         lane.place == Place::kStream
-            ? fmt::format("GPU {}/stream {}", path_part(lane.process), lane.thread)
+            ? codec::stream_lane(path_part(lane.process), path_part(lane.thread))
             : lane_name(lane, header.kineto);
     lane.name = mlflow::phase_text(front + name, limits::kNameBytes);
   }
@@ -372,7 +373,7 @@ codec::PhaseRecord TracePhases::record_of(const Kept& kept) const {
   phase.lane = lane.name;
   if (kept.numbered) {
     const bool of_device = lane.place == Place::kStream;
-    phase.attributes.emplace_back(of_device ? kQueuedAttribute : "index",
+    phase.attributes.emplace_back(of_device ? codec::kQueuedAttribute : "index",
                                   std::to_string(kept.number));
   }
   return phase;
@@ -384,7 +385,7 @@ codec::PhaseRecord TracePhases::whole() const {
   phase.begin = mlflow::phase_time(ns_of(counts_.begin));
   phase.end = mlflow::phase_time(ns_of(counts_.end));
   phase.kind = PhaseKind::kControl;
-  phase.name = phase.type = kTracePhase;
+  phase.name = phase.type = codec::kTracePhase;
   phase.lane = trace_lane_;
   phase.attributes = mlflow::phase_attributes({{"trace", Json(options_.source)}});
   return phase;

@@ -24,12 +24,6 @@
 
 namespace corral::trace {
 
-// A lane of a device has a name of its own below its host and rank: "node7/rank0/GPU 1/stream 7".
-// Its phases have this attribute: how long after its launch began each one did, in ns.
-inline constexpr std::string_view kQueuedAttribute = "queued_ns";
-// The phase around all of a trace, in the lane "node7/rank0/profiler/trace".
-inline constexpr std::string_view kTracePhase = "profiled";
-
 struct TraceOptions {
   std::string host = "trace";  // first part of the lanes
   std::string source = {};     // file, an attribute of the phase around all

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codec/device_lane.h"
 #include "compat/mlflow/wire/times.h"
 
 namespace corral::trace {
@@ -41,7 +42,7 @@ Made make_phases(std::string_view text, TraceOptions options = {}) {
     return {};
   });
   EXPECT_TRUE(all);
-  EXPECT_EQ(made.phases.front().name, kTracePhase);
+  EXPECT_EQ(made.phases.front().name, codec::kTracePhase);
   EXPECT_EQ(utc_ns(made.phases.front().begin), ns_of(made.counts->begin));
   EXPECT_EQ(utc_ns(made.phases.front().end), ns_of(made.counts->end));
   made.phases.erase(made.phases.begin());

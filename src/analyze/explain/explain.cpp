@@ -19,6 +19,7 @@ struct Recorded {
   Timeline timeline;
   store::page::RunHealth health;
   std::vector<EpochPhase> epochs;
+  DeviceRecord devices;
 };
 
 Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run, UtcTime until) {
@@ -32,6 +33,12 @@ Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run
                              .type = phase.type,
                              .lane = phase.lane,
                              .kind = phase.kind});
+      recorded.devices.add({.begin = phase.start,
+                            .end = phase.end,
+                            .name = phase.name,
+                            .lane = phase.lane,
+                            .attributes = phase.attributes,
+                            .kind = phase.kind});
       if (auto epoch = as_epoch(phase)) recorded.epochs.push_back(*std::move(epoch));
     };
     count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
@@ -308,6 +315,7 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   TRY(check_wanted(options));
   found.epochs = compare_epochs(recorded, found.lanes, found.window);
   found.findings = rank_findings(found);
+  found.devices = find_device_time(recorded.devices, found.window);
   found.summary = summarize(found);
   if (found.lanes.size() > kMostLanes) {
     found.lanes_left_out = found.lanes.size() - kMostLanes;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyze/explain/bottleneck.h"
+#include "analyze/explain/device_time.h"
 #include "analyze/explain/leaves.h"
 #include "analyze/explain/slow_rank.h"
 #include "analyze/explain/steady.h"
@@ -21,7 +22,7 @@
 
 namespace corral::analyze {
 
-// A run with more phases is not explained: 32 bytes each are held.
+// A run with more phases is not explained: 32 bytes each are held, twice that of devices' phases.
 inline constexpr std::size_t kMostExplainedPhases = 2U << 20U;
 
 inline constexpr std::size_t kMostLanes = 1000;
@@ -87,6 +88,7 @@ struct Explanation {
   std::optional<SlowRank> slow_rank;
   std::vector<EpochsOfLane> epochs;  // training lanes that have some
   std::vector<Finding> findings;     // the greatest first
+  std::vector<DeviceTime> devices;   // that imported traces show
   std::vector<LaneLeaves> lanes;     // at most kMostLanes
   std::size_t lanes_left_out = 0;
   std::string summary;  // a few sentences

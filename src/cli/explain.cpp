@@ -184,6 +184,27 @@ void print_epochs(const Page& page, const Json& found) {
     page.line(fmt::format("{} more lanes: --format json", lanes.size() - kMost));
 }
 
+void print_devices(const Page& page, const Json& found) {
+  const Json::Array& devices = items(found, "devices");
+  if (devices.empty()) return;
+  page.title("Devices");
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& one : devices) {
+    const Json& idle = member(one, "idle");
+    const auto text = [](const Json& object, const char* name) {
+      return precise_duration_text(member(object, name));
+    };
+    page.line(printable(one.get_string("text")));
+    rows.push_back({printable(one.get_string("device")), text(one, "busy_s"),
+                    text(one, "compute_s"), text(one, "communication_s"), text(one, "overlap_s"),
+                    text(one, "memory_s"), text(idle, "host_wait_s"), text(idle, "kernel_wait_s"),
+                    text(idle, "other_s"), text(idle, "unknown_s")});
+  }
+  page.table({"DEVICE", "BUSY", "COMPUTE", "COMMUNICATION", "OVERLAP", "MEMORY", "IDLE: HOST",
+              "KERNEL", "OTHER", "UNKNOWN"},
+             rows);
+}
+
 void print_lanes(const Page& page, const Json& found) {
   const Json::Array& lanes = items(found, "lanes");
   if (lanes.empty()) return;
@@ -235,6 +256,7 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
   print_steady(page, member(found, "steady"));
   print_bottleneck(page, member(found, "bottleneck"), member(found, "slow_rank"));
   print_epochs(page, found);
+  print_devices(page, found);
   print_lanes(page, found);
 }
 

@@ -35,7 +35,7 @@ constexpr std::string_view kGzipBegin("\x1f\x8b", 2);
 struct TraceRun {
   RunId id;
   std::string name, host;
-  std::optional<UtcTime> start, end;  // of one that is there already
+  std::optional<UtcTime> start, end;  // known of one that is there already
 };
 
 // Calls each(piece) for the bytes of a file, with the number of bytes before it.

@@ -91,6 +91,24 @@ def test_a_trace_becomes_a_run_that_explain_understands(corral: Corral, trace: P
     corral("show", "node7", "--check-trace")
 
 
+def test_explain_says_how_busy_the_device_was(corral: Corral, trace: Path) -> None:
+    corral("import", trace, "--name", "job")
+    (device,) = corral.json("explain", "job")["devices"]
+    assert (device["device"], device["rank"]) == ("trace/rank0/GPU 0", 0)
+    assert (device["streams"], device["phases"]) == (2, 3 * STEPS)
+    milliseconds = {"compute_s": 5, "communication_s": 2, "overlap_s": 1, "busy_s": 6}
+    for member, each in milliseconds.items():
+        assert device[member] == pytest.approx(STEPS * each / 1e3, abs=1e-9), member
+    # Between the steps, and between the two kernels of one.
+    idle = {"host_wait_s": 0.0039 * (STEPS - 1), "kernel_wait_s": 0, "other_s": 0.0001 * STEPS, "unknown_s": 0}
+    assert device["idle"] == pytest.approx(idle, abs=1e-9)
+    assert "of its idle time waited for the host's next launch" in device["text"]
+    text = corral("explain", "job").stdout.decode()
+    assert f"\nDevices\n  {device['text']}\n" in text
+    assert "IDLE: HOST" in text
+    assert corral.json("explain", "job", "--to", "1ms")["devices"] == []
+
+
 def test_the_same_trace_is_imported_once(corral: Corral, trace: Path) -> None:
     corral("import", trace)
     plain = corral.home / "plain.json"  # the same text, not packed

@@ -145,6 +145,20 @@ void write_finding(JsonWriter& json, const analyze::Finding& finding) {
   json.end_object();
 }
 
+void write_device(JsonWriter& json, const analyze::DeviceTime& time) {
+  json.begin_object().member("device", time.device);
+  write_optional(json, "rank", time.rank);
+  write_window(json, time.window);
+  json.member("streams", time.streams).member("phases", time.phases);
+  json.member("busy_s", seconds(time.busy)).member("compute_s", seconds(time.compute));
+  json.member("communication_s", seconds(time.communication));
+  json.member("memory_s", seconds(time.memory)).member("overlap_s", seconds(time.overlap));
+  json.key("idle").begin_object().member("host_wait_s", seconds(time.host_wait));
+  json.member("kernel_wait_s", seconds(time.kernel_wait));
+  json.member("other_s", seconds(time.other)).member("unknown_s", seconds(time.unknown));
+  json.end_object().member("text", time.text).end_object();
+}
+
 void write_lane(JsonWriter& json, const LaneLeaves& lane) {
   json.begin_object().member("lane", lane.lane).member("trains", lane.trains);
   json.member("steps", lane.steps).member("start_up_s", seconds(lane.start_up));
@@ -171,6 +185,7 @@ Response explained(const store::Run& run, const Explanation& found) {
     write_slow_rank(json, found.slow_rank);
     write_array(json, "epochs", found.epochs, write_epochs);
     write_array(json, "findings", found.findings, write_finding);
+    write_array(json, "devices", found.devices, write_device);
     write_array(json, "lanes", found.lanes, write_lane);
     json.member("lanes_left_out", static_cast<std::int64_t>(found.lanes_left_out));
   });

@@ -32,6 +32,15 @@ std::string share_text(const Json& share) {
   return fmt::format("{:.1f} %", share.as_double(0) * 100);
 }
 
+// A leaf's name: kernels are called by whole templates.
+std::string leaf_text(const Json& leaf) {
+  constexpr std::size_t kMostBytes = 60;
+  const std::string name = leaf.get_string("name");
+  if (name.size() <= kMostBytes) return printable(name);
+  const std::string_view front = std::string_view(name).substr(0, kMostBytes);
+  return printable(front.substr(0, utf8_prefix(front))) + "…";
+}
+
 // Rows for people: lines of a terminal, or of Markdown.
 class Page {
  public:
@@ -95,7 +104,7 @@ void print_parts(const Page& page, const Json& found) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& part : parts) {
     const bool leaf = part.get_string("part") == "leaf";
-    rows.push_back({printable(part.get_string("name")), leaf ? part.get_string("kind") : "–",
+    rows.push_back({leaf_text(part), leaf ? part.get_string("kind") : "–",
                     share_text(member(part, "share")),
                     precise_duration_text(member(part, "seconds")),
                     leaf ? std::to_string(part.get_int("phases")) : "–"});
@@ -216,7 +225,7 @@ void print_lanes(const Page& page, const Json& found) {
     const Json::Array& leaves = items(lane, "leaves");
     rows.push_back({printable(lane.get_string("lane")), lane.get_bool("trains") ? "trains" : "–",
                     std::to_string(lane.get_int("steps")), precise_duration_text(Json(tracked)),
-                    leaves.empty() ? "–" : printable(leaves.front().get_string("name"))});
+                    leaves.empty() ? "–" : leaf_text(leaves.front())});
   }
   const bool epochs = member(found, "steady").get_string("unit") == "epoch";
   page.table({"LANE", "ROLE", epochs ? "EPOCHS" : "STEPS", "IN PHASES", "MOSTLY"}, rows);

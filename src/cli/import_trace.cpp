@@ -259,7 +259,9 @@ Result<int> import_into_run(const TraceFlags& flags, const Progress& progress) {
 }  // namespace
 
 bool is_trace_file(const std::string& file) {
-  const auto opened = sys::open_file(file, O_RDONLY | O_NONBLOCK);
+  // Bytes read from a pipe would be gone.
+  if (std::error_code error; !sys::fs::is_regular_file(file, error)) return false;
+  const auto opened = sys::open_file(file, O_RDONLY);
   if (!opened) return false;
   std::string begin(4096, '\0');
   const ssize_t count = ::read(opened->get(), begin.data(), begin.size());

@@ -47,8 +47,15 @@ bool is_of_device(const ChromeEvent& event) {
 }
 
 bool is_runtime(std::string_view category) {
-  return category == "cuda_runtime" || category == "cuda_driver" || category == "xpu_runtime" ||
-         category == "hip_runtime" || category == "Runtime";
+  return category.ends_with("_runtime") || category.ends_with("_driver") || category == "Runtime";
+}
+
+// Marks that Kineto puts beside what happened.
+bool is_mark(std::string_view category) {
+  constexpr auto kMarks = std::to_array<std::string_view>(
+      {"overhead", "Trace", "external_correlation", "cuda_sync", "cuda_event",
+       "cuda_profiler_range", "mtia_ccp_events", "mtia_insight"});
+  return std::ranges::find(kMarks, category) != kMarks.end();
 }
 
 bool is_operator(const ChromeEvent& event) {
@@ -90,8 +97,7 @@ Fate fate_of(const ChromeEvent& event, bool operators) {
   }
   if (event.category == "python_function") return {.left_out = "Python functions"};
   if (event.category == "gpu_user_annotation") return {.left_out = "annotations of devices"};
-  if (event.category == "overhead" || event.category == "Trace")
-    return {.left_out = "the profiler's own"};
+  if (is_mark(event.category)) return {.left_out = "marks of the profiler"};
   return fate_of_annotation(event.name);
 }
 

@@ -28,7 +28,8 @@ struct TraceOptions {
   std::string host = "trace";  // first part of the lanes
   std::string source = {};     // file, an attribute of the phase around all
   bool operators = false;      // keep them too
-  std::size_t most_phases = 2U << 20U;
+  // With the one around all, as many as are explained.
+  std::size_t most_phases = (2U << 20U) - 1;
 };
 
 struct TraceCounts {

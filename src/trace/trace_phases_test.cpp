@@ -66,6 +66,7 @@ constexpr std::string_view kDeviceTrace = R"T({"schemaVersion": 1, "distributedI
  {"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","pid":0,"tid":7,"ts":320,"dur":8,"args":{"device":0,"stream":7,"correlation":8}},
  {"ph":"X","cat":"gpu_user_annotation","name":"## a/b ##","pid":0,"tid":7,"ts":220,"dur":30},
  {"ph":"s","cat":"ac2g","id":7,"name":"ac2g","pid":41,"tid":42,"ts":215},
+ {"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":220,"dur":30,"args":{"device":0,"stream":7}},
  {"ph":"C","name":"memory","pid":41,"tid":42,"ts":215},
  {"ph":"i","name":"[memory]","pid":41,"tid":42,"ts":215},
  {"ph":"M","name":"process_name","pid":41,"tid":0,"args":{"name":"python"}},
@@ -97,6 +98,7 @@ TEST(TracePhases, TheLoopOfPyTorchHasTheNamesOfTheCapture) {
                                                   {"counters", 1},
                                                   {"flows", 1},
                                                   {"instants", 1},
+                                                  {"marks of the profiler", 1},
                                                   {"operators", 1},
                                                   {"runtime calls", 3}}));
 }

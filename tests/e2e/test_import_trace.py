@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,42 @@ def test_explain_says_how_busy_the_device_was(corral: Corral, trace: Path) -> No
     assert f"\nDevices\n  {device['text']}\n" in text
     assert "IDLE: HOST" in text
     assert corral.json("explain", "job", "--to", "1ms")["devices"] == []
+
+
+def random_kernels() -> list[Json]:
+    """600 kernels of one stream with launches now before, now after the end of the one before."""
+    chance = random.Random(5)
+    events, free, host = [], 1000.0, 900.0
+    for number in range(1, 601):
+        host = host + chance.uniform(1, 60) if chance.random() < 0.7 else free + chance.uniform(1, 30)
+        launch = round(host, 3)
+        gap = chance.choice([0.0, 0.01, 0.02, 0.05, 3.0])
+        begin = round(max(free + gap, launch + 4), 3)
+        length = round(chance.uniform(2, 80), 3)
+        events.append(event("cuda_runtime", "cudaLaunchKernel", launch, 1.0, correlation=number))
+        name = "gemm" if number % 20 else "ncclDevKernel_AllReduce"
+        events.append(event("kernel", name, begin, length, device=0, stream=7, correlation=number))
+        free, host = round(begin + length, 3), launch + 1
+    return events
+
+
+# Its answers about random_kernels() in us, the waits rounded to 0.01: temporal breakdown and idle time breakdown.
+HTA = {"compute": 23402.079, "non-compute": 1040.816, "idle": 5495.222, "host wait": 5299.89, "kernel wait": 195.34}
+
+
+def test_the_numbers_are_those_of_holistic_trace_analysis(corral: Corral) -> None:
+    """HTA 0.5.0 without its rounding; its kernel wait is compared with 30 us, so it has what is other here."""
+    file = corral.home / "kernels.json"
+    file.write_text(json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": BASE, "traceEvents": random_kernels()}))
+    corral("import", file)
+    (device,) = corral.json("explain", "kernels")["devices"]
+    idle = device["idle"]
+    assert device["compute_s"] * 1e6 == pytest.approx(HTA["compute"], abs=1e-3)
+    assert device["communication_s"] * 1e6 == pytest.approx(HTA["non-compute"], abs=1e-3)
+    assert sum(idle.values()) * 1e6 == pytest.approx(HTA["idle"], abs=1e-3)
+    assert idle["host_wait_s"] * 1e6 == pytest.approx(HTA["host wait"], abs=0.006)
+    assert (idle["kernel_wait_s"] + idle["other_s"]) * 1e6 == pytest.approx(HTA["kernel wait"], abs=0.006)
+    assert idle["kernel_wait_s"] > 0
 
 
 def test_the_same_trace_is_imported_once(corral: Corral, trace: Path) -> None:

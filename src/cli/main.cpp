@@ -22,7 +22,7 @@ constexpr std::array kCommands = {
     Verb{"show", "show one run: command, host, times, outcome, metrics", show_command},
     Verb{"explain", "explain where the time of a run went", explain_command},
     Verb{"export", "write the points of runs as CSV, JSON, Parquet or a trace", export_command},
-    Verb{"import", "import an MLflow or radT database into the store", import_command},
+    Verb{"import", "import an MLflow or radT database, or a profiler's trace", import_command},
     Verb{"plan", "check, expand or generate an experiment file", plan_command},
     Verb{"diff", "show how the set-ups of two runs differ", diff_command},
     Verb{"rerun", "restore a run's code in a new directory and run it again", rerun_command},

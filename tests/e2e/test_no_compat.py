@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from support import Corral
+from support import ROOT, Corral
 
 SCRIPT = """
 import os, corral
@@ -38,3 +38,8 @@ def test_no_path_of_another_tool_answers(corral: Corral) -> None:
 def test_import_says_that_this_build_cannot(corral: Corral) -> None:
     said = corral("import", "mlflow.db", status=1).stderr.decode()
     assert "built without" in said
+
+
+def test_it_imports_traces(corral: Corral) -> None:
+    corral("import", ROOT / "tests" / "fixtures" / "traces" / "torch-1.13-cpu.json.gz", "--name", "profile")
+    assert "data wait" in corral("explain", "profile").stdout.decode()

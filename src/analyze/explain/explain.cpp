@@ -6,8 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "core/cpu_list.h"
-#include "core/json.h"
 #include "core/text.h"
 #include "store/tables/health.h"
 #include "store/tables/phases.h"
@@ -235,19 +233,6 @@ Result<> choose_lanes(std::vector<LaneLeaves>& lanes, const std::string& wanted)
     return fail(Code::kNotFound, fmt::format("the run has no lane '{}'", printable(wanted)));
   lanes.front().trains = true;
   return {};
-}
-
-// CPUs that the run may use; empty: it was not recorded.
-std::vector<int> allowed_cpus(const store::Run& run) {
-  std::string list;
-  for (const auto& [key, text] : run.info) {
-    if (key != "set_up.cpus_allowed") continue;
-    const auto fact = Json::parse(text);
-    if (fact && fact->as_string() != nullptr) list = *fact->as_string();
-  }
-  for (const auto& [key, cpus] : run.tags)
-    if (key == "corral.cpus") list = cpus;
-  return parse_cpu_list(list).value_or(std::vector<int>());
 }
 
 Result<> judge_steady_part(const store::Reader& store, const store::Run& run,

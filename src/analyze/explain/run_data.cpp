@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/cpu_list.h"
+#include "core/json.h"
 #include "metric/catalogue.h"
 #include "query/series/inputs.h"
 #include "query/series/window.h"
@@ -95,6 +97,18 @@ const std::string* RunData::reason_of(std::string_view metric) const {
 }
 
 bool RunData::is_unavailable(std::string_view metric) const { return reason_of(metric) != nullptr; }
+
+std::vector<int> allowed_cpus(const store::Run& run) {
+  std::string list;
+  for (const auto& [key, text] : run.info) {
+    if (key != "set_up.cpus_allowed") continue;
+    const auto fact = Json::parse(text);
+    if (fact && fact->as_string() != nullptr) list = *fact->as_string();
+  }
+  for (const auto& [key, cpus] : run.tags)
+    if (key == "corral.cpus") list = cpus;
+  return parse_cpu_list(list).value_or(std::vector<int>());
+}
 
 std::string RunData::why_not(std::string_view metric) const {
   const std::string* reason = reason_of(metric);

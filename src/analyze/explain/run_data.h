@@ -59,4 +59,7 @@ class RunData {
   std::vector<std::pair<std::string, std::string>> unavailable_;
 };
 
+// CPUs that the run may use; empty: it was not recorded.
+std::vector<int> allowed_cpus(const store::Run& run);
+
 }  // namespace corral::analyze

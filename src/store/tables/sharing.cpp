@@ -218,4 +218,16 @@ Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
   return all;
 }
 
+Result<std::vector<SharingRun>> tagged_runs_of_host(Reading& reading, const std::string& host,
+                                                    std::string_view tag, std::int64_t limit) {
+  return read_runs(
+      reading,
+      reading->query(std::string(kColumns) +
+                         "WHERE r.host = ?1 AND r.ended IS NOT NULL AND r.lifecycle = 0 AND EXISTS "
+                         "(SELECT 1 FROM facts f WHERE f.run = r.key AND f.kind = ?2 AND f.key = "
+                         "?3 AND f.value NOT IN ('', '0', 'false')) ORDER BY r.started DESC, r.id "
+                         "DESC LIMIT ?4",
+                     host, codec::FactKind::kTag, tag, limit));
+}
+
 }  // namespace corral::store::page

@@ -45,6 +45,11 @@ Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, Experim
 Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
                                               const std::vector<SharingRun>& runs);
 
+// Ended runs on the host whose tag `tag` is set (not empty, 0 or false), the newest first; at most
+// `limit`.
+Result<std::vector<SharingRun>> tagged_runs_of_host(Reading& reading, const std::string& host,
+                                                    std::string_view tag, std::int64_t limit);
+
 // The same of many workloads, from runs that were read already.
 class Neighbours {
  public:

@@ -1,0 +1,37 @@
+// Efficiency: what a run was given against what it used: device hours, CPUs, memory. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/footprint/footprint_data.h"
+
+namespace corral::analyze {
+
+// A column of the window with a lower mean activity counts as idle.
+inline constexpr double kIdleActivity = 0.05;
+
+struct DeviceUse {
+  std::string source;
+  std::string metric = {};                // of the activity; empty: none was recorded
+  double hours = 0;                       // that the run had it
+  std::optional<double> activity = {};    // mean, 0 to 1
+  std::optional<double> idle_hours = {};  // of the hours
+};
+
+struct Efficiency {
+  std::vector<DeviceUse> devices;
+  std::optional<double> cpus_allowed, cpus_used;
+  std::optional<double> memory_peak, memory_limit;  // bytes
+  std::string memory_metric;                        // of the peak
+};
+
+// Devices and instances that were given to the run, or that its processes used; by source.
+std::vector<std::string> devices_of_run(const FootprintData& data);
+// "gpu0" of "gpu0.mig1" and of "gpu0".
+std::string whole_device(const std::string& source);
+
+Efficiency find_efficiency(const FootprintData& data);
+
+}  // namespace corral::analyze

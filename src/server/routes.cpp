@@ -75,6 +75,8 @@ constexpr std::array kApi = {
     get<api::interest>("/api/corral/v1/runs/{run}/interest",
                        "what of a run is worth looking at: regions, and series by interest "
                        "(?from_ns=&to_ns=)"),
+    get<api::footprint>("/api/corral/v1/runs/{run}/footprint",
+                        "energy of a run, and its use of its devices (?from_ns=&to_ns=)"),
     get<api::logs>("/api/corral/v1/runs/{run}/logs",
                    "output of a run (?stream=&limit=, and one of from=, before=, tail=, at_ns=)"),
     get<api::search_logs>("/api/corral/v1/runs/{run}/logs/search",

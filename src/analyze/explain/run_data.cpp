@@ -90,7 +90,8 @@ const MetricMean* RunData::of_source(std::string_view metric, std::string_view s
 
 const std::string* RunData::reason_of(std::string_view metric) const {
   for (const auto& [what, reason] : unavailable_) {
-    const std::string_view name = std::string_view(what).substr(0, what.find(" of "));
+    std::string_view name = std::string_view(what).substr(0, what.find(" of "));
+    if (name.ends_with(".*")) name.remove_suffix(2);
     if (metric == name || (metric.starts_with(name) && metric[name.size()] == '.')) return &reason;
   }
   return nullptr;

@@ -74,9 +74,12 @@ TEST_F(RunDataOfAStore, MeansAreOverTheWindowAndRatesOfCounters) {
 }
 
 TEST(RunDataReasons, AreThoseOfTheMetricOrItsGroup) {
-  const RunData data({}, {{"run.thread", "no permission"}, {"host.gpu.busy of gpu0", "no driver"}});
+  const RunData data({}, {{"run.thread", "no permission"},
+                          {"host.gpu.busy of gpu0", "no driver"},
+                          {"host.energy.*", "no counters"}});
   EXPECT_EQ(data.why_not("run.thread.cpu"), "no permission");
   EXPECT_EQ(data.why_not("host.gpu.busy"), "no driver");
+  EXPECT_EQ(data.why_not("host.energy.dram"), "no counters");
   EXPECT_EQ(data.why_not("run.threads"), "the run has no points of it in this time");
 }
 

@@ -249,7 +249,7 @@ class FootprintMaker {
   void warn() {
     for (const EnergyPart& part : found_.parts) {
       const std::string name =
-          fmt::format("{} {}", component_name(part.component), printable(part.source));
+          fmt::format("{} {}", label(part.component), printable(part.source));
       if (part.coverage < kLeastEnergyCover)
         found_.warnings.push_back(
             fmt::format("{:.3g} % of the time has no readings of {}: its energy is not included.",

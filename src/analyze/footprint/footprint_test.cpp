@@ -84,7 +84,7 @@ TEST(Footprint, MoreThanFivePercentWithoutReadingsIsSaid) {
   for (std::size_t i = 149; i < 180; ++i) data.series[0].cells[i] = {};
   const Footprint found = make_footprint(data);
   EXPECT_NE(joined_warnings(found).find(
-                "8 % of the time has no readings of gpu gpu0: its energy is not included."),
+                "8 % of the time has no readings of GPU gpu0: its energy is not included."),
             std::string::npos)
       << joined_warnings(found);
   EXPECT_DOUBLE_EQ(found.coverage, 0.92);
@@ -288,7 +288,7 @@ TEST_F(FootprintOfAStore, PowerIsIntegratedWithoutItsGaps) {
   ASSERT_EQ(found.parts[0].gaps.size(), 2U);
   EXPECT_NEAR(found.parts[0].gaps[0].missing_s, 100, 1e-6);
   EXPECT_NEAR(found.parts[0].gaps[1].missing_s, 2, 1e-6);
-  EXPECT_NE(joined_warnings(found).find("no readings of gpu gpu0"), std::string::npos);
+  EXPECT_NE(joined_warnings(found).find("no readings of GPU gpu0"), std::string::npos);
 }
 
 TEST_F(FootprintOfAStore, TheIdlePowerIsThatOfATaggedRunThatWasAlone) {

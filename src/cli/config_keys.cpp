@@ -34,7 +34,8 @@ constexpr auto kHarmlessOptions = std::to_array<std::string_view>(
 
 constexpr auto kTrustedSources =
     std::to_array<std::string_view>({"exec", "prometheus", "statsd", "otlp"});
-constexpr auto kHarmlessSources = std::to_array<std::string_view>({"regex", "pressure"});
+constexpr auto kHarmlessSources =
+    std::to_array<std::string_view>({"regex", "pressure", "footprint"});
 
 constexpr auto kCommands = std::to_array<std::string_view>(
     {"run", "serve", "ls", "show", "export", "import", "plan", "diff", "undo", "profile", "rm",

@@ -277,6 +277,11 @@ Result<> set_value(std::uint32_t& to, const TomlValue& value) {
   to = static_cast<std::uint32_t>(*number);
   return {};
 }
+Result<> set_value(std::optional<double>& to, const TomlValue& value) {
+  to = value.array ? std::nullopt : parse_double(value.items[0]);
+  if (!to) return invalid("expected a number");
+  return {};
+}
 Result<> set_value(foreign::Format& to, const TomlValue& value) {
   std::string text;
   TRY(set_value(text, value));
@@ -377,6 +382,16 @@ constexpr auto kPressureKeys =
                                   {"stall", apply<&Pressure::stall>},
                                   {"window", apply<&Pressure::window>}});
 
+using Prices = foreign::FootprintPrices;
+constexpr auto kPriceKeys =
+    std::to_array<Key<Prices>>({{"pue", apply<&Prices::pue>},
+                                {"intensity-g-per-kwh", apply<&Prices::intensity>},
+                                {"intensity-source", apply<&Prices::intensity_source>},
+                                {"intensity-year", apply<&Prices::intensity_year>},
+                                {"price-per-kwh", apply<&Prices::per_kwh>},
+                                {"price-per-hour", apply<&Prices::per_hour>},
+                                {"currency", apply<&Prices::currency>}});
+
 struct OptionLine {
   std::string_view option;
   TomlValue value;
@@ -421,6 +436,7 @@ void for_each_kind(const Visit& visit) {
   visit("otlp", &foreign::Sources::otlp);
   visit("regex", &foreign::Sources::regex);
   visit("pressure", &foreign::Sources::pressure);
+  visit("footprint", &foreign::Sources::footprint);
 }
 
 // Its name; of a kind that is there once at most: empty.
@@ -445,6 +461,11 @@ class SourceSection {
     if (kind == "pressure") {
       if (!name.empty() || !sources.pressure.empty()) return invalid("is [pressure], once");
       section.open<Pressure>(sources.pressure, name, kPressureKeys);
+      return section;
+    }
+    if (kind == "footprint") {
+      if (!name.empty() || !sources.footprint.empty()) return invalid("is [footprint], once");
+      section.open<Prices>(sources.footprint, name, kPriceKeys);
       return section;
     }
     if (name.empty()) return invalid(fmt::format("needs a name: [{}.NAME]", kind));

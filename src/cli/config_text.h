@@ -1,6 +1,6 @@
 // The text of corral.toml: its options, line by line, and its sections of sources beside Corral's
 // own listeners ([exec.NAME], [prometheus.NAME], [regex.NAME], [otlp.NAME] and [statsd]) with
-// [pressure], the thresholds of events.
+// [pressure], the thresholds of events, and [footprint], the prices of energy.
 //
 // CLI11 reads the options, and skips lines that it does not understand, so a misspelt setting would
 // silently not count: read_config_lines() reports it. The sections have a reader of their own for

@@ -91,6 +91,14 @@ max-points-per-s = 9
 resources = ["io"]
 stall = "300ms"
 window = "2s"
+[footprint]
+pue = 1.25
+intensity-g-per-kwh = 381
+intensity-source = "grid operator"
+intensity-year = 2024
+price-per-kwh = 0.3
+price-per-hour = "2.5"
+currency = "EUR"
 )");
   ASSERT_EQ(sources.exec.size(), 2u);
   const auto& power = sources.exec[0];
@@ -127,6 +135,15 @@ window = "2s"
   EXPECT_EQ(sources.pressure.at(0).resources, Texts{"io"});
   EXPECT_EQ(sources.pressure.at(0).stall, std::chrono::milliseconds(300));
   EXPECT_EQ(sources.pressure.at(0).window, std::chrono::seconds(2));
+  const auto& prices = sources.footprint.at(0);
+  EXPECT_EQ(prices.pue, 1.25);
+  EXPECT_EQ(prices.intensity, 381);
+  EXPECT_EQ(prices.intensity_source, "grid operator");
+  EXPECT_EQ(prices.intensity_year, 2024);
+  EXPECT_EQ(prices.per_kwh, 0.3);
+  EXPECT_EQ(prices.per_hour, 2.5);
+  EXPECT_EQ(prices.currency, "EUR");
+  EXPECT_TRUE(price_facts(prices).size() == 7);
 }
 
 TEST(SourceSections, AFileWithoutThemHasNoSources) {
@@ -142,6 +159,14 @@ TEST(SourceSections, AMistakeIsNamedWithItsLineAndTheNearestWord) {
             "corral.toml:3: unknown source [exce.power]; did you mean 'exec'?");
   EXPECT_EQ(error_of("[exec]\ncommand = \"x\"\n"),
             "corral.toml:1: [exec] needs a name: [exec.NAME]");
+  EXPECT_EQ(error_of("[footprint]\npue = 0.9\n"),
+            "corral.toml:1: [footprint] pue: must be at least 1");
+  EXPECT_EQ(error_of("[footprint]\nintensity-g-per-kwh = 400\nintensity-source = 'x'\n"),
+            "corral.toml:1: [footprint] intensity-year: missing; name the year of the intensity");
+  EXPECT_EQ(error_of("[footprint]\nprice-per-kwh = 1\n"),
+            "corral.toml:1: [footprint] currency: missing, e.g. EUR");
+  EXPECT_EQ(error_of("[footprint]\npue = 'much'\n"),
+            "corral.toml:2: [footprint] pue: expected a number");
   EXPECT_EQ(error_of("[statsd.x]\n").find("corral.toml:1: [statsd.x] is [statsd], once"), 0u);
   EXPECT_EQ(error_of("[pressure]\nstall = '2s'\n"),
             "corral.toml:1: [pressure] stall: must be from 1 ms to the window");

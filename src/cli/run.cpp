@@ -434,7 +434,11 @@ Result<> complete_run(RunFlags& f) {
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
   o.leftovers = f.leftovers == "wait" ? run::Leftovers::kWait : run::Leftovers::kLeave;
   if (!f.no_listeners) o.listeners = TRY(collect::select_listeners(f.listeners));
-  if (f.no_listeners) o.sources = {};
+  if (f.no_listeners) {
+    auto prices = std::move(o.sources.footprint);
+    o.sources = {};
+    o.sources.footprint = std::move(prices);
+  }
   if (const char* library = std::getenv("CORRAL_NVML_LIBRARY")) o.device_library = library;
   // Listener "dcgm" reads it there.
   if (!f.dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", f.dcgm_address.c_str(), 1);

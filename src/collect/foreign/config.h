@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "collect/foreign/footprint_prices.h"
 #include "collect/pressure/stall_options.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -117,6 +118,7 @@ struct Sources {
   std::vector<StatsdSource> statsd;
   std::vector<OtlpSource> otlp;
   std::vector<StallOptions> pressure;  // [pressure], one at most; none: as they are by default
+  std::vector<FootprintPrices> footprint;  // [footprint], one at most
   // Returns true if none is served by ForeignSources.
   [[nodiscard]] bool empty() const {
     return exec.empty() && prometheus.empty() && regex.empty() && statsd.empty();

@@ -111,6 +111,8 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   if (!command.interpreter.empty()) facts.push_back(info("interpreter", command.interpreter));
   for (const auto& [key, value] : command.record)
     facts.push_back(info(key, set_up::cut_lines(mask.text(to_utf8(value)), kRecordBytes)));
+  for (const auto& prices : options.sources.footprint)
+    for (const auto& [key, value] : price_facts(prices)) facts.push_back(info(key, value));
   set_up::add_masked("command", mask, facts);
   set_up::add_masked("params", params_mask, facts);
   return facts;

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/footprint_text.h"
 #include "core/text.h"
 #include "sys/http_client.h"
 
@@ -253,6 +254,18 @@ void print_regions(const Page& page, const Json& interest) {
   page.line("Metrics by interest: corral ls metrics RUN --interesting");
 }
 
+void print_footprint(const Page& page, const Json& found) {
+  if (found.is_null()) return;
+  const FootprintText text = footprint_text(found);
+  page.title("Footprint");
+  for (const std::string& line : text.lines) page.line(line);
+  if (!text.rows.empty()) page.table(text.head, text.rows);
+  for (const std::string& line : text.units) page.line(line);
+  if (text.efficiency.empty()) return;
+  page.title("Efficiency");
+  for (const std::string& line : text.efficiency) page.line(line);
+}
+
 void print_explanation(const Json& run, const Json& found, bool markdown) {
   fmt::print("{}{}: {}\n", markdown ? "# " : "", printable(run.get_string("name")),
              ending_text(run));
@@ -266,6 +279,7 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
   print_bottleneck(page, member(found, "bottleneck"), member(found, "slow_rank"));
   print_epochs(page, found);
   print_devices(page, found);
+  print_footprint(page, member(found, "footprint"));
   print_lanes(page, found);
 }
 
@@ -387,6 +401,13 @@ Result<int> explain_group(const sys::HttpTarget& server, const ExplainFlags& fla
   return failures.empty() ? kDone : kFailed;
 }
 
+// Null of a lane, which has none, and of a server that does not know it.
+Result<Json> ask_footprint(const sys::HttpTarget& server, const std::string& path, bool lane) {
+  auto found = lane ? Result<Json>(Json()) : get_json(server, path);
+  if (!found && found.error().code == Code::kNotFound) return Json();
+  return found;
+}
+
 Result<int> explain(const ExplainFlags& flags) {
   if (flags.from >= Nanos(0) && flags.to >= Nanos(0) && flags.from >= flags.to)
     return fail(Code::kInvalidArgument, "--to must be greater than --from");
@@ -406,9 +427,10 @@ Result<int> explain(const ExplainFlags& flags) {
     const std::string whole = run_path(run.get_string("id"), part);
     return query.empty() ? whole : whole + "?" + join(query, "&");
   };
-  const std::string interest = path("/interest");  // for all lanes
+  const std::string interest = path("/interest"), footprint = path("/footprint");  // for all lanes
   if (!flags.lane.empty()) query.push_back("lane=" + sys::url_encode(flags.lane));
-  const Json found = TRY(get_json(server, path("/explain")));
+  Json found = TRY(get_json(server, path("/explain")));
+  found.set("footprint", TRY(ask_footprint(server, footprint, !flags.lane.empty())));
   if (flags.format == "json") {
     fmt::print("{}\n", found.dump());
     return kDone;
@@ -428,8 +450,8 @@ int explain_command(std::span<char* const> args) {
   ExplainFlags flags;
   Arguments arguments("explain",
                       "Explains a run: what could not be seen, where its time went, which part of "
-                      "it is steady, what bounded that, and which epochs are odd. Of a workload or "
-                      "plan: one line for each run.",
+                      "it is steady, what bounded that, which epochs are odd, and its energy. Of a "
+                      "workload or plan: one line for each run.",
                       kExplainExamples);
   arguments.positional(
       "run", flags.run,

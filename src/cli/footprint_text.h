@@ -11,7 +11,7 @@ namespace corral::cli {
 
 struct FootprintText {
   std::vector<std::string> lines;              // the summary and what to know about it
-  std::vector<std::string> head;               // of `rows`
+  std::vector<std::string> head;               // titles of `rows`
   std::vector<std::vector<std::string>> rows;  // sensors; may be empty
   std::vector<std::string> units;              // energy per epoch, step, sample; gCO2e; money
   std::vector<std::string> efficiency;

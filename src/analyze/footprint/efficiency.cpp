@@ -56,7 +56,7 @@ std::vector<std::string> devices_of_run(const FootprintData& data) {
   for (const ColumnSeries& series : data.series)
     if (series.metric == "run.gpu.processes" && series.total().integral > 0)
       sources.insert(series.source);
-  // Whoever has an instance does not have the rest of the device.
+  // An instance is not the rest of its device.
   std::set<std::string> cut;
   for (const std::string& source : sources)
     if (whole_device(source) != source) cut.insert(whole_device(source));

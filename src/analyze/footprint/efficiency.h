@@ -14,17 +14,17 @@ inline constexpr double kIdleActivity = 0.05;
 
 struct DeviceUse {
   std::string source;
-  std::string metric = {};                // of the activity; empty: none was recorded
+  std::string metric = {};                // empty: no activity was recorded
   double hours = 0;                       // that the run had it
   std::optional<double> activity = {};    // mean, 0 to 1
-  std::optional<double> idle_hours = {};  // of the hours
+  std::optional<double> idle_hours = {};  // part of `hours`
 };
 
 struct Efficiency {
   std::vector<DeviceUse> devices;
   std::optional<double> cpus_allowed, cpus_used;
   std::optional<double> memory_peak, memory_limit;  // bytes
-  std::string memory_metric;                        // of the peak
+  std::string memory_metric;                        // that peaked
 };
 
 // Devices and instances that were given to the run, or that its processes used; by source.

@@ -58,7 +58,7 @@ std::optional<EnergyPart::Other> compare(const EnergyPart& part, const ColumnSer
       .metric = power.metric, .joules = integrated, .difference = integrated / counted - 1};
 }
 
-// Of the other meters it is not known what they are at.
+// Other meters may be at anything.
 bool measures_machine(const ColumnSeries& series) {
   if (series.metric == "host.power.sensor") return series.source.starts_with("power_meter");
   return series.metric != "host.power.rail" || series.source == "VDD_IN";
@@ -144,54 +144,6 @@ std::vector<EnergyPart> measure_energy(std::span<const ColumnSeries> series, Win
   std::vector<EnergyPart> all;
   for (auto& [key, part] : parts) all.push_back(std::move(part));
   return all;
-}
-
-std::vector<double> device_shares(std::span<const DeviceUser> users) {
-  std::vector<double> shares;
-  if (users.empty()) return shares;
-  for (std::size_t i = 0; i < users.front().present.size(); ++i) {
-    double used = 0, mine_used = 0, size = 0, mine_size = 0;
-    bool known = true;
-    for (const DeviceUser& user : users) {
-      if (!user.present[i]) continue;
-      size += user.size;
-      known = known && user.use[i];
-      const double use = std::max(0.0, user.use[i].value_or(0));
-      used += use;
-      if (!user.mine) continue;
-      mine_size += user.size;
-      mine_used += use;
-    }
-    if (size <= 0) {
-      shares.push_back(1);  // nobody: it is there for this run
-    } else {
-      shares.push_back(known && used > 0 ? mine_used / used : mine_size / size);
-    }
-  }
-  return shares;
-}
-
-EnergySplit split_by(const EnergyPart& part, std::span<const double> share, std::string by) {
-  EnergySplit split{.by = std::move(by)};
-  for (std::size_t i = 0; i < std::min(part.cells.size(), share.size()); ++i)
-    split.joules += part.cells[i].integral * share[i];
-  split.share = part.joules > 0 ? split.joules / part.joules : 0;
-  return split;
-}
-
-EnergySplit split_by_cpu_time(const EnergyPart& part, const CpuUse& use, double idle_w) {
-  EnergySplit split{.by = "CPU time", .idle_w = idle_w};
-  for (std::size_t i = 0; i < part.cells.size(); ++i) {
-    const IntegralCell& cell = part.cells[i];
-    const IntegralCell& busy = use.host->cells[i];
-    // Both clocks tick differently: a short column may show more for the run than for the host.
-    const double share =
-        busy.integral > 0 ? std::clamp(use.run->cells[i].integral / busy.integral, 0.0, 1.0) : 0;
-    const double idle = std::min(idle_w * cell.covered, cell.integral);
-    split.joules += (cell.integral - idle) * share + idle * use.allocated[i];
-  }
-  split.share = part.joules > 0 ? split.joules / part.joules : 0;
-  return split;
 }
 
 }  // namespace corral::analyze

@@ -1,12 +1,10 @@
-// Energy: joules of a window by sensor (GPU, CPU package, DRAM, platform), and a run's part of a
-// sensor that it shares.
+// Energy: joules of a window by sensor (GPU, CPU package, DRAM, platform).
 //
 // An energy counter is preferred; without one, power is integrated, each reading over the time
 // since the one before (as MLPerf Power does). If both exist, both are given: NVIDIA's power sensor
 // sees 25 % of the time on A100 and H100 (arXiv 2312.02741). Time that no reading covers has no
 // energy: nothing is extrapolated, and the gaps are named. All values are in equal columns of the
-// window, so that a part may change with the runs that are there. A run's part is always modelled.
-// Pure.
+// window, so that a run's part may change with the runs that are there. Pure.
 #pragma once
 
 #include <array>
@@ -48,7 +46,7 @@ struct EnergyMetric {
   Component component;
   EnergyMethod method;
 };
-// Of a component the preferred one first. The parts of a package (cores, uncore) are not among
+// By component, the preferred one first. The parts of a package (cores, uncore) are not among
 // them.
 inline constexpr auto kEnergyMetrics = std::to_array<EnergyMetric>(
     {{"host.gpu.energy", Component::kGpu, EnergyMethod::kCounter},
@@ -61,10 +59,10 @@ inline constexpr auto kEnergyMetrics = std::to_array<EnergyMetric>(
      {"host.power.sensor", Component::kPlatform, EnergyMethod::kPower},
      {"host.power.rail", Component::kPlatform, EnergyMethod::kPower}});
 
-// The run's part of a shared sensor.
+// The run's part of a shared sensor (analyze/footprint/split.h).
 struct EnergySplit {
   double joules = 0;
-  double share = 0;                   // of the sensor's energy, 0 to 1
+  double share = 0;                   // part of the sensor, 0 to 1
   std::string by;                     // "CPU time", "SM activity x slices"
   std::optional<double> idle_w = {};  // power without runs, of which the run has its allocation
 };
@@ -79,7 +77,7 @@ struct EnergyPart {
   std::string source;
   EnergyMethod method = EnergyMethod::kCounter;
   std::string metric = {};
-  double joules = 0;                 // of the sensor, while it was read
+  double joules = 0;                 // the whole sensor's, while it was read
   double coverage = 0;               // part of the window, 0 to 1
   std::vector<EnergyGap> gaps = {};  // the longest first, from 1 s and 0.1 % of the window on
   // By power, over the time that both cover; nullopt: there is no other method.
@@ -99,26 +97,5 @@ struct EnergyPart {
 
 // Sensors with readings in the window, by component, then source.
 std::vector<EnergyPart> measure_energy(std::span<const ColumnSeries> series, Window window);
-
-// A user of a shared device: a run, or a MIG instance. By column.
-struct DeviceUser {
-  bool mine = false;
-  double size = 1;  // its weight where nobody did anything: slices of an instance
-  std::vector<bool> present;
-  std::vector<std::optional<double>> use = {};  // nullopt: not known, and all count by their size
-};
-// This run's share of the device in each column: by use, else by size; all of it when alone.
-std::vector<double> device_shares(std::span<const DeviceUser> users);
-// `share` by column, 0 to 1.
-EnergySplit split_by(const EnergyPart& part, std::span<const double> share, std::string by);
-
-// CPU time over the columns, for split_by_cpu_time().
-struct CpuUse {
-  const ColumnSeries* run = nullptr;   // run.cpu.used
-  const ColumnSeries* host = nullptr;  // host.cpu.busy
-  std::vector<double> allocated;       // the run's part of the host's CPUs, by column
-};
-// Power beyond `idle_w` goes by CPU time, idle power by allocation.
-EnergySplit split_by_cpu_time(const EnergyPart& part, const CpuUse& use, double idle_w);
 
 }  // namespace corral::analyze

@@ -86,52 +86,7 @@ TEST(Energy, NoInputMakesANumberThatIsNone) {
   ColumnSeries huge = some;
   huge.cells[0].integral = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(measure_energy({{huge}}, first_seconds(30)).empty());
-  const EnergySplit split = split_by(EnergyPart{}, {}, "nothing");
-  EXPECT_EQ(split.share, 0);
   EXPECT_TRUE(measure_energy({{some}}, {.from = utc_time(5), .to = utc_time(5)})[0].gaps.empty());
-}
-
-DeviceUser user(bool mine, std::vector<bool> present, std::vector<std::optional<double>> use,
-                double size = 1) {
-  return {.mine = mine, .size = size, .present = std::move(present), .use = std::move(use)};
-}
-
-TEST(EnergySplit, IsByUseElseEquallyAndOnlyWhileShared) {
-  // Alone; both work; neither works; the neighbour's use is not known; the neighbour alone; nobody.
-  const std::vector<DeviceUser> users = {
-      user(true, {true, true, true, true, false, false}, {0.5, 0.6, 0, 0.9, std::nullopt, {}}),
-      user(false, {false, true, true, true, true, false}, {{}, 0.2, 0, std::nullopt, 0.3, {}})};
-  const std::vector<double> shares = device_shares(users);
-  const std::vector<double> wanted = {1, 0.75, 0.5, 0.5, 0, 1};
-  ASSERT_EQ(shares.size(), wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(shares[i], wanted[i], 1e-12) << i;
-  const ColumnSeries series =
-      by_column("host.gpu.energy", "gpu0", {100, 100, 100, 100, 100, 0}, 10);
-  const EnergyPart part = measure_energy({{series}}, first_seconds(60)).at(0);
-  const EnergySplit split = split_by(part, shares, "SM use");
-  EXPECT_NEAR(split.joules, 2750, 1e-9);
-  EXPECT_NEAR(split.share, 0.55, 1e-12);
-}
-
-TEST(EnergySplit, OfInstancesIsByActivityTimesSlices) {
-  const std::vector<DeviceUser> users = {user(true, {true, true}, {0.5 * 3, 0}, 3),
-                                         user(false, {true, true}, {0.75 * 2, 0}, 2),
-                                         user(false, {true, true}, {0, 0}, 1)};
-  const std::vector<double> shares = device_shares(users);
-  EXPECT_DOUBLE_EQ(shares[0], 0.5);
-  EXPECT_DOUBLE_EQ(shares[1], 0.5) << "3 of 6 slices";
-}
-
-TEST(EnergySplit, OfAPackageIsItsDynamicPartByCpuTimeAndItsIdlePartByAllocation) {
-  const ColumnSeries package = by_column("host.energy.package", "package-0", {100, 40, 30}, 10);
-  const ColumnSeries run = by_column("run.cpu.used", "", {1, 0, 2}, 10);
-  const ColumnSeries host = by_column("host.cpu.busy", "", {4, 0, 1}, 10);
-  const EnergyPart part = measure_energy({{package}}, first_seconds(30)).at(0);
-  const EnergySplit split =
-      split_by_cpu_time(part, {.run = &run, .host = &host, .allocated = {0.5, 0.5, 0.25}}, 40);
-  // 600 J x 1/4 + 400 J x 1/2; 400 J x 1/2; all of 300 J is idle, x 1/4.
-  EXPECT_NEAR(split.joules, 350 + 200 + 75, 1e-9);
-  EXPECT_EQ(split.idle_w, 40);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct Footprint {
   std::vector<std::pair<Component, std::string>> missing;  // with the reason
   std::optional<double> joules;  // GPU, CPU and DRAM; nullopt: none of them was measured
   bool modelled = false;         // one of them is split
-  double coverage = 0;           // of the one with the least
+  double coverage = 0;           // the least of theirs
   std::vector<UnitEnergy> units;
   EnergyPrices prices;
   std::optional<double> kwh;    // with the PUE, if there is one

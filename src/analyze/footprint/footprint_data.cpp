@@ -26,7 +26,7 @@ using store::page::SharingRun;
 // A counter's increment is known however long it was not read; power is not.
 constexpr Nanos kMostCounterGap = std::chrono::hours(1);
 constexpr Nanos kMostGaugeGap = std::chrono::seconds(10);
-constexpr std::uint64_t kMostColumnPoints = 1'000'000;  // of a series; beyond, from its pyramid
+constexpr std::uint64_t kMostColumnPoints = 1'000'000;  // beyond, a series comes from its pyramid
 constexpr std::size_t kMostReadNeighbours = 64;
 constexpr std::int64_t kMostIdleRuns = 10;  // are looked at
 

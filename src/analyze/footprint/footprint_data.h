@@ -43,7 +43,7 @@ struct IdlePower {
 struct WorkUnit {
   std::string name;             // "epoch", "step", "sample"
   std::optional<double> count;  // above 0
-  std::string from;             // what was counted; without a count the reason
+  std::string from;             // "phases", a metric; without a count the reason
 };
 
 // From [footprint] of corral.toml; what the user did not give is missing.
@@ -57,7 +57,7 @@ struct EnergyPrices {
 
 struct FootprintData {
   Window window;
-  std::vector<ColumnSeries> series;  // of the run and its host
+  std::vector<ColumnSeries> series;  // the run's and its host's
   std::vector<EnergyNeighbour> neighbours;
   std::size_t neighbours_left_out = 0;
   std::vector<GivenDevice> devices;
@@ -67,7 +67,7 @@ struct FootprintData {
   std::optional<IdlePower> idle;
   std::vector<WorkUnit> units;
   EnergyPrices prices;
-  RunData means;                         // of memory and limits; and why metrics are missing
+  RunData means;                         // memory, limits; and why metrics are missing
   std::vector<std::string> module_gpus;  // their power is the CPU's and the GPU's together
 };
 

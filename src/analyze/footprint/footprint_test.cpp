@@ -91,6 +91,19 @@ TEST(Footprint, MoreThanFivePercentWithoutReadingsIsSaid) {
   EXPECT_DOUBLE_EQ(*found.joules, 410'000 - 80 * 300);
 }
 
+TEST(Footprint, DoubtfulPowerIsSaid) {
+  FootprintData data = thousand_seconds();
+  data.series.push_back(steady("host.gpu.power", "gpu0", 345));
+  EXPECT_NE(joined_warnings(make_footprint(data))
+                .find("Integrated power of GPU gpu0 is 15 % above its counter."),
+            std::string::npos);
+  data.module_gpus = {"gpu0"};
+  data.series.erase(data.series.begin());
+  EXPECT_NE(joined_warnings(make_footprint(data))
+                .find("The power of GPU gpu0 is its module's, CPU and GPU together."),
+            std::string::npos);
+}
+
 TEST(Footprint, ADeviceIsDividedWhileRunsShareIt) {
   FootprintData data = thousand_seconds();
   data.series.push_back(steady("run.gpu.busy", "gpu0", 0.6));

@@ -1,5 +1,6 @@
-// What a machine's energy costs, in CO2e and money: section [footprint] of corral.toml. Recorded as
-// facts "footprint.*" of the run, so that every later answer about it uses the same values.
+// The price of a machine's energy, in CO2e and money: section [footprint] of corral.toml. It is
+// recorded as facts "footprint.*" of the run, so that every later answer about it uses the same
+// values.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,8 @@ struct FootprintPrices {
   std::optional<double> intensity;  // g CO2e per kWh; needs a source and a year
   std::string intensity_source;
   std::optional<double> intensity_year;
-  std::optional<double> per_kwh, per_hour;  // of energy, and of the machine's time
-  std::string currency;                     // of both; "EUR"
+  std::optional<double> per_kwh, per_hour;  // energy; the machine's time
+  std::string currency;                     // both prices'; "EUR"
 };
 
 // Names the option that is wrong: "pue: ...".

@@ -1,7 +1,8 @@
-"""explain(): where the time of a run went, from a server."""
+"""explain(): where the time and the energy of a run went, from a server."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -23,8 +24,8 @@ def explain(
     store: str | os.PathLike[str] | None = None,
     token: str | None = None,
 ) -> dict[str, Any]:
-    """Returns where the time of a run went, which part is steady and which epochs are odd: the document of `corral
-    explain --format json`, described in docs/analysis.md.
+    """Returns where the time of a run went, which part is steady, which epochs are odd, and its energy: the document
+    of `corral explain --format json`, described in docs/analysis.md.
 
     `run`: an id, unique prefix, name or "@1" for the newest; `lane`: only this one, as if it alone trained. `start` and
     `end` are as in `read`, as are `server`, `store` and `token`. LookupError: there is no such run or lane; ValueError:
@@ -43,4 +44,9 @@ def explain(
     query = {key: str(min(max(origin + ns, EARLIEST), LATEST)) for key, ns in times.items()}
     if lane is not None:
         query["lane"] = lane
-    return get(place, f"{path}/explain?{urlencode(query, errors='replace')}")
+    found = get(place, f"{path}/explain?{urlencode(query, errors='replace')}")
+    found["footprint"] = None  # of a lane, and from a server that does not know it
+    if lane is None:
+        with contextlib.suppress(LookupError):
+            found["footprint"] = get(place, f"/api/corral/v1/runs/{found['run']}/footprint?{urlencode(query)}")
+    return found

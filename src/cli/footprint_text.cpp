@@ -42,6 +42,7 @@ std::string missing_text(const Json& found) {
     reasons.back().second.push_back(label_of(one.get_string("component")));
   }
   std::vector<std::string> texts;
+  texts.reserve(reasons.size());
   for (const auto& [reason, components] : reasons)
     texts.push_back(fmt::format("{} ({})", join(components, ", "), reason));
   return texts.empty() ? "" : "not measured: " + join(texts, "; ");

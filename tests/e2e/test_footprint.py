@@ -20,6 +20,11 @@ TRAIN = """
 """
 
 
+def explained(corral: Corral) -> dict[str, Any]:
+    found: dict[str, Any] = corral.json("explain", "train")["footprint"]
+    return found
+
+
 def record(corral: Corral, **more: str) -> dict[str, Any]:
     """A run of about 3 s on a GPU whose counter (mJ) grows steadily; its footprint."""
     timeline = corral.script(
@@ -39,7 +44,7 @@ def record(corral: Corral, **more: str) -> dict[str, Any]:
     script = corral.script("train.py", TRAIN)
     options = ("--name", "train", "--param", "batch_size=32", "--tag", f"corral.devices={devices}")
     corral("run", "--quiet", *options, script, env=driver | more)
-    return corral.json("explain", "train")["footprint"]
+    return explained(corral)
 
 
 def test_the_energy_of_a_run_is_its_counters_difference(corral: Corral) -> None:
@@ -51,7 +56,7 @@ def test_the_energy_of_a_run_is_its_counters_difference(corral: Corral) -> None:
     assert gpu["split"] is None, "no other run was on it"
     units = {one["unit"]: one for one in found["units"]}
     assert (units["epoch"]["count"], units["step"]["count"]) == (2, 20)
-    assert (units["sample"]["count"], units["sample"]["from"]) == (640, "steps × batch_size")
+    assert (units["sample"]["count"], units["sample"]["from"]) == (640, "steps \N{MULTIPLICATION SIGN} batch_size")
     assert units["step"]["joules"] == pytest.approx(found["joules"] / 20)
     assert found["emissions"] is None, "no intensity was given"
     assert found["cost"] is None
@@ -76,8 +81,7 @@ def test_prices_are_recorded_with_the_run_and_scale_exactly(corral: Corral) -> N
     )
     found = record(corral)
     corral.configure("")
-    again = corral.json("explain", "train")["footprint"]
-    assert again == found, "they are the run's, whatever the file says later"
+    assert explained(corral) == found, "they are the run's, whatever the file says later"
     kwh = found["joules"] / 3.6e6 * 1.25
     seconds = (int(found["to_ns"]) - int(found["from_ns"])) / 1e9
     assert found["kwh"] == pytest.approx(kwh, rel=1e-9)

@@ -117,7 +117,7 @@ struct Sources {
   std::vector<RegexSource> regex;
   std::vector<StatsdSource> statsd;
   std::vector<OtlpSource> otlp;
-  std::vector<StallOptions> pressure;  // [pressure], one at most; none: as they are by default
+  std::vector<StallOptions> pressure;      // [pressure], one at most; none: as they are by default
   std::vector<FootprintPrices> footprint;  // [footprint], one at most
   // Returns true if none is served by ForeignSources.
   [[nodiscard]] bool empty() const {

@@ -45,7 +45,7 @@ def explain(
     if lane is not None:
         query["lane"] = lane
     found = get(place, f"{path}/explain?{urlencode(query, errors='replace')}")
-    found["footprint"] = None  # a lane has none, nor has an older server
+    found["footprint"] = None  # neither a lane nor an older server has one
     if lane is None:
         with contextlib.suppress(LookupError):
             found["footprint"] = get(place, f"/api/corral/v1/runs/{found['run']}/footprint?{urlencode(query)}")

@@ -4,6 +4,7 @@
 
 #include "core/json.h"
 #include "server/api/handlers.h"
+#include "server/api/late.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -116,12 +117,7 @@ void write_efficiency(JsonWriter& json, const analyze::Efficiency& found) {
   json.end_object().end_object();
 }
 
-}  // namespace
-
-Answer footprint(const Request& request, Context& context) {
-  const analyze::FootprintOptions options = TRY_PARSED(read_footprint_options(request));
-  const store::Run run = TRY(read_run(context.reader, request.param("run")));
-  const Footprint found = TRY(analyze::find_footprint(context.reader, run, options));
+Response written_footprint(const store::Run& run, const Footprint& found) {
   return object_response([&](JsonWriter& json) {
     json.member("run", run.id.hex());
     write_energy_window(json, found.window);
@@ -140,6 +136,18 @@ Answer footprint(const Request& request, Context& context) {
     write_prices(json, found);
     write_efficiency(json, found.efficiency);
   });
+}
+
+}  // namespace
+
+Answer footprint(const Request& request, Context& context) {
+  const analyze::FootprintOptions options = TRY_PARSED(read_footprint_options(request));
+  const RunId id = TRY(requested_run(request, context));
+  const auto make = [&context, id, options](const Left&) -> Answer {
+    const store::Run run = TRY(read_run(context.reader, id.hex()));
+    return written_footprint(run, TRY(analyze::find_footprint(context.reader, run, options)));
+  };
+  return late_answer(request, context, id, make);
 }
 
 }  // namespace corral::server::api

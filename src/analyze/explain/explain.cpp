@@ -25,12 +25,7 @@ Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run
   std::size_t count = 0;
   const auto read = [&](store::Reading& reading) -> Result<> {
     const auto add = [&](const store::page::PhaseFields& phase) {
-      recorded.timeline.add({.begin = phase.start,
-                             .end = phase.end,
-                             .name = phase.name,
-                             .type = phase.type,
-                             .lane = phase.lane,
-                             .kind = phase.kind});
+      recorded.timeline.add(phase);
       recorded.devices.add({.begin = phase.start,
                             .end = phase.end,
                             .name = phase.name,
@@ -44,10 +39,7 @@ Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run
     return {};
   };
   TRY(store.inspect(read));
-  if (count > kMostExplainedPhases) {
-    return fail(Code::kTooLarge, fmt::format("the run has more than {} phases, too many to explain",
-                                             kMostExplainedPhases));
-  }
+  TRY(check_explained(count));
   recorded.timeline.arrange(until);
   return recorded;
 }
@@ -252,13 +244,6 @@ Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
   return {};
 }
 
-std::vector<std::size_t> training_lanes(const std::vector<LaneLeaves>& lanes) {
-  std::vector<std::size_t> numbers;
-  for (const LaneLeaves& lane : lanes)
-    if (lane.trains) numbers.push_back(lane.number);
-  return numbers;
-}
-
 }  // namespace
 
 std::string_view time_part_name(TimePart::Kind kind) {
@@ -273,6 +258,26 @@ std::string_view time_part_name(TimePart::Kind kind) {
       return "shutdown";
   }
   return "";
+}
+
+Result<> check_explained(std::size_t phases) {
+  if (phases <= kMostExplainedPhases) return {};
+  return fail(Code::kTooLarge, fmt::format("the run has more than {} phases, too many to explain",
+                                           kMostExplainedPhases));
+}
+
+Result<Timeline> read_timeline(const store::Reader& store, const store::Run& run, UtcTime until) {
+  Timeline timeline;
+  std::size_t count = 0;
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    const auto add = [&](const store::page::PhaseFields& phase) { timeline.add(phase); };
+    count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
+    return {};
+  };
+  TRY(store.inspect(read));
+  TRY(check_explained(count));
+  timeline.arrange(until);
+  return timeline;
 }
 
 Result<Explanation> explain_run(const store::Reader& store, const store::Run& run,

@@ -24,6 +24,10 @@ namespace corral::analyze {
 
 // A run with more phases is not explained: 32 bytes each are held, twice that of devices' phases.
 inline constexpr std::size_t kMostExplainedPhases = 2U << 20U;
+// kTooLarge: there are more of them.
+Result<> check_explained(std::size_t phases);
+// All phases of the run; those that are open end at `until`. kTooLarge: too many.
+Result<Timeline> read_timeline(const store::Reader& store, const store::Run& run, UtcTime until);
 
 inline constexpr std::size_t kMostLanes = 1000;
 // Epochs of all training lanes together that are compared: the first ones.

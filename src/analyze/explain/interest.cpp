@@ -18,25 +18,12 @@ namespace {
 constexpr double kGreatestValue = 1e150;  // its square fits a double; beyond it is no value
 
 // Empty if there are too many phases.
-Result<Timeline> read_timeline(const store::Reader& store, const store::Run& run, UtcTime until) {
-  Timeline timeline;
-  std::size_t count = 0;
-  const auto read = [&](store::Reading& reading) -> Result<> {
-    const auto add = [&](const store::page::PhaseFields& phase) {
-      timeline.add({.begin = phase.start,
-                    .end = phase.end,
-                    .name = phase.name,
-                    .type = phase.type,
-                    .lane = phase.lane,
-                    .kind = phase.kind});
-    };
-    count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
-    return {};
-  };
-  TRY(store.inspect(read));
-  if (count > kMostExplainedPhases) timeline = {};
-  timeline.arrange(until);
-  return timeline;
+Result<Timeline> read_steps(const store::Reader& store, const store::Run& run, UtcTime until) {
+  auto timeline = read_timeline(store, run, until);
+  if (timeline || timeline.error().code != Code::kTooLarge) return timeline;
+  Timeline empty;
+  empty.arrange(until);
+  return empty;
 }
 
 // ---- columns
@@ -230,7 +217,7 @@ Result<Interest> find_interest(const store::Reader& store, const store::Run& run
     if (!options.from && !options.to) return found;  // it has just begun
     return fail(Code::kInvalidArgument, "the time is empty: it ends before it begins");
   }
-  found.columns = lay_columns(TRY(read_timeline(store, run, end)), found.window);
+  found.columns = lay_columns(TRY(read_steps(store, run, end)), found.window);
   std::vector<store::Series> wanted = TRY(store.series_of(run.id));
   std::erase_if(wanted, [&](const store::Series& series) {
     return series.owner == metric::Owner::kHost && series.host != run.host;

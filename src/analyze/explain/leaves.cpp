@@ -156,4 +156,11 @@ std::vector<LaneLeaves> find_leaves(const Timeline& timeline, Window window) {
   return lanes;
 }
 
+std::vector<std::size_t> training_lanes(std::span<const LaneLeaves> lanes) {
+  std::vector<std::size_t> numbers;
+  for (const LaneLeaves& lane : lanes)
+    if (lane.trains) numbers.push_back(lane.number);
+  return numbers;
+}
+
 }  // namespace corral::analyze

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,5 +72,7 @@ struct LaneLeaves {
 
 // Training lanes first, then by time in phases.
 std::vector<LaneLeaves> find_leaves(const Timeline& timeline, Window window);
+// Their numbers.
+std::vector<std::size_t> training_lanes(std::span<const LaneLeaves> lanes);
 
 }  // namespace corral::analyze

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "analyze/epochs.h"
-#include "store/tables/phases.h"
 
 namespace corral::analyze {
 
@@ -68,6 +67,15 @@ void Timeline::add(const Fields& fields) {
                      .lane = lane->second,
                      .kind = fields.kind,
                      .open = !fields.end});
+}
+
+void Timeline::add(const store::page::PhaseFields& phase) {
+  add({.begin = phase.start,
+       .end = phase.end,
+       .name = phase.name,
+       .type = phase.type,
+       .lane = phase.lane,
+       .kind = phase.kind});
 }
 
 void Timeline::arrange(UtcTime until) {

@@ -14,6 +14,7 @@
 
 #include "codec/frame.h"
 #include "core/time.h"
+#include "store/tables/phases.h"
 
 namespace corral::analyze {
 
@@ -54,6 +55,7 @@ class Timeline {
     codec::PhaseKind kind = codec::PhaseKind::kCompute;
   };
   void add(const Fields& fields);
+  void add(const store::page::PhaseFields& phase);
   // Ends what is open at `until`, and sorts: by lane, begin, the longer first, then the outer type.
   void arrange(UtcTime until);
 

@@ -7,7 +7,7 @@
 namespace corral::analyze {
 namespace {
 
-constexpr double kNothing = 1e-15;  // of the mean: rounding
+constexpr double kNothing = 1e-12;  // of the mean: rounding
 
 // Pours `rest` over the pieces in proportion to their demands; `order`: the ones with least room
 // for their demand first, so that each gets its part of what those before it left.
@@ -49,9 +49,8 @@ PlacedUse place_use(std::span<const DemandPiece> pieces, double mean, double cap
   pouring.pour([&](std::size_t i) { return pieces[i].exact; },
                [&](std::size_t i) { return std::min(pieces[i].exact, capacity); });
   pouring.pour([&](std::size_t i) { return pieces[i].variable; }, room);
-  const double before = pouring.rest;
-  if (before > kNothing * mean) pouring.pour([](std::size_t) { return 1.0; }, room);
-  placed.unplaced = std::max(pouring.rest, 0.0);
+  if (pouring.rest > kNothing * mean) pouring.pour([](std::size_t) { return 1.0; }, room);
+  if (pouring.rest > kNothing * mean) placed.unplaced = pouring.rest;
   return placed;
 }
 

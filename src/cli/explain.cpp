@@ -19,12 +19,14 @@ constexpr const char* kExplainExamples =
     "  corral explain @1                        the newest run\n"
     "  corral explain @1 --from 10m --to 20m    these ten minutes of it\n"
     "  corral explain 3f2a --format markdown    tables for a report\n"
-    "  corral explain plan.csv                  the runs of a plan, one line for each\n";
+    "  corral explain plan.csv                  the runs of a plan, one line for each\n"
+    "  corral explain @1 --metric run.cpu.used  which phases used its CPU time\n";
 
 struct ExplainFlags {
   DestinationFlags destination;
   std::string run;
   std::string lane;
+  std::string metric, source;  // how much of it each type of phases used
   std::string format = "table";
   Nanos from{-1}, to{-1};  // since the run's start; -1: not given
 };
@@ -371,9 +373,12 @@ std::vector<std::string> row_of(const Json& run, const Json& found) {
 
 Result<int> explain_group(const sys::HttpTarget& server, const ExplainFlags& flags) {
   const RunGroup group = TRY(find_group(server, flags.run));
-  if (!flags.lane.empty() || flags.from >= Nanos(0) || flags.to >= Nanos(0))
-    return fail(Code::kInvalidArgument,
-                fmt::format("--lane, --from and --to are for one run, not for {}", group.what));
+  if (!flags.lane.empty() || !flags.metric.empty() || flags.from >= Nanos(0) ||
+      flags.to >= Nanos(0)) {
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--lane, --metric, --from and --to are for one run, not for {}", group.what));
+  }
   Json::Array all;
   std::vector<std::vector<std::string>> rows;
   std::vector<std::string> failures;
@@ -408,7 +413,59 @@ Result<Json> ask_footprint(const sys::HttpTarget& server, const std::string& pat
   return found;
 }
 
+// "1.5", of a value with this unit; "–" for null.
+std::string use_text(const Json& value) {
+  return value.is_null() ? "–" : fmt::format("{:.3g}", value.as_double(0));
+}
+
+std::vector<std::string> attributed_row(const std::string& name, const Json& use, double total,
+                                        const std::vector<std::string>& rest) {
+  const bool has_share = !use.is_null() && total > 0;
+  std::vector<std::string> row = {
+      name, use_text(use),
+      has_share ? fmt::format("{:.1f} %", use.as_double(0) / total * 100) : "–"};
+  row.insert(row.end(), rest.begin(), rest.end());
+  return row;
+}
+
+std::string interval_text(const Json& low, const Json& high) {
+  return low.is_null() ? "–" : fmt::format("{} to {}", use_text(low), use_text(high));
+}
+
+void print_attribution(const Json& run, const Json& found, bool markdown) {
+  const std::string source = found.get_string("source"), unit = found.get_string("unit");
+  const double total = member(found, "total").as_double(0);
+  fmt::print("{}{}: {}{}\n", markdown ? "# " : "", printable(run.get_string("name")),
+             printable(found.get_string("metric")),
+             source.empty() ? "" : " of " + printable(source));
+  const Page page(markdown);
+  page.line(fmt::format("mean {:.4g}{} over {} samples of {}", total,
+                        unit.empty() ? "" : " " + unit, found.get_int("samples"),
+                        precise_duration_text(member(found, "window_s"))));
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& part : items(found, "parts")) {
+    rows.push_back(attributed_row(
+        printable(part.get_string("name")), member(part, "use"), total,
+        {use_text(member(part, "mean")), interval_text(member(part, "low"), member(part, "high")),
+         printable(part.get_string("reason"))}));
+  }
+  const Json& low = member(found, "background_low");
+  rows.push_back(attributed_row("background", member(found, "background"), total,
+                                {"–", interval_text(low, member(found, "background_high")),
+                                 printable(found.get_string("background_reason"))}));
+  for (const auto& [name, key] : {std::pair("not identifiable", "not_identifiable"),
+                                  std::pair("beyond the capacity", "unplaced")})
+    if (member(found, key).as_double(0) > 0)
+      rows.push_back(attributed_row(name, member(found, key), total, {"–", "–", ""}));
+  page.title("Use by type of phases");
+  page.table({"PHASES", "PART", "SHARE", "WHILE OPEN", "95 % INTERVAL", "REMARK"}, rows);
+  for (const Json& note : items(found, "notes"))
+    if (note.as_string() != nullptr) page.line(*note.as_string());
+}
+
 Result<int> explain(const ExplainFlags& flags) {
+  if (flags.metric.empty() && !flags.source.empty())
+    return fail(Code::kInvalidArgument, "--source requires --metric");
   if (flags.from >= Nanos(0) && flags.to >= Nanos(0) && flags.from >= flags.to)
     return fail(Code::kInvalidArgument, "--to must be greater than --from");
   const sys::HttpTarget server = TRY(connect(flags.destination));
@@ -429,14 +486,22 @@ Result<int> explain(const ExplainFlags& flags) {
   };
   const std::string interest = path("/interest"), footprint = path("/footprint");  // for all lanes
   if (!flags.lane.empty()) query.push_back("lane=" + sys::url_encode(flags.lane));
+  const bool json = flags.format == "json", markdown = flags.format == "markdown";
+  if (!flags.metric.empty()) {
+    query.push_back("metric=" + sys::url_encode(flags.metric));
+    if (!flags.source.empty()) query.push_back("source=" + sys::url_encode(flags.source));
+    const Json found = TRY(get_json(server, path("/attribution")));
+    json ? fmt::print("{}\n", found.dump()) : print_attribution(run, found, markdown);
+    return kDone;
+  }
   Json found = TRY(get_json(server, path("/explain")));
   found.set("footprint", TRY(ask_footprint(server, footprint, !flags.lane.empty())));
-  if (flags.format == "json") {
+  if (json) {
     fmt::print("{}\n", found.dump());
     return kDone;
   }
-  print_explanation(run, found, flags.format == "markdown");
-  const Page page(flags.format == "markdown");
+  print_explanation(run, found, markdown);
+  const Page page(markdown);
   // An older server does not have all of it.
   print_regions(page, get_json(server, interest).value_or(Json()));
   const std::string notes = run_path(run.get_string("id"), "/notes");
@@ -457,10 +522,13 @@ int explain_command(std::span<char* const> args) {
       "run", flags.run,
       std::string(kRunHelp) + "; or a workload's name, a plan's file, or the id of one", true);
   arguments.text("lane", flags.lane, "only this lane, as `corral ls phases` shows it");
+  arguments.text("metric", flags.metric,
+                 "instead: how much of this metric each type of phases used");
+  arguments.text("source", flags.source, "source of that metric, e.g. gpu0");
   arguments.duration("from", flags.from,
                      "begin, since the run's start, e.g. 10m (default: its start)");
   arguments.duration("to", flags.to, "end, since the run's start (default: its end)");
-  for (const char* name : {"lane", "from", "to"}) arguments.as_flag_only(name);
+  for (const char* name : {"lane", "metric", "source", "from", "to"}) arguments.as_flag_only(name);
   arguments.choice("format", flags.format, {"table", "json", "markdown"},
                    "output format (default: table)");
   add_destination(arguments, flags.destination);

@@ -77,6 +77,9 @@ constexpr std::array kApi = {
                        "(?from_ns=&to_ns=)"),
     get<api::footprint>("/api/corral/v1/runs/{run}/footprint",
                         "energy of a run, and its use of its devices (?from_ns=&to_ns=)"),
+    get<api::attribution>("/api/corral/v1/runs/{run}/attribution",
+                          "how much of a metric each type of phases used "
+                          "(?metric=&source=&from_ns=&to_ns=&lane=)"),
     get<api::logs>("/api/corral/v1/runs/{run}/logs",
                    "output of a run (?stream=&limit=, and one of from=, before=, tail=, at_ns=)"),
     get<api::search_logs>("/api/corral/v1/runs/{run}/logs/search",

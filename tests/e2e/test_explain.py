@@ -158,6 +158,55 @@ def test_the_slow_rank_is_named(corral: Corral) -> None:
     assert f"\n  {slow['text']}\n" in corral("explain", "ranks").stdout.decode()
 
 
+def test_a_metric_is_attributed_to_the_phases_that_used_it(corral: Corral) -> None:
+    """Steps that wait 0.15 s and compute 0.3 s of one thread's CPU time."""
+    script = corral.script(
+        "train.py",
+        """
+        import corral, time
+        def burn(seconds):
+            end = time.thread_time() + seconds
+            while time.thread_time() < end:
+                pass
+        began = time.monotonic()
+        while time.monotonic() < began + 9:
+            with corral.phase("step"):
+                with corral.phase("data wait", kind="wait"):
+                    time.sleep(0.15)
+                burn(0.3)
+        """,
+    )
+    corral("run", "--quiet", "--name", "train", script)
+    found = corral.json("explain", "train", "--metric", "run.cpu.used")
+    assert (found["metric"], found["unit"], found["method"]) == ("run.cpu.used", "cores", "derived")
+    parts = {part["name"]: part for part in found["parts"]}
+    computing, waiting = parts["forward and rest"], parts["data wait"]
+    assert computing["identifiable"], computing["reason"]
+    assert computing["low"] <= computing["mean"] <= computing["high"]
+    assert computing["share_of_total"] > 0.8
+    assert waiting["mean"] is None or waiting["mean"] < 0.2 * computing["mean"]
+    known = sum(part["use"] for part in found["parts"] if part["identifiable"])
+    rest = found["background"] + found["not_identifiable"] + found["unplaced"]
+    assert known + rest == pytest.approx(found["total"], rel=1e-9)
+
+    text = corral("explain", "train", "--metric", "run.cpu.used").stdout.decode()
+    assert text.startswith("train: run.cpu.used\n")
+    assert "forward and rest" in text
+    markdown = corral("explain", "train", "--metric", "run.cpu.used", "--format", "markdown").stdout.decode()
+    assert "| PHASES | PART | SHARE | WHILE OPEN | 95 % INTERVAL | REMARK |" in markdown
+    host = corral.json("explain", "train", "--metric", "host.cpu.core.busy", "--source", "cpu0")
+    assert "Measured on the whole host" in host["notes"][0]
+
+    def refused(*arguments: str) -> str:
+        done = corral("explain", "train", *arguments, status=None)
+        assert done.returncode in (1, 2)
+        return done.stderr.decode()
+
+    assert "did you mean 'run.cpu.used'" in refused("--metric", "run.cpu.usde")
+    assert "no source 'x'" in refused("--metric", "host.cpu.core.busy", "--source", "x")
+    assert "--source requires --metric" in refused("--source", "x")
+
+
 def test_a_window_and_a_lane(trained: tuple[Corral, float]) -> None:
     corral, _ = trained
     whole = corral.json("explain", "train")

@@ -63,8 +63,11 @@ class Findings : public HandlerTest {
     return ok(Method::kPost, "/api/corral/v1/epochs", R"({"runs":[")" + run.hex() + R"("]})");
   }
   // "400 field" of an error.
-  std::string error(std::string_view path, std::string body) {
-    const Response response = send(Method::kPost, path, std::move(body));
+  std::string error_of(const std::string& path, const std::string& query) {
+    return error(path + query, "", Method::kGet);
+  }
+  std::string error(std::string_view path, std::string body, Method method = Method::kPost) {
+    const Response response = send(method, path, std::move(body));
     const Json json = json_of(response);
     const Json* found = json.find("error");
     return std::to_string(response.status) + ' ' +
@@ -366,6 +369,35 @@ TEST_F(Findings, AnExplanationThatNobodyWaitsForIsGivenUpAndNotKept) {
   EXPECT_TRUE(router_answer(target).late);
   EXPECT_EQ(send(Method::kGet, target + "?lane=none").status, 404);
   EXPECT_TRUE(router_answer(target + "?lane=none").late) << "errors are not kept";
+}
+
+TEST_F(Findings, ThePartOfEachTypeOfPhasesInAMetric) {
+  Given run = add_run({"loss", "accuracy"});
+  std::vector<std::pair<std::int64_t, double>> points;
+  std::vector<codec::PhaseRecord> phases;
+  for (int i = 0; i <= 60; ++i) points.emplace_back(1000 + i * kSecond, i % 2 == 0 ? 1 : 3);
+  for (int i = 0; i < 30; ++i) {
+    const auto id = static_cast<std::uint64_t>(i + 1);
+    phases.push_back(phase(id, "step", 1000 + 2 * i * kSecond, 1000 + (2 * i + 1) * kSecond));
+  }
+  take({run.writer.frame(frames::samples(1, points)),
+        run.writer.frame(codec::PhasesBody{.phases = phases})});
+  const std::string path = "/api/corral/v1/runs/" + run.id.hex() + "/attribution?metric=";
+  const Json found =
+      ok(Method::kGet, path + "loss&from_ns=" + std::to_string(1000 + frames::kUtcMinusBoot));
+  EXPECT_EQ(found.get_int("samples"), 60);
+  EXPECT_EQ(found.get_string("method"), "derived");
+  EXPECT_NEAR(found.find("total")->as_double(0), 2, 1e-9);
+  EXPECT_NEAR(found.find("background")->as_double(0), 1, 1e-6);
+  const Json::Array& parts = *found.find("parts")->as_array();
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].get_string("type"), "step");
+  EXPECT_NEAR(parts[0].find("mean")->as_double(0), 2, 1e-6);
+  EXPECT_NEAR(parts[0].find("share_of_total")->as_double(0), 0.5, 1e-6);
+  EXPECT_TRUE(parts[0].get_bool("identifiable"));
+  EXPECT_EQ(error_of(path, ""), "400 metric");
+  EXPECT_EQ(error_of(path, "los"), "404 ");
+  EXPECT_EQ(error_of(path, "accuracy&from_ns=5&to_ns=5"), "400 to_ns");
 }
 
 }  // namespace

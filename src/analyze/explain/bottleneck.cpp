@@ -175,15 +175,6 @@ std::vector<Thread> read_threads(const RunData& data) {
   return threads;
 }
 
-// "host/4711/MainThread", "host/rank3/4711/MainThread"
-std::optional<double> process_of(std::string_view lane) {
-  const std::vector<std::string_view> parts = split(lane, '/');
-  for (std::size_t i = 1; i + 1 < parts.size(); ++i)
-    if (const auto number = parse_int(parts[i]); number && *number > 0)
-      return static_cast<double>(*number);
-  return std::nullopt;
-}
-
 // The greatest mean of the devices that have processes of the run.
 const MetricMean* on_gpu(const RunData& data, std::string_view metric) {
   const MetricMean* most = nullptr;
@@ -202,7 +193,7 @@ class Judge {
         const GivenToRun& given)
       : place_(place), data_(data), given_(given), threads_(read_threads(data)) {
     for (const LaneLeaves& lane : lanes) {
-      const auto process = lane.trains ? process_of(lane.lane) : std::nullopt;
+      const auto process = lane.trains ? process_of_lane(lane.lane) : std::nullopt;
       if (process) processes_.push_back(*process);
     }
     trainer_ = find_trainer();
@@ -233,7 +224,7 @@ class Judge {
  private:
   // The busiest thread of the lane's process; the lane of its first thread is that thread.
   [[nodiscard]] const Thread* find_trainer() const {
-    const std::optional<double> process = process_of(place_.lane);
+    const std::optional<double> process = process_of_lane(place_.lane);
     if (!process) return nullptr;
     const bool first = place_.lane.ends_with("/MainThread");
     const Thread* best = nullptr;
@@ -624,6 +615,15 @@ class Judge {
 }  // namespace
 
 std::span<const std::string_view> bottleneck_metrics() { return kMetrics; }
+
+// "host/4711/MainThread", "host/rank3/4711/MainThread"
+std::optional<double> process_of_lane(std::string_view lane) {
+  const std::vector<std::string_view> parts = split(lane, '/');
+  for (std::size_t i = 1; i + 1 < parts.size(); ++i)
+    if (const auto number = parse_int(parts[i]); number && *number > 0)
+      return static_cast<double>(*number);
+  return std::nullopt;
+}
 
 std::optional<Bottleneck> find_bottleneck(std::span<const LaneLeaves> lanes, const RunData& data,
                                           const GivenToRun& given) {

@@ -68,6 +68,9 @@ std::span<const std::string_view> bottleneck_metrics();
 std::optional<Bottleneck> find_bottleneck(std::span<const LaneLeaves> lanes, const RunData& data,
                                           const GivenToRun& given);
 
+// The process of a lane "host/4711/MainThread"; nullopt: it names none.
+std::optional<double> process_of_lane(std::string_view lane);
+
 std::string_view bound_part_name(BoundPart part);
 std::string_view resource_name(Resource resource);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/epochs.h"
+#include "analyze/explain/rank_steps.h"
 #include "core/time.h"
 
 namespace corral::analyze {
@@ -16,32 +17,11 @@ namespace {
 constexpr double kLate = 0.05;  // part of a step
 constexpr std::size_t kLeastSteps = 10;
 
-struct RankStep {
-  UtcTime begin, end;
-  std::optional<UtcTime> backward;  // begins
-  std::optional<UtcTime> call;      // the first one between ranks begins
-};
-
 struct Rank {
   std::int64_t number = 0;
   std::string lane;
   std::vector<RankStep> steps;
 };
-
-std::vector<RankStep> steps_of(const Timeline& timeline, std::size_t lane) {
-  std::vector<RankStep> steps;
-  for (const TimelinePhase& phase : timeline.phases(lane)) {
-    const bool inside = !steps.empty() && phase.begin < steps.back().end;
-    if (timeline.is_unit(phase) && !inside) {
-      steps.push_back({.begin = phase.begin, .end = phase.end, .backward = {}, .call = {}});
-    } else if (inside && timeline.text(phase.name) == "backward") {
-      if (!steps.back().backward) steps.back().backward = phase.begin;
-    } else if (inside && phase.kind == codec::PhaseKind::kComm && !steps.back().call) {
-      steps.back().call = phase.begin;
-    }
-  }
-  return steps;
-}
 
 // When each rank enters the backward pass of step `k`, if all do so in the same way at the same
 // time; else nothing.
@@ -110,7 +90,7 @@ std::optional<SlowRank> find_slow_rank(const Timeline& timeline, std::span<const
     const auto number = lane_rank(lane.lane);
     if (!lane.trains || !number) continue;
     hosts[lane.lane.substr(0, lane.lane.find('/'))].push_back(
-        {.number = *number, .lane = lane.lane, .steps = steps_of(timeline, lane.number)});
+        {.number = *number, .lane = lane.lane, .steps = find_rank_steps(timeline, lane.number)});
   }
   std::optional<SlowRank> slowest;
   for (const auto& [host, ranks] : hosts) {

@@ -1,0 +1,43 @@
+#include "analyze/explain/rank_steps.h"
+
+#include <algorithm>
+
+namespace corral::analyze {
+namespace {
+
+// The step whose period has this time; null: it lies before the first one.
+RankStep* step_at(std::vector<RankStep>& steps, UtcTime time) {
+  const auto after = std::ranges::upper_bound(steps, time, {}, &RankStep::begin);
+  return after == steps.begin() ? nullptr : &*std::prev(after);
+}
+
+}  // namespace
+
+std::vector<RankStep> find_rank_steps(const Timeline& timeline, std::size_t lane) {
+  std::vector<RankStep> steps;
+  const std::span<const TimelinePhase> phases = timeline.phases(lane);
+  for (const TimelinePhase& phase : phases) {
+    const bool inside = !steps.empty() && phase.begin < steps.back().end;
+    if (timeline.is_unit(phase) && !inside) {
+      if (!steps.empty()) steps.back().next = phase.begin;
+      steps.push_back({.begin = phase.begin, .end = phase.end, .next = phase.end});
+    } else if (inside && timeline.text(phase.name) == "backward") {
+      if (!steps.back().backward) steps.back().backward = phase.begin;
+    } else if (inside && phase.kind == codec::PhaseKind::kComm && !steps.back().call) {
+      steps.back().call = phase.begin;
+    }
+  }
+  if (steps.empty()) return steps;
+  const Window window{.from = steps.front().begin, .to = steps.back().next};
+  walk_leaves(phases, window, [&](UtcTime begin, UtcTime end, const TimelinePhase* phase) {
+    RankStep* step = step_at(steps, begin);
+    if (phase == nullptr || step == nullptr) return;
+    if (phase->kind == codec::PhaseKind::kComm) step->comm += end - begin;
+    if (phase->kind != codec::PhaseKind::kWait) return;
+    step->wait += end - begin;
+    if (step->entry() && end <= *step->entry()) step->wait_before += end - begin;
+  });
+  return steps;
+}
+
+}  // namespace corral::analyze

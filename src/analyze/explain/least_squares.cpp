@@ -7,8 +7,8 @@
 namespace corral::analyze {
 namespace {
 
-constexpr double kRidge = 1e-10;      // of the unit diagonal: what is singular stays solvable
-constexpr double kNoGradient = 1e-9;  // of the greatest
+constexpr double kRidge = 1e-10;  // added to the unit diagonal: keeps a singular matrix solvable
+constexpr double kNoGradient = 1e-9;  // relative to the greatest
 
 // L of LLᵀ, in the lower half. The matrix is positive definite, but for rounding.
 void factorize(std::vector<double>& matrix, std::size_t n) {

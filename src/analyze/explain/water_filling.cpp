@@ -7,7 +7,7 @@
 namespace corral::analyze {
 namespace {
 
-constexpr double kNothing = 1e-12;  // of the mean: rounding
+constexpr double kNothing = 1e-12;  // relative to the mean: rounding
 
 // Pours `rest` over the pieces in proportion to their demands; `order`: the ones with least room
 // for their demand first, so that each gets its part of what those before it left.

@@ -16,7 +16,7 @@ namespace corral::analyze {
 inline constexpr double kNoCapacity = std::numeric_limits<double>::infinity();
 
 struct DemandPiece {
-  double fraction = 0;  // of the window
+  double fraction = 0;  // part of the window
   double exact = 0;     // in the metric's unit
   double variable = 0;  // relative to that of other pieces
 };

@@ -26,7 +26,7 @@ struct ExplainFlags {
   DestinationFlags destination;
   std::string run;
   std::string lane;
-  std::string metric, source;  // how much of it each type of phases used
+  std::string metric, source;  // not empty: attribute it to phases
   std::string format = "table";
   Nanos from{-1}, to{-1};  // since the run's start; -1: not given
 };
@@ -149,6 +149,13 @@ void print_bottleneck(const Page& page, const Json& found, const Json& slow_rank
     page.line(fmt::format("not known whether it is {}: {}: {}", one.get_string("resource"),
                           printable(one.get_string("metric")),
                           printable(one.get_string("reason"))));
+}
+
+void print_what_if(const Page& page, const Json& found) {
+  const std::string text = found.get_string("text");
+  if (text.empty()) return;
+  page.title("What if");
+  page.line(text);
 }
 
 std::string regime_text(const Json& regime) {
@@ -279,6 +286,7 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
   print_parts(page, found);
   print_steady(page, member(found, "steady"));
   print_bottleneck(page, member(found, "bottleneck"), member(found, "slow_rank"));
+  print_what_if(page, member(found, "what_if"));
   print_epochs(page, found);
   print_devices(page, found);
   print_footprint(page, member(found, "footprint"));

@@ -54,6 +54,14 @@ def test_the_shares_add_up_and_the_waits_are_as_long_as_they_were(trained: tuple
     assert lane["lane"].endswith("/MainThread")
     assert lane["steps"] == 60
     assert found["steady"]["steps"] + found["steady"]["left_out"] == 60
+    what_if = found["what_if"]
+    assert (what_if["method"], what_if["steps"]) == ("modelled", found["steady"]["steps"])
+    bounds = what_if["without_waits"]
+    assert 0 < bounds["lower_s"] <= what_if["step_s"] - waited / 60 * 0.9
+    assert bounds["upper_s"] == what_if["step_s"], "the waits are no CPU time"
+    assert bounds["reason"] == "the waits are not known to be for CPU time"
+    assert what_if["balanced_ranks"]["lower_s"] is None
+    assert what_if["text"] in corral("explain", "train").stdout.decode()
 
 
 def test_it_reads_as_a_page_and_as_markdown(trained: tuple[Corral, float]) -> None:
@@ -156,6 +164,10 @@ def test_the_slow_rank_is_named(corral: Corral) -> None:
     assert slow["late_s"] == pytest.approx(0.06, abs=0.04)
     assert slow["text"] in found["summary"]
     assert f"\n  {slow['text']}\n" in corral("explain", "ranks").stdout.decode()
+    balanced = found["what_if"]["balanced_ranks"]
+    assert balanced["lower_s"] <= balanced["upper_s"] <= found["what_if"]["step_s"]
+    # Rank 0 needs 10 ms and rank 1 70 ms until the backward pass: 40 ms is their mean.
+    assert found["what_if"]["step_s"] - balanced["upper_s"] == pytest.approx(0.03, abs=0.02)
 
 
 def test_a_metric_is_attributed_to_the_phases_that_used_it(corral: Corral) -> None:

@@ -237,10 +237,12 @@ Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
     });
   }
   const RunData data = TRY(RunData::read(store, run, found.steady.window, bottleneck_metrics()));
-  found.bottleneck = find_bottleneck(
-      lanes, data,
-      {.cpus = allowed_cpus(run), .steady = found.steady.steady, .unit = found.steady.unit});
+  const GivenToRun given{
+      .cpus = allowed_cpus(run), .steady = found.steady.steady, .unit = found.steady.unit};
+  found.bottleneck = find_bottleneck(lanes, data, given);
   found.slow_rank = find_slow_rank(timeline, lanes, found.steady.window);
+  found.what_if = find_what_if(timeline, lanes, found.steady.window,
+                               find_cpu_demand(lanes, data, given, found.bottleneck));
   return {};
 }
 

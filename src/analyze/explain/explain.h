@@ -17,6 +17,7 @@
 #include "analyze/explain/slow_rank.h"
 #include "analyze/explain/steady.h"
 #include "analyze/explain/typical.h"
+#include "analyze/explain/what_if.h"
 #include "core/result.h"
 #include "store/reader.h"
 
@@ -90,6 +91,7 @@ struct Explanation {
   SteadyPart steady;
   std::optional<Bottleneck> bottleneck;  // nullopt: no lane trains
   std::optional<SlowRank> slow_rank;
+  std::optional<WhatIf> what_if;  // modelled
   std::vector<EpochsOfLane> epochs;  // training lanes that have some
   std::vector<Finding> findings;     // the greatest first
   std::vector<DeviceTime> devices;   // that imported traces show

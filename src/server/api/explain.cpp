@@ -92,6 +92,35 @@ void write_epoch(JsonWriter& json, const analyze::EpochTimes& epoch) {
   write_window(json, epoch.window);
 }
 
+void write_prediction(JsonWriter& json, std::string_view name, const analyze::Prediction& made,
+                      double observed) {
+  json.key(name).begin_object();
+  const auto of = [&](double bound, double unit) {
+    return made.step && unit > 0 ? std::optional(bound / unit) : std::nullopt;
+  };
+  const auto bounds = made.step.value_or(analyze::Prediction::Bounds{});
+  write_optional(json, "lower_s", of(bounds.lower_s, 1));
+  write_optional(json, "upper_s", of(bounds.upper_s, 1));
+  write_optional(json, "lower_ratio", of(bounds.lower_s, observed));
+  write_optional(json, "upper_ratio", of(bounds.upper_s, observed));
+  write_text(json, "reason", made.reason);
+  json.end_object();
+}
+
+void write_what_if(JsonWriter& json, const std::optional<analyze::WhatIf>& found) {
+  json.key("what_if");
+  if (!found) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("method", "modelled").member("unit", analyze::unit_name(found->unit));
+  json.member("step_s", found->step_s).member("steps", found->steps);
+  write_prediction(json, "without_waits", found->without_waits, found->step_s);
+  write_prediction(json, "balanced_ranks", found->balanced_ranks, found->step_s);
+  write_text(json, "text", found->text);
+  json.end_object();
+}
+
 void write_regime(JsonWriter& json, const analyze::Regime& regime,
                   const analyze::LaneEpochs& times) {
   json.begin_object().member("first", times.epochs[regime.first].index);
@@ -183,6 +212,7 @@ Response explained(const store::Run& run, const Explanation& found) {
     write_steady(json, found.steady);
     write_bottleneck(json, found.bottleneck);
     write_slow_rank(json, found.slow_rank);
+    write_what_if(json, found.what_if);
     write_array(json, "epochs", found.epochs, write_epochs);
     write_array(json, "findings", found.findings, write_finding);
     write_array(json, "devices", found.devices, write_device);

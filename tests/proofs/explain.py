@@ -200,14 +200,14 @@ class Bench:
         self.server.terminate()
         self.server.wait()
 
-    def explain(self, program: Program, seconds: int) -> dict[str, Any]:
+    def explain(self, program: Program, seconds: int, options: list[str] | None = None) -> dict[str, Any]:
         with given(program.needs, self.folder) as groups:
 
             def enter() -> None:
                 for one in groups:
                     (one / "cgroup.procs").write_text(str(os.getpid()))
 
-            words = [sys.executable, str(program.path), "--seconds", str(seconds)]
+            words = [sys.executable, str(program.path), "--seconds", str(seconds), *(options or [])]
             with self.load():
                 done = subprocess.run(
                     [self.corral, "run", "--quiet", "--name", program.name, "--", *words],

@@ -12,6 +12,7 @@
 #include "analyze/epochs.h"
 #include "analyze/explain/least_squares.h"
 #include "analyze/split_mix.h"
+#include "analyze/student_t.h"
 #include "core/text.h"
 #include "core/time.h"
 #include "store/tables/phases.h"
@@ -24,6 +25,7 @@ constexpr std::size_t kLeastSamples = 10;
 constexpr std::int64_t kLeastPieces = 3;
 constexpr std::size_t kMostSegments = 256;
 constexpr std::size_t kReplicates = 400;
+constexpr double kNormalQuantile = 1.959963984540054;  // 0.975
 constexpr double kGreatestUse = 1e150;  // the square fits a double; greater values are ignored
 constexpr std::string_view kOther = "other phases";
 
@@ -116,8 +118,9 @@ class UseFit {
     for (const NormalEquations& segment : segments_) sum.add(segment, 1);
     return sum;
   }
-  // 95 % of each weight, without bounds: a weight that the bound holds at 0 would look certain.
-  [[nodiscard]] std::vector<Interval> intervals() const {
+  // 95 % of each weight, without bounds: a weight that the bound holds at 0 would look certain. Few
+  // pieces of a type, or few blocks, widen it as Student's t does; `pieces`: by type.
+  [[nodiscard]] std::vector<Interval> intervals(std::span<const std::int64_t> pieces) const {
     constexpr std::size_t kTail = kReplicates / 40;
     std::vector<std::vector<double>> found(segments_.front().columns());
     SplitMix random(samples_);
@@ -127,26 +130,35 @@ class UseFit {
       for (std::size_t k = 0; k < found.size(); ++k)
         if (inflation[k] > 0 && inflation[k] <= kCollinear) found[k].push_back(weights[k]);
     }
-    std::vector<Interval> all;
-    for (std::vector<double>& values : found) {
+    std::vector<Interval> all(found.size());
+    const std::size_t blocks = segments_.size() / block_length();
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      std::vector<double>& values = found[k];
+      if (values.size() < kReplicates - kTail) continue;
       std::ranges::sort(values);
-      const bool determined = values.size() >= kReplicates - kTail;
-      all.push_back(determined ? Interval{.low = values[kTail],
-                                          .high = values[values.size() - 1 - kTail],
-                                          .is_determined = true}
-                               : Interval{});
+      const double independent =
+          std::min(static_cast<double>(blocks),
+                   k < pieces.size() ? static_cast<double>(pieces[k]) : kNoCapacity);
+      const double wider =
+          student_t_quantile(0.975, std::max(independent - 1, 1.0)) / kNormalQuantile;
+      const double middle = values[values.size() / 2];
+      all[k] = {.low = middle - wider * (middle - values[kTail]),
+                .high = middle + wider * (values[values.size() - 1 - kTail] - middle),
+                .is_determined = true};
     }
     return all;
   }
 
  private:
-  // Blocks of n^(1/3) samples, but two segments or more; the end is joined to the begin.
+  // n^(1/3) samples, but two segments or more.
+  [[nodiscard]] std::size_t block_length() const {
+    const auto samples = static_cast<double>(samples_), n = static_cast<double>(segments_.size());
+    const auto wanted = static_cast<std::size_t>(std::ceil(std::cbrt(samples) * n / samples));
+    return std::min(std::max<std::size_t>(wanted, 2), segments_.size());
+  }
+  // Random blocks; the end is joined to the begin.
   [[nodiscard]] NormalEquations replicate(SplitMix& random) const {
-    const std::size_t n = segments_.size();
-    const double of_segment = static_cast<double>(samples_) / static_cast<double>(n);
-    const auto wanted =
-        static_cast<std::size_t>(std::ceil(std::cbrt(static_cast<double>(samples_)) / of_segment));
-    const std::size_t length = std::min(std::max<std::size_t>(wanted, 2), n);
+    const std::size_t n = segments_.size(), length = block_length();
     std::vector<double> times(n);
     for (std::size_t taken = 0; taken < n; taken += length) {
       const std::size_t begin = random.below(n);
@@ -196,6 +208,11 @@ class Attributor {
 
  private:
   [[nodiscard]] std::size_t types() const { return activity_.types().size(); }
+  [[nodiscard]] std::vector<std::int64_t> pieces() const {
+    std::vector<std::int64_t> all;
+    for (const PhaseType& type : activity_.types()) all.push_back(type.pieces);
+    return all;
+  }
 
   void measure() {
     double least = samples_.front().value, most = least;
@@ -226,12 +243,12 @@ class Attributor {
     judge_background(fit);
     weights_ = fit.whole().solve_nonnegative();
     weights_.resize(types() + 1);
-    judge_types(fit.intervals());
+    judge_types(fit.intervals(pieces()));
   }
 
   // Without a background that can be told, the phases have all.
   void judge_background(UseFit& fit) {
-    const Interval interval = fit.intervals().back();
+    const Interval interval = fit.intervals(pieces()).back();
     const bool told = interval.is_determined && interval.half() <= found_.limit;
     if (types() == 0 || (told && samples_.size() >= kLeastSamples)) {
       found_.background_low = std::max(interval.low, 0.0);
@@ -247,8 +264,6 @@ class Attributor {
       AttributedPart& part = found_.parts[k];
       part.low = std::max(intervals[k].low, 0.0);
       part.high = std::max(intervals[k].high, 0.0);
-      const double piece_s = seconds(part.type.total) /
-                             static_cast<double>(std::max<std::int64_t>(part.type.pieces, 1));
       if (samples_.size() < std::max(kLeastSamples, 2 * types())) {
         part.reason = fmt::format("there are only {}", counted(samples_.size(), "sample"));
       } else if (part.type.pieces < kLeastPieces) {
@@ -256,11 +271,16 @@ class Attributor {
       } else if (!intervals[k].is_determined) {
         part.reason = "its time cannot be told from that of other phases";
       } else if (intervals[k].half() > found_.limit) {
-        part.reason = fmt::format("known to ±{:.2g} only: pieces of {} under windows of {}",
-                                  intervals[k].half(), precise_duration(piece_s),
-                                  precise_duration(found_.window_s));
+        part.reason = too_wide(part.type, intervals[k].half());
       }
     }
+  }
+
+  [[nodiscard]] std::string too_wide(const PhaseType& type, double half) const {
+    const double piece_s =
+        seconds(type.total) / static_cast<double>(std::max<std::int64_t>(type.pieces, 1));
+    return fmt::format("known to ±{:.2g} only: pieces of {} under windows of {}", half,
+                       precise_duration(piece_s), precise_duration(found_.window_s));
   }
 
   // Spreads each sample over its window, and splits it.
@@ -307,6 +327,10 @@ class Attributor {
       part.use /= covered_;
       part.low = std::min(part.low, part.mean);
       part.high = std::max(part.high, part.mean);
+      // The mean may lie far from the middle if the bound at 0 holds other weights.
+      const double half = std::max(part.mean - part.low, part.high - part.mean);
+      if (part.is_identifiable() && half > 1.5 * found_.limit)
+        part.reason = too_wide(part.type, half);
     }
     std::ranges::stable_sort(found_.parts, std::ranges::greater(), &AttributedPart::use);
   }

@@ -5,7 +5,8 @@
 // gives it, with a background that is always there (time in no phase has that alone). These weights
 // are the variable demands by which each sample is spread over its window (water_filling.h) and
 // split; so the parts, the background and what found no room add up to the total. The 95 % interval
-// of a weight is that of a circular block bootstrap of the fit without bounds. A type whose
+// of a weight is that of a circular block bootstrap of the fit without bounds, wider by Student's t
+// where pieces or blocks are few. A type whose
 // interval is wider than ±10 % of the capacity (else of the samples' range) is refused, and so is a
 // background, which the phases then include. Units: the metric's. Pure; any thread.
 #pragma once

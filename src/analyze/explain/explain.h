@@ -91,7 +91,7 @@ struct Explanation {
   SteadyPart steady;
   std::optional<Bottleneck> bottleneck;  // nullopt: no lane trains
   std::optional<SlowRank> slow_rank;
-  std::optional<WhatIf> what_if;  // modelled
+  std::optional<WhatIf> what_if;     // modelled
   std::vector<EpochsOfLane> epochs;  // training lanes that have some
   std::vector<Finding> findings;     // the greatest first
   std::vector<DeviceTime> devices;   // that imported traces show

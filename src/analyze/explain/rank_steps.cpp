@@ -1,17 +1,6 @@
 #include "analyze/explain/rank_steps.h"
 
-#include <algorithm>
-
 namespace corral::analyze {
-namespace {
-
-// The step whose period has this time; null: it lies before the first one.
-RankStep* step_at(std::vector<RankStep>& steps, UtcTime time) {
-  const auto after = std::ranges::upper_bound(steps, time, {}, &RankStep::begin);
-  return after == steps.begin() ? nullptr : &*std::prev(after);
-}
-
-}  // namespace
 
 std::vector<RankStep> find_rank_steps(const Timeline& timeline, std::size_t lane) {
   std::vector<RankStep> steps;
@@ -29,13 +18,15 @@ std::vector<RankStep> find_rank_steps(const Timeline& timeline, std::size_t lane
   }
   if (steps.empty()) return steps;
   const Window window{.from = steps.front().begin, .to = steps.back().next};
+  std::size_t k = 0;
   walk_leaves(phases, window, [&](UtcTime begin, UtcTime end, const TimelinePhase* phase) {
-    RankStep* step = step_at(steps, begin);
-    if (phase == nullptr || step == nullptr) return;
-    if (phase->kind == codec::PhaseKind::kComm) step->comm += end - begin;
+    while (k + 1 < steps.size() && steps[k + 1].begin <= begin) ++k;
+    if (phase == nullptr) return;
+    RankStep& step = steps[k];
+    if (phase->kind == codec::PhaseKind::kComm) step.comm += end - begin;
     if (phase->kind != codec::PhaseKind::kWait) return;
-    step->wait += end - begin;
-    if (step->entry() && end <= *step->entry()) step->wait_before += end - begin;
+    step.wait += end - begin;
+    if (step.entry() && end <= *step.entry()) step.wait_before += end - begin;
   });
   return steps;
 }

@@ -68,7 +68,7 @@ double delayed_share(const RunData& data, double process) {
 
 struct MatchedSteps {
   std::size_t ranks = 0;
-  std::vector<RankTimes> times;  // of each step in turn: one of each rank
+  std::vector<RankTimes> times;  // step by step, one of each rank
   bool all_calls_seen = true;    // no call between ranks may hide in a backward pass
   bool all_enter = true;         // it is known when each rank needs the others
   [[nodiscard]] std::size_t steps() const { return ranks == 0 ? 0 : times.size() / ranks; }

@@ -1,13 +1,14 @@
-// What if: the bounds of the mean step time that a run would have without its waits, or with
-// balanced ranks. A model from the leaves of its steady part, never a measurement.
+// Bounds of the mean step time that a run would have without its waits, or with balanced ranks. A
+// model from the leaves of its steady part, never a measurement.
 //
 // Without waits, lower bound: nothing remains of them, and the training threads have a CPU whenever
-// they are ready; their delays are taken to be spread evenly over that time. Upper bound: where the
-// waits are for CPU time, the run's whole CPU time is spent beside the rest of the step and never
-// at the same time, on all CPUs that it could have; where they are for anything else, or it is not
-// known, nothing is gained. Several ranks go on together: a step takes as long as its slowest rank.
-// Where calls between ranks may hide in the backward pass, a rank's own time is not known, and the
-// fastest rank gives the lower bound.
+// they are ready; their delays are taken to be spread evenly over that time. Upper bound, where the
+// waits are for CPU time: the run's whole CPU time is spent beside the rest of the step and never
+// at the same time, on all CPUs that it could have. Upper bound otherwise: nothing is gained.
+//
+// Several ranks go on together: a step takes as long as its slowest rank. Calls between ranks may
+// hide in the backward pass. A rank's own time is then not known, and the fastest rank gives the
+// lower bound.
 //
 // Balanced ranks: each needs the mean of their own times instead of the greatest. Upper bound: the
 // arithmetic mean (unequal work); lower bound: the harmonic one (unequal speed). Units: seconds.
@@ -40,7 +41,7 @@ struct WhatIf {
   std::string text;  // a sentence for each that applies
 };
 
-// What a run without its waits competes for.
+// CPU time for which a run without its waits competes.
 struct CpuDemand {
   std::optional<double> used;  // cores of the run; nullopt: its waits are not known to be for CPUs
   double available = 0;        // cores that it could have, at least `used`

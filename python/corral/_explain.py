@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def explain(
     run: str,
     *,
+    metric: str | None = None,
+    source: str | None = None,
     lane: str | None = None,
     start: Any = None,
     end: Any = None,
@@ -27,9 +29,11 @@ def explain(
     """Returns where the time of a run went, which part is steady, which epochs are odd, and its energy: the document
     of `corral explain --format json`, described in docs/analysis.md.
 
+    With `metric`, and its `source` if it has several: how much of it each type of phases used instead.
+
     `run`: an id, unique prefix, name or "@1" for the newest; `lane`: only this one, as if it alone trained. `start` and
-    `end` are as in `read`, as are `server`, `store` and `token`. LookupError: there is no such run or lane; ValueError:
-    the time is empty.
+    `end` are as in `read`, as are `server`, `store` and `token`. LookupError: there is no such run, lane or
+    metric; ValueError: the time is empty, or the metric has several sources.
     """
     if not isinstance(run, str) or not run:
         raise TypeError(f'corral: run must be a name, an id or "@1", not {run!r}')
@@ -42,11 +46,15 @@ def explain(
         path = f"/api/corral/v1/runs/{facts.get('id')}"  # "@1" may be another run by now
         origin = int(facts.get("start_ns") or 0)
     query = {key: str(min(max(origin + ns, EARLIEST), LATEST)) for key, ns in times.items()}
-    if lane is not None:
-        query["lane"] = lane
-    found = get(place, f"{path}/explain?{urlencode(query, errors='replace')}")
+    times_asked = urlencode(query)
+    asked = {"metric": metric, "source": source, "lane": lane}
+    query |= {key: text for key, text in asked.items() if text is not None}
+    what = "explain" if metric is None else "attribution"
+    found = get(place, f"{path}/{what}?{urlencode(query, errors='replace')}")
+    if metric is not None:
+        return found
     found["footprint"] = None  # neither a lane nor an older server has one
     if lane is None:
         with contextlib.suppress(LookupError):
-            found["footprint"] = get(place, f"/api/corral/v1/runs/{found['run']}/footprint?{urlencode(query)}")
+            found["footprint"] = get(place, f"/api/corral/v1/runs/{found['run']}/footprint?{times_asked}")
     return found

@@ -242,8 +242,11 @@ parts = [
     corral.explain("train", end=datetime.timedelta(seconds=0.5)),
 ]
 errors = []
+attribution = corral.explain("train", metric="run.cpu.used")
+assert attribution["metric"] == "run.cpu.used" and attribution["parts"], attribution
 for arguments in ({"run": "nobody"}, {"run": "train", "lane": "x"}, {"run": "train", "start": 3600}, {"run": 3},
-                  {"run": "train", "start": 0, "end": begin + 1}):
+                  {"run": "train", "start": 0, "end": begin + 1},
+                  {"run": "train", "metric": "run.cpu.usde"}):
     try:
         corral.explain(**arguments)
     except (LookupError, ValueError, TypeError) as error:
@@ -263,7 +266,7 @@ print(json.dumps([whole, parts, errors]))
     assert {(part["from_ns"], int(part["to_ns"]) - int(part["from_ns"])) for part in parts} == {
         (whole["from_ns"], 500_000_000)
     }
-    kinds = ["LookupError", "LookupError", "ValueError", "TypeError", "ValueError"]
+    kinds = ["LookupError", "LookupError", "ValueError", "TypeError", "ValueError", "LookupError"]
     assert [error.split()[:2] for error in errors] == [[kind, "corral:"] for kind in kinds], errors
 
 

@@ -3,6 +3,8 @@
     ./dev proof explain                    runs each program of examples/bottlenecks 20 times
     ./dev proof explain -n 3 lock quota    these, 3 times
     ./dev proof explain --beside-load      beside a program that uses a quarter of a CPU
+    ./dev proof explain --held-out         those of held_out/ instead, whose author has not seen the analysis
+    ./dev proof explain --sweep            reported shares of data waits beside planted ones of 0 to 40 %
     ./dev proof explain --smoke            one of them, once
 
 What a program needs (a CPU quota, a memory limit, a slow disk) is a control group, so it takes root. A program whose
@@ -29,6 +31,8 @@ from typing import Any
 import _build
 
 PROGRAMS = _build.ROOT / "examples" / "bottlenecks"
+HELD_OUT = _build.ROOT / "tests" / "proofs" / "held_out"
+PLANTED = range(0, 41, 5)  # percent of a step
 GROUPS = Path("/sys/fs/cgroup")
 MIB = 1 << 20
 RIGHT, UNKNOWN, WRONG = "right", "unknown", "wrong"
@@ -80,9 +84,9 @@ class Results:
     skipped: str = ""
 
 
-def programs(names: list[str]) -> list[Program]:
+def programs(folder: Path, names: list[str]) -> list[Program]:
     found = []
-    for path in sorted(PROGRAMS.glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         constants = {
             node.targets[0].id: ast.literal_eval(node.value)
             for node in ast.parse(path.read_text(encoding="utf-8")).body
@@ -200,14 +204,14 @@ class Bench:
         self.server.terminate()
         self.server.wait()
 
-    def explain(self, program: Program, seconds: int, options: list[str] | None = None) -> dict[str, Any]:
+    def explain(self, program: Program, seconds: int, *options: str) -> dict[str, Any]:
         with given(program.needs, self.folder) as groups:
 
             def enter() -> None:
                 for one in groups:
                     (one / "cgroup.procs").write_text(str(os.getpid()))
 
-            words = [sys.executable, str(program.path), "--seconds", str(seconds), *(options or [])]
+            words = [sys.executable, str(program.path), "--seconds", str(seconds), *options]
             with self.load():
                 done = subprocess.run(
                     [self.corral, "run", "--quiet", "--name", program.name, "--", *words],
@@ -262,6 +266,27 @@ def prove(bench: Bench, program: Program, times: int, seconds: int) -> Results:
     return results
 
 
+def waited(explanation: dict[str, Any]) -> float:
+    """The share of data waits in the time from the first step to the last one."""
+    trained = [part for part in explanation["parts"] if part["part"] not in ("start-up", "shutdown")]
+    waits = sum(part["seconds"] for part in trained if part["name"] == "data wait")
+    return float(waits / sum(part["seconds"] for part in trained))
+
+
+def sweep(bench: Bench, seconds: int) -> None:
+    program = Program(HELD_OUT / "sweep.py", "", (), "", None)
+    print("planted  reported  verdict", flush=True)
+    largest = 0.0
+    for planted in PLANTED:
+        explanation = bench.explain(program, seconds, "--share", str(planted / 100))
+        found = explanation["bottleneck"]
+        verdict = "nothing" if found is None else found["part"]
+        reported = 100 * waited(explanation)
+        largest = max(largest, abs(reported - planted))
+        print(f"{planted:5} %  {reported:6.1f} %  {verdict}", flush=True)
+    print(f"{len(PLANTED)} planted shares; the reported ones differ by at most {largest:.1f} points")
+
+
 def show(program: Program, results: Results) -> None:
     expected = f"{program.part}: {program.resources[0]}"
     if results.skipped:
@@ -277,7 +302,10 @@ def main() -> int:
     parser.add_argument("programs", nargs="*")
     parser.add_argument("-n", type=int, default=20, help="runs of each (default: 20)")
     parser.add_argument("--beside-load", action="store_true")
-    parser.add_argument("--smoke", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--held-out", action="store_true")
+    which.add_argument("--sweep", action="store_true")
+    which.add_argument("--smoke", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="print what explain said of each run")
     chosen = parser.parse_args()
     if chosen.smoke:
@@ -293,7 +321,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=build, prefix="explain-", ignore_cleanup_errors=True) as folder:
         bench = Bench(Path(folder), chosen.beside_load, chosen.verbose)
         try:
-            for program in programs(chosen.programs):
+            if chosen.sweep:
+                sweep(bench, SECONDS)
+                return 0
+            for program in programs(HELD_OUT if chosen.held_out else PROGRAMS, chosen.programs):
                 all_results[program.name] = prove(bench, program, chosen.n, SMOKE_SECONDS if chosen.smoke else SECONDS)
                 show(program, all_results[program.name])
         finally:

@@ -29,7 +29,7 @@ def milliseconds(seconds: float) -> str:
 def judge(bench: Bench, program: Program, seconds: int) -> bool:
     """Runs a pair, and prints it."""
     ill: dict[str, Any] = bench.explain(program, seconds)
-    cured = bench.explain(program, seconds, ["--cure"])["what_if"]["step_s"]
+    cured = bench.explain(program, seconds, "--cure")["what_if"]["step_s"]
     found, verdict = ill["what_if"], ill["bottleneck"]
     bounds = found["without_waits"]
     if bounds["lower_s"] is None:

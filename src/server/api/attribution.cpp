@@ -4,6 +4,7 @@
 #include "analyze/explain/attribute_metric.h"
 #include "core/json.h"
 #include "server/api/handlers.h"
+#include "server/api/late.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -53,13 +54,7 @@ void write_background(JsonWriter& json, const Attribution& found) {
   write_text(json, "background_reason", found.background_reason);
 }
 
-}  // namespace
-
-Answer attribution(const Request& request, Context& context) {
-  const analyze::MetricOptions options = TRY_PARSED(read_metric_options(request));
-  const store::Run run = TRY(read_run(context.reader, request.param("run")));
-  const analyze::MetricAttribution made =
-      TRY(analyze::attribute_metric(context.reader, run, options));
+Response written_attribution(const store::Run& run, const analyze::MetricAttribution& made) {
   const Attribution& found = made.found;
   return object_response([&](JsonWriter& json) {
     json.member("run", run.id.hex()).member("metric", made.metric);
@@ -80,6 +75,18 @@ Answer attribution(const Request& request, Context& context) {
     write_array(json, "notes", made.notes,
                 [](JsonWriter& out, const std::string& note) { out.value(note); });
   });
+}
+
+}  // namespace
+
+Answer attribution(const Request& request, Context& context) {
+  const analyze::MetricOptions options = TRY_PARSED(read_metric_options(request));
+  const RunId id = TRY(requested_run(request, context));
+  const auto make = [&context, id, options](const Left&) -> Answer {
+    const store::Run run = TRY(read_run(context.reader, id.hex()));
+    return written_attribution(run, TRY(analyze::attribute_metric(context.reader, run, options)));
+  };
+  return late_answer(request, context, id, make);
 }
 
 }  // namespace corral::server::api

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import _build
-from explain import SECONDS, SMOKE_SECONDS, Bench, Program, programs
+from explain import PROGRAMS, SECONDS, SMOKE_SECONDS, Bench, Program, programs
 
 NAMES = ["one_worker", "slow_transform"]
 WITHIN = 0.9  # share of the pairs
@@ -64,7 +64,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=build, prefix="what-if-", ignore_cleanup_errors=True) as folder:
         bench = Bench(Path(folder), beside_load=False, verbose=False)
         try:
-            for program in programs(chosen.programs or NAMES):
+            for program in programs(PROGRAMS, chosen.programs or NAMES):
                 for _ in range(chosen.n):
                     within += judge(bench, program, SMOKE_SECONDS if chosen.smoke else SECONDS)
                     pairs += 1

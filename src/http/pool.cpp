@@ -2,12 +2,19 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "sys/thread_guard.h"
 
 namespace corral::http {
 namespace {
 
-constexpr int kLowPriority = 10;  // nice(1) of batch work
+// Below the other threads, whatever their priority is.
+void lower_priority() {
+  constexpr int kBelow = 10, kLowest = 19;
+  const int own = ::getpriority(PRIO_PROCESS, 0);
+  ::setpriority(PRIO_PROCESS, 0, std::min(own + kBelow, kLowest));
+}
 
 }  // namespace
 
@@ -18,7 +25,7 @@ Result<> Pool::start(std::string_view who) {
     // if nothing else of that was under way; the others go on.
     threads_.push_back(TRY(sys::start_thread(who, [&context = context_, priority = priority_] {
       // Linux counts it for each thread; where it is refused, the work is not slower.
-      if (priority == Priority::kLow) ::setpriority(PRIO_PROCESS, 0, kLowPriority);
+      if (priority == Priority::kLow) lower_priority();
       while (!sys::guard_call("a pool of the HTTP server", [&] { context.run(); })) {
       }
     })));

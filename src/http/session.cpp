@@ -25,6 +25,8 @@ namespace {
 
 namespace beast_http = beast::http;
 
+constexpr int kMostLateAnswers = 64;  // that wait or are made
+
 constexpr std::size_t kReadBytes = 4096;  // at once, of a head
 constexpr std::size_t kIdBytes = 64;      // limit of a client's own X-Request-Id
 constexpr auto kLinger = std::chrono::seconds(2);
@@ -174,6 +176,7 @@ void Session::read_header() {
   request_ = {};
   response_ = {};
   unread_ = false;
+  left_ = false;
   head_seen_ = 0;
   stream_.expires_after(engine_.options.idle_timeout);
   read_head();
@@ -428,14 +431,23 @@ void Session::dispatch() {
 }
 
 void Session::make_late() {
+  if (!stream_.socket().is_open()) return;
+  if (++engine_.late_answers > kMostLateAnswers) {
+    --engine_.late_answers;
+    Response busy = error_response({Code::kUnavailable, "too many slow questions wait: ask later"});
+    busy.set_header("Retry-After", "5");
+    busy.route = response_.route;
+    return answer(std::move(busy));
+  }
   state_ = State::kLate;
-  left_ = false;
   watch_for_leaving();
   run_on(engine_.slow_pool, [](Session& s) {
-    if (s.left_) return;
-    Response made = Engine::make(s.response_.late, [&s] { return s.left_.load(); });
+    Response made = s.left_
+                        ? error_response({Code::kUnavailable, "the client left before its turn"})
+                        : Engine::make(s.response_.late, [&s] { return s.left_.load(); });
+    --s.engine_.late_answers;
     asio::post(s.stream_.get_executor(), s.guarded([made = std::move(made)](Session& t) mutable {
-      if (t.left_) return;
+      if (!t.stream_.socket().is_open()) return;
       t.state_ = State::kBusy;
       BoostError ignored;
       t.stream_.socket().cancel(ignored);
@@ -455,7 +467,9 @@ void Session::watch_for_leaving() {
             ::recv(s.stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
         if (n > 0) return;
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return s.watch_for_leaving();
-        s.close();
+        // It may have ended only what it sends, so it gets an answer: that it left.
+        s.left_ = true;
+        if (n < 0) s.close();
       }));
 }
 
@@ -485,7 +499,7 @@ void Session::write_bytes() {
 }
 
 void Session::on_written(BoostError error) {
-  tell(!error);
+  tell(!error && !left_);
   if (error) return close();
   next_or_close();
 }

@@ -80,6 +80,7 @@ struct Engine {
   BodyBudget unix_bodies;  // bodies of this user's own clients, which TCP clients cannot hold up
   JsonBudget documents;
   std::atomic<bool> stopping{false};
+  std::atomic<int> late_answers{0};  // that wait or are made
 
  private:
   // Unpacks the body and returns the room that parsing it needs.

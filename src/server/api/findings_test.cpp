@@ -355,6 +355,10 @@ TEST_F(Findings, AnExplanationIsKeptUntilMoreIsStored) {
   take({run.writer.frame(codec::PhasesBody{{phase(2, "step", 3 * kSecond, 4 * kSecond)}})});
   EXPECT_FALSE(kept());
   EXPECT_EQ(steps(), 2);
+  take({run.writer.frame(codec::FactsBody{{{codec::FactKind::kTag, "corral.cpus", "0-1"}}})});
+  EXPECT_FALSE(kept());
+  EXPECT_EQ(steps(), 2);
+  EXPECT_TRUE(router_answer(target + "?unknown=1").late == nullptr) << "no other question";
   context_->answers->age(AnswerCache::kLongest);
   EXPECT_FALSE(kept());
 }

@@ -100,10 +100,10 @@ Answer interest(const Request& request, Context& context) {
   if (ends.from && ends.to && *ends.from >= *ends.to)
     return bad_query(request, "to_ns", "later than from_ns");
   const RunId id = TRY(requested_run(request, context));
-  const auto make = [&context, id, ends](const Left&) -> Answer {
+  const auto make = [&context, id, ends](const Left& left) -> Answer {
     const store::Run run = TRY(read_run(context.reader, id.hex()));
     return written(
-        run, TRY(analyze::find_interest(context.reader, run, {.from = ends.from, .to = ends.to})));
+        run, TRY(analyze::find_interest(context.reader, run, {.from = ends.from, .to = ends.to, .left = left})));
   };
   return late_answer(request, context, id, make);
 }

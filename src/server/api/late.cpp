@@ -1,5 +1,7 @@
 #include "server/api/late.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "core/json.h"
@@ -9,12 +11,13 @@
 namespace corral::server::api {
 namespace {
 
-// The question with its parameters, each by its length, so that no two are alike.
+// The question with those parameters that late answers have, each by its length, so that no two are
+// alike.
 std::string question_of(const Request& request) {
   std::string question = request.path;
-  for (const auto& [name, value] : request.query) {
-    for (const std::string& text : {name, value})
-      question += '?' + std::to_string(text.size()) + ' ' + text;
+  for (const std::string_view name : {"from_ns", "to_ns", "lane", "metric", "source"}) {
+    const auto value = request.query_value(name);
+    question += value ? fmt::format("?{} {}", value->size(), *value) : "?";
   }
   return question;
 }

@@ -14,8 +14,8 @@ Response response_of(Answer answer);
 // True: nobody waits for the answer, so it may be given up with any error.
 using Left = std::function<bool()>;
 
-// The answer that `make` makes for `run`, or an equal one of before. The request is a GET, and its
-// path and query decide the answer.
+// The answer that `make` makes for `run`, or an equal one of before. The request is a GET; its
+// path and the parameters from_ns, to_ns, lane, metric and source decide the answer.
 Answer late_answer(const Request& request, Context& context, RunId run,
                    std::function<Answer(const Left& left)> make);
 

@@ -15,8 +15,9 @@ namespace corral::server {
 class AnswerCache {
  public:
   static constexpr std::size_t kMostBytes = 32u << 20;
-  // The key may miss a change: a host's metrics that come through the runs of others.
-  static constexpr Nanos kLongest = std::chrono::minutes(10);
+  // The key may miss a change: a host's metrics that come through the runs of others, or points
+  // that a replica lacks yet.
+  static constexpr Nanos kLongest = std::chrono::minutes(1);
 
   [[nodiscard]] std::optional<std::string> find(std::string_view key);
   void keep(std::string key, std::string body);

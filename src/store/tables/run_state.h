@@ -1,5 +1,5 @@
-// The durable state of a run: a text that changes whenever more of it is stored. Free function over
-// the caller's snapshot.
+// The durable state of a run: a text that changes with its facts and with what its sessions store.
+// Free function over the caller's snapshot.
 #pragma once
 
 #include <string>
@@ -10,8 +10,7 @@
 
 namespace corral::store::page {
 
-// Counts what the sessions of the run's workload have made durable; a host's metrics that another
-// workload recorded are not seen. Empty: there is no such run.
+// Metrics of its host that other workloads recorded are not seen. Empty: there is no such run.
 Result<std::string> run_state(Reading& reading, RunId run);
 
 }  // namespace corral::store::page

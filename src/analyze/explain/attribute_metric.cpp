@@ -188,6 +188,16 @@ Result<MetricAttribution> attribute_metric(const store::Reader& store, const sto
   const auto lanes = TRY(choose_lanes_of(timeline, options.lane, run.host));
   std::vector<UseSample> samples = TRY(read_samples(store, series, out.window));
   leave_out_gaps(samples);
+  if (std::ranges::any_of(samples, [](const UseSample& sample) { return sample.value < 0; })) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("the metric '{}' is below 0 at times, so it is not a use of anything",
+                            printable(series.name)));
+  }
+  if (lanes.size() > 1 && !series.source.empty())
+    out.notes.push_back(
+        "Measured on one source: the use while a phase is open is divided among all lanes in it.");
+  if (timeline.lanes() > kMostLanes)
+    out.notes.push_back(fmt::format("Phases of the first {} lanes only.", kMostLanes));
   const double capacity = capacity_of(run, series, out.unit, samples);
   const Activity activity = Activity::find(timeline, lanes, out.window, out.grain);
   out.found = attribute(activity, samples, capacity);

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "analyze/epochs.h"
+#include "analyze/explain/change_points.h"
 #include "analyze/explain/least_squares.h"
 #include "analyze/split_mix.h"
 #include "analyze/student_t.h"
@@ -20,6 +21,7 @@
 namespace corral::analyze {
 namespace {
 
+constexpr double kKnown = 1e-6;  // part of the values
 constexpr double kWidest = 0.1;  // half-width of an interval: of the capacity, or the range
 constexpr std::size_t kLeastSamples = 10;
 constexpr std::int64_t kLeastPieces = 3;
@@ -210,22 +212,26 @@ class Attributor {
   [[nodiscard]] std::size_t types() const { return activity_.types().size(); }
   [[nodiscard]] std::vector<std::int64_t> pieces() const {
     std::vector<std::int64_t> all;
-    for (const PhaseType& type : activity_.types()) all.push_back(type.pieces);
+    for (const PhaseType& type : activity_.types()) all.push_back(type.times);
     return all;
   }
 
   void measure() {
-    double least = samples_.front().value, most = least;
+    std::vector<double> values;
     for (const UseSample& sample : samples_) {
       const double length = seconds_between(sample.begin, sample.end);
       covered_ += length;
       found_.total += length * sample.value;
-      least = std::min(least, sample.value);
-      most = std::max(most, sample.value);
+      values.push_back(sample.value);
     }
+    // Without the hundredths at both ends: single spikes allow no wider intervals.
+    const double high = quantile_of(values, 0.99), low = quantile_of(std::move(values), 0.01);
     found_.total /= covered_;
     found_.window_s = covered_ / static_cast<double>(samples_.size());
-    found_.limit = kWidest * (found_.capacity < kNoCapacity ? found_.capacity : most - least);
+    // Most of a large capacity may never be used. A metric that never changes is known well.
+    found_.limit = kWidest * (found_.capacity < kNoCapacity ? std::min(found_.capacity, 2 * high)
+                                                            : high - low);
+    found_.limit = std::max(found_.limit, kKnown * std::abs(high));
   }
 
   void fit() {
@@ -249,14 +255,19 @@ class Attributor {
   // Without a background that can be told, the phases have all.
   void judge_background(UseFit& fit) {
     const Interval interval = fit.intervals(pieces()).back();
+    const bool few = samples_.size() < kLeastSamples;
     const bool told = interval.is_determined && interval.half() <= found_.limit;
-    if (types() == 0 || (told && samples_.size() >= kLeastSamples)) {
+    if (types() == 0 || (told && !few)) {
       found_.background_low = std::max(interval.low, 0.0);
       found_.background_high = std::max(interval.high, 0.0);
       return;
     }
     fit.drop_background();
-    found_.background_reason = "too little time is in no phase: the phases include it";
+    const std::string why =
+        few ? fmt::format("there are only {}", counted(samples_.size(), "sample"))
+        : interval.is_determined ? fmt::format("known to ±{:.2g} only", interval.half())
+                                 : "too little time is in no phase";
+    found_.background_reason = why + ": the phases include it";
   }
 
   void judge_types(const std::vector<Interval>& intervals) {
@@ -266,8 +277,8 @@ class Attributor {
       part.high = std::max(intervals[k].high, 0.0);
       if (samples_.size() < std::max(kLeastSamples, 2 * types())) {
         part.reason = fmt::format("there are only {}", counted(samples_.size(), "sample"));
-      } else if (part.type.pieces < kLeastPieces) {
-        part.reason = fmt::format("it has only {}", counted(part.type.pieces, "piece"));
+      } else if (part.type.times < kLeastPieces) {
+        part.reason = fmt::format("it has only {}", counted(part.type.times, "piece"));
       } else if (!intervals[k].is_determined) {
         part.reason = "its time cannot be told from that of other phases";
       } else if (intervals[k].half() > found_.limit) {
@@ -317,6 +328,10 @@ class Attributor {
   void finish() {
     found_.background /= covered_;
     found_.unplaced /= covered_;
+    if (found_.background_low) {
+      found_.background_low = std::min(*found_.background_low, found_.background);
+      found_.background_high = std::max(*found_.background_high, found_.background);
+    }
     for (std::size_t k = 0; k < types(); ++k) {
       AttributedPart& part = found_.parts[k];
       if (active_[k] > 0) {
@@ -365,18 +380,22 @@ Activity Activity::find(const Timeline& timeline, std::span<const std::size_t> l
   };
   for (const std::size_t lane : lanes) {
     std::uint8_t before = kNone;
+    std::vector<std::int64_t> times(activity.types_.size());
     walk_leaves(
         timeline.phases(lane), window, [&](UtcTime begin, UtcTime end, const TimelinePhase* phase) {
           const std::uint8_t type = phase == nullptr ? kNone : number_of(phase->type);
           if (type != kNone) {
             activity.types_[type].total += end - begin;
             ++activity.types_[type].pieces;
+            ++times[type];
           }
           if (type == before) return;
           activity.changes_.push_back(
               {.time = begin, .lane = static_cast<std::uint16_t>(activity.lanes_), .type = type});
           before = type;
         });
+    for (std::size_t k = 0; k < times.size(); ++k)
+      activity.types_[k].times = std::max(activity.types_[k].times, times[k]);
     ++activity.lanes_;
   }
   if (lanes.size() > 1) std::ranges::stable_sort(activity.changes_, {}, &Change::time);

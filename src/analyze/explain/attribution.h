@@ -7,8 +7,10 @@
 // split; so the parts, the background and what found no room add up to the total. The 95 % interval
 // of a weight is that of a circular block bootstrap of the fit without bounds, wider by Student's t
 // where pieces or blocks are few. A type whose
-// interval is wider than ±10 % of the capacity (else of the samples' range) is refused, and so is a
-// background, which the phases then include. Units: the metric's. Pure; any thread.
+// interval is wider than ±10 % of what is used (the capacity, or twice the 99th percentile of the
+// samples if that is less; without a capacity their range from the 1st to the 99th) is refused, and
+// so is a background, which the phases then include.
+// Units: the metric's. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -42,6 +44,7 @@ struct PhaseType {
   std::string type, name;   // path of names; for people
   Nanos total{0};           // sum over the lanes
   std::int64_t pieces = 0;  // that this time is in
+  std::int64_t times = 0;   // pieces of the lane with most: ranks may do all of it together
 };
 
 // The type that each lane is in, over time.

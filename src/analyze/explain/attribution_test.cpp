@@ -156,6 +156,19 @@ TEST_P(PlantedUse, IsRefusedAtWindowsOfTenSeconds) {
   expect_conserved(found);
 }
 
+TEST_P(PlantedUse, IsRefusedWhateverTheCapacityAndSingleSpikesAllow) {
+  Planted run(GetParam());
+  run.train();
+  const auto samples = run.sample(10, 2);
+  EXPECT_FALSE(part(attribute(run.activity(), samples, 6400), "load").is_identifiable());
+  Planted other(GetParam());
+  other.train();
+  auto spiked = other.sample(1, 60);
+  const double without = attribute(other.activity(), spiked).limit;
+  spiked[100].value = 1e5;
+  EXPECT_NEAR(attribute(other.activity(), spiked).limit, without, without / 5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, PlantedUse, ::testing::Range<std::uint64_t>(1, 9));
 
 // The noise alone moves single results further: pieces of 80 ms are short for windows of 1 s.
@@ -173,6 +186,18 @@ TEST(Attribution, OfShortPhasesIsRightWithinFivePointsOnAverage) {
   }
   EXPECT_GE(found, 10);
   EXPECT_LE(error / found, 5);
+}
+
+TEST(Attribution, OfAMetricThatNeverChangesIsTheBackgroundAlone) {
+  Planted run(1);
+  for (int step = 0; step < 100; ++step) {
+    run.add("step/load", 0.08, 40);
+    run.gap(0.1, 40);
+  }
+  const Attribution found = attribute(run.activity(), run.sample(0.1, 0));
+  EXPECT_EQ(found.background_reason, "");
+  EXPECT_NEAR(found.background, 40, 1e-4);
+  EXPECT_NEAR(part(found, "load").use, 0, 1e-4);
 }
 
 TEST(Attribution, GivesTheBackgroundWhatIsAlwaysThere) {

@@ -231,11 +231,9 @@ Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
                            const Timeline& timeline, Explanation& found) {
   if (found.steady.steps == 0) return {};
   std::vector<LaneLeaves> lanes = find_leaves(timeline, found.steady.window);
-  for (LaneLeaves& lane : lanes) {
-    lane.trains = std::ranges::any_of(found.lanes, [&](const LaneLeaves& whole) {
-      return whole.trains && whole.number == lane.number;
-    });
-  }
+  std::vector<bool> trains(timeline.lanes());
+  for (const std::size_t number : training_lanes(found.lanes)) trains[number] = true;
+  for (LaneLeaves& lane : lanes) lane.trains = trains[lane.number];
   const RunData data = TRY(RunData::read(store, run, found.steady.window, bottleneck_metrics()));
   const GivenToRun given{
       .cpus = allowed_cpus(run), .steady = found.steady.steady, .unit = found.steady.unit};

@@ -132,6 +132,9 @@ Nanos tracked(const LaneLeaves& lane) {
   return sum;
 }
 
+// A rank of which so little was recorded, as in an imported trace of some steps, does not train.
+constexpr int kLeastPart = 10;  // its divisor: a tenth of the time in steps of the lane with most
+
 // Marks the lane of each rank that has the most time in steps.
 void mark_training(std::vector<LaneLeaves>& lanes) {
   std::map<std::optional<std::int64_t>, LaneLeaves*> best;
@@ -140,7 +143,9 @@ void mark_training(std::vector<LaneLeaves>& lanes) {
     LaneLeaves*& of_rank = best[lane_rank(lane.lane)];
     if (of_rank == nullptr || lane.in_steps > of_rank->in_steps) of_rank = &lane;
   }
-  for (const auto& [rank, lane] : best) lane->trains = true;
+  Nanos most{0};
+  for (const auto& [rank, lane] : best) most = std::max(most, lane->in_steps);
+  for (const auto& [rank, lane] : best) lane->trains = lane->in_steps >= most / kLeastPart;
 }
 
 }  // namespace

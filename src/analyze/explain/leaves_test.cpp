@@ -165,6 +165,16 @@ TEST(Leaves, OneStepAnywhereMakesStepsTheUnit) {
   EXPECT_FALSE(lanes[1].trains);
 }
 
+TEST(Leaves, ARankOfWhichLittleWasRecordedDoesNotTrain) {
+  const Timeline timeline =
+      make_timeline({{0, 90, "step", PhaseKind::kCompute, "node/rank0/7/MainThread"},
+                     {0, 60, "step", PhaseKind::kCompute, "node/rank1/8/MainThread"},
+                     {0, 2, "step", PhaseKind::kCompute, "node/rank2/profiler/thread"}},
+                    100);
+  for (const LaneLeaves& lane : find_leaves(timeline, {.from = at(0), .to = at(100)}))
+    EXPECT_EQ(lane.trains, lane.lane.find("rank2") == std::string::npos) << lane.lane;
+}
+
 // The pieces of a lane are its window, each moment once, for any phases.
 TEST(Leaves, AddUpToTheWindow) {
   std::mt19937_64 random(7);

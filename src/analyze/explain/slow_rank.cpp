@@ -33,14 +33,16 @@ std::vector<UtcTime> enter_times(const std::vector<Rank>& ranks, std::size_t k) 
   if (!backward && !all([](const RankStep& step) { return step.call.has_value(); })) return {};
   std::vector<UtcTime> times;
   UtcTime latest_begin = UtcTime::min(), earliest_end = UtcTime::max();
+  Nanos shortest = Nanos::max();
   for (const Rank& rank : ranks) {
     const RankStep& step = rank.steps[k];
     latest_begin = std::max(latest_begin, step.begin);
     earliest_end = std::min(earliest_end, step.end);
+    shortest = std::min(shortest, step.end - step.begin);
     times.push_back(backward ? *step.backward : *step.call);
   }
   // A rank whose recording lacks a step is one step ahead from there on.
-  return latest_begin < earliest_end ? times : std::vector<UtcTime>();
+  return 2 * (earliest_end - latest_begin) >= shortest ? times : std::vector<UtcTime>();
 }
 
 // The lower one of the two in the middle, so that ranks that are late in turn are not late.

@@ -77,7 +77,8 @@ struct MatchedSteps {
   }
 };
 
-// Steps are matched by their order; those of one number that do not overlap are left out.
+// Steps are matched by their order; those of one number that overlap by less than half are left
+// out.
 MatchedSteps match_steps(const Timeline& timeline, std::span<const LaneLeaves> lanes,
                          Window window) {
   std::vector<std::vector<RankStep>> ranks;
@@ -92,7 +93,9 @@ MatchedSteps match_steps(const Timeline& timeline, std::span<const LaneLeaves> l
     const RankStep& first = ranks.front()[k];
     if (first.begin < window.from || first.begin >= window.to) continue;
     const auto overlaps = [&](const std::vector<RankStep>& rank) {
-      return rank[k].begin < first.next && first.begin < rank[k].next;
+      const RankStep& step = rank[k];
+      const Nanos shared = std::min(step.next, first.next) - std::max(step.begin, first.begin);
+      return 2 * shared >= std::min(step.period(), first.period());
     };
     if (first.period() > Nanos(0) && !std::ranges::all_of(ranks, overlaps)) continue;
     for (const std::vector<RankStep>& rank : ranks) {

@@ -160,7 +160,7 @@ TEST(SourceSections, AMistakeIsNamedWithItsLineAndTheNearestWord) {
   EXPECT_EQ(error_of("[exec]\ncommand = \"x\"\n"),
             "corral.toml:1: [exec] needs a name: [exec.NAME]");
   EXPECT_EQ(error_of("[footprint]\npue = 0.9\n"),
-            "corral.toml:1: [footprint] pue: must be at least 1");
+            "corral.toml:1: [footprint] pue: must be at least 1, and at most 100");
   EXPECT_EQ(error_of("[footprint]\nintensity-g-per-kwh = 400\nintensity-source = 'x'\n"),
             "corral.toml:1: [footprint] intensity-year: missing; name the year of the intensity");
   EXPECT_EQ(error_of("[footprint]\nprice-per-kwh = 1\n"),

@@ -27,7 +27,10 @@ std::vector<std::string> sensor_row(const Json& part) {
           percent(member(part, "coverage")),
           whole,
           apart             ? "–"
-          : split.is_null() ? whole
+          : split.is_null() ? (part.get_string("unsplit").empty()
+                                   ? whole
+                                   : fmt::format("{} (not split: {})", whole,
+                                                 printable(part.get_string("unsplit"))))
                             : fmt::format("{} (modelled, by {})",
                                           with_unit(member(split, "joules").as_double(0), "J"),
                                           split.get_string("by"))};
@@ -58,6 +61,19 @@ std::string unit_text(const Json& one) {
                      member(one, "count").as_double(0), unit, printable(one.get_string("from")));
 }
 
+std::string cost_text(const Json& cost) {
+  std::vector<std::string> parts;
+  for (const auto& [name, price] :
+       {std::pair("energy", "price_per_kwh"), std::pair("time", "price_per_hour")}) {
+    if (member(cost, price).is_null()) continue;
+    const Json& part = member(cost, name);
+    parts.push_back(part.is_null() ? fmt::format("{} not measured", name)
+                                   : fmt::format("{} {:.4g}", name, part.as_double(0)));
+  }
+  return fmt::format("{:.4g} {} ({})", member(cost, "total").as_double(0),
+                     printable(cost.get_string("currency")), join(parts, ", "));
+}
+
 void add_prices(const Json& found, std::vector<std::string>& lines) {
   const Json& pue = member(found, "pue");
   const std::string energy =
@@ -69,11 +85,7 @@ void add_prices(const Json& found, std::vector<std::string>& lines) {
                                 member(emissions, "intensity_g_per_kwh").as_double(0),
                                 printable(emissions.get_string("intensity_source")),
                                 member(emissions, "intensity_year").as_double(0)));
-  if (const Json& cost = member(found, "cost"); !cost.is_null())
-    lines.push_back(
-        fmt::format("{:.4g} {} (energy {:.4g}, time {:.4g})", member(cost, "total").as_double(0),
-                    printable(cost.get_string("currency")), member(cost, "energy").as_double(0),
-                    member(cost, "time").as_double(0)));
+  if (const Json& cost = member(found, "cost"); !cost.is_null()) lines.push_back(cost_text(cost));
 }
 
 std::string device_text(const Json& device) {

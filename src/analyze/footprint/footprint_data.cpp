@@ -275,7 +275,8 @@ WorkUnit unit_of(std::string name, std::int64_t count, bool too_many) {
   return {.name = std::move(name), .count = std::nullopt, .from = std::move(reason)};
 }
 
-// The increase of a metric that counts samples, from 0 at the run's start.
+// The increase of a metric that counts samples, from its last value before the window or its first
+// one in it.
 Result<std::optional<WorkUnit>> logged_samples(const store::Reader& store, const store::Run& run,
                                                Window window) {
   std::vector<store::Series> series =
@@ -285,27 +286,29 @@ Result<std::optional<WorkUnit>> logged_samples(const store::Reader& store, const
   std::erase_if(series, [](const auto& one) { return one.owner != metric::Owner::kRun; });
   if (series.size() != 1) return std::nullopt;
   const std::vector<query::SeriesInput> inputs = {{.series = series.front().id}};
-  const auto newest = [&](store::PointView& view, UtcTime from,
-                          UtcTime to) -> Result<std::optional<double>> {
-    if (from >= to) return std::nullopt;
+  const auto statistics = [&](store::PointView& view, UtcTime from,
+                              UtcTime to) -> Result<query::WindowStatistics> {
+    if (from >= to) return query::WindowStatistics();
     const auto found = TRY(query::window_statistics(view, {.series = inputs,
                                                            .from = ns_of(from),
                                                            .to = ns_of(to),
                                                            .deviation = false,
                                                            .integral = false}));
-    const auto& last = found.front().last;
-    return last ? std::optional(last->value) : std::nullopt;
+    return found.front();
   };
-  std::optional<double> before, after;
+  query::WindowStatistics before, within;
   const auto read = [&](store::PointView& view, std::size_t) -> Result<> {
-    before = TRY(newest(view, run.start, window.from));
-    after = TRY(newest(view, window.from, window.to));
+    before = TRY(statistics(view, run.start, window.from));
+    within = TRY(statistics(view, window.from, window.to));
     return {};
   };
   TRY(query::view_each(store, inputs, read));
-  if (!after || !(*after - before.value_or(0) > 0)) return std::nullopt;
+  // A count may begin anywhere (a resumed training), but only ascends: others are no count.
+  if (!within.first || !within.last || within.last->value < within.max->value) return std::nullopt;
+  const double from = before.last ? before.last->value : within.first->value;
+  if (!(within.last->value > from) || within.first->value < from) return std::nullopt;
   return WorkUnit{
-      .name = "sample", .count = *after - before.value_or(0), .from = series.front().name};
+      .name = "sample", .count = within.last->value - from, .from = series.front().name};
 }
 
 WorkUnit samples_of_steps(const store::Run& run, const Counted& counted) {

@@ -331,7 +331,7 @@ TEST_F(FootprintOfAStore, TheIdlePowerIsThatOfATaggedRunThatWasAlone) {
   EXPECT_EQ(find(idle, 1, 100).parts.at(0).split.has_value(), false) << "its CPU time is missing";
   ASSERT_EQ(found.units.size(), 3U);
   EXPECT_EQ(found.units[2].unit.from, "samples");
-  EXPECT_DOUBLE_EQ(*found.units[2].unit.count, 10 * 599);
+  EXPECT_DOUBLE_EQ(*found.units[2].unit.count, 10 * 299) << "it may have begun anywhere";
   EXPECT_EQ(found.units[0].unit.from, "no epochs were recorded in this time");
 }
 

@@ -119,7 +119,10 @@ std::string name_of_file(const std::string& file) {
 }
 
 Result<> check_overlap(const TraceRun& run, const TraceCounts& counts) {
-  const bool after = run.end && counts.begin > *run.end;
+  // The clocks of two machines differ.
+  constexpr Nanos kSlack = std::chrono::minutes(1);
+  const UtcTime latest = run.end ? *run.end : sys::utc_now() + kSlack;
+  const bool after = counts.begin > latest || (!run.end && counts.end > latest);
   const bool before = run.start && counts.end < *run.start;
   if (!after && !before) return {};
   return fail(
@@ -128,6 +131,19 @@ Result<> check_overlap(const TraceRun& run, const TraceCounts& counts) {
                   "without --run it becomes a run of its own",
                   iso_utc(counts.begin), iso_utc(counts.end), run.start ? iso_utc(*run.start) : "?",
                   run.end ? iso_utc(*run.end) : "now"));
+}
+
+// More phases than that are not explained.
+Result<> check_room(const sys::HttpTarget& server, const TraceRun& run, const TraceCounts& counts) {
+  constexpr std::int64_t kMost = std::int64_t{2} << 20;
+  const Json phases = TRY(get_json(server, run_path(run.id.hex(), "/check-trace")));
+  const std::int64_t there = phases.get_int("phases");
+  if (there + static_cast<std::int64_t>(counts.phases) < kMost) return {};
+  return fail(
+      Code::kTooLarge,
+      fmt::format("the run has {} phases and the trace {}, together more than the {} that can "
+                  "be explained; without --run it becomes a run of its own",
+                  there, counts.phases, kMost));
 }
 
 // A run of the trace's own. One that was removed is not made again under its id.
@@ -241,6 +257,7 @@ Result<int> import_into_run(const TraceFlags& flags, const Progress& progress) {
   }
   const SessionId session = trace_session(run->id, file.digest);
   const std::uint64_t durable = TRY(transport->durable_seq(session));
+  if (!flags.run.empty() && durable == 0) TRY(check_room(server, *run, counts));
   TraceSender sender(*transport, session, durable);
   if (durable == 0) TRY(sender.add(trace_session_body(*run, flags, counts.begin)));
   TRY(send_phases(sender, phases, counts.phases + 1, progress));

@@ -41,8 +41,9 @@ bool is_communication(std::string_view name) {
 
 // The device's part of a trace; a PyTorch without Kineto names a process instead.
 bool is_of_device(const ChromeEvent& event) {
-  return event.category == "kernel" || event.category == "gpu_memcpy" ||
-         event.category == "gpu_memset" ||
+  constexpr auto kCategories = std::to_array<std::string_view>(
+      {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"});
+  return std::ranges::find(kCategories, event.category) != kCategories.end() ||
          (event.category.empty() && event.process == "CUDA functions");
 }
 
@@ -195,7 +196,9 @@ void TracePhases::add_metadata(const ChromeEvent& event) {
 
 void TracePhases::add_complete(const ChromeEvent& event) {
   if (is_runtime(event.category) && event.correlation && event.time_ns)
-    launches_.push_back({.correlation = *event.correlation, .begin = *event.time_ns});
+    launches_.push_back({.correlation = *event.correlation,
+                         .begin = *event.time_ns,
+                         .driver = event.category.ends_with("_driver")});
   const std::size_t index = keep(event);
   if (index == kNotKept) return;
   Kept& kept = kept_[index];
@@ -300,11 +303,22 @@ void TracePhases::place_in_time(const ChromeHeader& header) {
 void TracePhases::find_launches() {
   std::ranges::sort(launches_, {},
                     [](const Launch& one) { return std::tuple(one.correlation, one.begin); });
+  std::vector<Launch> outer;
+  for (const Launch& launch : launches_) {
+    const bool inner = launch.driver && !outer.empty() && !outer.back().driver &&
+                       outer.back().correlation == launch.correlation;
+    if (!inner) outer.push_back(launch);
+  }
+  launches_ = std::move(outer);
   for (Kept& kept : kept_) {
     if (lanes_[kept.lane].place != Place::kStream || !kept.numbered) continue;
-    const auto launch = std::ranges::lower_bound(launches_, kept.number, {}, &Launch::correlation);
-    kept.numbered = launch != launches_.end() && launch->correlation == kept.number &&
-                    !__builtin_sub_overflow(kept.begin, launch->begin, &kept.number);
+    // A number that comes again is that of the last launch before.
+    const auto of_number =
+        std::ranges::equal_range(launches_, kept.number, {}, &Launch::correlation);
+    auto launch = std::ranges::upper_bound(of_number, kept.begin, {}, &Launch::begin);
+    if (launch != of_number.begin()) --launch;
+    kept.numbered =
+        !of_number.empty() && !__builtin_sub_overflow(kept.begin, launch->begin, &kept.number);
   }
   launches_ = {};
 }

@@ -69,6 +69,7 @@ class TracePhases {
   };
   struct Launch {
     std::int64_t correlation = 0, begin = 0;
+    bool driver = false;  // within the runtime's call of the same number
   };
   static constexpr std::size_t kNotKept = static_cast<std::size_t>(-1);
 

@@ -129,7 +129,8 @@ DeviceTime sum_device(std::span<const DevicePhase> phases, std::span<const Windo
 void DeviceRecord::add(const Fields& fields) {
   if (!fields.end) return;
   if (fields.name == codec::kTracePhase && fields.lane.ends_with(codec::kTraceLane)) {
-    traces_.push_back({.from = fields.begin, .to = *fields.end});
+    const auto front = fields.lane.substr(0, fields.lane.size() - codec::kTraceLane.size());
+    traces_[std::string(front)].push_back({.from = fields.begin, .to = *fields.end});
     return;
   }
   const std::string_view name = codec::device_of_lane(fields.lane);
@@ -145,7 +146,6 @@ void DeviceRecord::add(const Fields& fields) {
 }
 
 std::vector<DeviceTime> find_device_time(const DeviceRecord& record, Window window) {
-  const std::vector<Window> traces = merge_windows(record.traces());
   std::vector<DeviceTime> times;
   for (const auto& [name, device] : record.devices()) {
     std::vector<DevicePhase> phases;
@@ -157,6 +157,10 @@ std::vector<DeviceTime> find_device_time(const DeviceRecord& record, Window wind
     }
     if (phases.empty()) continue;
     std::ranges::sort(phases, {}, &DevicePhase::begin);
+    // The traces of its own process, host and rank.
+    const auto own = record.traces().find(name.substr(0, name.rfind('/') + 1));
+    const auto traces =
+        own == record.traces().end() ? std::vector<Window>() : merge_windows(own->second);
     DeviceTime time = sum_device(phases, traces);
     time.device = name;
     time.rank = lane_rank(name);

@@ -53,11 +53,14 @@ class DeviceRecord {
   [[nodiscard]] const std::map<std::string, Device, std::less<>>& devices() const {
     return devices_;
   }
-  [[nodiscard]] std::span<const Window> traces() const { return traces_; }
+  // By the lanes' front: "node7/rank0/".
+  [[nodiscard]] const std::map<std::string, std::vector<Window>, std::less<>>& traces() const {
+    return traces_;
+  }
 
  private:
   std::map<std::string, Device, std::less<>> devices_;
-  std::vector<Window> traces_;
+  std::map<std::string, std::vector<Window>, std::less<>> traces_;
 };
 
 struct DeviceTime {

@@ -102,7 +102,8 @@ ReadSeries read_one(const query::ResampledSeries& resampled, const InterestColum
 
 Result<std::vector<ReadSeries>> read_all(const store::Reader& store,
                                          const std::vector<store::Series>& wanted,
-                                         const InterestColumns& layout) {
+                                         const InterestColumns& layout,
+                                         const std::function<bool()>& left) {
   std::vector<query::SeriesInput> inputs;
   inputs.reserve(wanted.size());
   for (const store::Series& series : wanted)
@@ -115,6 +116,7 @@ Result<std::vector<ReadSeries>> read_all(const store::Reader& store,
   for (const UtcTime border : layout.borders) request.borders.push_back(ns_of(border));
   std::vector<ReadSeries> all;
   const auto read = [&](store::PointView& view, std::size_t i) -> Result<> {
+    if (left && left()) return fail(Code::kUnavailable, "nobody waits for the answer any more");
     request.series = {inputs[i]};
     const auto resampled = TRY(query::resample(view, request));
     all.push_back(read_one(resampled.front(), layout));
@@ -131,13 +133,18 @@ Result<std::vector<ReadSeries>> read_all(const store::Reader& store,
 
 // ---- interest
 
+bool are_alike(const SeriesShape& one, const SeriesShape& other) {
+  return one.type == other.type && one.jumps.jumps.size() == other.jumps.jumps.size();
+}
+
 void name_duplicates(std::vector<ReadSeries>& all) {
   std::vector<Sketch> sketches;
   sketches.reserve(all.size());
   for (ReadSeries& one : all) sketches.push_back(std::move(one.sketch));
   const auto duplicates = find_duplicates(sketches);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!duplicates[i]) continue;
+    // Their sketches are alike; a stall that only one of them has shows in its shape.
+    if (!duplicates[i] || !are_alike(all[i].found.shape, all[*duplicates[i]].found.shape)) continue;
     all[i].found.shape.type = SeriesClass::kDuplicate;
     all[i].found.of = duplicates[i];
   }
@@ -226,7 +233,7 @@ Result<Interest> find_interest(const store::Reader& store, const store::Run& run
     found.left_out = wanted.size() - kMostInterestSeries;
     wanted.resize(kMostInterestSeries);
   }
-  std::vector<ReadSeries> all = TRY(read_all(store, wanted, found.columns));
+  std::vector<ReadSeries> all = TRY(read_all(store, wanted, found.columns, options.left));
   if (found.columns.unit) {
     all.push_back(judge_series(found.columns.unit_seconds, 0, found.columns));
     SeriesInterest& steps = all.back().found;

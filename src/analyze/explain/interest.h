@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,12 +21,14 @@
 
 namespace corral::analyze {
 
-inline constexpr std::size_t kMostInterestSeries = 4096;  // the first ones
+inline constexpr std::size_t kMostInterestSeries = 2048;  // the first ones
 inline constexpr std::size_t kInterestColumns = 1024;
 inline constexpr std::size_t kLeastUnits = 64;
 
 struct InterestOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
+  // True: nobody waits for the answer, so it ends early with kUnavailable. May be empty.
+  std::function<bool()> left = {};
 };
 
 // The columns of a window.

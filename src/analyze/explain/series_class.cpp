@@ -11,6 +11,7 @@ namespace corral::analyze {
 namespace {
 
 constexpr double kTail = 0.005;           // share of the columns on each side
+constexpr std::size_t kFewLevels = 2;     // changes of level
 constexpr double kSmallQuantum = 0.05;    // part of the median
 constexpr double kEqual = 1e-9;           // part of the greatest magnitude
 constexpr double kLineShare = 0.8;        // part of the variance
@@ -39,6 +40,11 @@ bool is_constant(const std::vector<double>& values, double quantum) {
   const double rounding = kEqual * std::max(std::abs(low), std::abs(high));
   // A flag that is 0 and then 1 moves by one quantum, and says a lot.
   const bool small = quantum <= kSmallQuantum * std::abs(quantile_of(values, 0.5));
+  // So does a level that changes once or twice for good.
+  std::size_t changes = 0;
+  for (std::size_t i = 1; i < values.size(); ++i)
+    if (std::abs(values[i] - values[i - 1]) > rounding) ++changes;
+  if (changes > 0 && changes <= kFewLevels) return high - low <= rounding;
   return high - low <= std::max(rounding, small ? quantum : 0);
 }
 

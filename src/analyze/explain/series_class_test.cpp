@@ -138,6 +138,14 @@ TEST(FindShape, SaysHowMuchATrendChangesAndHowLongAPeriodIs) {
   EXPECT_NEAR(shape.period, 24, 1);
 }
 
+TEST(SeriesShape, ALevelThatChangesForGoodIsNoConstant) {
+  std::vector<double> values(200, 64), flicker(200, 100);
+  for (std::size_t i = 100; i < 200; ++i) values[i] = 63;
+  for (std::size_t i = 0; i < 200; i += 3) flicker[i] = 101;
+  EXPECT_EQ(find_shape(values, 1).type, SeriesClass::kSteps);
+  EXPECT_EQ(find_shape(flicker, 1).type, SeriesClass::kConstant);
+}
+
 TEST(LeastDifference, IsThatOfThePointsScale) {
   EXPECT_DOUBLE_EQ(least_difference({61, 62, 61, 64}), 1);
   EXPECT_EQ(least_difference({5, 5, 5}), 0);

@@ -82,6 +82,37 @@ describe("the condensed axis", () => {
       .reduce((sum, { from, to }) => sum + to - from, 0);
     expect(shown).toBe(5 + 70 + 10 + 2);
   });
+  it("shows an odd time between epochs, and the usual one with the typical epoch", () => {
+    const at = given(20, []);
+    // A second after each epoch, and a minute after the tenth.
+    let more = 0;
+    at.epochs.epochs = at.epochs.epochs.map((one, i) => {
+      const moved = { ...one, start_ns: ns(5 + 10 * i + more), end_ns: ns(15 + 10 * i + more) };
+      more += i === 9 ? 60 : 1;
+      return moved;
+    });
+    const pieces = condense({ ...at, end: 5 + 200 + more });
+    expect(pieces.map(({ fold, from, to }) => [fold?.epochs ?? 0, to - from])).toEqual([
+      [0, 5],
+      [10, 11],
+      [0, 60],
+      [10, 11],
+      [0, 1],
+    ]);
+  });
+  it("parts epochs where any lane changes for good, and takes a lane that compares its epochs", () => {
+    const at = given(20, []);
+    const [lane] = at.lanes as [LaneOfEpochs];
+    const [regime] = lane.regimes as [(typeof lane.regimes)[0]];
+    const halves = [
+      { ...regime, last: 9 },
+      { ...regime, first: 10 },
+    ];
+    const few = { ...lane, regimes: [{ ...regime, compared: false }] };
+    const lanes = [few, lane, { ...lane, regimes: halves }];
+    const folds = condense({ ...at, lanes }).filter(({ fold }) => fold !== null);
+    expect(folds.map(({ fold }) => fold?.epochs)).toEqual([10, 10]);
+  });
   it("is empty where nothing is alike or an odd epoch is not known", () => {
     expect(condense(given(12, [], { regimes: [] }))).toEqual([]);
     expect(condense(given(12, [3], { odd_epochs: 2 }))).toEqual([]);

@@ -41,13 +41,18 @@ export const condensedLength = (stretches: readonly Stretch[]): number => {
   return last === undefined ? 0 : last.at + lengthOf(last);
 };
 
-function foldOf(group: readonly Timed[], regime: Regime, origin: bigint): Omit<Stretch, "at"> {
+// The typical epoch stands with the usual time until the next one begins.
+function foldOf(
+  group: readonly Timed[],
+  regime: Regime,
+  at: { origin: bigint; gap: number },
+): Omit<Stretch, "at"> {
   const [first, last] = [group[0] as Timed, group.at(-1) as Timed];
   const { typical, p10_s = 0, p90_s = 0 } = regime;
   const window = typical ?? { from_ns: "0", to_ns: "0", epoch: 0 };
   return {
-    from: secondsSince(window.from_ns, origin),
-    to: secondsSince(window.to_ns, origin),
+    from: secondsSince(window.from_ns, at.origin),
+    to: secondsSince(window.to_ns, at.origin) + at.gap,
     fold: {
       epochs: group.length,
       first: first.index,
@@ -71,19 +76,30 @@ interface Condensing {
   end: number;
 }
 
+// A gap between epochs is odd beyond twice the usual one and this part of the typical epoch.
+const kOddGap = 0.03;
+
 // Epochs of a regime that no lane finds odd, two or more in a row, are one piece. Empty: nothing is alike, or not every
 // odd epoch is known.
 export function condense({ lanes, epochs, origin, start, end }: Condensing): Stretch[] {
-  const regimes = lanes[0]?.regimes.filter(({ compared, typical }) => compared && typical) ?? [];
+  const compared = lanes.map(({ regimes }) =>
+    regimes.filter((regime) => regime.compared && regime.typical),
+  );
+  const regimes = compared.find((some) => some.length > 0) ?? [];
   if (lanes.some((lane) => lane.odd_epochs > lane.odd.length || lane.left_out > 0)) return [];
   const odd = new Set(lanes.flatMap((lane) => lane.odd.map(({ epoch }) => epoch)));
-  const regimeOf = ({ index }: Timed) =>
-    odd.has(index) ? undefined : regimes.find(({ first, last }) => first <= index && index <= last);
+  const regimeIn = (some: readonly Regime[], { index }: Timed) =>
+    some.find(({ first, last }) => first <= index && index <= last);
+  const regimeOf = (one: Timed) => (odd.has(one.index) ? undefined : regimeIn(regimes, one));
+  const alike = (a: Timed, b: Timed) =>
+    !odd.has(b.index) && compared.every((some) => regimeIn(some, a) === regimeIn(some, b));
   const timed = epochs.epochs.flatMap(({ index, start_ns, end_ns }) =>
     end_ns === null
       ? []
       : [{ index, from: secondsSince(start_ns, origin), to: secondsSince(end_ns, origin) }],
   );
+  const gaps = timed.slice(1).map((one, i) => Math.max(0, one.from - (timed[i] as Timed).to));
+  const gap = gaps.toSorted((a, b) => a - b)[gaps.length >> 1] ?? 0;
   const pieces: Omit<Stretch, "at">[] = [];
   let from = start;
   let seen: number[] = [];
@@ -94,11 +110,18 @@ export function condense({ lanes, epochs, origin, start, end }: Condensing): Str
   for (let i = 0; i < timed.length; ) {
     const one = timed[i] as Timed;
     const regime = regimeOf(one);
+    const most = 2 * gap + kOddGap * (regime?.median_s ?? 0);
     let after = i + 1;
-    while (regime && after < timed.length && regimeOf(timed[after] as Timed) === regime) after++;
+    while (
+      regime &&
+      after < timed.length &&
+      alike(one, timed[after] as Timed) &&
+      (gaps[after - 1] as number) <= most
+    )
+      after++;
     if (regime && after - i > 1) {
       showUntil(one.from);
-      const fold = foldOf(timed.slice(i, after), regime, origin);
+      const fold = foldOf(timed.slice(i, after), regime, { origin, gap });
       pieces.push(fold);
       from = Math.max(from, fold.fold?.to ?? from);
     } else if (odd.has(one.index)) seen.push(one.index);

@@ -156,10 +156,10 @@ const explanationOf = (id: string) => ({
 
 export const useExplanation = (id: string) => useQuery(explanationOf(id));
 
-// In the order of the runs; undefined: no answer yet, or none to be had.
-export function useExplanations(ids: readonly string[]): (Explanation | undefined)[] {
+// In the order of the runs; undefined: no answer yet; null: none to be had.
+export function useExplanations(ids: readonly string[]): (Explanation | null | undefined)[] {
   return useQueries({
     queries: ids.map(explanationOf),
-    combine: (answers) => answers.map(({ data }) => data),
+    combine: (answers) => answers.map(({ data, error }) => data ?? (error ? null : undefined)),
   });
 }

@@ -224,6 +224,8 @@ export async function askCharts(
 // the same zero for the runs they share. Pure.
 export function sameAxis(asked: ChartsQuestion, now: ChartsQuestion): boolean {
   if (asked.axis !== now.axis) return false;
+  if (JSON.stringify(piecesOf(asked.stretches)) !== JSON.stringify(piecesOf(now.stretches)))
+    return false;
   const origins = new Map(asked.series.map(({ id, origin }) => [id, origin]));
   const zeros = new Map(asked.lines.map(({ key, origins_ns }) => [key, origins_ns?.join()]));
   const xs = new Map(asked.pairs?.map(({ x, y }) => [y, x]));
@@ -238,10 +240,16 @@ export function sameAxis(asked: ChartsQuestion, now: ChartsQuestion): boolean {
 
 const kGrowth = 0.2;
 
+// The last piece of a running run grows.
+const piecesOf = (stretches: ChartsQuestion["stretches"]) =>
+  stretches?.map(({ from, to, at, fold }, i) =>
+    fold === null && i === stretches.length - 1 ? [from, at] : [from, to, at],
+  );
+
 const whatOf = ({ axis, stretches, series, lines, pairs }: ChartsQuestion) =>
   JSON.stringify([
     axis,
-    stretches,
+    piecesOf(stretches),
     series.map(({ id, origin, epochs }) => [id, String(origin), epochs]),
     lines,
     pairs,

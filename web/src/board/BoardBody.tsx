@@ -122,7 +122,7 @@ function lackingWords({ axis, shown }: BoardView): string {
   if (axis !== "condensed") return "Event missing, drawn from the start";
   return shown.length > 1
     ? "Only one run can be condensed, not drawn"
-    : "No epochs are alike, or too many are odd, not drawn";
+    : "No epochs are known to be alike, or too many are odd, not drawn";
 }
 
 const isCompared = (runs: number) => runs >= 2 && runs <= kMaxCompared;

@@ -365,7 +365,7 @@ function useStretches(
   const [found] = useExplanations(run === undefined ? [] : [run.id]);
   const known = run && epochs[run.id];
   const pieces = known && found && condense({ lanes: found.epochs, epochs: known, ...run });
-  return useStable(pieces ?? (run === undefined ? [] : null));
+  return useStable(pieces ?? (run === undefined || found === null ? [] : null));
 }
 
 // The runs as they stand on the axis.

@@ -1,6 +1,6 @@
 // The evidence of a verdict: each metric with its course over the time that was judged, and the rules that could not be
 // applied.
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Columns } from "../../api/columns";
 import type { Bottleneck, Evidence as Fact, TimeWindow } from "../../api/explain";
 import { askColumns } from "../../api/useCharts";
@@ -12,13 +12,14 @@ import { plural } from "../../format/units";
 import { evidenceWords } from "./found";
 
 interface EvidenceProps {
+  run: string;
   bottleneck: Bottleneck;
   board: BoardView;
   over: TimeWindow;
   zoom: (to: TimeWindow) => void;
 }
 
-export function Evidence({ bottleneck, board, over, zoom }: EvidenceProps) {
+export function Evidence({ run, bottleneck, board, over, zoom }: EvidenceProps) {
   const { evidence, unproven } = bottleneck;
   const show = (metric: string) => {
     if (!board.chosen.has(metric)) board.chooseMetric(metric, true);
@@ -30,7 +31,7 @@ export function Evidence({ bottleneck, board, over, zoom }: EvidenceProps) {
         <ul className="findings" aria-label="Evidence">
           {evidence.map((fact) => (
             <li key={`${fact.metric} ${fact.source}`}>
-              <Course name={nameOf(fact)} line={lineOf(board, fact)} over={over} />
+              <Course name={nameOf(fact)} line={lineOf(board, run, fact)} over={over} />
               <button
                 type="button"
                 className="link"
@@ -63,10 +64,12 @@ export function Evidence({ bottleneck, board, over, zoom }: EvidenceProps) {
 const nameOf = ({ metric, source }: Fact) => (source === null ? metric : `${metric} of ${source}`);
 
 // Undefined: the board does not draw this source.
-const lineOf = (board: BoardView, { metric, source }: Fact): LineDef | undefined =>
+const lineOf = (board: BoardView, run: string, { metric, source }: Fact): LineDef | undefined =>
   board.defs
     .find(({ name }) => name === metric)
-    ?.lines.find((line) => source === null || line.source === source);
+    ?.lines.find(
+      (line) => (line.run === run || line.shared) && (source === null || line.source === source),
+    );
 
 interface CourseProps {
   name: string;
@@ -85,11 +88,15 @@ function Course({ name, line, over }: CourseProps) {
       return askColumns({ ...asked, width: kTrendWidth }, false, signal);
     },
     enabled: line !== undefined && to_ns > from_ns,
+    // A live run's time grows.
+    placeholderData: keepPreviousData,
   });
   const columns = line && answer.data?.get(line.series);
-  return columns ? (
-    <TrendLine label={`${name} over the judged time`} y={courseOf(columns)} />
-  ) : null;
+  return (
+    <span className="course">
+      {columns && <TrendLine label={`${name} over the judged time`} y={courseOf(columns)} />}
+    </span>
+  );
 }
 
 // The last value in each pixel column.

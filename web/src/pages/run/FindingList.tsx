@@ -28,35 +28,18 @@ export function FindingList({ run, name, findings, show }: FindingListProps) {
         setFailed(reason instanceof Error ? reason.message : "It failed."),
       )
       .finally(() => void client.invalidateQueries({ queryKey: ["notes", run] }));
-  const mark = (finding: string, kind: MarkKind, text = "") =>
-    change(sendJson("POST", `/runs/${run}/notes`, { finding, mark: kind, text }));
-  const row = (finding: Finding) => {
-    const note = marks.get(finding.id);
-    const press = (kind: MarkKind) =>
-      note?.mark === kind
-        ? change(sendJson("DELETE", `/runs/${run}/notes/${note.id}`))
-        : mark(finding.id, kind, note?.text);
-    return (
-      <li key={finding.id}>
-        <span>
-          <button
-            type="button"
-            className="link"
-            title="Zoom to its time"
-            onClick={() => show(finding)}
-          >
-            {finding.text}
-          </button>{" "}
-          {finding.hint}
-        </span>
-        <MarkButton kind="kept" word="Keep" note={note} press={press} />
-        <MarkButton kind="dismissed" word="Dismiss" note={note} press={press} />
-        {note && (
-          <Why key={note.id} note={note} save={(text) => mark(finding.id, note.mark, text)} />
-        )}
-      </li>
-    );
-  };
+  const row = (finding: Finding) => (
+    <Row
+      key={finding.id}
+      finding={finding}
+      note={marks.get(finding.id)}
+      show={() => show(finding)}
+      mark={(kind, text) =>
+        change(sendJson("POST", `/runs/${run}/notes`, { finding: finding.id, mark: kind, text }))
+      }
+      unmark={(id) => change(sendJson("DELETE", `/runs/${run}/notes/${id}`))}
+    />
+  );
   return (
     <div>
       <ul className="findings" aria-label={name}>
@@ -72,6 +55,62 @@ export function FindingList({ run, name, findings, show }: FindingListProps) {
       )}
       {failed !== "" && <p role="alert">{failed}</p>}
     </div>
+  );
+}
+
+interface RowProps {
+  finding: Finding;
+  note: MarkedNote | undefined;
+  show: () => void;
+  mark: (kind: MarkKind, text: string) => void;
+  unmark: (id: string) => void;
+}
+
+// The typed note goes with each change of the mark, or by itself once the row is left.
+function Row({ finding, note, show, mark, unmark }: RowProps) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const text = typed ?? note?.text ?? "";
+  const press = (kind: MarkKind) => {
+    if (note?.mark === kind) unmark(note.id);
+    else mark(kind, text.trim());
+    setTyped(null);
+  };
+  const keep = () => {
+    if (note !== undefined && text.trim() !== note.text) mark(note.mark, text.trim());
+  };
+  return (
+    <li
+      onBlur={({ relatedTarget, currentTarget }) => {
+        if (!currentTarget.contains(relatedTarget)) keep();
+      }}
+    >
+      <span>
+        <button type="button" className="link" title="Zoom to its time" onClick={show}>
+          {finding.text}
+        </button>{" "}
+        {finding.hint}
+      </span>
+      <MarkButton kind="kept" word="Keep" note={note} press={press} />
+      <MarkButton kind="dismissed" word="Dismiss" note={note} press={press} />
+      {note && (
+        <form
+          className="why"
+          onSubmit={(event) => {
+            event.preventDefault();
+            keep();
+          }}
+        >
+          <input
+            type="text"
+            aria-label="Note about the finding"
+            placeholder="Why? (optional)"
+            maxLength={10_000}
+            value={text}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+          />
+        </form>
+      )}
+    </li>
   );
 }
 
@@ -92,31 +131,5 @@ function MarkButton({ kind, word, note, press }: MarkButtonProps) {
     >
       {note?.mark === kind ? `${word} ✓` : word}
     </button>
-  );
-}
-
-function Why({ note, save }: { note: MarkedNote; save: (text: string) => void }) {
-  const [text, setText] = useState(note.text);
-  const keep = () => {
-    if (text.trim() !== note.text) save(text.trim());
-  };
-  return (
-    <form
-      className="why"
-      onSubmit={(event) => {
-        event.preventDefault();
-        keep();
-      }}
-    >
-      <input
-        type="text"
-        aria-label="Note about the finding"
-        placeholder="Why? (optional)"
-        maxLength={10_000}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-        onBlur={keep}
-      />
-    </form>
   );
 }

@@ -93,7 +93,7 @@ export function Found({ run, board }: FoundProps) {
                 run={run.id}
                 found={found}
                 zoom={zoom}
-                condense={() => board.setAxis("condensed")}
+                condense={board.shown.length === 1 ? () => board.setAxis("condensed") : null}
               />
             )}
           </>
@@ -113,7 +113,8 @@ interface LinesProps {
   run: string;
   found: Explanation;
   zoom: Zoom;
-  condense: () => void;
+  // null: several runs are drawn.
+  condense: (() => void) | null;
 }
 
 function Lines({ run, found, zoom, condense }: LinesProps) {
@@ -128,7 +129,7 @@ function Lines({ run, found, zoom, condense }: LinesProps) {
       </p>
       <p className="cut" data-testid="alike" title={`${epochs} ${steadyWords(found)}`}>
         {lane && <EpochLine words={epochs} lane={lane} odd={oddOf(lane, parts)} zoom={zoom} />}{" "}
-        {epochs !== "" && (
+        {condense && epochs !== "" && (
           <button type="button" className="link" onClick={condense}>
             Condense
           </button>
@@ -220,7 +221,7 @@ function Details({ run, found, board, slot, zoom }: DetailsProps) {
       {found.findings.length === 0 && <p>{found.summary}</p>}
       <FindingList run={run} name="Findings" findings={found.findings} show={zoom} />
       {found.bottleneck && (
-        <Evidence bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
+        <Evidence run={run} bottleneck={found.bottleneck} board={board} over={steady} zoom={zoom} />
       )}
       {steady.steps > 0 && (
         <p>

@@ -313,12 +313,16 @@ void TracePhases::find_launches() {
   for (Kept& kept : kept_) {
     if (lanes_[kept.lane].place != Place::kStream || !kept.numbered) continue;
     // A number that comes again is that of the last launch before.
-    const auto of_number =
-        std::ranges::equal_range(launches_, kept.number, {}, &Launch::correlation);
-    auto launch = std::ranges::upper_bound(of_number, kept.begin, {}, &Launch::begin);
-    if (launch != of_number.begin()) --launch;
+    const auto first = std::ranges::lower_bound(launches_, kept.number, {}, &Launch::correlation);
+    const auto end = std::upper_bound(
+        first, launches_.end(), kept.number,
+        [](std::int64_t number, const Launch& one) { return number < one.correlation; });
+    auto launch =
+        std::upper_bound(first, end, kept.begin,
+                         [](std::int64_t time, const Launch& one) { return time < one.begin; });
+    if (launch != first) --launch;
     kept.numbered =
-        !of_number.empty() && !__builtin_sub_overflow(kept.begin, launch->begin, &kept.number);
+        first != end && !__builtin_sub_overflow(kept.begin, launch->begin, &kept.number);
   }
   launches_ = {};
 }

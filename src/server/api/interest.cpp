@@ -102,8 +102,9 @@ Answer interest(const Request& request, Context& context) {
   const RunId id = TRY(requested_run(request, context));
   const auto make = [&context, id, ends](const Left& left) -> Answer {
     const store::Run run = TRY(read_run(context.reader, id.hex()));
-    return written(
-        run, TRY(analyze::find_interest(context.reader, run, {.from = ends.from, .to = ends.to, .left = left})));
+    return written(run,
+                   TRY(analyze::find_interest(context.reader, run,
+                                              {.from = ends.from, .to = ends.to, .left = left})));
   };
   return late_answer(request, context, id, make);
 }

@@ -29,7 +29,9 @@ constexpr double kOtherCores = 0.3;
 constexpr double kClocksDown = 0.5;        // share of the time
 constexpr double kGpuBusy = 0.8;           // share of the SMs' cycles
 constexpr double kGpuBandwidth = 0.7;      // share of the bandwidth
-constexpr double kLockWait = 0.25;         // share of a thread's time
+constexpr double kLockWait = 0.25;         // share of a thread's time without a CPU
+constexpr double kLockSeen = 0.1;          // share of its time that was seen to wait for a lock
+constexpr double kLockPart = 0.5;          // part of all its waits that were seen
 constexpr double kTakesPart = 0.1;         // cores of a thread that takes its turn
 constexpr double kOneCore = 1.2;           // cores of all threads that take turns
 constexpr double kBusyThread = 0.8;        // cores
@@ -71,8 +73,11 @@ constexpr auto kMetrics = std::to_array<std::string_view>({
     "run.thread.id",
     "run.thread.process",
     "run.thread.run_delay",
+    "run.thread.waited.device",
     "run.thread.waited.file",
     "run.thread.waited.lock",
+    "run.thread.waited.other",
+    "run.thread.waited.pipe",
 });
 
 // ---- where
@@ -148,11 +153,18 @@ struct Thread {
   std::string_view place;
   double cpu = 0;
   std::optional<double> run_delay, lock, file;
+  double waits = 0;                     // all classes together
   const MetricMean* process = nullptr;  // from least to most where several had the place
   const MetricMean* id = nullptr;
 
   static bool is_always(const MetricMean* mean, double value) {
     return mean != nullptr && mean->least == value && mean->most == value;
+  }
+  // Its time without a CPU is measured, the classes of its waits are sampled once a second: so the
+  // first says how much, the others for what.
+  [[nodiscard]] bool waits_for_lock() const {
+    const double idle = 1 - cpu - run_delay.value_or(0);
+    return idle >= kLockWait && lock.value_or(0) >= std::max(kLockSeen, kLockPart * waits);
   }
   // At any time, as far as is known.
   [[nodiscard]] bool may_be_of(double other) const {
@@ -164,11 +176,15 @@ std::vector<Thread> read_threads(const RunData& data) {
   std::vector<Thread> threads;
   for (const MetricMean& cpu : data.all_of("run.thread.cpu")) {
     const auto of = [&](std::string_view metric) { return data.of_source(metric, cpu.source); };
+    double waits = 0;
+    for (const char* kind : {"device", "file", "lock", "other", "pipe"})
+      waits += mean_or_0(of(fmt::format("run.thread.waited.{}", kind)));
     threads.push_back({.place = cpu.source,
                        .cpu = cpu.mean,
                        .run_delay = value_of(of("run.thread.run_delay")),
                        .lock = value_of(of("run.thread.waited.lock")),
                        .file = value_of(of("run.thread.waited.file")),
+                       .waits = waits,
                        .process = of("run.thread.process"),
                        .id = of("run.thread.id")});
   }
@@ -508,7 +524,7 @@ class Judge {
     double cores = 0;
     for (const Thread& thread : threads_) {
       if (!Thread::is_always(thread.process, trainer_->process->least)) continue;
-      if (thread.lock.value_or(0) < kLockWait || thread.cpu < kTakesPart) continue;
+      if (!thread.waits_for_lock() || thread.cpu < kTakesPart) continue;
       turns.push_back(&thread);
       cores += thread.cpu;
     }

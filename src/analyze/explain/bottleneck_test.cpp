@@ -287,6 +287,12 @@ TEST(BottleneckResource, IsThreadsInTurnWhereTheyWaitForEachOther) {
   EXPECT_EQ(metrics_of(found),
             (std::vector<std::string>{"run.thread.waited.lock", "run.thread.cpu",
                                       "run.thread.waited.lock", "run.thread.cpu"}));
+  // The classes of waits are sampled: fewer samples than the time without a CPU still tell.
+  Metrics sampled(metrics);
+  sampled.set("run.thread.waited.lock", 0.15, "1");
+  EXPECT_EQ(judge(sampled).resource, Resource::kTurns);
+  sampled.set("run.thread.waited.pipe", 0.2, "1");
+  EXPECT_EQ(judge(sampled).resource, Resource::kUnknown) << "mostly for something else";
   EXPECT_EQ(judge(Metrics(metrics).set("run.gpu.processes", 1, "gpu0")).resource,
             Resource::kUnknown)
       << "one starts the GPU's work for the other";

@@ -117,6 +117,17 @@ TEST(TracePhases, StreamsAreLanesAndTheirPhasesKnowTheirLaunch) {
   EXPECT_TRUE(reduce.attributes.empty());  // its launch is not in the trace
 }
 
+TEST(TracePhases, ANumberThatComesAgainIsThatOfTheLastLaunchBefore) {
+  const Made made = make_phases(R"([
+    {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":10,"dur":1,"args":{"correlation":5}},
+    {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":2,"tid":1,"ts":100,"dur":1,"args":{"correlation":5}},
+    {"ph":"X","cat":"kernel","name":"first","pid":0,"tid":7,"ts":30,"dur":9,"args":{"device":0,"stream":7,"correlation":5}},
+    {"ph":"X","cat":"kernel","name":"second","pid":0,"tid":7,"ts":130,"dur":9,"args":{"device":0,"stream":7,"correlation":5}}])");
+  ASSERT_TRUE(made.counts);
+  EXPECT_EQ(made.named("first").attributes, (codec::Attributes{{"queued_ns", "20000"}}));
+  EXPECT_EQ(made.named("second").attributes, (codec::Attributes{{"queued_ns", "30000"}}));
+}
+
 TEST(TracePhases, OperatorsOnRequestKeepTheOtherIds) {
   const Made few = make_phases(kDeviceTrace);
   const Made all = make_phases(kDeviceTrace, {.operators = true});

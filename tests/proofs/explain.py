@@ -297,6 +297,28 @@ def show(program: Program, results: Results) -> None:
     print(f"{program.name:16} {expected:24} {counts:28} said {said}", flush=True)
 
 
+def has_torch() -> bool:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        print("needs PyTorch")
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def opened(prefix: str, beside_load: bool = False, verbose: bool = False) -> Iterator[Bench]:
+    """A bench in a folder of its own, with a server while it is open."""
+    build = _build.ROOT / "build" / "proofs"
+    build.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build, prefix=prefix, ignore_cleanup_errors=True) as folder:
+        bench = Bench(Path(folder), beside_load, verbose)
+        try:
+            yield bench
+        finally:
+            bench.close()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*")
@@ -310,25 +332,16 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.smoke:
         chosen.programs, chosen.n = ["tiny_steps"], 1
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        print("needs PyTorch")
+    if not has_torch():
         return _build.SKIPPED
-    build = _build.ROOT / "build" / "proofs"
-    build.mkdir(parents=True, exist_ok=True)
     all_results = {}
-    with tempfile.TemporaryDirectory(dir=build, prefix="explain-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(Path(folder), chosen.beside_load, chosen.verbose)
-        try:
-            if chosen.sweep:
-                sweep(bench, SECONDS)
-                return 0
-            for program in programs(HELD_OUT if chosen.held_out else PROGRAMS, chosen.programs):
-                all_results[program.name] = prove(bench, program, chosen.n, SMOKE_SECONDS if chosen.smoke else SECONDS)
-                show(program, all_results[program.name])
-        finally:
-            bench.close()
+    with opened("explain-", chosen.beside_load, chosen.verbose) as bench:
+        if chosen.sweep:
+            sweep(bench, SECONDS)
+            return 0
+        for program in programs(HELD_OUT if chosen.held_out else PROGRAMS, chosen.programs):
+            all_results[program.name] = prove(bench, program, chosen.n, SMOKE_SECONDS if chosen.smoke else SECONDS)
+            show(program, all_results[program.name])
     return conclude(all_results, chosen.smoke)
 
 

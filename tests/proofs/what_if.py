@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import _build
-from explain import PROGRAMS, SECONDS, SMOKE_SECONDS, Bench, Program, programs
+from explain import PROGRAMS, SECONDS, SMOKE_SECONDS, Bench, Program, has_torch, opened, programs
 
 NAMES = ["one_worker", "slow_transform"]
 WITHIN = 0.9  # share of the pairs
@@ -53,23 +51,14 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.smoke:
         chosen.programs, chosen.n = ["one_worker"], 1
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        print("needs PyTorch")
+    if not has_torch():
         return _build.SKIPPED
-    build = _build.ROOT / "build" / "proofs"
-    build.mkdir(parents=True, exist_ok=True)
     within = pairs = 0
-    with tempfile.TemporaryDirectory(dir=build, prefix="what-if-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(Path(folder), beside_load=False, verbose=False)
-        try:
-            for program in programs(PROGRAMS, chosen.programs or NAMES):
-                for _ in range(chosen.n):
-                    within += judge(bench, program, SMOKE_SECONDS if chosen.smoke else SECONDS)
-                    pairs += 1
-        finally:
-            bench.close()
+    with opened("what-if-") as bench:
+        for program in programs(PROGRAMS, chosen.programs or NAMES):
+            for _ in range(chosen.n):
+                within += judge(bench, program, SMOKE_SECONDS if chosen.smoke else SECONDS)
+                pairs += 1
     print(f"{within} of {pairs} cured programs took as long as predicted")
     return 0 if chosen.smoke or within >= WITHIN * pairs else 1
 

@@ -33,6 +33,22 @@ void add_trace(DeviceRecord& record, std::int64_t begin, std::int64_t end) {
               .attributes = "{}"});
 }
 
+TEST(DeviceTime, TheTraceOfAnotherRankRecordsNothingOfADevice) {
+  DeviceRecord record;
+  add_trace(record, 0, 1000);
+  add_trace(record, 9000, 10'000);
+  record.add({.begin = utc_time(0),
+              .end = utc_time(10'000),
+              .name = "profiled",
+              .lane = "node7/rank0/profiler/trace",
+              .attributes = "{}"});
+  add_kernel(record, 0, 1000, 0);
+  add_kernel(record, 9000, 10'000, 8990);
+  const auto times = find_device_time(record, kAllTime);
+  ASSERT_EQ(times.size(), 1U);
+  EXPECT_EQ(times.front().idle(), Nanos(0));
+}
+
 TEST(DeviceTime, IdleTimeIsSplitByItsCause) {
   DeviceRecord record;
   add_kernel(record, 1000, 2000, 900);

@@ -23,9 +23,14 @@ struct Rank {
   std::vector<RankStep> steps;
 };
 
+struct Entries {
+  std::vector<UtcTime> times;  // by rank; empty: they cannot be compared
+  bool backward = true;        // else the first call between ranks
+};
+
 // When each rank enters the backward pass of step `k`, if all do so in the same way at the same
-// time; else nothing.
-std::vector<UtcTime> enter_times(const std::vector<Rank>& ranks, std::size_t k) {
+// time.
+Entries enter_times(const std::vector<Rank>& ranks, std::size_t k) {
   const auto all = [&](auto has) {
     return std::ranges::all_of(ranks, [&](const Rank& rank) { return has(rank.steps[k]); });
   };
@@ -42,7 +47,8 @@ std::vector<UtcTime> enter_times(const std::vector<Rank>& ranks, std::size_t k) 
     times.push_back(backward ? *step.backward : *step.call);
   }
   // A rank whose recording lacks a step is one step ahead from there on.
-  return 2 * (earliest_end - latest_begin) >= shortest ? times : std::vector<UtcTime>();
+  if (2 * (earliest_end - latest_begin) < shortest) return {};
+  return {.times = std::move(times), .backward = backward};
 }
 
 // The lower one of the two in the middle, so that ranks that are late in turn are not late.
@@ -53,14 +59,16 @@ double median_of(std::vector<double> values) {
 }
 
 std::optional<SlowRank> find_on_host(const std::vector<Rank>& ranks, Window window) {
+  SlowRank slowest;
   std::vector<std::vector<double>> late(ranks.size()), lengths(ranks.size());
   const std::size_t steps =
       std::ranges::min(ranks, {}, [](const Rank& rank) { return rank.steps.size(); }).steps.size();
   for (std::size_t k = 0; k < steps; ++k) {
     const RankStep& of_first = ranks.front().steps[k];
     if (of_first.begin < window.from || of_first.begin >= window.to) continue;
-    const std::vector<UtcTime> times = enter_times(ranks, k);
+    const auto [times, backward] = enter_times(ranks, k);
     if (times.empty()) continue;
+    slowest.by_call |= !backward;
     const UtcTime earliest = std::ranges::min(times);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       late[i].push_back(seconds(times[i] - earliest));
@@ -68,7 +76,6 @@ std::optional<SlowRank> find_on_host(const std::vector<Rank>& ranks, Window wind
     }
   }
   if (late.front().size() < kLeastSteps) return std::nullopt;
-  SlowRank slowest;
   slowest.steps = std::ssize(late.front());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const double median = median_of(late[i]);
@@ -102,8 +109,9 @@ std::optional<SlowRank> find_slow_rank(const Timeline& timeline, std::span<const
   }
   if (!slowest) return std::nullopt;
   slowest->text = fmt::format(
-      "Rank {} is late: it enters its backward pass {} after the first rank, {:.0f} % of a step.",
-      slowest->rank, precise_duration(slowest->late_s), slowest->share * 100);
+      "Rank {} is late: it {} {} after the first rank, {:.0f} % of a step.", slowest->rank,
+      slowest->by_call ? "comes to its first call between ranks" : "enters its backward pass",
+      precise_duration(slowest->late_s), slowest->share * 100);
   return slowest;
 }
 

@@ -22,6 +22,7 @@ struct SlowRank {
   double late_s = 0;       // median over the steps
   double share = 0;        // part of its median step, 0 to 1
   std::int64_t steps = 0;  // that were compared
+  bool by_call = false;    // some by their first call between ranks
   std::string text;        // one sentence
 };
 

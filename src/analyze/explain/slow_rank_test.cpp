@@ -22,6 +22,7 @@ struct Run {
   std::string host = "node";      // rank 0 is there
   std::string other = "node";     // and the other ranks here
   std::optional<int> lacks = {};  // a step that rank 1 did not record
+  double jitter = 0;              // by which rank 1 begins later and earlier in turn
 };
 
 std::optional<SlowRank> find(const Run& run) {
@@ -36,7 +37,8 @@ std::optional<SlowRank> find(const Run& run) {
   for (int rank = 0; rank < run.ranks; ++rank) {
     for (int step = 0; step < run.steps; ++step) {
       if (rank == 1 && run.lacks == step) continue;
-      const double begin = 1 + step * 0.1;
+      const double jitter = rank == 1 ? run.jitter * (step % 2 == 0 ? 1 : -1) : 0;
+      const double begin = 1 + step * 0.1 + jitter;
       add(rank, "step", codec::PhaseKind::kCompute, begin, begin + 0.1);
       add(rank, run.inner, run.kind, begin + run.late(rank, step), begin + 0.095);
     }
@@ -65,6 +67,9 @@ TEST(SlowRank, IsFoundByCallsBetweenRanksWhereThereIsNoBackwardPass) {
   const auto found = find({.late = of_one, .inner = "all_reduce", .kind = codec::PhaseKind::kComm});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->rank, 1);
+  EXPECT_EQ(found->text,
+            "Rank 1 is late: it comes to its first call between ranks 30 ms after the first rank, "
+            "30 % of a step.");
 }
 
 TEST(SlowRank, IsNoneThatIsLateNowAndThenOrInTurnOrByLittle) {
@@ -86,6 +91,7 @@ TEST(SlowRank, IsNotKnownOfOtherClocksFewStepsAndOtherPhases) {
 TEST(SlowRank, StepsThatDoNotMeetAreNotCompared) {
   EXPECT_EQ(find({.late = of_one, .lacks = 30}).value().steps, 30);
   EXPECT_FALSE(find({.late = of_one, .lacks = 5}));
+  EXPECT_FALSE(find({.late = of_one, .lacks = 5, .jitter = 0.001})) << "its neighbours overlap";
 }
 
 }  // namespace

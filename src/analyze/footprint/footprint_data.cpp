@@ -234,33 +234,24 @@ struct Counted {
 };
 
 Result<Counted> count_work(const store::Reader& store, const store::Run& run, Window window) {
-  Timeline timeline;
-  std::vector<EpochPhase> epochs;
-  std::size_t phases = 0;
-  const auto read = [&](store::Reading& reading) -> Result<> {
-    const auto add = [&](const store::page::PhaseFields& phase) {
-      timeline.add({.begin = phase.start,
-                    .end = phase.end,
-                    .name = phase.name,
-                    .type = phase.type,
-                    .lane = phase.lane,
-                    .kind = phase.kind});
-      if (auto epoch = as_epoch(phase)) epochs.push_back(*std::move(epoch));
-    };
-    phases = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
-    return {};
-  };
-  TRY(store.inspect(read));
   Counted counted;
-  counted.too_many = phases > kMostExplainedPhases;
-  if (counted.too_many || phases == 0) return counted;
-  timeline.arrange(run.end.value_or(run.newest));
-  counted.has_steps = timeline.unit() == Unit::kStep;
-  for (const LaneLeaves& lane : find_leaves(timeline, window)) {
+  const auto timeline = read_timeline(store, run, run.end.value_or(run.newest));
+  counted.too_many = !timeline && timeline.error().code == Code::kTooLarge;
+  if (counted.too_many) return counted;
+  if (!timeline) return tl::unexpected(timeline.error());
+  counted.has_steps = timeline->unit() == Unit::kStep;
+  for (const LaneLeaves& lane : find_leaves(*timeline, window)) {
     if (!lane.trains) continue;
     ++counted.lanes;
     if (counted.has_steps) counted.steps = std::max(counted.steps, lane.steps);
   }
+  std::vector<EpochPhase> epochs;
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    for (const auto& phase : TRY(store::page::epoch_phases(reading, run.id, kMostEpochs)))
+      if (auto epoch = as_epoch(phase)) epochs.push_back(*std::move(epoch));
+    return {};
+  };
+  TRY(store.inspect(read));
   for (const Epoch& epoch : epochs_of_phases(std::move(epochs)).epochs)
     if (epoch.end && epoch.start >= ns_of(window.from) && *epoch.end <= ns_of(window.to))
       ++counted.epochs;

@@ -46,6 +46,8 @@ interface Other {
 
 function othersOf(view: BoardView, region: Range): Other[] {
   const { shown, phases, onTime } = view;
+  // The most alike is only known once the phases of all runs are.
+  if (onTime && phases.pending) return [];
   const phase = onTime ? phaseOfRegion(shown, phases.byRun, region) : null;
   if (onTime && phase === null) return [];
   const what = phase === null ? "the same steps" : `${phase.name} ${formatCount(phase.index)}`;

@@ -77,42 +77,6 @@ Result<std::vector<std::size_t>> choose_lanes_of(const Timeline& timeline,
   return lanes;
 }
 
-// Each point with the time since the point of its session before it; those that overlap in time, as
-// of two sessions that measure one host, are left out later.
-Result<std::vector<UseSample>> read_samples(const store::Reader& store, const store::Series& series,
-                                            Window window) {
-  const query::SeriesInput input{.series = series.id,
-                                 .channel = series.kind == metric::Kind::kCounter
-                                                ? store::Channel::kRate
-                                                : store::Channel::kValue};
-  std::vector<UseSample> samples;
-  const auto read = [&](store::PointView& view, std::size_t) -> Result<> {
-    query::Cursor cursor(view, input.series, input.channel);
-    // A sample that ends with the window is in it.
-    const std::int64_t end = ns_of(window.to) + (window.to < UtcTime::max() ? 1 : 0);
-    auto stream = TRY(query::PointStream::open(cursor, ns_of(window.from), end, {}));
-    std::map<std::int64_t, UtcTime> before;  // by session
-    while (true) {
-      const query::PointSpan span = TRY(stream.next());
-      if (span.size() == 0) return {};
-      for (std::size_t i = 0; i < span.size(); ++i) {
-        const UtcTime time = utc_time(span.times[i]);
-        const auto [last, fresh] = before.try_emplace(span.session, time);
-        if (!fresh)
-          samples.push_back({.begin = last->second, .end = time, .value = span.values[i]});
-        last->second = time;
-      }
-      if (samples.size() > kMostSamples) {
-        return fail(Code::kTooLarge, fmt::format("the metric has more than {} points in this time; "
-                                                 "choose a shorter one",
-                                                 kMostSamples));
-      }
-    }
-  };
-  TRY(query::view_each(store, std::span(&input, 1), read));
-  return samples;
-}
-
 void leave_out_gaps(std::vector<UseSample>& samples) {
   if (samples.empty()) return;
   std::vector<Nanos> lengths;
@@ -173,6 +137,41 @@ std::vector<std::string> limits_of(const store::Series& series, Grain grain) {
 
 }  // namespace
 
+Result<std::vector<UseSample>> read_use_samples(const store::Reader& store,
+                                                const store::Series& series, Window window) {
+  const query::SeriesInput input{.series = series.id,
+                                 .channel = series.kind == metric::Kind::kCounter
+                                                ? store::Channel::kRate
+                                                : store::Channel::kValue};
+  std::vector<UseSample> samples;
+  const auto read = [&](store::PointView& view, std::size_t) -> Result<> {
+    query::Cursor cursor(view, input.series, input.channel);
+    // A sample that ends with the window is in it.
+    const std::int64_t end = ns_of(window.to) + (window.to < UtcTime::max() ? 1 : 0);
+    auto stream = TRY(query::PointStream::open(cursor, ns_of(window.from), end, {}));
+    std::map<std::int64_t, UtcTime> before;  // by session
+    while (true) {
+      const query::PointSpan span = TRY(stream.next());
+      if (span.size() == 0) return {};
+      for (std::size_t i = 0; i < span.size(); ++i) {
+        const UtcTime time = utc_time(span.times[i]);
+        const auto [last, fresh] = before.try_emplace(span.session, time);
+        if (!fresh)
+          samples.push_back({.begin = last->second, .end = time, .value = span.values[i]});
+        last->second = time;
+      }
+      if (samples.size() > kMostSamples) {
+        return fail(Code::kTooLarge, fmt::format("the metric has more than {} points in this time; "
+                                                 "choose a shorter one",
+                                                 kMostSamples));
+      }
+    }
+  };
+  TRY(query::view_each(store, std::span(&input, 1), read));
+  leave_out_gaps(samples);
+  return samples;
+}
+
 Result<MetricAttribution> attribute_metric(const store::Reader& store, const store::Run& run,
                                            const MetricOptions& options) {
   const store::Series series = TRY(choose_series(store, run, options));
@@ -186,8 +185,7 @@ Result<MetricAttribution> attribute_metric(const store::Reader& store, const sto
   if (goes_to_units(series, out.unit)) out.grain = Grain::kUnits;
   out.notes = limits_of(series, out.grain);
   const auto lanes = TRY(choose_lanes_of(timeline, options.lane, run.host));
-  std::vector<UseSample> samples = TRY(read_samples(store, series, out.window));
-  leave_out_gaps(samples);
+  const std::vector<UseSample> samples = TRY(read_use_samples(store, series, out.window));
   if (std::ranges::any_of(samples, [](const UseSample& sample) { return sample.value < 0; })) {
     return fail(Code::kInvalidArgument,
                 fmt::format("the metric '{}' is below 0 at times, so it is not a use of anything",

@@ -37,6 +37,11 @@ struct MetricAttribution {
   Attribution found;
 };
 
+// Each point of the window with the time since the point of its session before it; those after a
+// gap are left out. Sessions that measure one host overlap. kTooLarge: more than kMostSamples.
+Result<std::vector<UseSample>> read_use_samples(const store::Reader& store,
+                                                const store::Series& series, Window window);
+
 // kNotFound: the metric, its source or the lane; kInvalidArgument: several sources, or an empty
 // window; kTooLarge: too many phases or points.
 Result<MetricAttribution> attribute_metric(const store::Reader& store, const store::Run& run,

@@ -81,23 +81,6 @@ constexpr auto kMetrics = std::to_array<std::string_view>({
 });
 
 // ---- where
-BoundPart part_of(const Leaf& leaf) {
-  for (const std::string_view name : split(leaf.type, '/'))
-    if (name == "evaluation") return BoundPart::kEvaluation;
-  switch (leaf.kind) {
-    case codec::PhaseKind::kWait:
-      return BoundPart::kWait;
-    case codec::PhaseKind::kComm:
-      return BoundPart::kRanks;
-    case codec::PhaseKind::kIo:
-      return BoundPart::kIo;
-    case codec::PhaseKind::kCompute:
-    case codec::PhaseKind::kControl:
-      break;
-  }
-  return BoundPart::kWork;
-}
-
 struct Place {
   BoundPart part = BoundPart::kWork;
   std::string phase;
@@ -116,7 +99,7 @@ Place measure_part(std::span<const LaneLeaves> lanes, BoundPart part) {
     all += gaps;
     for (const Leaf& leaf : lane.leaves) {
       all += leaf.total;
-      if (part_of(leaf) != part) continue;
+      if (part_of(leaf.type, leaf.kind) != part) continue;
       time += leaf.total;
       if (leaf.total > greatest) place.phase = leaf.name;
       greatest = std::max(greatest, leaf.total);

@@ -14,12 +14,10 @@
 #include <vector>
 
 #include "analyze/explain/leaves.h"
+#include "analyze/explain/part_use.h"
 #include "analyze/explain/run_data.h"
 
 namespace corral::analyze {
-
-// The phases that have the time.
-enum class BoundPart : std::uint8_t { kWork, kWait, kRanks, kIo, kEvaluation };
 
 enum class Resource : std::uint8_t {
   kUnknown,

@@ -124,6 +124,12 @@ DeviceTime sum_device(std::span<const DevicePhase> phases, std::span<const Windo
   return time;
 }
 
+// The traces of the device's own process, host and rank.
+std::vector<Window> traces_of(const DeviceRecord& record, std::string_view device) {
+  const auto own = record.traces().find(device.substr(0, device.rfind('/') + 1));
+  return own == record.traces().end() ? std::vector<Window>() : merge_windows(own->second);
+}
+
 }  // namespace
 
 void DeviceRecord::add(const Fields& fields) {
@@ -145,6 +151,33 @@ void DeviceRecord::add(const Fields& fields) {
   if (!streams.contains(fields.lane)) streams.emplace(fields.lane);
 }
 
+std::vector<DeviceIdle> find_device_idle(const DeviceRecord& record,
+                                         std::span<const Window> stretches) {
+  std::vector<DeviceIdle> all;
+  for (const auto& [name, device] : record.devices()) {
+    const std::vector<Window> traces = traces_of(record, name);
+    if (traces.empty()) continue;
+    std::vector<Window> phases;
+    for (const DevicePhase& phase : device.phases)
+      phases.push_back({.from = phase.begin, .to = phase.end});
+    const std::vector<Window> busy = merge_windows(phases);
+    DeviceIdle idle{.device = name};
+    auto next = busy.begin();
+    for (const Window& stretch : stretches) {
+      if (!is_recorded(traces, stretch)) continue;
+      ++idle.stretches;
+      const double length = seconds(stretch.length());
+      idle.seconds += length;
+      idle.idle_s += length;
+      while (next != busy.end() && next->to <= stretch.from) ++next;
+      for (auto one = next; one != busy.end() && one->from < stretch.to; ++one)
+        idle.idle_s -= seconds(std::min(one->to, stretch.to) - std::max(one->from, stretch.from));
+    }
+    if (idle.stretches > 0) all.push_back(std::move(idle));
+  }
+  return all;
+}
+
 std::vector<DeviceTime> find_device_time(const DeviceRecord& record, Window window) {
   std::vector<DeviceTime> times;
   for (const auto& [name, device] : record.devices()) {
@@ -157,10 +190,7 @@ std::vector<DeviceTime> find_device_time(const DeviceRecord& record, Window wind
     }
     if (phases.empty()) continue;
     std::ranges::sort(phases, {}, &DevicePhase::begin);
-    // The traces of its own process, host and rank.
-    const auto own = record.traces().find(name.substr(0, name.rfind('/') + 1));
-    const auto traces =
-        own == record.traces().end() ? std::vector<Window>() : merge_windows(own->second);
+    const std::vector<Window> traces = traces_of(record, name);
     DeviceTime time = sum_device(phases, traces);
     time.device = name;
     time.rank = lane_rank(name);

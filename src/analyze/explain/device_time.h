@@ -77,6 +77,16 @@ struct DeviceTime {
   [[nodiscard]] Nanos idle() const { return host_wait + kernel_wait + other + unknown; }
 };
 
+// The idle time of a traced device in stretches of the run's time.
+struct DeviceIdle {
+  std::string device;
+  double seconds = 0, idle_s = 0;  // in all stretches that lie wholly in one trace
+  std::uint64_t stretches = 0;
+};
+// By name. The stretches ascend and do not overlap; devices with none of them are left out.
+std::vector<DeviceIdle> find_device_idle(const DeviceRecord& record,
+                                         std::span<const Window> stretches);
+
 // By name; devices without a phase in the window are left out.
 std::vector<DeviceTime> find_device_time(const DeviceRecord& record, Window window);
 

@@ -110,6 +110,26 @@ def test_explain_says_how_busy_the_device_was(corral: Corral, trace: Path) -> No
     assert corral.json("explain", "job", "--to", "1ms")["devices"] == []
 
 
+@pytest.mark.parametrize(("kernel", "part", "said"), [(2500, "wait", 100), (100, "work", 5)])
+def test_a_wait_bounds_only_while_the_device_idles(corral: Corral, kernel: int, part: str, said: int) -> None:
+    """Waits of 2.1 ms in steps of 10 ms, while the device idles, or beside a kernel of 2 ms."""
+    content = cuda_trace()
+    kept = []
+    for found in content["traceEvents"]:
+        if found["name"].startswith("enumerate"):
+            found["dur"] = 2100
+        if found["name"] == "gemm_1":
+            found |= {"ts": found["ts"] - 2500 + kernel, "dur": 2000}
+        if found["name"] not in ("## forward ##", "cudaStreamSynchronize"):
+            kept.append(found)
+    file = corral.home / "job.json"
+    file.write_text(json.dumps(content | {"traceEvents": kept}))
+    corral("import", file, "--name", "job")
+    bottleneck = corral.json("explain", "job")["bottleneck"]
+    assert bottleneck["part"] == part
+    assert f"the GPU idled in {said} % of " in bottleneck["text"]
+
+
 def random_kernels() -> list[Json]:
     """600 kernels of one stream with launches now before, now after the end of the one before."""
     chance = random.Random(5)

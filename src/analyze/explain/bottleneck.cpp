@@ -38,6 +38,12 @@ constexpr double kBusyThread = 0.8;        // cores
 constexpr double kBusyCpus = 0.75;         // share of those allowed
 constexpr std::size_t kMostCpusShown = 4;  // as evidence
 constexpr double kFree = 0.8;              // cores: another worker would have room
+constexpr double kLinkBusy = 0.7;          // share of a link's speed, in one direction
+constexpr double kMuchTraffic = 1e7;       // B/s: may fill a slow link
+constexpr double kCollectorPart = 0.1;     // share of the CPUs that the run may use
+constexpr double kOthersOfGpu = 0.2;       // share of the time
+constexpr double kLaunchCores = 0.5;       // share of the SMs' cycles: above, the GPU has work
+constexpr double kHostWaitPart = 0.5;      // part of a device's idle time
 
 constexpr auto kMetrics = std::to_array<std::string_view>({
     "cgroup.cpu.limit",
@@ -51,11 +57,22 @@ constexpr auto kMetrics = std::to_array<std::string_view>({
     "cgroup.memory.major_faults",
     "cgroup.memory.used",
     "cgroup.pressure.memory.some",
+    "corral.supervisor.cpu",
     "host.cpu.busy",
     "host.cpu.core.busy",
     "host.cpu.steal",
     "host.disk.busy",
+    "host.gpu.busy",
     "host.gpu.dram.active",
+    "host.gpu.graphics.active",
+    "host.gpu.nvlink.rx",
+    "host.gpu.nvlink.rx_rate",
+    "host.gpu.nvlink.tx",
+    "host.gpu.nvlink.tx_rate",
+    "host.gpu.pcie.rx",
+    "host.gpu.pcie.rx_rate",
+    "host.gpu.pcie.tx",
+    "host.gpu.pcie.tx_rate",
     "host.gpu.sm.active",
     "host.gpu.throttle.board_limit",
     "host.gpu.throttle.hardware_thermal",
@@ -63,8 +80,11 @@ constexpr auto kMetrics = std::to_array<std::string_view>({
     "host.gpu.throttle.power_brake",
     "host.gpu.throttle.software_thermal",
     "host.gpu.throttle.thermal",
+    "host.net.rx",
+    "host.net.tx",
     "host.paging.swap_in",
     "run.cpu.used",
+    "run.gpu.busy",
     "run.gpu.processes",
     "run.io.read_block_bytes",
     "run.io.write_block_bytes",
@@ -79,6 +99,13 @@ constexpr auto kMetrics = std::to_array<std::string_view>({
     "run.thread.waited.other",
     "run.thread.waited.pipe",
 });
+
+constexpr auto kTraffic = std::to_array<std::string_view>({"host.net.rx", "host.net.tx"});
+constexpr auto kPcieTraffic = std::to_array<std::string_view>(
+    {"host.gpu.pcie.rx", "host.gpu.pcie.rx_rate", "host.gpu.pcie.tx", "host.gpu.pcie.tx_rate"});
+constexpr auto kNvlinkTraffic =
+    std::to_array<std::string_view>({"host.gpu.nvlink.rx", "host.gpu.nvlink.rx_rate",
+                                     "host.gpu.nvlink.tx", "host.gpu.nvlink.tx_rate"});
 
 // ---- where
 struct Place {
@@ -135,7 +162,7 @@ std::optional<double> value_of(const MetricMean* mean) {
 struct Thread {
   std::string_view place;
   double cpu = 0;
-  std::optional<double> run_delay, lock, file;
+  std::optional<double> run_delay, lock, file, pipe;
   double waits = 0;                     // all classes together
   const MetricMean* process = nullptr;  // from least to most where several had the place
   const MetricMean* id = nullptr;
@@ -167,6 +194,7 @@ std::vector<Thread> read_threads(const RunData& data) {
                        .run_delay = value_of(of("run.thread.run_delay")),
                        .lock = value_of(of("run.thread.waited.lock")),
                        .file = value_of(of("run.thread.waited.file")),
+                       .pipe = value_of(of("run.thread.waited.pipe")),
                        .waits = waits,
                        .process = of("run.thread.process"),
                        .id = of("run.thread.id")});
@@ -184,39 +212,94 @@ const MetricMean* on_gpu(const RunData& data, std::string_view metric) {
   return most;
 }
 
+bool uses_gpu(const RunData& data) { return on_gpu(data, "run.gpu.processes") != nullptr; }
+
+// The GPU beside a wait of the host, which bounds only while the GPU idles.
+struct GpuBeside {
+  bool hides = false;          // the wait does not bound
+  std::optional<double> idle;  // share of the wait
+  std::string unknown;         // why that is not known; empty: it is, or there is no GPU
+};
+
+// The least idle one of the devices; nullptr: of none is it known.
+const PartUse* least_idle(const RunData& data, const SeenUse& seen, std::string_view metric) {
+  const PartUse* least = nullptr;
+  for (const PartUse& use : seen.in_part) {
+    if (use.metric != metric || !use.is_known()) continue;
+    const bool own = mean_or_0(data.of_source("run.gpu.processes", use.source)) > 0;
+    if (!metric.empty() && !own) continue;
+    if (least == nullptr || use.idle < least->idle) least = &use;
+  }
+  return least;
+}
+
+GpuBeside find_gpu_beside(const Place& place, const RunData& data, const SeenUse& seen) {
+  GpuBeside beside;
+  if (place.part != BoundPart::kWait) return beside;
+  const PartUse* use = least_idle(data, seen, "");
+  if (use == nullptr) use = least_idle(data, seen, "host.gpu.sm.active");
+  if (use != nullptr) {
+    beside.idle = use->idle;
+    beside.hides = place.share * use->idle < kPartShare;
+    return beside;
+  }
+  if (!uses_gpu(data)) return beside;
+  const MetricMean* cores = on_gpu(data, "host.gpu.sm.active");
+  beside.hides = mean_or_0(cores) >= kGpuBusy;
+  if (beside.hides || (cores != nullptr && cores->mean < kIdleUse)) return beside;
+  beside.unknown = data.why_not("host.gpu.sm.active");
+  for (const PartUse& one : seen.in_part)
+    if (one.metric == "host.gpu.sm.active" && !one.is_known()) beside.unknown = one.reason;
+  return beside;
+}
+
 std::string cpus_text(double cpus) { return fmt::format("{:.3g}", cpus); }
 
 class Judge {
  public:
-  Judge(const Place& place, std::span<const LaneLeaves> lanes, const RunData& data,
-        const GivenToRun& given)
-      : place_(place), data_(data), given_(given), threads_(read_threads(data)) {
+  struct Known {
+    const RunData& data;
+    const GivenToRun& given;
+    const SeenUse& seen;
+  };
+  Judge(const Place& place, std::span<const LaneLeaves> lanes, const Known& known)
+      : place_(place),
+        data_(known.data),
+        given_(known.given),
+        seen_(known.seen),
+        threads_(read_threads(known.data)) {
     for (const LaneLeaves& lane : lanes) {
       const auto process = lane.trains ? process_of_lane(lane.lane) : std::nullopt;
       if (process) processes_.push_back(*process);
     }
     trainer_ = find_trainer();
     loader_ = find_loader();
-    if (!given.cpus.empty()) cpus_ = static_cast<double>(given.cpus.size());
-    if (const MetricMean* quota = data.greatest("cgroup.cpu.limit"); quota != nullptr)
+    if (!given_.cpus.empty()) cpus_ = static_cast<double>(given_.cpus.size());
+    if (const MetricMean* quota = data_.greatest("cgroup.cpu.limit"); quota != nullptr)
       cpus_ = std::min(cpus_.value_or(quota->mean), quota->mean);
     found_.part = place.part;
     found_.phase = place.phase;
     found_.share = place.share;
   }
 
-  // `hidden`: the share of waits while the GPU was busy.
-  Bottleneck judge(double hidden) && {
-    constexpr std::array kRules = {&Judge::cpu_quota, &Judge::memory_limit, &Judge::swap,
-                                   &Judge::disk,      &Judge::steal,        &Judge::other_programs,
-                                   &Judge::gpu,       &Judge::turns,        &Judge::loaders,
-                                   &Judge::cpus,      &Judge::one_thread};
+  // `waits`: their share of the time.
+  Bottleneck judge(const GpuBeside& beside, double waits) && {
+    using Rule = bool (Judge::*)();
+    constexpr auto kRules = std::to_array<Rule>(
+        {&Judge::cpu_quota, &Judge::memory_limit, &Judge::swap, &Judge::disk, &Judge::network,
+         &Judge::steal, &Judge::collector, &Judge::other_programs, &Judge::gpu, &Judge::launches,
+         &Judge::turns, &Judge::loaders, &Judge::cpus, &Judge::one_thread});
     // Ranks wait for each other: which one is late is another question.
-    if (place_.part != BoundPart::kRanks) {
-      for (const auto rule : kRules)
-        if ((this->*rule)()) break;
-    }
-    write_text(hidden);
+    constexpr auto kRulesOfRanks = std::to_array<Rule>({&Judge::network, &Judge::nvlink});
+    if (!beside.unknown.empty())
+      cannot_tell(Resource::kGpuCores, "host.gpu.sm.active", beside.unknown);
+    if (place_.part == BoundPart::kWait && beside.unknown.empty())
+      use(on_gpu(data_, "host.gpu.sm.active"));
+    const auto rules = place_.part == BoundPart::kRanks ? std::span<const Rule>(kRulesOfRanks)
+                                                        : std::span<const Rule>(kRules);
+    for (const Rule rule : rules)
+      if ((this->*rule)()) break;
+    write_text(beside, waits);
     return std::move(found_);
   }
 
@@ -363,6 +446,7 @@ class Judge {
     if (!waits && !own) return false;
     use(full ? "cgroup.memory.used" : "cgroup.memory.limit_hits");
     use("cgroup.memory.limit");
+    if (!waits) use("cgroup.memory.anonymous");
     const MetricMean* felt =
         use(waits ? "cgroup.pressure.memory.some" : "cgroup.memory.major_faults");
     return hold(Resource::kMemoryLimit,
@@ -413,6 +497,81 @@ class Judge {
                 "Use faster or local storage, keep the data in memory, or read it ahead.");
   }
 
+  // A link in one direction; in the part, if its use was seen there.
+  struct LinkUse {
+    const MetricMean* traffic = nullptr;
+    double bytes = 0;
+    double share = 0;  // part of its speed; 0: that is not known
+  };
+  [[nodiscard]] double bytes_in_part(const MetricMean& traffic) const {
+    const auto use = std::ranges::find_if(seen_.in_part, [&](const PartUse& one) {
+      return one.metric == traffic.metric && one.source == traffic.source && one.is_known();
+    });
+    const bool of_part = use != seen_.in_part.end() && place_.part != BoundPart::kWork;
+    return of_part ? use->mean : traffic.mean;
+  }
+  [[nodiscard]] std::vector<LinkUse> links(std::span<const std::string_view> metrics) const {
+    std::vector<LinkUse> all;
+    for (const std::string_view metric : metrics) {
+      for (const MetricMean& one : data_.all_of(metric)) {
+        if (one.source == "lo") continue;
+        const auto speed = given_.links.find(one.source);
+        const double bytes = bytes_in_part(one);
+        all.push_back({.traffic = &one,
+                       .bytes = bytes,
+                       .share = speed == given_.links.end() ? 0 : bytes / speed->second});
+      }
+    }
+    return all;
+  }
+  // The busiest one that is saturated; without one, a link with much traffic whose speed is not
+  // known makes the rule unproven.
+  std::optional<LinkUse> saturated(Resource resource, std::span<const LinkUse> all,
+                                   std::string_view fact) {
+    if (all.empty()) return std::nullopt;
+    const LinkUse busiest = *std::ranges::max_element(all, {}, &LinkUse::share);
+    if (busiest.share >= kLinkBusy) {
+      use(busiest.traffic);
+      return busiest;
+    }
+    const auto bytes_if_unknown = [](const LinkUse& link) {
+      return link.share > 0 ? 0 : link.bytes;
+    };
+    const LinkUse& unknown = *std::ranges::max_element(all, {}, bytes_if_unknown);
+    if (bytes_if_unknown(unknown) >= kMuchTraffic)
+      cannot_tell(resource, fmt::format("device.{}.{}", unknown.traffic->source, fact),
+                  "the speed of the link was not recorded");
+    return std::nullopt;
+  }
+  static std::string link_text(const LinkUse& link, std::string_view name) {
+    const bool sends = link.traffic->metric.find(".tx") != std::string::npos;
+    return fmt::format("{} {} {}/s, {:.0f} % of {} speed", link.traffic->source,
+                       sends ? "sent" : "received", human_bytes(link.bytes), link.share * 100,
+                       name);
+  }
+
+  bool network() {
+    const Thread* thread = actor();
+    const bool ranks = place_.part == BoundPart::kRanks;
+    const double waited = thread != nullptr ? thread->pipe.value_or(0) : 0;
+    const bool whole = place_.part == BoundPart::kWork || loader_ != nullptr;
+    if (!ranks && waited < (whole ? kFileWait : place_.share / 2)) return false;
+    const std::vector<LinkUse> all = links(kTraffic);
+    if (ranks && !has("host.net.rx")) return cannot_tell(Resource::kNetwork, "host.net.rx");
+    const auto link = saturated(Resource::kNetwork, all, kLinkFact);
+    if (!link) return false;
+    std::string why = link_text(*link, "its link's");
+    if (!ranks) {
+      use("run.thread.waited.pipe", thread->place);
+      why = fmt::format("{} waited for pipes or sockets {:.0f} % of the time, while {}",
+                        actor_name(), waited * 100, why);
+    }
+    return hold(Resource::kNetwork, std::move(why),
+                ranks ? "Send less: fewer synchronizations or compressed gradients; or use a "
+                        "faster link."
+                      : "Keep the data on local storage, send less of it, or use a faster link.");
+  }
+
   bool steal() {
     if (!needs_cpu()) return false;
     for (const char* metric : {"host.cpu.steal", "host.cpu.busy"})
@@ -426,6 +585,25 @@ class Judge {
                             "% of the CPU time that was wanted here",
                             stolen / (busy + stolen) * 100),
                 "Repeat it on a host of its own: nothing inside this machine can help.");
+  }
+
+  // Corral's own share of CPUs of which none is free.
+  bool collector() {
+    if (!needs_cpu() || !cpus_) return false;
+    const std::optional<double> room = free_cpus();
+    if (!room || *room >= kCollectorPart * *cpus_) return false;
+    if (!has("corral.supervisor.cpu"))
+      return cannot_tell(Resource::kCollector, "corral.supervisor.cpu");
+    const double least = kCollectorPart * *cpus_;
+    const double others = sum_of(busy_cpus()) - mean("run.cpu.used");
+    if (std::min(mean("corral.supervisor.cpu"), others) < least) return false;
+    const MetricMean* own = use("corral.supervisor.cpu");
+    use("run.cpu.used");
+    return hold(Resource::kCollector,
+                fmt::format("Corral itself used {:.2f} CPUs, while none of the {} CPUs that it may "
+                            "use was free",
+                            own->mean, cpus_text(*cpus_)),
+                "Collect less: a longer --interval, or fewer --listeners.");
   }
 
   bool other_programs() {
@@ -450,13 +628,35 @@ class Judge {
 
   bool gpu() {
     if (place_.part != BoundPart::kWork && place_.part != BoundPart::kEvaluation) return false;
-    if (on_gpu(data_, "run.gpu.processes") == nullptr) {
+    if (!uses_gpu(data_)) {
       if (!has("host.gpu.sm.active") || !data_.is_unavailable("run.gpu.processes")) return false;
       return cannot_tell(Resource::kGpuCores, "run.gpu.processes");
     }
     const MetricMean* cores = on_gpu(data_, "host.gpu.sm.active");
     if (cores == nullptr) return cannot_tell(Resource::kGpuCores, "host.gpu.sm.active");
-    return gpu_clocks() || gpu_memory() || gpu_cores(*cores);
+    return others_on_gpu(*cores) || gpu_clocks() || gpu_memory() || gpu_cores(*cores) || pcie() ||
+           nvlink();
+  }
+
+  // The driver samples how often a device works, and for which processes.
+  bool others_on_gpu(const MetricMean& cores) {
+    const std::string& gpu = cores.source;
+    const bool full = cores.mean >= kGpuBusy ||
+                      mean_or_0(data_.of_source("host.gpu.dram.active", gpu)) >= kGpuBandwidth;
+    if (!full) return false;
+    const MetricMean* all = data_.of_source("host.gpu.busy", gpu);
+    const MetricMean* own = data_.of_source("run.gpu.busy", gpu);
+    if (all == nullptr) return cannot_tell(Resource::kOthersOnGpu, "host.gpu.busy");
+    if (own == nullptr) return cannot_tell(Resource::kOthersOnGpu, "run.gpu.busy");
+    if (all->mean - own->mean < kOthersOfGpu) return false;
+    use(&cores);
+    use(all);
+    use(own);
+    return hold(Resource::kOthersOnGpu,
+                fmt::format("{} worked {:.0f} % of the time, {:.0f} % of it for other programs",
+                            gpu, all->mean * 100, (1 - own->mean / all->mean) * 100),
+                "Give each program a GPU or an instance of its own, or run them one after the "
+                "other.");
   }
 
   bool gpu_clocks() {
@@ -496,11 +696,80 @@ class Judge {
                 "It computes: use lower precision, or a faster GPU.");
   }
 
+  bool pcie() {
+    std::vector<LinkUse> all = links(kPcieTraffic);
+    std::erase_if(all, [&](const LinkUse& link) {
+      return mean_or_0(data_.of_source("run.gpu.processes", link.traffic->source)) <= 0;
+    });
+    if (all.empty()) return cannot_tell(Resource::kPcie, "host.gpu.pcie.rx_rate");
+    const auto link = saturated(Resource::kPcie, all, kPcieFact);
+    return link && hold(Resource::kPcie, link_text(*link, "its PCIe link's"),
+                        "Copy less: keep data on the GPU, use smaller data types, or copy while "
+                        "it computes.");
+  }
+
+  // The speed of these links is not recorded.
+  bool nvlink() {
+    const MetricMean* traffic = nullptr;
+    for (const std::string_view metric : kNvlinkTraffic) {
+      const MetricMean* one = on_gpu(data_, metric);
+      if (one != nullptr && one->mean > mean_or_0(traffic)) traffic = one;
+    }
+    if (mean_or_0(traffic) < kMuchTraffic) return false;
+    return cannot_tell(Resource::kNvlink, traffic->metric,
+                       "the speed of the links is not recorded");
+  }
+
+  // A trace says for what the GPU waited; else it idled often, and few of its SMs were used.
+  bool launches() {
+    if (place_.part != BoundPart::kWork && place_.part != BoundPart::kEvaluation) return false;
+    if (seen_.devices.empty() && !uses_gpu(data_)) return false;
+    if (trainer_ == nullptr) return cannot_tell(Resource::kLaunches, "run.thread.cpu");
+    if (trainer_->cpu < kBusyThread) return false;
+    std::string why = seen_.devices.empty() ? idle_by_samples() : idle_by_trace();
+    if (why.empty()) return false;
+    use("run.thread.cpu", trainer_->place);
+    return hold(Resource::kLaunches,
+                fmt::format("{}, while the training thread computed with {:.2f} CPUs",
+                            std::move(why), trainer_->cpu),
+                "Launch less often: CUDA graphs, torch.compile, or a greater batch.");
+  }
+  // Empty: nothing proves that it waited for the host.
+  [[nodiscard]] std::string idle_by_trace() const {
+    const auto share = [](const DeviceTime& device, Nanos part) {
+      const double all = seconds(device.busy) + seconds(device.idle());
+      return all > 0 ? seconds(part) / all : 0;
+    };
+    const DeviceTime& most = *std::ranges::max_element(
+        seen_.devices, {}, [&](const DeviceTime& one) { return share(one, one.host_wait); });
+    const double waited = share(most, most.host_wait);
+    if (waited < kPartShare || waited < kHostWaitPart * share(most, most.idle())) return "";
+    return fmt::format("{} waited for the host's next launch {:.0f} % of its traced time",
+                       most.device, waited * 100);
+  }
+  std::string idle_by_samples() {
+    const MetricMean* cores = on_gpu(data_, "host.gpu.sm.active");
+    const auto unknown = [&](std::string_view metric) {
+      cannot_tell(Resource::kLaunches, metric);
+      return std::string();
+    };
+    if (cores == nullptr) return unknown("host.gpu.sm.active");
+    if (cores->mean >= kLaunchCores) return "";
+    // Few SMs may be busy all the time.
+    const MetricMean* busy = data_.of_source("host.gpu.graphics.active", cores->source);
+    if (busy == nullptr) busy = data_.of_source("host.gpu.busy", cores->source);
+    if (busy == nullptr) return unknown("host.gpu.graphics.active");
+    if (busy->mean >= kGpuBusy) return "";
+    use(cores);
+    use(busy);
+    return fmt::format("{} had no work {:.0f} % of the time, and its SMs were active {:.0f} %",
+                       cores->source, (1 - busy->mean) * 100, cores->mean * 100);
+  }
+
   // A lock that threads need all the time, or work that they hand to each other: both are waits on
   // a futex. With a GPU, threads also wait so for the one that starts its work.
   bool turns() {
-    if (place_.part != BoundPart::kWork || on_gpu(data_, "run.gpu.processes") != nullptr)
-      return false;
+    if (place_.part != BoundPart::kWork || uses_gpu(data_)) return false;
     if (trainer_ == nullptr || !trainer_->lock)
       return cannot_tell(Resource::kTurns, "run.thread.waited.lock");
     std::vector<const Thread*> turns;
@@ -575,7 +844,7 @@ class Judge {
   }
 
   // ---- the sentence
-  void write_text(double hidden) {
+  void write_text(const GpuBeside& beside, double waits) {
     std::string& text = found_.text;
     if (place_.part == BoundPart::kWork) {
       const std::string_view unit = unit_name(given_.unit);
@@ -593,15 +862,24 @@ class Judge {
         text += "; nothing that was measured says why";
       }
     }
-    if (hidden > 0)
-      text += fmt::format("; waits, {:.0f} % of the time, are perhaps hidden behind the GPU",
-                          hidden * 100);
+    text += text_of_gpu(beside, waits);
     text += given_.steady ? "." : " (the run was not steady).";
+  }
+  static std::string text_of_gpu(const GpuBeside& beside, double waits) {
+    if (beside.hides && beside.idle)
+      return fmt::format("; waits take {:.0f} % of the time, but the GPU idled in {:.0f} % of them",
+                         waits * 100, *beside.idle * 100);
+    if (beside.hides)
+      return fmt::format("; waits, {:.0f} % of the time, are perhaps hidden behind the GPU",
+                         waits * 100);
+    if (beside.idle) return fmt::format("; the GPU idled in {:.0f} % of it", *beside.idle * 100);
+    return beside.unknown.empty() ? "" : "; it is perhaps hidden behind the GPU";
   }
 
   const Place& place_;
   const RunData& data_;
   const GivenToRun& given_;
+  const SeenUse& seen_;
   std::optional<double> cpus_;  // that affinity and quota allow
   std::vector<Thread> threads_;
   std::vector<double> processes_;  // those with training lanes
@@ -624,17 +902,29 @@ std::optional<double> process_of_lane(std::string_view lane) {
   return std::nullopt;
 }
 
+BoundPart bound_part(std::span<const LaneLeaves> lanes) { return find_place(lanes).part; }
+
+std::vector<std::string_view> part_metrics(BoundPart part, const RunData& data,
+                                           const GivenToRun& given) {
+  std::vector<std::string_view> metrics;
+  if (part == BoundPart::kWork || part == BoundPart::kEvaluation) return metrics;
+  if (part == BoundPart::kWait && uses_gpu(data)) metrics.emplace_back("host.gpu.sm.active");
+  const auto is_wanted = [&](const MetricMean& one) {
+    return one.mean >= kMuchTraffic && given.links.contains(one.source);
+  };
+  for (const std::string_view metric : kTraffic)
+    if (std::ranges::any_of(data.all_of(metric), is_wanted)) metrics.push_back(metric);
+  return metrics;
+}
+
 std::optional<Bottleneck> find_bottleneck(std::span<const LaneLeaves> lanes, const RunData& data,
-                                          const GivenToRun& given) {
+                                          const GivenToRun& given, const SeenUse& seen) {
   if (std::ranges::none_of(lanes, &LaneLeaves::trains)) return std::nullopt;
   Place place = find_place(lanes);
-  double hidden = 0;
-  // A wait of the host bounds only while the GPU idles.
-  if (place.part == BoundPart::kWait && mean_or_0(on_gpu(data, "host.gpu.sm.active")) >= kGpuBusy) {
-    hidden = place.share;
-    place = measure_part(lanes, BoundPart::kWork);
-  }
-  return Judge(place, lanes, data, given).judge(hidden);
+  const double waits = place.share;
+  const GpuBeside beside = find_gpu_beside(place, data, seen);
+  if (beside.hides) place = measure_part(lanes, BoundPart::kWork);
+  return Judge(place, lanes, {.data = data, .given = given, .seen = seen}).judge(beside, waits);
 }
 
 std::string_view bound_part_name(BoundPart part) {
@@ -643,10 +933,26 @@ std::string_view bound_part_name(BoundPart part) {
 }
 
 std::string_view resource_name(Resource resource) {
-  constexpr std::array<std::string_view, 14> kNames = {
-      "unknown",         "CPU quota",      "memory limit", "swap",          "storage",
-      "steal",           "other programs", "GPU clocks",   "GPU bandwidth", "GPU cores",
-      "threads in turn", "loaders",        "CPUs",         "one thread"};
+  constexpr std::array<std::string_view, 20> kNames = {"unknown",
+                                                       "CPU quota",
+                                                       "memory limit",
+                                                       "swap",
+                                                       "storage",
+                                                       "network",
+                                                       "steal",
+                                                       "collector",
+                                                       "other programs",
+                                                       "other programs on the GPU",
+                                                       "GPU clocks",
+                                                       "GPU bandwidth",
+                                                       "GPU cores",
+                                                       "PCIe",
+                                                       "NVLink",
+                                                       "launches",
+                                                       "threads in turn",
+                                                       "loaders",
+                                                       "CPUs",
+                                                       "one thread"};
   return kNames.at(static_cast<std::size_t>(resource));
 }
 

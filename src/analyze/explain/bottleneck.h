@@ -7,12 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analyze/explain/device_time.h"
 #include "analyze/explain/leaves.h"
 #include "analyze/explain/part_use.h"
 #include "analyze/explain/run_data.h"
@@ -25,14 +27,20 @@ enum class Resource : std::uint8_t {
   kMemoryLimit,
   kSwap,
   kDisk,
+  kNetwork,
   kSteal,
+  kCollector,      // Corral itself
   kOtherPrograms,  // on the same CPUs
+  kOthersOnGpu,
   kGpuClocks,
   kGpuMemory,  // its bandwidth
   kGpuCores,
-  kTurns,    // threads that wait for each other
-  kLoaders,  // CPU time of processes that load the data
-  kCpus,     // all that are allowed
+  kPcie,
+  kNvlink,
+  kLaunches,  // by the CPU, of a GPU's work
+  kTurns,     // threads that wait for each other
+  kLoaders,   // CPU time of processes that load the data
+  kCpus,      // all that are allowed
   kOneThread
 };
 
@@ -57,14 +65,28 @@ struct GivenToRun {
   std::vector<int> cpus = {};  // that its affinity allows; empty: not known
   bool steady = true;          // the lanes' time is its steady part
   Unit unit = Unit::kStep;     // repeated by the training
+  // Bytes per second in each direction: of network interfaces, and of GPUs' PCIe links.
+  std::map<std::string, double, std::less<>> links = {};
+};
+
+// Use of hardware that the means do not show.
+struct SeenUse {
+  std::vector<PartUse> in_part = {};     // while the training lanes were in the part that bounds
+  std::vector<DeviceTime> devices = {};  // that traces show
 };
 
 // Every metric that the rules read.
 std::span<const std::string_view> bottleneck_metrics();
 
+// The part that bounds, as if no GPU hid a wait.
+BoundPart bound_part(std::span<const LaneLeaves> lanes);
+// The metrics to read for `SeenUse::in_part`; empty: nothing would be used.
+std::vector<std::string_view> part_metrics(BoundPart part, const RunData& data,
+                                           const GivenToRun& given);
+
 // `lanes`: leaves over the steady part, as is `data`. nullopt: no lane trains.
 std::optional<Bottleneck> find_bottleneck(std::span<const LaneLeaves> lanes, const RunData& data,
-                                          const GivenToRun& given);
+                                          const GivenToRun& given, const SeenUse& seen = {});
 
 // The process of a lane "host/4711/MainThread"; nullopt: it names none.
 std::optional<double> process_of_lane(std::string_view lane);

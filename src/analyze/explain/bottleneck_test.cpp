@@ -88,6 +88,10 @@ Bottleneck judge(const std::vector<LaneLeaves>& lanes, const Metrics& metrics,
                  const GivenToRun& given = {.cpus = {0, 1, 2, 3}}) {
   return find_bottleneck(lanes, metrics.data(), given).value();
 }
+Bottleneck judge_seen(const std::vector<LaneLeaves>& lanes, const Metrics& metrics,
+                      const SeenUse& seen) {
+  return find_bottleneck(lanes, metrics.data(), {.cpus = {0, 1, 2, 3}}, seen).value();
+}
 // Steps that hardly wait.
 Bottleneck judge(const Metrics& metrics) { return judge(waiting(0.01), metrics); }
 
@@ -377,6 +381,264 @@ TEST(BottleneckResource, OfAPlaceThatSeveralThreadsHadIsNotTheTrainers) {
   metrics.thread("1", kTrainer, kTrainer, 0.97);
   metrics.set("run.thread.process", 4900, "1", kTrainer, 5100);
   EXPECT_EQ(judge(metrics).resource, Resource::kUnknown);
+}
+
+// ---- beside a GPU
+
+// gpu0 is the run's, and used by nobody else.
+Metrics with_gpu(double cores) {
+  Metrics metrics;
+  metrics.set("run.gpu.processes", 1, "gpu0").set("host.gpu.sm.active", cores, "gpu0");
+  metrics.set("host.gpu.dram.active", 0.1, "gpu0").set("host.gpu.pcie.rx_rate", 1e6, "gpu0");
+  return metrics.set("host.gpu.busy", 0.9, "gpu0").set("run.gpu.busy", 0.9, "gpu0");
+}
+PartUse use_of(std::string metric, double idle, std::string reason = "") {
+  return {.metric = std::move(metric),
+          .source = "gpu0",
+          .mean = 1 - idle,
+          .idle = idle,
+          .samples = 50,
+          .reason = std::move(reason)};
+}
+
+TEST(BottleneckPart, OfAWaitBesideAGpuIsItsIdleTime) {
+  const Metrics metrics = with_gpu(0.4);
+  const Bottleneck idle =
+      judge_seen(waiting(0.4), metrics, {.in_part = {use_of("host.gpu.sm.active", 0.9)}});
+  EXPECT_EQ(idle.part, BoundPart::kWait);
+  EXPECT_EQ(idle.text,
+            "40 % of the steady part is data wait; nothing that was measured says why; the GPU "
+            "idled in 90 % of it.");
+  EXPECT_EQ(metrics_of(idle), std::vector<std::string>{"host.gpu.sm.active"});
+  EXPECT_TRUE(idle.unproven.empty());
+  const Bottleneck busy =
+      judge_seen(waiting(0.4), metrics, {.in_part = {use_of("host.gpu.sm.active", 0.4)}});
+  EXPECT_EQ(busy.part, BoundPart::kWork) << "it idled for 16 % of the time";
+  EXPECT_EQ(busy.text,
+            "Nothing that was measured bounds the steps; waits take 40 % of the time, but the GPU "
+            "idled in 40 % of them.");
+  EXPECT_EQ(
+      judge_seen(waiting(0.4), with_gpu(0.9), {.in_part = {use_of("host.gpu.sm.active", 0.9)}})
+          .part,
+      BoundPart::kWait)
+      << "samples of the waits say more than the mean";
+  EXPECT_EQ(judge_seen(waiting(0.4), metrics,
+                       {.in_part = {use_of("host.gpu.sm.active", 0.9), use_of("", 0.1)}})
+                .part,
+            BoundPart::kWork)
+      << "a trace says more than samples";
+}
+
+TEST(BottleneckPart, OfAWaitIsPerhapsHiddenWhereTheGpuIsNotKnown) {
+  const std::string reason = "it was sampled every 1 s, too seldom for phases of 60 ms";
+  const SeenUse coarse{.in_part = {use_of("host.gpu.sm.active", 0, reason)}};
+  const Bottleneck found = judge_seen(waiting(0.4), with_gpu(0.4), coarse);
+  EXPECT_EQ(found.part, BoundPart::kWait);
+  EXPECT_EQ(found.text,
+            "40 % of the steady part is data wait; nothing that was measured says why; it is "
+            "perhaps hidden behind the GPU.");
+  ASSERT_EQ(found.unproven.size(), 1U);
+  EXPECT_EQ(found.unproven[0].metric, "host.gpu.sm.active");
+  EXPECT_EQ(found.unproven[0].reason, reason);
+  EXPECT_EQ(judge_seen(waiting(0.4), with_gpu(0.04), coarse).text,
+            "40 % of the steady part is data wait; nothing that was measured says why.")
+      << "it idles all the time";
+  EXPECT_EQ(judge_seen(waiting(0.4), with_gpu(0.9), coarse).part, BoundPart::kWork);
+  EXPECT_NE(judge(waiting(0.4), with_gpu(0.4).without("host.gpu.sm")).text.find("perhaps hidden"),
+            std::string::npos);
+  EXPECT_EQ(
+      judge_seen(waiting(0.4), with_gpu(0.4).set("run.gpu.processes", 0, "gpu0"), coarse).text,
+      "40 % of the steady part is data wait; nothing that was measured says why.")
+      << "another program's GPU";
+}
+
+TEST(BottleneckResource, IsTheLaunchesThatTheGpuWaitsFor) {
+  Metrics metrics = with_gpu(0.08).thread("1", kTrainer, kTrainer, 0.97);
+  metrics.set("run.cpu.used", 1).set("host.gpu.graphics.active", 0.35, "gpu0");
+  const Bottleneck found = judge(metrics);
+  EXPECT_EQ(found.resource, Resource::kLaunches);
+  EXPECT_EQ(found.text,
+            "The steps are bound by launches: gpu0 had no work 65 % of the time, and its SMs were "
+            "active 8 %, while the training thread computed with 0.97 CPUs.");
+  EXPECT_NE(found.hint.find("CUDA graphs"), std::string::npos);
+  EXPECT_EQ(metrics_of(found),
+            (std::vector<std::string>{"host.gpu.sm.active", "host.gpu.graphics.active",
+                                      "run.thread.cpu"}));
+  EXPECT_EQ(judge(waiting(0.5), metrics).resource, Resource::kOneThread) << "it loads data";
+  EXPECT_EQ(judge(Metrics(metrics).set("host.gpu.graphics.active", 0.95, "gpu0")).resource,
+            Resource::kOneThread)
+      << "small kernels without a pause, for which the thread may wait in a loop";
+  EXPECT_EQ(judge(Metrics(metrics).set("host.gpu.sm.active", 0.6, "gpu0")).resource,
+            Resource::kOneThread);
+  EXPECT_EQ(judge(Metrics(metrics).thread("1", kTrainer, kTrainer, 0.5)).resource,
+            Resource::kUnknown);
+  EXPECT_EQ(judge(Metrics(metrics).without("run.gpu")).resource, Resource::kOneThread)
+      << "another program's GPU";
+  metrics.without("host.gpu.graphics").without("host.gpu.busy");
+  const Bottleneck blind = judge(metrics);
+  EXPECT_EQ(blind.resource, Resource::kOneThread);
+  const auto unproven = std::ranges::find(blind.unproven, Resource::kLaunches, &Unproven::resource);
+  ASSERT_NE(unproven, blind.unproven.end());
+  EXPECT_EQ(unproven->metric, "host.gpu.graphics.active");
+}
+
+TEST(BottleneckResource, IsTheLaunchesThatATraceShows) {
+  const Metrics metrics = Metrics().thread("1", kTrainer, kTrainer, 0.97).set("run.cpu.used", 1);
+  DeviceTime device;
+  device.device = "node7/GPU 0";
+  device.busy = Nanos(600);
+  device.host_wait = Nanos(300);
+  device.other = Nanos(100);
+  EXPECT_EQ(judge_seen(waiting(0.01), metrics, {.devices = {device}}).text,
+            "The steps are bound by launches: node7/GPU 0 waited for the host's next launch 30 % "
+            "of its traced time, while the training thread computed with 0.97 CPUs.");
+  device.host_wait = Nanos(150);
+  EXPECT_EQ(judge_seen(waiting(0.01), metrics, {.devices = {device}}).resource,
+            Resource::kOneThread);
+  device.host_wait = Nanos(300);
+  device.other = Nanos(400);
+  EXPECT_EQ(judge_seen(waiting(0.01), metrics, {.devices = {device}}).resource,
+            Resource::kOneThread)
+      << "most of its idle time has another cause";
+  const DeviceTime empty;
+  EXPECT_EQ(judge_seen(waiting(0.01), metrics, {.devices = {empty}}).resource,
+            Resource::kOneThread);
+}
+
+TEST(BottleneckResource, IsOtherProgramsOnTheGpu) {
+  Metrics metrics = with_gpu(0.95);
+  EXPECT_EQ(judge(metrics).resource, Resource::kGpuCores);
+  const Bottleneck found = judge(metrics.set("run.gpu.busy", 0.45, "gpu0"));
+  EXPECT_EQ(found.resource, Resource::kOthersOnGpu);
+  EXPECT_EQ(found.text,
+            "The steps are bound by other programs on the GPU: gpu0 worked 90 % of the time, 50 % "
+            "of it for other programs.");
+  EXPECT_EQ(judge(Metrics(metrics).set("host.gpu.sm.active", 0.3, "gpu0")).resource,
+            Resource::kUnknown)
+      << "it has room for both";
+  const Bottleneck blind = judge(metrics.without("run.gpu.busy"));
+  EXPECT_EQ(blind.resource, Resource::kGpuCores);
+  ASSERT_EQ(blind.unproven.size(), 1U);
+  EXPECT_EQ(blind.unproven[0].resource, Resource::kOthersOnGpu);
+}
+
+TEST(BottleneckResource, IsAPcieLinkOnlyOfAKnownSpeed) {
+  const Metrics metrics = with_gpu(0.3).set("host.gpu.pcie.rx_rate", 12e9, "gpu0");
+  const GivenToRun given{.cpus = {0, 1, 2, 3}, .links = {{"gpu0", 15.76e9}}};
+  const Bottleneck found = judge(waiting(0.01), metrics, given);
+  EXPECT_EQ(found.resource, Resource::kPcie);
+  EXPECT_EQ(found.text,
+            "The steps are bound by PCIe: gpu0 received 11.18 GiB/s, 76 % of its PCIe link's "
+            "speed.");
+  const GivenToRun faster{.cpus = {0, 1, 2, 3}, .links = {{"gpu0", 31.5e9}}};
+  EXPECT_EQ(judge(waiting(0.01), metrics, faster).resource, Resource::kUnknown);
+  const Bottleneck blind = judge(metrics);
+  EXPECT_EQ(blind.resource, Resource::kUnknown);
+  ASSERT_EQ(blind.unproven.size(), 1U);
+  EXPECT_EQ(blind.unproven[0].resource, Resource::kPcie);
+  EXPECT_EQ(blind.unproven[0].metric, "device.gpu0.pcie_bytes_per_second");
+}
+
+TEST(BottleneckResource, IsNeverNvlinkWhoseSpeedIsNotRecorded) {
+  const Metrics metrics = with_gpu(0.3).set("host.gpu.nvlink.tx", 2e11, "gpu0");
+  const Bottleneck found = judge(metrics);
+  EXPECT_EQ(found.resource, Resource::kUnknown);
+  ASSERT_EQ(found.unproven.size(), 1U);
+  EXPECT_EQ(found.unproven[0].resource, Resource::kNvlink);
+}
+
+// ---- network
+
+std::vector<LaneLeaves> calling(double share) {
+  return {lane_of(
+      {leaf("epoch/step", 1 - share), leaf("epoch/step/all_reduce", share, PhaseKind::kComm)})};
+}
+
+TEST(BottleneckResource, OfRanksIsASaturatedNetwork) {
+  Metrics metrics;
+  metrics.set("host.net.rx", 1e8, "eth0").set("host.net.tx", 1.1e8, "eth0");
+  metrics.set("host.net.rx", 5e9, "lo").set("host.net.tx", 5e9, "lo");
+  const GivenToRun given{.cpus = {0, 1, 2, 3}, .links = {{"eth0", 1.25e8}}};
+  const Bottleneck found = judge(calling(0.6), metrics, given);
+  EXPECT_EQ(found.resource, Resource::kNetwork);
+  EXPECT_EQ(found.text,
+            "60 % of the steady part is all_reduce: eth0 sent 104.9 MiB/s, 88 % of its link's "
+            "speed.");
+  EXPECT_EQ(metrics_of(found), std::vector<std::string>{"host.net.tx"});
+  const GivenToRun faster{.cpus = {0, 1, 2, 3}, .links = {{"eth0", 1.25e9}}};
+  EXPECT_EQ(judge(calling(0.6), metrics, faster).resource, Resource::kUnknown);
+  EXPECT_TRUE(judge(calling(0.6), metrics, faster).unproven.empty());
+  PartUse in_calls{
+      .metric = "host.net.tx", .source = "eth0", .mean = 1e9, .samples = 9, .reason = {}};
+  EXPECT_EQ(
+      find_bottleneck(calling(0.6), metrics.data(), faster, {.in_part = {in_calls}})->resource,
+      Resource::kNetwork)
+      << "all of it in the calls";
+  const Bottleneck blind = judge(calling(0.6), metrics);
+  EXPECT_EQ(blind.resource, Resource::kUnknown);
+  ASSERT_EQ(blind.unproven.size(), 1U);
+  EXPECT_EQ(blind.unproven[0].metric, "device.eth0.link_bytes_per_second");
+}
+
+TEST(BottleneckResource, OfAWaitIsANetworkThatItsLoaderReads) {
+  Metrics metrics;
+  metrics.set("host.net.rx", 1.1e8, "eth0").thread("2", 5000, 5000, 0.15);
+  const GivenToRun given{.cpus = {0, 1, 2, 3}, .links = {{"eth0", 1.25e8}}};
+  EXPECT_EQ(judge(waiting(0.5), metrics, given).resource, Resource::kUnknown)
+      << "nothing waits for it";
+  metrics.set("run.thread.waited.pipe", 0.7, "2");
+  const Bottleneck found = judge(waiting(0.5), metrics, given);
+  EXPECT_EQ(found.resource, Resource::kNetwork);
+  EXPECT_EQ(found.text,
+            "50 % of the steady part is data wait: a loader waited for pipes or sockets 70 % of "
+            "the time, while eth0 received 104.9 MiB/s, 88 % of its link's speed.");
+  EXPECT_TRUE(judge(waiting(0.5), metrics.set("host.net.rx", 1e5, "eth0")).unproven.empty())
+      << "hardly any traffic";
+}
+
+TEST(BottleneckParts, AreReadOnlyWhereTheyCount) {
+  const GivenToRun given{.links = {{"eth0", 1.25e8}}};
+  const RunData data = with_gpu(0.4).set("host.net.rx", 1e8, "eth0").data();
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(part_metrics(BoundPart::kWait, data, given),
+            (Names{"host.gpu.sm.active", "host.net.rx"}));
+  EXPECT_EQ(part_metrics(BoundPart::kRanks, data, given), Names{"host.net.rx"});
+  EXPECT_TRUE(part_metrics(BoundPart::kWork, data, given).empty());
+  EXPECT_TRUE(part_metrics(BoundPart::kWait, Metrics().data(), given).empty());
+}
+
+// ---- Corral itself
+
+TEST(BottleneckResource, IsTheCollectorWhereItTakesCpusOfWhichNoneIsFree) {
+  Metrics metrics;
+  metrics.set("run.cpu.used", 2.9).set("corral.supervisor.cpu", 0.5);
+  for (const char* cpu : {"cpu0", "cpu1", "cpu2", "cpu3"})
+    metrics.set("host.cpu.core.busy", 0.95, cpu);
+  const Bottleneck found = judge(metrics);
+  EXPECT_EQ(found.resource, Resource::kCollector);
+  EXPECT_EQ(found.text,
+            "The steps are bound by collector: Corral itself used 0.50 CPUs, while none of the 4 "
+            "CPUs that it may use was free.");
+  EXPECT_EQ(judge(Metrics(metrics).set("corral.supervisor.cpu", 0.1)).resource, Resource::kUnknown);
+  EXPECT_EQ(judge(Metrics(metrics).set("host.cpu.core.busy", 0.1, "cpu3")).resource,
+            Resource::kUnknown)
+      << "a CPU is free";
+  EXPECT_EQ(judge(Metrics(metrics).set("run.cpu.used", 3.6)).resource, Resource::kCpus)
+      << "it runs elsewhere";
+  const Bottleneck blind = judge(metrics.without("corral."));
+  ASSERT_EQ(blind.unproven.size(), 1U);
+  EXPECT_EQ(blind.unproven[0].metric, "corral.supervisor.cpu");
+}
+
+TEST(BottleneckNames, AreOneForEachResource) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i <= static_cast<int>(Resource::kOneThread); ++i)
+    names.push_back(resource_name(static_cast<Resource>(i)));
+  EXPECT_EQ(names.front(), "unknown");
+  EXPECT_EQ(resource_name(Resource::kNetwork), "network");
+  EXPECT_EQ(resource_name(Resource::kOthersOnGpu), "other programs on the GPU");
+  EXPECT_EQ(resource_name(Resource::kLaunches), "launches");
+  EXPECT_EQ(names.back(), "one thread");
 }
 
 TEST(BottleneckText, SaysThatTheRunWasNotSteady) {

@@ -227,17 +227,50 @@ Result<> choose_lanes(std::vector<LaneLeaves>& lanes, const std::string& wanted)
   return {};
 }
 
+struct PartInSteady {
+  std::span<const LaneLeaves> lanes;
+  Window window;
+  BoundPart part = BoundPart::kWork;
+  std::vector<std::string_view> metrics;
+};
+
+// Use within the part that bounds, as far as samples and traces tell it from the rest of the steady
+// part.
+Result<SeenUse> read_seen(const store::Reader& store, const store::Run& run,
+                          const Recorded& recorded, const PartInSteady& steady) {
+  const Window window = steady.window;
+  SeenUse seen{.devices = find_device_time(recorded.devices, window)};
+  const bool traced = !seen.devices.empty() && steady.part == BoundPart::kWait;
+  if (steady.metrics.empty() && !traced) return seen;
+  const std::vector<Window> stretches =
+      find_stretches(recorded.timeline, training_lanes(steady.lanes), window, steady.part);
+  seen.in_part = TRY(read_part_use(store, run, stretches, steady.metrics));
+  if (!traced) return seen;
+  for (PartUse& use : trace_use(recorded.devices, stretches))
+    seen.in_part.push_back(std::move(use));
+  return seen;
+}
+
 Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
-                           const Timeline& timeline, Explanation& found) {
+                           const Recorded& recorded, Explanation& found) {
   if (found.steady.steps == 0) return {};
+  const Timeline& timeline = recorded.timeline;
   std::vector<LaneLeaves> lanes = find_leaves(timeline, found.steady.window);
   std::vector<bool> trains(timeline.lanes());
   for (const std::size_t number : training_lanes(found.lanes)) trains[number] = true;
   for (LaneLeaves& lane : lanes) lane.trains = trains[lane.number];
   const RunData data = TRY(RunData::read(store, run, found.steady.window, bottleneck_metrics()));
-  const GivenToRun given{
-      .cpus = allowed_cpus(run), .steady = found.steady.steady, .unit = found.steady.unit};
-  found.bottleneck = find_bottleneck(lanes, data, given);
+  const GivenToRun given{.cpus = allowed_cpus(run),
+                         .steady = found.steady.steady,
+                         .unit = found.steady.unit,
+                         .links = link_speeds(run)};
+  const BoundPart part = bound_part(lanes);
+  const SeenUse seen = TRY(read_seen(store, run, recorded,
+                                     {.lanes = lanes,
+                                      .window = found.steady.window,
+                                      .part = part,
+                                      .metrics = part_metrics(part, data, given)}));
+  found.bottleneck = find_bottleneck(lanes, data, given, seen);
   found.slow_rank = find_slow_rank(timeline, lanes, found.steady.window);
   found.what_if = find_what_if(timeline, lanes, found.steady.window,
                                find_cpu_demand(lanes, data, given, found.bottleneck));
@@ -301,7 +334,7 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   found.parts = make_parts(found.lanes, found.window);
   TRY(check_wanted(options));
   found.steady = find_steady_part(recorded.timeline, training_lanes(found.lanes), found.window);
-  TRY(judge_steady_part(store, run, recorded.timeline, found));
+  TRY(judge_steady_part(store, run, recorded, found));
   TRY(check_wanted(options));
   found.epochs = compare_epochs(recorded, found.lanes, found.window);
   found.findings = rank_findings(found);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -21,10 +22,15 @@ namespace {
 std::vector<Window> stretches_of_lane(const Timeline& timeline, std::size_t lane, Window window,
                                       BoundPart part) {
   std::vector<Window> found;
+  std::map<std::pair<TextNumber, codec::PhaseKind>, BoundPart> parts;  // each text is split once
+  const auto part_here = [&](const TimelinePhase* phase) {
+    if (phase == nullptr) return BoundPart::kWork;
+    const auto [known, fresh] = parts.try_emplace({phase->type, phase->kind});
+    if (fresh) known->second = part_of(timeline.text(phase->type), phase->kind);
+    return known->second;
+  };
   const auto add = [&](UtcTime begin, UtcTime end, const TimelinePhase* phase) {
-    const BoundPart here =
-        phase == nullptr ? BoundPart::kWork : part_of(timeline.text(phase->type), phase->kind);
-    if (here != part) return;
+    if (part_here(phase) != part) return;
     if (!found.empty() && found.back().to == begin) {
       found.back().to = end;
     } else {

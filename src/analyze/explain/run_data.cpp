@@ -1,10 +1,12 @@
 #include "analyze/explain/run_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "core/cpu_list.h"
 #include "core/json.h"
+#include "core/text.h"
 #include "metric/catalogue.h"
 #include "query/series/inputs.h"
 #include "query/series/window.h"
@@ -109,6 +111,23 @@ std::vector<int> allowed_cpus(const store::Run& run) {
   for (const auto& [key, cpus] : run.tags)
     if (key == "corral.cpus") list = cpus;
   return parse_cpu_list(list).value_or(std::vector<int>());
+}
+
+std::map<std::string, double, std::less<>> link_speeds(const store::Run& run) {
+  constexpr std::string_view kBegin = "device.";
+  std::map<std::string, double, std::less<>> speeds;
+  for (const auto& [key, text] : run.info) {
+    const std::size_t dot = key.rfind('.');
+    if (!key.starts_with(kBegin) || dot < kBegin.size()) continue;
+    const std::string_view fact = std::string_view(key).substr(dot + 1);
+    if (fact != kLinkFact && fact != kPcieFact) continue;
+    const auto value = Json::parse(text);
+    const std::string* number = value ? value->as_string() : nullptr;
+    const double speed = number != nullptr ? parse_double(*number).value_or(0) : 0;
+    if (speed > 0 && std::isfinite(speed))
+      speeds[key.substr(kBegin.size(), dot - kBegin.size())] = speed;
+  }
+  return speeds;
 }
 
 std::string RunData::why_not(std::string_view metric) const {

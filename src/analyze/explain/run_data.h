@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,5 +62,11 @@ class RunData {
 
 // CPUs that the run may use; empty: it was not recorded.
 std::vector<int> allowed_cpus(const store::Run& run);
+// Facts of a run: "device.eth0.link_bytes_per_second".
+inline constexpr std::string_view kLinkFact = "link_bytes_per_second";
+inline constexpr std::string_view kPcieFact = "pcie_bytes_per_second";
+// Bytes per second in each direction, by source of the run's metrics: of network interfaces, and of
+// GPUs' PCIe links. Those that were recorded.
+std::map<std::string, double, std::less<>> link_speeds(const store::Run& run);
 
 }  // namespace corral::analyze

@@ -73,6 +73,19 @@ TEST_F(RunDataOfAStore, MeansAreOverTheWindowAndRatesOfCounters) {
   EXPECT_EQ(read(window(60, 62)).greatest("run.cpu.used"), nullptr) << "two points";
 }
 
+TEST(LinkSpeeds, AreFactsOfTheDevices) {
+  store::Run run;
+  run.info = {{"device.eth0.link_bytes_per_second", "\"125000000\""},
+              {"device.gpu0.pcie_bytes_per_second", "\"31504000000\""},
+              {"device.eth1.link_bytes_per_second", "\"-1\""},
+              {"device.eth2.link_bytes_per_second", "\"inf\""},
+              {"device.eth3.link_bytes_per_second", "no JSON"},
+              {"device.gpu0.name", "\"7\""},
+              {"link_bytes_per_second", "\"7\""}};
+  const std::map<std::string, double, std::less<>> known = {{"eth0", 1.25e8}, {"gpu0", 3.1504e10}};
+  EXPECT_EQ(link_speeds(run), known);
+}
+
 TEST(RunDataReasons, AreThoseOfTheMetricOrItsGroup) {
   const RunData data({}, {{"run.thread", "no permission"},
                           {"host.gpu.busy of gpu0", "no driver"},

@@ -25,6 +25,7 @@ bool is_bound_by_cpu(const Bottleneck& bottleneck) {
   switch (bottleneck.resource) {
     case Resource::kCpuQuota:
     case Resource::kSteal:
+    case Resource::kCollector:
     case Resource::kOtherPrograms:
     case Resource::kLoaders:
     case Resource::kCpus:

@@ -63,6 +63,9 @@ FieldValue question(const Field::Number& number) {
   return value;
 }
 
+// Bytes per second of a PCIe lane and direction, by generation.
+constexpr std::array<double, 6> kLane{250e6, 500e6, 985e6, 1969e6, 3938e6, 7563e6};
+
 std::string too_fast(std::string_view metric, Nanos wrap, Nanos tick) {
   return fmt::format(
       "the driver's counter has 32 bits and wraps every {:.0f} ms at the link's full rate, and it "
@@ -73,9 +76,16 @@ std::string too_fast(std::string_view metric, Nanos wrap, Nanos tick) {
 
 }  // namespace
 
+std::optional<double> pcie_bytes_per_second(const Nvml& nvml, Device device) {
+  unsigned generation = 0, width = 0;
+  if (nvml.call().link_generation(device, &generation) != Status::kSuccess ||
+      nvml.call().link_width(device, &width) != Status::kSuccess)
+    return std::nullopt;
+  if (generation == 0 || generation > kLane.size() || width == 0) return std::nullopt;
+  return kLane[generation - 1] * width;
+}
+
 Nanos PcieCounter::shortest_wrap(const Nvml& nvml, Device device) {
-  // Bytes per second of a lane and direction, by generation.
-  constexpr std::array<double, 6> kLane{250e6, 500e6, 985e6, 1969e6, 3938e6, 7563e6};
   unsigned generation = 0;
   unsigned width = 0;
   if (nvml.call().link_generation(device, &generation) != Status::kSuccess || generation == 0)

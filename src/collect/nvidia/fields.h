@@ -38,6 +38,10 @@ double read_number(ValueType type, std::span<const std::byte, 8> value);
 std::span<const Field> fast_fields();
 std::span<const Field> slow_fields();
 
+// The speed of the device's PCIe link in each direction, the fastest that device and slot can do;
+// nullopt: the driver does not say.
+std::optional<double> pcie_bytes_per_second(const Nvml& nvml, Device device);
+
 // PcieCounter: bytes over PCIe from the driver's counter of them, which wraps.
 //
 // The driver says so without naming the width. Counters of 32 bits are added up: that is right only

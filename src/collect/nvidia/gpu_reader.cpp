@@ -239,6 +239,8 @@ void GpuReader::describe(const ReaderParts& parts, const FoundGpu& gpu, SeriesTa
   table.describe(source + ".name", read_text(parts.nvml.call().name, gpu.device));
   table.describe(source + ".mig", gpu.mig ? "on" : "off");
   describe_settings(parts.nvml, gpu.device, source, table);
+  if (const auto speed = pcie_bytes_per_second(parts.nvml, gpu.device))
+    table.describe(source + ".pcie_bytes_per_second", fmt::format("{:.0f}", *speed));
   PciAddress pci{};
   if (parts.nvml.call().pci(gpu.device, &pci) != Status::kSuccess) return;
   const std::string address =

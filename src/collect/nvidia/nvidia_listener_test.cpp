@@ -66,6 +66,16 @@ TEST(NvidiaListener, SaysHowTheDeviceIsSetAndHowItStands) {
   EXPECT_NE(gpu.described("at_start.gpu0.processes"), "");
 }
 
+TEST(NvidiaListener, SaysHowFastItsPcieLinkCanBe) {
+  const auto speed = [](const std::string& link) {
+    FakeDriver driver(timeline("one") + link);
+    return Opened(driver).described("gpu0.pcie_bytes_per_second");
+  };
+  EXPECT_EQ(speed("gpu0.link.generation 4\ngpu0.link.width 16\n"), "31504000000");
+  EXPECT_EQ(speed("gpu0.link.generation 9\ngpu0.link.width 16\n"), "") << "not known yet";
+  EXPECT_EQ(speed("gpu0.link.generation 4\n"), "");
+}
+
 TEST(NvidiaListener, FillsAllThatItDeclares) {
   FakeDriver driver(timeline("one"));
   Opened gpu(driver);

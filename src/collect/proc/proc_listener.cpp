@@ -1,10 +1,12 @@
 #include "collect/proc/proc_listener.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,7 +17,9 @@
 #include "collect/proc/parse.h"
 #include "collect/proc/pressure_reader.h"
 #include "collect/proc_file.h"
+#include "core/text.h"
 #include "sys/fd.h"
+#include "sys/file.h"
 
 namespace corral::collect {
 namespace proc {
@@ -228,6 +232,17 @@ constexpr auto kNetMetrics = std::to_array<NumberMetric<NetLine>>({
     {"host.net.tx_drops", &NetLine::tx_drops},
 });
 
+// The speed of a link; virtual interfaces name one that is nobody's.
+void describe_link(const std::filesystem::path& root, const std::string& name, SeriesTable& table) {
+  const auto directory = root / "sys/class/net" / name;
+  std::error_code error;
+  if (!std::filesystem::exists(directory / "device", error)) return;
+  const auto text = sys::read_file(directory / "speed");  // Mbit/s; -1 or an error: not known
+  const auto speed = text ? parse_double(text->substr(0, text->find('\n'))) : std::nullopt;
+  if (speed && *speed > 0)
+    table.describe(name + ".link_bytes_per_second", fmt::format("{:.0f}", *speed * 1e6 / 8));
+}
+
 class NetReader {
  public:
   NetReader(const std::filesystem::path& root, SeriesTable& table)
@@ -240,6 +255,7 @@ class NetReader {
       Interface& interface = interfaces_.emplace_back();
       interface.name = parsed_[i].name;
       add_columns(kNetMetrics, interface.name, interface.columns, table);
+      describe_link(root, interface.name, table);
     }
   }
 

@@ -43,6 +43,25 @@ TEST(ProcListener, ReadsACapturedMachineInSiUnits) {
   EXPECT_GE(v.size(), 30u);
 }
 
+TEST(ProcListener, SaysTheSpeedOfLinksThatAreReal) {
+  const FakeRoot root{{"proc/net/dev",
+                       "Inter-| Receive\n face |bytes\n"
+                       "  eth0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n"
+                       "  eth1: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n"
+                       " bond0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n"},
+                      {"sys/class/net/eth0/device/vendor", "0x8086\n"},
+                      {"sys/class/net/eth0/speed", "10000\n"},
+                      {"sys/class/net/eth1/device/vendor", "0x1af4\n"},
+                      {"sys/class/net/eth1/speed", "-1\n"},
+                      {"sys/class/net/bond0/speed", "10000\n"}};
+  SeriesTable table;
+  const auto listener = open_proc_listener({.root = root.path()}, table);
+  std::vector<std::pair<std::string, std::string>> speeds;
+  for (const Description& one : table.descriptions()) speeds.emplace_back(one.key, one.value);
+  EXPECT_EQ(speeds, (std::vector<std::pair<std::string, std::string>>{
+                        {"eth0.link_bytes_per_second", "1250000000"}}));
+}
+
 TEST(ProcListener, DeclaresNothingThatItDoesNotFill) {
   Host host("root_vm");
   EXPECT_EQ(host.sample().size(), host.table.series(kFastGroup).size());

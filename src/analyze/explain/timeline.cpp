@@ -1,7 +1,6 @@
 #include "analyze/explain/timeline.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "analyze/epochs.h"
 
@@ -36,37 +35,43 @@ std::string without_numbers(std::string_view path) {
 
 std::string_view unit_name(Unit unit) { return unit == Unit::kStep ? "step" : "epoch"; }
 
-bool Timeline::is_unit(const TimelinePhase& phase) const {
-  const std::string& name = text(phase.name);
-  return unit_ == Unit::kStep ? is_step(name) : epoch_name(name).is_epoch;
-}
-
 TextNumber Timeline::number(std::string_view text) {
-  const auto [found, fresh] =
-      numbers_.try_emplace(std::string(text), static_cast<TextNumber>(texts_.size()));
-  if (fresh) texts_.push_back(&found->first);
-  return found->second;
+  const auto known = numbers_.find(text);
+  if (known != numbers_.end()) return known->second;
+  const auto number = static_cast<TextNumber>(texts_.size());
+  const auto added = numbers_.emplace(text, number).first;
+  texts_.push_back(
+      {.text = &added->first, .is_step = is_step(text), .is_epoch = epoch_name(text).is_epoch});
+  return number;
 }
 
 TextNumber Timeline::type_number(std::string_view type) {
   const TextNumber recorded = number(type);
-  const auto known = types_.find(recorded);
-  if (known != types_.end()) return known->second;
-  return types_[recorded] = number(without_numbers(type));
+  if (texts_[recorded].type != kNone) return texts_[recorded].type;
+  const TextNumber without = number(without_numbers(type));
+  return texts_[recorded].type = without;
+}
+
+Timeline::Lane& Timeline::lane_of(std::string_view name) {
+  const TextNumber text = number(name);
+  std::uint32_t& lane = texts_[text].lane;
+  if (lane == kNone) {
+    lane = static_cast<std::uint32_t>(lanes_.size());
+    lanes_.push_back({.name = text, .phases = {}});
+  }
+  return lanes_[lane];
 }
 
 void Timeline::add(const Fields& fields) {
-  const TextNumber lane_text = number(fields.lane);
-  const auto [lane, fresh] =
-      lane_numbers_.try_emplace(lane_text, static_cast<std::uint32_t>(lane_names_.size()));
-  if (fresh) lane_names_.push_back(texts_[lane_text]);
-  phases_.push_back({.begin = fields.begin,
-                     .end = fields.end.value_or(UtcTime::max()),
-                     .name = number(fields.name),
-                     .type = type_number(fields.type),
-                     .lane = lane->second,
-                     .kind = fields.kind,
-                     .open = !fields.end});
+  const TextNumber name = number(fields.name);
+  if (texts_[name].is_step) unit_ = Unit::kStep;
+  lane_of(fields.lane)
+      .phases.push_back({.begin = fields.begin,
+                         .end = fields.end.value_or(UtcTime::max()),
+                         .name = name,
+                         .type = type_number(fields.type),
+                         .kind = fields.kind,
+                         .open = !fields.end});
 }
 
 void Timeline::add(const store::page::PhaseFields& phase) {
@@ -79,24 +84,20 @@ void Timeline::add(const store::page::PhaseFields& phase) {
 }
 
 void Timeline::arrange(UtcTime until) {
-  for (TimelinePhase& phase : phases_) {
-    if (phase.open) phase.end = std::max(phase.begin, until);
-    phase.end = std::max(phase.begin, phase.end);
-  }
   // An epoch and its only step may have the same times: the epoch is the outer one.
-  const auto depth = [this](const TimelinePhase& phase) { return texts_[phase.type]->size(); };
-  std::ranges::sort(phases_, [&](const TimelinePhase& a, const TimelinePhase& b) {
-    return std::tuple(a.lane, a.begin, b.end, depth(a)) <
-           std::tuple(b.lane, b.begin, a.end, depth(b));
-  });
-  const auto step = [this](const TimelinePhase& phase) { return is_step(text(phase.name)); };
-  unit_ = std::ranges::any_of(phases_, step) ? Unit::kStep : Unit::kEpoch;
-  firsts_.assign(lane_names_.size() + 1, phases_.size());
-  for (std::size_t i = phases_.size(); i-- > 0;) firsts_[phases_[i].lane] = i;
-}
-
-std::span<const TimelinePhase> Timeline::phases(std::size_t lane) const {
-  return std::span(phases_).subspan(firsts_[lane], firsts_[lane + 1] - firsts_[lane]);
+  const auto before = [this](const TimelinePhase& a, const TimelinePhase& b) {
+    if (a.begin != b.begin) return a.begin < b.begin;
+    if (a.end != b.end) return a.end > b.end;
+    return text(a.type).size() < text(b.type).size();
+  };
+  for (Lane& lane : lanes_) {
+    for (TimelinePhase& phase : lane.phases) {
+      if (phase.open) phase.end = until;
+      phase.end = std::max(phase.begin, phase.end);
+    }
+    // Most lanes are read in this order.
+    if (!std::ranges::is_sorted(lane.phases, before)) std::ranges::sort(lane.phases, before);
+  }
 }
 
 }  // namespace corral::analyze

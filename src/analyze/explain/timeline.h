@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,7 +27,6 @@ struct TimelinePhase {
   UtcTime begin, end;  // the end of one that is open is that of the timeline
   TextNumber name = 0;
   TextNumber type = 0;  // the path of names from the root, without the numbers at their ends
-  std::uint32_t lane = 0;
   codec::PhaseKind kind = codec::PhaseKind::kCompute;
   bool open = false;
   [[nodiscard]] Nanos length() const { return end - begin; }
@@ -59,24 +60,45 @@ class Timeline {
   // Ends what is open at `until`, and sorts: by lane, begin, the longer first, then the outer type.
   void arrange(UtcTime until);
 
-  [[nodiscard]] std::size_t lanes() const { return lane_names_.size(); }
-  [[nodiscard]] const std::string& lane(std::size_t lane) const { return *lane_names_[lane]; }
-  [[nodiscard]] std::span<const TimelinePhase> phases(std::size_t lane) const;
-  [[nodiscard]] const std::string& text(TextNumber number) const { return *texts_[number]; }
+  [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
+  [[nodiscard]] const std::string& lane(std::size_t lane) const { return text(lanes_[lane].name); }
+  [[nodiscard]] std::span<const TimelinePhase> phases(std::size_t lane) const {
+    return lanes_[lane].phases;
+  }
+  [[nodiscard]] const std::string& text(TextNumber number) const { return *texts_[number].text; }
   [[nodiscard]] Unit unit() const { return unit_; }
-  [[nodiscard]] bool is_unit(const TimelinePhase& phase) const;
+  [[nodiscard]] bool is_unit(const TimelinePhase& phase) const {
+    return unit_ == Unit::kStep ? texts_[phase.name].is_step : is_epoch(phase);
+  }
+  [[nodiscard]] bool is_epoch(const TimelinePhase& phase) const {
+    return texts_[phase.name].is_epoch;
+  }
 
  private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  struct Text {
+    const std::string* text;  // a key of numbers_
+    bool is_step, is_epoch;   // as a name
+    TextNumber type = kNone;  // as a type: without numbers
+    std::uint32_t lane = kNone;
+  };
+  struct Lane {
+    TextNumber name;
+    std::vector<TimelinePhase> phases;
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
   TextNumber number(std::string_view text);
   TextNumber type_number(std::string_view type);
+  Lane& lane_of(std::string_view name);
 
-  std::vector<TimelinePhase> phases_;
-  std::vector<std::size_t> firsts_;  // by lane: its first phase; one more for the end
-  std::unordered_map<std::string, TextNumber> numbers_;
-  std::vector<const std::string*> texts_;             // keys of numbers_
-  std::unordered_map<TextNumber, TextNumber> types_;  // as recorded -> without numbers
-  std::unordered_map<TextNumber, std::uint32_t> lane_numbers_;
-  std::vector<const std::string*> lane_names_;
+  std::vector<Lane> lanes_;
+  std::unordered_map<std::string, TextNumber, Hash, std::equal_to<>> numbers_;
+  std::vector<Text> texts_;
   Unit unit_ = Unit::kEpoch;
 };
 

@@ -1,19 +1,23 @@
 #include "analyze/explain/rank_steps.h"
 
+#include <algorithm>
+
 namespace corral::analyze {
 
 std::vector<RankStep> find_rank_steps(const Timeline& timeline, std::size_t lane) {
   std::vector<RankStep> steps;
   const std::span<const TimelinePhase> phases = timeline.phases(lane);
+  steps.reserve(static_cast<std::size_t>(
+      std::ranges::count_if(phases, [&](const auto& phase) { return timeline.is_unit(phase); })));
   for (const TimelinePhase& phase : phases) {
     const bool inside = !steps.empty() && phase.begin < steps.back().end;
     if (timeline.is_unit(phase) && !inside) {
       if (!steps.empty()) steps.back().next = phase.begin;
       steps.push_back({.begin = phase.begin, .end = phase.end, .next = phase.end});
     } else if (inside && timeline.text(phase.name) == "backward") {
-      if (!steps.back().backward) steps.back().backward = phase.begin;
-    } else if (inside && phase.kind == codec::PhaseKind::kComm && !steps.back().call) {
-      steps.back().call = phase.begin;
+      steps.back().backward = std::min(steps.back().backward, phase.begin);
+    } else if (inside && phase.kind == codec::PhaseKind::kComm) {
+      steps.back().call = std::min(steps.back().call, phase.begin);
     }
   }
   if (steps.empty()) return steps;
@@ -26,7 +30,7 @@ std::vector<RankStep> find_rank_steps(const Timeline& timeline, std::size_t lane
     if (phase->kind == codec::PhaseKind::kComm) step.comm += end - begin;
     if (phase->kind != codec::PhaseKind::kWait) return;
     step.wait += end - begin;
-    if (step.entry() && end <= *step.entry()) step.wait_before += end - begin;
+    if (end <= step.entry()) step.wait_before += end - begin;
   });
   return steps;
 }

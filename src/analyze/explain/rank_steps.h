@@ -6,24 +6,25 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "analyze/explain/leaves.h"
 
 namespace corral::analyze {
 
+// 64 bytes: a long run has a million of them.
 struct RankStep {
+  static constexpr UtcTime kNever = UtcTime::max();
   UtcTime begin, end;
-  std::optional<UtcTime> backward = {};  // begins
-  std::optional<UtcTime> call = {};      // the first one between ranks begins
-  UtcTime next;                          // its period ends
-  Nanos wait{0}, comm{0};                // leaves of these kinds in its period
-  Nanos wait_before{0};                  // those before `backward`, or without it before `call`
+  UtcTime backward = kNever;  // begins
+  UtcTime call = kNever;      // the first one between ranks begins
+  UtcTime next;               // its period ends
+  Nanos wait{0}, comm{0};     // leaves of these kinds in its period
+  Nanos wait_before{0};       // those before entry()
 
   [[nodiscard]] Nanos period() const { return next - begin; }
-  // When the rank needs the others first, if that is known.
-  [[nodiscard]] std::optional<UtcTime> entry() const { return backward ? backward : call; }
+  // When the rank needs the others first; kNever: that is not known.
+  [[nodiscard]] UtcTime entry() const { return backward != kNever ? backward : call; }
 };
 
 std::vector<RankStep> find_rank_steps(const Timeline& timeline, std::size_t lane);

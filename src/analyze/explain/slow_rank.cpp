@@ -19,7 +19,7 @@ constexpr std::size_t kLeastSteps = 10;
 
 struct Rank {
   std::int64_t number = 0;
-  std::string lane;
+  const LaneLeaves* lane = nullptr;
   std::vector<RankStep> steps;
 };
 
@@ -34,8 +34,9 @@ Entries enter_times(const std::vector<Rank>& ranks, std::size_t k) {
   const auto all = [&](auto has) {
     return std::ranges::all_of(ranks, [&](const Rank& rank) { return has(rank.steps[k]); });
   };
-  const bool backward = all([](const RankStep& step) { return step.backward.has_value(); });
-  if (!backward && !all([](const RankStep& step) { return step.call.has_value(); })) return {};
+  const bool backward = all([](const RankStep& step) { return step.backward != RankStep::kNever; });
+  if (!backward && !all([](const RankStep& step) { return step.call != RankStep::kNever; }))
+    return {};
   std::vector<UtcTime> times;
   UtcTime latest_begin = UtcTime::min(), earliest_end = UtcTime::max();
   Nanos shortest = Nanos::max();
@@ -44,7 +45,7 @@ Entries enter_times(const std::vector<Rank>& ranks, std::size_t k) {
     latest_begin = std::max(latest_begin, step.begin);
     earliest_end = std::min(earliest_end, step.end);
     shortest = std::min(shortest, step.end - step.begin);
-    times.push_back(backward ? *step.backward : *step.call);
+    times.push_back(backward ? step.backward : step.call);
   }
   // A rank whose recording lacks a step is one step ahead from there on.
   if (2 * (earliest_end - latest_begin) < shortest) return {};
@@ -81,7 +82,7 @@ std::optional<SlowRank> find_on_host(const std::vector<Rank>& ranks, Window wind
     const double median = median_of(late[i]);
     const double length = median_of(std::move(lengths[i]));
     if (length <= 0 || median / length <= std::max(kLate, slowest.share)) continue;
-    slowest.lane = ranks[i].lane;
+    slowest.lane = ranks[i].lane->lane;
     slowest.rank = ranks[i].number;
     slowest.late_s = median;
     slowest.share = median / length;
@@ -99,12 +100,14 @@ std::optional<SlowRank> find_slow_rank(const Timeline& timeline, std::span<const
     const auto number = lane_rank(lane.lane);
     if (!lane.trains || !number) continue;
     hosts[lane.lane.substr(0, lane.lane.find('/'))].push_back(
-        {.number = *number, .lane = lane.lane, .steps = find_rank_steps(timeline, lane.number)});
+        {.number = *number, .lane = &lane, .steps = {}});
   }
   std::optional<SlowRank> slowest;
-  for (const auto& [host, ranks] : hosts) {
+  for (auto& [host, ranks] : hosts) {
     if (ranks.size() < 2) continue;
+    for (Rank& rank : ranks) rank.steps = find_rank_steps(timeline, rank.lane->number);
     auto found = find_on_host(ranks, window);
+    ranks.clear();
     if (found && (!slowest || found->share > slowest->share)) slowest = std::move(found);
   }
   if (!slowest) return std::nullopt;

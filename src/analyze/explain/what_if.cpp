@@ -67,29 +67,33 @@ double delayed_share(const RunData& data, double process) {
   return share;
 }
 
+RankTimes times_of(const RankStep& step) {
+  RankTimes times{
+      .period = seconds(step.period()), .wait = seconds(step.wait), .comm = seconds(step.comm)};
+  if (step.entry() != RankStep::kNever)
+    times.entry = std::max(0.0, seconds(step.entry() - step.begin - step.wait_before));
+  return times;
+}
+
 struct MatchedSteps {
-  std::size_t ranks = 0;
-  std::vector<RankTimes> times;  // step by step, one of each rank
-  bool all_calls_seen = true;    // no call between ranks may hide in a backward pass
-  bool all_enter = true;         // it is known when each rank needs the others
-  [[nodiscard]] std::size_t steps() const { return ranks == 0 ? 0 : times.size() / ranks; }
-  [[nodiscard]] std::span<const RankTimes> step(std::size_t k) const {
-    return std::span(times).subspan(k * ranks, ranks);
-  }
+  std::vector<std::vector<RankStep>> ranks;
+  std::vector<std::size_t> numbers;  // the steps that match
+  bool all_calls_seen = true;        // no call between ranks may hide in a backward pass
+  bool all_enter = true;             // it is known when each rank needs the others
 };
 
 // Steps are matched by their order; those of one number that overlap by less than half are left
 // out.
 MatchedSteps match_steps(const Timeline& timeline, std::span<const LaneLeaves> lanes,
                          Window window) {
-  std::vector<std::vector<RankStep>> ranks;
+  MatchedSteps matched;
+  std::vector<std::vector<RankStep>>& ranks = matched.ranks;
   std::size_t most = std::numeric_limits<std::size_t>::max();
   for (const LaneLeaves& lane : lanes) {
     if (!lane.trains) continue;
     ranks.push_back(find_rank_steps(timeline, lane.number));
     most = std::min(most, ranks.back().size());
   }
-  MatchedSteps matched{.ranks = ranks.size(), .times = {}};
   for (std::size_t k = 0; k < most && !ranks.empty(); ++k) {
     const RankStep& first = ranks.front()[k];
     if (first.begin < window.from || first.begin >= window.to) continue;
@@ -101,14 +105,10 @@ MatchedSteps match_steps(const Timeline& timeline, std::span<const LaneLeaves> l
     if (first.period() > Nanos(0) && !std::ranges::all_of(ranks, overlaps)) continue;
     for (const std::vector<RankStep>& rank : ranks) {
       const RankStep& step = rank[k];
-      RankTimes times{
-          .period = seconds(step.period()), .wait = seconds(step.wait), .comm = seconds(step.comm)};
-      if (const auto entry = step.entry())
-        times.entry = std::max(0.0, seconds(*entry - step.begin - step.wait_before));
-      matched.all_calls_seen &= !step.backward && step.comm > Nanos(0);
-      matched.all_enter &= step.entry().has_value();
-      matched.times.push_back(times);
+      matched.all_calls_seen &= step.backward == RankStep::kNever && step.comm > Nanos(0);
+      matched.all_enter &= step.entry() != RankStep::kNever;
     }
+    matched.numbers.push_back(k);
   }
   return matched;
 }
@@ -131,7 +131,8 @@ struct Sums {
 };
 
 void add_step(const MatchedSteps& matched, std::size_t k, double remaining, Sums& sums) {
-  const std::span<const RankTimes> ranks = matched.step(k);
+  std::vector<RankTimes> ranks;
+  for (const std::vector<RankStep>& rank : matched.ranks) ranks.push_back(times_of(rank[k]));
   const auto n = static_cast<double>(ranks.size());
   double period = 0, sum = 0, inverse = 0;
   const auto own = [&](const RankTimes& rank) {
@@ -180,7 +181,7 @@ void bound_waits(const Sums& sums, const CpuDemand& cpu, double removed, WhatIf&
 }
 
 void bound_balance(const Sums& sums, const MatchedSteps& matched, WhatIf& found) {
-  if (matched.ranks < 2) {
+  if (matched.ranks.size() < 2) {
     found.balanced_ranks.reason = "there is one rank";
   } else if (!matched.all_calls_seen && !matched.all_enter) {
     found.balanced_ranks.reason = "it is not known when each rank needs the others";
@@ -230,16 +231,16 @@ CpuDemand find_cpu_demand(std::span<const LaneLeaves> lanes, const RunData& data
 std::optional<WhatIf> find_what_if(const Timeline& timeline, std::span<const LaneLeaves> lanes,
                                    Window window, const CpuDemand& cpu, double remaining) {
   const MatchedSteps matched = match_steps(timeline, lanes, window);
-  if (matched.steps() == 0) return std::nullopt;
+  if (matched.numbers.empty()) return std::nullopt;
   Sums sums;
-  for (std::size_t k = 0; k < matched.steps(); ++k) add_step(matched, k, remaining, sums);
-  const auto steps = static_cast<double>(matched.steps());
+  for (const std::size_t k : matched.numbers) add_step(matched, k, remaining, sums);
+  const auto steps = static_cast<double>(matched.numbers.size());
   for (double* sum : {&sums.observed, &sums.wait, &sums.waits.lower_s, &sums.waits.upper_s,
                       &sums.balanced.lower_s, &sums.balanced.upper_s})
     *sum /= steps;
   WhatIf found{.unit = timeline.unit(),
                .step_s = sums.observed,
-               .steps = static_cast<std::int64_t>(matched.steps()),
+               .steps = std::ssize(matched.numbers),
                .without_waits = {},
                .balanced_ranks = {},
                .text = {}};

@@ -142,8 +142,8 @@ std::optional<EpochPhase> as_epoch(const store::page::NamedPhase& phase) {
 
 std::optional<EpochPhase> as_epoch(const store::page::PhaseFields& phase) {
   if (!epoch_name(phase.name).is_epoch) return std::nullopt;
-  return as_epoch(store::page::NamedPhase{.name = phase.name,
-                                          .lane = phase.lane,
+  return as_epoch(store::page::NamedPhase{.name = std::string(phase.name),
+                                          .lane = std::string(phase.lane),
                                           .start = phase.start,
                                           .end = phase.end,
                                           .attributes = store::parse_attributes(phase.attributes)});

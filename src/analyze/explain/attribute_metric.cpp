@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analyze/explain/explain.h"
+#include "analyze/explain/stored_timeline.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "query/series/inputs.h"
@@ -138,7 +139,8 @@ std::vector<std::string> limits_of(const store::Series& series, Grain grain) {
 }  // namespace
 
 Result<std::vector<UseSample>> read_use_samples(const store::Reader& store,
-                                                const store::Series& series, Window window) {
+                                                const store::Series& series, Window window,
+                                                const Left& left) {
   const query::SeriesInput input{.series = series.id,
                                  .channel = series.kind == metric::Kind::kCounter
                                                 ? store::Channel::kRate
@@ -151,6 +153,7 @@ Result<std::vector<UseSample>> read_use_samples(const store::Reader& store,
     auto stream = TRY(query::PointStream::open(cursor, ns_of(window.from), end, {}));
     std::map<std::int64_t, UtcTime> before;  // by session
     while (true) {
+      TRY(check_waiting(left));
       const query::PointSpan span = TRY(stream.next());
       if (span.size() == 0) return {};
       for (std::size_t i = 0; i < span.size(); ++i) {
@@ -175,7 +178,7 @@ Result<std::vector<UseSample>> read_use_samples(const store::Reader& store,
 Result<MetricAttribution> attribute_metric(const store::Reader& store, const store::Run& run,
                                            const MetricOptions& options) {
   const store::Series series = TRY(choose_series(store, run, options));
-  const Timeline timeline = TRY(read_timeline(store, run, run.end.value_or(run.newest)));
+  const Timeline timeline = TRY(read_timeline(store, run, {.left = options.left}));
   MetricAttribution out{.metric = series.name,
                         .source = series.source,
                         .unit = unit_of_mean(series),
@@ -185,7 +188,8 @@ Result<MetricAttribution> attribute_metric(const store::Reader& store, const sto
   if (goes_to_units(series, out.unit)) out.grain = Grain::kUnits;
   out.notes = limits_of(series, out.grain);
   const auto lanes = TRY(choose_lanes_of(timeline, options.lane, run.host));
-  const std::vector<UseSample> samples = TRY(read_use_samples(store, series, out.window));
+  const std::vector<UseSample> samples =
+      TRY(read_use_samples(store, series, out.window, options.left));
   if (std::ranges::any_of(samples, [](const UseSample& sample) { return sample.value < 0; })) {
     return fail(Code::kInvalidArgument,
                 fmt::format("the metric '{}' is below 0 at times, so it is not a use of anything",
@@ -197,6 +201,7 @@ Result<MetricAttribution> attribute_metric(const store::Reader& store, const sto
   if (timeline.lanes() > kMostLanes)
     out.notes.push_back(fmt::format("Phases of the first {} lanes only.", kMostLanes));
   const double capacity = capacity_of(run, series, out.unit, samples);
+  TRY(check_waiting(options.left));
   const Activity activity = Activity::find(timeline, lanes, out.window, out.grain);
   out.found = attribute(activity, samples, capacity);
   return out;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyze/explain/attribution.h"
+#include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
 
@@ -27,6 +28,7 @@ struct MetricOptions {
   // Default: the steady part; bounded by the run's time.
   std::optional<UtcTime> from = {}, to = {};
   std::string lane = {};  // only this one; empty: all of the metric's host
+  Left left = {};
 };
 
 struct MetricAttribution {
@@ -40,7 +42,8 @@ struct MetricAttribution {
 // Each point of the window with the time since the point of its session before it; those after a
 // gap are left out. Sessions that measure one host overlap. kTooLarge: more than kMostSamples.
 Result<std::vector<UseSample>> read_use_samples(const store::Reader& store,
-                                                const store::Series& series, Window window);
+                                                const store::Series& series, Window window,
+                                                const Left& left);
 
 // kNotFound: the metric, its source or the lane; kInvalidArgument: several sources, or an empty
 // window; kTooLarge: too many phases or points.

@@ -128,6 +128,8 @@ TEST_F(AttributedMetric, SaysWhatIsWrongWithARequest) {
   EXPECT_EQ(error({.metric = "run.thread.cpu", .source = "3"}),
             "the metric 'run.thread.cpu' has no source '3', but 1, 2");
   EXPECT_EQ(error({.metric = "loss", .lane = "x"}), "the run has no lane 'x'");
+  EXPECT_EQ(error({.metric = "run.cpu.used", .left = [] { return true; }}),
+            "nobody waits for the answer any more");
   EXPECT_EQ(error({.metric = "loss", .from = at(30), .to = at(30)}),
             "the time to attribute is empty: it ends before it begins");
   EXPECT_EQ(find({.metric = "loss"}).value().found.background_reason, "there are no samples");

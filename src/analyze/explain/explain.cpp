@@ -6,47 +6,44 @@
 #include <map>
 #include <utility>
 
+#include "analyze/explain/stored_timeline.h"
 #include "core/text.h"
 #include "store/tables/health.h"
-#include "store/tables/phases.h"
 
 namespace corral::analyze {
 namespace {
 
 struct Recorded {
   Timeline timeline;
-  store::page::RunHealth health;
+  std::vector<store::page::HealthPart> health;
   std::vector<EpochPhase> epochs;
   DeviceRecord devices;
 };
 
-Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run, UtcTime until) {
+Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run,
+                               const Left& left) {
   Recorded recorded;
-  std::size_t count = 0;
+  const auto also = [&](const store::page::PhaseFields& phase) {
+    recorded.devices.add({.begin = phase.start,
+                          .end = phase.end,
+                          .name = phase.name,
+                          .lane = phase.lane,
+                          .attributes = phase.attributes,
+                          .kind = phase.kind});
+    if (auto epoch = as_epoch(phase)) recorded.epochs.push_back(*std::move(epoch));
+  };
   const auto read = [&](store::Reading& reading) -> Result<> {
-    const auto add = [&](const store::page::PhaseFields& phase) {
-      recorded.timeline.add(phase);
-      recorded.devices.add({.begin = phase.start,
-                            .end = phase.end,
-                            .name = phase.name,
-                            .lane = phase.lane,
-                            .attributes = phase.attributes,
-                            .kind = phase.kind});
-      if (auto epoch = as_epoch(phase)) recorded.epochs.push_back(*std::move(epoch));
-    };
-    count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
-    recorded.health = TRY(store::page::run_health(reading, run));
+    recorded.timeline = TRY(read_timeline(reading, run, {.left = left, .also = also}));
+    recorded.health = TRY(store::page::health_parts(reading, run.id));
     return {};
   };
   TRY(store.inspect(read));
-  TRY(check_explained(count));
-  recorded.timeline.arrange(until);
   return recorded;
 }
 
-std::vector<Unseen> find_unseen(const store::page::RunHealth& health) {
+std::vector<Unseen> find_unseen(const std::vector<store::page::HealthPart>& health) {
   std::vector<Unseen> unseen;
-  for (const store::page::HealthPart& part : health.parts) {
+  for (const store::page::HealthPart& part : health) {
     if (!part.troubled()) continue;
     const auto state = codec::kHealthStates.at(static_cast<std::size_t>(part.latest().state));
     std::string reason(state);
@@ -209,11 +206,6 @@ std::vector<Finding> rank_findings(const Explanation& found) {
   return findings;
 }
 
-Result<> check_wanted(const ExplainOptions& options) {
-  if (!options.left || !options.left()) return {};
-  return fail(Code::kUnavailable, "nobody waits for the explanation any more");
-}
-
 // Without a wanted one: those with phases in the window.
 Result<> choose_lanes(std::vector<LaneLeaves>& lanes, const std::string& wanted) {
   if (wanted.empty()) {
@@ -293,26 +285,6 @@ std::string_view time_part_name(TimePart::Kind kind) {
   return "";
 }
 
-Result<> check_explained(std::size_t phases) {
-  if (phases <= kMostExplainedPhases) return {};
-  return fail(Code::kTooLarge, fmt::format("the run has more than {} phases, too many to explain",
-                                           kMostExplainedPhases));
-}
-
-Result<Timeline> read_timeline(const store::Reader& store, const store::Run& run, UtcTime until) {
-  Timeline timeline;
-  std::size_t count = 0;
-  const auto read = [&](store::Reading& reading) -> Result<> {
-    const auto add = [&](const store::page::PhaseFields& phase) { timeline.add(phase); };
-    count = TRY(store::page::each_phase(reading, run.id, kMostExplainedPhases + 1, add));
-    return {};
-  };
-  TRY(store.inspect(read));
-  TRY(check_explained(count));
-  timeline.arrange(until);
-  return timeline;
-}
-
 Result<Explanation> explain_run(const store::Reader& store, const store::Run& run,
                                 const ExplainOptions& options) {
   const UtcTime end = run.end.value_or(run.newest);
@@ -326,16 +298,16 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   }
   if (found.window.from >= found.window.to)
     return fail(Code::kInvalidArgument, "the time to explain is empty: it ends before it begins");
-  const Recorded recorded = TRY(read_recorded(store, run, end));
-  TRY(check_wanted(options));
+  const Recorded recorded = TRY(read_recorded(store, run, options.left));
+  TRY(check_waiting(options.left));
   found.unseen = find_unseen(recorded.health);
   found.lanes = find_leaves(recorded.timeline, found.window);
   TRY(choose_lanes(found.lanes, options.lane));
   found.parts = make_parts(found.lanes, found.window);
-  TRY(check_wanted(options));
+  TRY(check_waiting(options.left));
   found.steady = find_steady_part(recorded.timeline, training_lanes(found.lanes), found.window);
   TRY(judge_steady_part(store, run, recorded, found));
-  TRY(check_wanted(options));
+  TRY(check_waiting(options.left));
   found.epochs = compare_epochs(recorded, found.lanes, found.window);
   found.findings = rank_findings(found);
   found.devices = find_device_time(recorded.devices, found.window);

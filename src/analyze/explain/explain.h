@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,17 +17,11 @@
 #include "analyze/explain/steady.h"
 #include "analyze/explain/typical.h"
 #include "analyze/explain/what_if.h"
+#include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
 
 namespace corral::analyze {
-
-// A run with more phases is not explained: 32 bytes each are held, twice that of devices' phases.
-inline constexpr std::size_t kMostExplainedPhases = 2U << 20U;
-// kTooLarge: there are more of them.
-Result<> check_explained(std::size_t phases);
-// All phases of the run; those that are open end at `until`. kTooLarge: too many.
-Result<Timeline> read_timeline(const store::Reader& store, const store::Run& run, UtcTime until);
 
 inline constexpr std::size_t kMostLanes = 1000;
 // Epochs of all training lanes together that are compared: the first ones.
@@ -37,8 +30,7 @@ inline constexpr std::size_t kMostComparedEpochs = 65'536;
 struct ExplainOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
   std::string lane = {};            // only this one, as if it alone trained; empty: all
-  // True: nobody waits for the answer, so it ends early with kUnavailable. May be empty.
-  std::function<bool()> left = {};
+  Left left = {};
 };
 
 // Something that the recording lacks.

@@ -6,24 +6,21 @@
 #include <numeric>
 #include <utility>
 
-#include "analyze/explain/explain.h"
 #include "analyze/explain/run_data.h"
+#include "analyze/explain/stored_timeline.h"
 #include "query/chart/chart.h"
 #include "query/series/resample.h"
-#include "store/tables/phases.h"
 
 namespace corral::analyze {
 namespace {
 
 constexpr double kGreatestValue = 1e150;  // its square fits a double; beyond it is no value
 
-// Empty if there are too many phases.
-Result<Timeline> read_steps(const store::Reader& store, const store::Run& run, UtcTime until) {
-  auto timeline = read_timeline(store, run, until);
+// Empty if there are too many steps.
+Result<Timeline> read_steps(const store::Reader& store, const store::Run& run, const Left& left) {
+  auto timeline = read_timeline(store, run, {.units_only = true, .left = left});
   if (timeline || timeline.error().code != Code::kTooLarge) return timeline;
-  Timeline empty;
-  empty.arrange(until);
-  return empty;
+  return Timeline();
 }
 
 // ---- columns
@@ -102,8 +99,7 @@ ReadSeries read_one(const query::ResampledSeries& resampled, const InterestColum
 
 Result<std::vector<ReadSeries>> read_all(const store::Reader& store,
                                          const std::vector<store::Series>& wanted,
-                                         const InterestColumns& layout,
-                                         const std::function<bool()>& left) {
+                                         const InterestColumns& layout, const Left& left) {
   std::vector<query::SeriesInput> inputs;
   inputs.reserve(wanted.size());
   for (const store::Series& series : wanted)
@@ -116,7 +112,7 @@ Result<std::vector<ReadSeries>> read_all(const store::Reader& store,
   for (const UtcTime border : layout.borders) request.borders.push_back(ns_of(border));
   std::vector<ReadSeries> all;
   const auto read = [&](store::PointView& view, std::size_t i) -> Result<> {
-    if (left && left()) return fail(Code::kUnavailable, "nobody waits for the answer any more");
+    TRY(check_waiting(left));
     request.series = {inputs[i]};
     const auto resampled = TRY(query::resample(view, request));
     all.push_back(read_one(resampled.front(), layout));
@@ -224,7 +220,7 @@ Result<Interest> find_interest(const store::Reader& store, const store::Run& run
     if (!options.from && !options.to) return found;  // it has just begun
     return fail(Code::kInvalidArgument, "the time is empty: it ends before it begins");
   }
-  found.columns = lay_columns(TRY(read_steps(store, run, end)), found.window);
+  found.columns = lay_columns(TRY(read_steps(store, run, options.left)), found.window);
   std::vector<store::Series> wanted = TRY(store.series_of(run.id));
   std::erase_if(wanted, [&](const store::Series& series) {
     return series.owner == metric::Owner::kHost && series.host != run.host;

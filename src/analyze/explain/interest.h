@@ -9,13 +9,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analyze/explain/regions.h"
 #include "analyze/explain/series_class.h"
+#include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
 
@@ -27,8 +27,7 @@ inline constexpr std::size_t kLeastUnits = 64;
 
 struct InterestOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
-  // True: nobody waits for the answer, so it ends early with kUnavailable. May be empty.
-  std::function<bool()> left = {};
+  Left left = {};
 };
 
 // The columns of a window.

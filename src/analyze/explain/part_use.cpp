@@ -144,7 +144,7 @@ Result<std::vector<PartUse>> read_part_use(const store::Reader& store, const sto
   for (const store::Series& series : TRY(store.series_of(run.id))) {
     const bool elsewhere = series.owner == metric::Owner::kHost && series.host != run.host;
     if (elsewhere || std::ranges::find(metrics, series.name) == metrics.end()) continue;
-    auto samples = read_use_samples(store, series, window);
+    auto samples = read_use_samples(store, series, window, {});
     if (!samples && samples.error().code != Code::kTooLarge) return tl::unexpected(samples.error());
     PartUse use;
     if (samples) {

@@ -171,7 +171,7 @@ Result<Footprint> find_footprint(const store::Reader& store, const store::Run& r
   if ((options.from || options.to) && window.from >= window.to)
     return fail(Code::kInvalidArgument,
                 "the time of the footprint is empty: it ends before it begins");
-  FootprintData data = TRY(read_footprint_data(store, run, window));
+  FootprintData data = TRY(read_footprint_data(store, run, window, options.left));
   Footprint found = make_footprint(data);
   found.provisional = !run.end;
   return found;

@@ -15,6 +15,7 @@
 #include "analyze/footprint/efficiency.h"
 #include "analyze/footprint/energy.h"
 #include "analyze/footprint/footprint_data.h"
+#include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
 
@@ -56,6 +57,7 @@ Footprint make_footprint(const FootprintData& data);
 
 struct FootprintOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
+  Left left = {};
 };
 // kInvalidArgument: an empty window.
 Result<Footprint> find_footprint(const store::Reader& store, const store::Run& run,

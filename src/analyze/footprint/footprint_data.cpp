@@ -7,15 +7,14 @@
 #include <string_view>
 
 #include "analyze/epochs.h"
-#include "analyze/explain/explain.h"
 #include "analyze/explain/leaves.h"
+#include "analyze/explain/stored_timeline.h"
 #include "analyze/sharing.h"
 #include "core/cpu_list.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "query/series/inputs.h"
 #include "query/series/window.h"
-#include "store/tables/phases.h"
 #include "store/tables/sharing.h"
 
 namespace corral::analyze {
@@ -57,9 +56,15 @@ query::IntegralOptions options_for(const store::Series& series) {
           .max_points = kMostColumnPoints};
 }
 
+struct Columns {
+  Window window;
+  std::uint32_t count = kEnergyColumns;
+  Left left = {};
+};
+
 Result<std::vector<ColumnSeries>> read_columns(const store::Reader& store,
                                                const std::vector<store::Series>& series,
-                                               Window window, std::uint32_t columns) {
+                                               const Columns& wanted) {
   std::vector<query::SeriesInput> inputs;
   inputs.reserve(series.size());
   for (const store::Series& one : series)
@@ -68,10 +73,12 @@ Result<std::vector<ColumnSeries>> read_columns(const store::Reader& store,
                                                                     : store::Channel::kValue});
   std::vector<ColumnSeries> all;
   const auto read_one = [&](store::PointView& view, std::size_t i) -> Result<> {
-    auto found = TRY(query::integrate(
-        view, {.series = {inputs[i]},
-               .grid = {.from = ns_of(window.from), .to = ns_of(window.to), .columns = columns},
-               .options = options_for(series[i])}));
+    TRY(check_waiting(wanted.left));
+    auto found = TRY(query::integrate(view, {.series = {inputs[i]},
+                                             .grid = {.from = ns_of(wanted.window.from),
+                                                      .to = ns_of(wanted.window.to),
+                                                      .columns = wanted.count},
+                                             .options = options_for(series[i])}));
     all.push_back({.metric = series[i].name,
                    .source = series[i].source,
                    .cells = std::move(found.front().cells)});
@@ -128,7 +135,7 @@ double cpus_given(const SharingRun& run) {
   return cpus ? static_cast<double>(cpus->size()) : 0;
 }
 
-Result<> read_neighbours(const store::Reader& store, std::vector<SharingRun> runs,
+Result<> read_neighbours(const store::Reader& store, std::vector<SharingRun> runs, const Left& left,
                          FootprintData& data) {
   if (runs.empty()) return {};
   if (runs.size() > kMostReadNeighbours + 1) {
@@ -148,7 +155,7 @@ Result<> read_neighbours(const store::Reader& store, std::vector<SharingRun> run
         TRY(choose_series(store, runs[i].id, runs[i].host, [](const std::string& name) {
           return std::ranges::find(kNeighbourMetrics, name) != kNeighbourMetrics.end();
         }));
-    other.series = TRY(read_columns(store, series, data.window, kEnergyColumns));
+    other.series = TRY(read_columns(store, series, {.window = data.window, .left = left}));
     data.neighbours.push_back(std::move(other));
   }
   return {};
@@ -178,7 +185,7 @@ Result<std::optional<IdlePower>> find_idle(const store::Reader& store, const std
       return name == "host.energy.package";
     }));
     IdlePower idle{.run = run.name, .watts = {}};
-    for (const ColumnSeries& one : TRY(read_columns(store, series, time, 1)))
+    for (const ColumnSeries& one : TRY(read_columns(store, series, {.window = time, .count = 1})))
       if (one.total().covered >= kShortestIdle)
         idle.watts.emplace_back(one.source, one.total().mean());
     if (!idle.watts.empty()) return std::optional(std::move(idle));
@@ -233,9 +240,14 @@ struct Counted {
   bool too_many = false;
 };
 
-Result<Counted> count_work(const store::Reader& store, const store::Run& run, Window window) {
+Result<Counted> count_work(const store::Reader& store, const store::Run& run, Window window,
+                           const Left& left) {
   Counted counted;
-  const auto timeline = read_timeline(store, run, run.end.value_or(run.newest));
+  std::vector<EpochPhase> epochs;
+  const auto also = [&](const store::page::PhaseFields& phase) {
+    if (auto epoch = as_epoch(phase)) epochs.push_back(*std::move(epoch));
+  };
+  const auto timeline = read_timeline(store, run, {.units_only = true, .left = left, .also = also});
   counted.too_many = !timeline && timeline.error().code == Code::kTooLarge;
   if (counted.too_many) return counted;
   if (!timeline) return tl::unexpected(timeline.error());
@@ -245,13 +257,6 @@ Result<Counted> count_work(const store::Reader& store, const store::Run& run, Wi
     ++counted.lanes;
     if (counted.has_steps) counted.steps = std::max(counted.steps, lane.steps);
   }
-  std::vector<EpochPhase> epochs;
-  const auto read = [&](store::Reading& reading) -> Result<> {
-    for (const auto& phase : TRY(store::page::epoch_phases(reading, run.id, kMostEpochs)))
-      if (auto epoch = as_epoch(phase)) epochs.push_back(*std::move(epoch));
-    return {};
-  };
-  TRY(store.inspect(read));
   for (const Epoch& epoch : epochs_of_phases(std::move(epochs)).epochs)
     if (epoch.end && epoch.start >= ns_of(window.from) && *epoch.end <= ns_of(window.to))
       ++counted.epochs;
@@ -324,8 +329,8 @@ WorkUnit samples_of_steps(const store::Run& run, const Counted& counted) {
 }
 
 Result<std::vector<WorkUnit>> find_units(const store::Reader& store, const store::Run& run,
-                                         Window window) {
-  const Counted counted = TRY(count_work(store, run, window));
+                                         Window window, const Left& left) {
+  const Counted counted = TRY(count_work(store, run, window, left));
   std::vector<WorkUnit> units = {unit_of("epoch", counted.epochs, counted.too_many),
                                  unit_of("step", counted.steps, counted.too_many)};
   auto samples = TRY(logged_samples(store, run, window));
@@ -336,7 +341,7 @@ Result<std::vector<WorkUnit>> find_units(const store::Reader& store, const store
 }  // namespace
 
 Result<FootprintData> read_footprint_data(const store::Reader& store, const store::Run& run,
-                                          Window window) {
+                                          Window window, const Left& left) {
   FootprintData data;
   data.window = window;
   data.means = RunData({}, run.unavailable);
@@ -349,7 +354,7 @@ Result<FootprintData> read_footprint_data(const store::Reader& store, const stor
   const auto series = TRY(choose_series(store, run.id, run.host, [](const std::string& name) {
     return is_energy_metric(name) || std::ranges::find(kUseMetrics, name) != kUseMetrics.end();
   }));
-  data.series = TRY(read_columns(store, series, window, kEnergyColumns));
+  data.series = TRY(read_columns(store, series, {.window = window, .left = left}));
   data.means = TRY(RunData::read(store, run, window, kMeansWanted));
   std::vector<SharingRun> beside;
   const auto read = [&](store::Reading& reading) -> Result<> {
@@ -357,9 +362,9 @@ Result<FootprintData> read_footprint_data(const store::Reader& store, const stor
     return {};
   };
   TRY(store.inspect(read));
-  TRY(read_neighbours(store, std::move(beside), data));
+  TRY(read_neighbours(store, std::move(beside), left, data));
   if (!run.host.empty()) data.idle = TRY(find_idle(store, run.host));
-  data.units = TRY(find_units(store, run, window));
+  data.units = TRY(find_units(store, run, window, left));
   return data;
 }
 

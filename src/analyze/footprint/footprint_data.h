@@ -12,6 +12,7 @@
 
 #include "analyze/explain/run_data.h"
 #include "analyze/footprint/energy.h"
+#include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
 
@@ -72,6 +73,6 @@ struct FootprintData {
 };
 
 Result<FootprintData> read_footprint_data(const store::Reader& store, const store::Run& run,
-                                          Window window);
+                                          Window window, const Left& left);
 
 }  // namespace corral::analyze

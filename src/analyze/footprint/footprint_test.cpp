@@ -266,6 +266,16 @@ class FootprintOfAStore : public ::testing::Test {
   RunId run_ = RunId::random();
 };
 
+TEST_F(FootprintOfAStore, ItEndsEarlyWhenNobodyWaits) {
+  auto writer = begin(run_, "train", 1);
+  record(writer, 1, each_second(0, 10, [](double s) { return 100 * s; }));
+  const auto run = (*store_).run(run_);
+  const auto found =
+      find_footprint(*store_, **run, {.from = {}, .to = {}, .left = [] { return true; }});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Code::kUnavailable);
+}
+
 TEST_F(FootprintOfAStore, WrapsResetsAndGapsCostLessThanAThousandth) {
   auto writer = begin(run_, "train", 1);
   // 100 W; the counter wraps at 262,144 J, is reset once, and is not read for 100 s.

@@ -82,9 +82,11 @@ Response written_attribution(const store::Run& run, const analyze::MetricAttribu
 Answer attribution(const Request& request, Context& context) {
   const analyze::MetricOptions options = TRY_PARSED(read_metric_options(request));
   const RunId id = TRY(requested_run(request, context));
-  const auto make = [&context, id, options](const Left&) -> Answer {
+  const auto make = [&context, id, options](const Left& left) -> Answer {
+    analyze::MetricOptions wanted = options;
+    wanted.left = left;
     const store::Run run = TRY(read_run(context.reader, id.hex()));
-    return written_attribution(run, TRY(analyze::attribute_metric(context.reader, run, options)));
+    return written_attribution(run, TRY(analyze::attribute_metric(context.reader, run, wanted)));
   };
   return late_answer(request, context, id, make);
 }

@@ -143,9 +143,11 @@ Response written_footprint(const store::Run& run, const Footprint& found) {
 Answer footprint(const Request& request, Context& context) {
   const analyze::FootprintOptions options = TRY_PARSED(read_footprint_options(request));
   const RunId id = TRY(requested_run(request, context));
-  const auto make = [&context, id, options](const Left&) -> Answer {
+  const auto make = [&context, id, options](const Left& left) -> Answer {
+    analyze::FootprintOptions wanted = options;
+    wanted.left = left;
     const store::Run run = TRY(read_run(context.reader, id.hex()));
-    return written_footprint(run, TRY(analyze::find_footprint(context.reader, run, options)));
+    return written_footprint(run, TRY(analyze::find_footprint(context.reader, run, wanted)));
   };
   return late_answer(request, context, id, make);
 }

@@ -92,6 +92,11 @@ class Statement {
   [[nodiscard]] double real(int column) const { return cursor_->real(column); }
   [[nodiscard]] std::string text(int column) const { return cursor_->text(column); }
   [[nodiscard]] Blob blob(int column) const { return cursor_->blob(column); }
+  // Valid until the next step().
+  [[nodiscard]] std::string_view view(int column) const {
+    const Blob bytes = blob(column);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
   [[nodiscard]] UtcTime utc(int column) const { return utc_time(integer(column)); }
   template <class Id>
   [[nodiscard]] Id id128(int column) const {

@@ -1,6 +1,7 @@
 // Tests the page's tables, on both engines.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -411,15 +412,37 @@ TEST_P(Page, EachPhaseThatHasBegunIsGivenOnce) {
   phase(1, 1000, 9000);
   phase(2, 2000, {}, 1);
   std::map<std::string, std::optional<UtcTime>> ends;
-  const auto give = [&](const PhaseFields& phase) {
+  const auto give = [&](const PhaseFields& phase) -> Result<> {
     EXPECT_TRUE(ends.emplace(phase.name, phase.end).second);
     EXPECT_FALSE(phase.lane.empty());
+    return {};
   };
-  EXPECT_EQ(read([&](Reading& r) { return each_phase(r, run_, 9, give); }), 2U);
+  const auto scan = [&](std::size_t limit) {
+    return read([&](Reading& r) { return each_phase(r, run_, {.limit = limit}, give); });
+  };
+  EXPECT_EQ(scan(9), 2U);
   EXPECT_EQ(ends, (std::map<std::string, std::optional<UtcTime>>{{"p1", frames::utc(9000)},
                                                                  {"p2", std::nullopt}}));
   ends.clear();
-  EXPECT_EQ(read([&](Reading& r) { return each_phase(r, run_, 1, give); }), 1U);
+  EXPECT_EQ(scan(1), 1U);
+}
+
+TEST_P(Page, AnErrorEndsTheWalkOverPhases) {
+  phase(1, 1000, 9000);
+  phase(2, 2000, {}, 1);
+  int given = 0;
+  const auto refuse = [&](const PhaseFields&) -> Result<> {
+    ++given;
+    return fail(Code::kUnavailable, "no more");
+  };
+  std::string message;
+  read([&](Reading& r) -> Result<bool> {
+    const auto walked = each_phase(r, run_, {.limit = 9}, refuse);
+    message = walked ? "none" : walked.error().message;
+    return true;
+  });
+  EXPECT_EQ(message, "no more");
+  EXPECT_EQ(given, 1);
 }
 
 TEST_P(Page, PhasesOfEpochsAndTheFirstStep) {
@@ -451,6 +474,14 @@ TEST_P(Page, PhasesOfEpochsAndTheFirstStep) {
   EXPECT_EQ(found(9)[1].name, "Epoch 2");
   EXPECT_EQ(found(1).size(), 1U);
   EXPECT_EQ(steps(), frames::utc(1200));
+  std::vector<std::string> units;
+  const auto give = [&](const PhaseFields& phase) -> Result<> {
+    units.emplace_back(phase.name);
+    return {};
+  };
+  read([&](Reading& r) { return each_phase(r, run_, {.units_only = true, .limit = 9}, give); });
+  std::ranges::sort(units);
+  EXPECT_EQ(units, (std::vector<std::string>{"Epoch 2", "batch", "epoch"}));
 }
 
 TEST_P(Page, TheNewestDocumentOfAPlanCounts) {

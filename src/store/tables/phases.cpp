@@ -1,5 +1,7 @@
 #include "store/tables/phases.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
@@ -85,22 +87,38 @@ Result<std::vector<PhaseSpan>> phase_spans(Reading& reading, RunId run, UtcTime 
       });
 }
 
-Result<std::size_t> each_phase(Reading& reading, RunId run, std::size_t limit,
-                               const std::function<void(const PhaseFields&)>& each) {
-  Statement row = TRY(reading->query(
-      "SELECT started, ended, kind, name, type, lane, attributes FROM phases WHERE run = (SELECT "
-      "key FROM runs WHERE id = ?1) AND started IS NOT NULL LIMIT ?2",
-      run, limit));
+namespace {
+
+// By the primary key: by the index of runs each row would be looked up on its own.
+constexpr std::string_view kBegun =
+    "SELECT started, ended, kind, name, type, lane, attributes FROM phases WHERE session IN "
+    "(SELECT "
+    "key FROM sessions WHERE run = (SELECT key FROM runs WHERE id = ?1)) AND started IS NOT NULL ";
+
+// For each row lower() or a list would cost as much as reading it.
+std::string may_be_unit() {
+  std::string sql = "AND (name LIKE 'e%' OR name LIKE 'E%'";
+  for (const std::string_view name : kStepNames) sql += fmt::format(" OR name = '{}'", name);
+  return sql + ") ";
+}
+
+}  // namespace
+
+Result<std::size_t> each_phase(Reading& reading, RunId run, const PhaseScan& scan,
+                               const std::function<Result<>(const PhaseFields&)>& each) {
+  static const std::string units = may_be_unit();
+  Statement row = TRY(
+      reading->query(select(kBegun, {scan.units_only ? units : "", "LIMIT ?2"}), run, scan.limit));
   std::size_t count = 0;
   for (PhaseFields fields; TRY(row.step()); ++count) {
     fields.start = row.utc(0);
     fields.end = row.maybe_utc(1);
     fields.kind = static_cast<codec::PhaseKind>(row.integer(2));
-    fields.name = row.text(3);
-    fields.type = row.text(4);
-    fields.lane = row.text(5);
-    fields.attributes = row.text(6);
-    each(fields);
+    fields.name = row.view(3);
+    fields.type = row.view(4);
+    fields.lane = row.view(5);
+    fields.attributes = row.view(6);
+    TRY(each(fields));
   }
   return count;
 }

@@ -50,17 +50,22 @@ struct PhaseSpan {
 Result<std::vector<PhaseSpan>> phase_spans(Reading& reading, RunId run, UtcTime to,
                                            std::size_t limit);
 
+// Its texts are valid until the next phase.
 struct PhaseFields {
   UtcTime start;
   std::optional<UtcTime> end;
   codec::PhaseKind kind = codec::PhaseKind::kCompute;
-  std::string name, type, lane;
-  std::string attributes;  // JSON: parse_attributes()
+  std::string_view name, type, lane;
+  std::string_view attributes;  // JSON: parse_attributes()
 };
-// Calls `each` for at most `limit` phases that have begun, in no order; none of them is kept.
-// Returns their number.
-Result<std::size_t> each_phase(Reading& reading, RunId run, std::size_t limit,
-                               const std::function<void(const PhaseFields&)>& each);
+struct PhaseScan {
+  bool units_only = false;  // those whose name may be a step's or an epoch's; maybe some others
+  std::size_t limit = 0;
+};
+// Calls `each` for at most `limit` phases that have begun, in no order; none of them is kept. An
+// error of `each` ends it. Returns their number.
+Result<std::size_t> each_phase(Reading& reading, RunId run, const PhaseScan& scan,
+                               const std::function<Result<>(const PhaseFields&)>& each);
 
 // Returns true if a phase of the run begins in the window: one look at an index.
 Result<bool> has_phases(Reading& reading, RunId run, const PhaseWindow& window);

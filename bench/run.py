@@ -17,6 +17,7 @@ from pathlib import Path
 import build_times
 import collocation
 import demo
+import explain
 import importing
 import ingest
 import page
@@ -92,6 +93,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "import": ("an MLflow database taken in by `corral import`", importing.figures),
     "tracking": ("MLflow's interface, against MLflow's own server", tracking.figures),
     "runs": ("the page's list over 10,000 runs, on both databases", runs.figures),
+    "explain": ("what explaining a run of 10 h with 10^6 phases costs", explain.figures),
     "read": ("points of a run of 24 M into Python and into files, by the store's Unix socket", read.figures),
     "page": ("size of the page and time to its first chart", page.figures),
     "web": ("24 charts, 10,000 runs and a live board in Chromium, beside uPlot and ECharts", web.figures),

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+
 #include "cli/answers.h"
 #include "core/text.h"
 
@@ -98,6 +100,28 @@ std::string device_text(const Json& device) {
                             member(device, "idle_hours").as_double(0));
 }
 
+// "profile of gpu0: gpu_memory_peak 4.1 GiB, sm_active 80 %; not available: sm_occupancy (…)"
+std::string profile_line(const Json& found, const std::string& source) {
+  std::vector<std::string> values;
+  std::map<std::string, std::vector<std::string>> missing;  // by reason
+  for (const Json& one : items(found, "profile")) {
+    if (one.get_string("source") != source) continue;
+    const std::string name = one.get_string("name"), unit = one.get_string("unit");
+    const Json& value = member(one, "value");
+    if (value.is_null()) {
+      missing[printable(one.get_string("reason"))].push_back(name);
+    } else {
+      values.push_back(name + " " +
+                       (unit == "share" ? percent(value) : with_unit(value.as_double(0), unit)));
+    }
+  }
+  std::string text = join(values, ", ");
+  for (const auto& [reason, names] : missing)
+    text += fmt::format("{}not available: {} ({})", text.empty() ? "" : "; ", join(names, ", "),
+                        reason);
+  return fmt::format("profile{}: {}", source.empty() ? "" : " of " + printable(source), text);
+}
+
 std::vector<std::string> efficiency_lines(const Json& found) {
   std::vector<std::string> lines;
   for (const Json& device : items(found, "devices")) lines.push_back(device_text(device));
@@ -114,6 +138,10 @@ std::vector<std::string> efficiency_lines(const Json& found) {
                                 member(memory, "limit_bytes").is_null()
                                     ? "an unknown limit"
                                     : with_unit(member(memory, "limit_bytes").as_double(0), "B")));
+  // CPUs and memory are above; without a GPU there is no more to say.
+  for (const Json& device : items(found, "devices"))
+    if (!items(found, "profile").empty())
+      lines.push_back(profile_line(found, device.get_string("source")));
   return lines;
 }
 

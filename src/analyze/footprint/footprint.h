@@ -58,6 +58,7 @@ Footprint make_footprint(const FootprintData& data);
 struct FootprintOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
   Left left = {};
+  bool units = true;  // false: without units of work, for which all phases are read
 };
 // kInvalidArgument: an empty window.
 Result<Footprint> find_footprint(const store::Reader& store, const store::Run& run,

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include "analyze/epochs.h"
 #include "analyze/explain/leaves.h"
 #include "analyze/explain/stored_timeline.h"
+#include "analyze/footprint/efficiency.h"
 #include "analyze/sharing.h"
 #include "core/cpu_list.h"
 #include "core/json.h"
@@ -341,7 +343,9 @@ Result<std::vector<WorkUnit>> find_units(const store::Reader& store, const store
 }  // namespace
 
 Result<FootprintData> read_footprint_data(const store::Reader& store, const store::Run& run,
-                                          Window window, const Left& left) {
+                                          const FootprintReading& reading) {
+  const Window window = reading.window;
+  const Left& left = reading.left;
   FootprintData data;
   data.window = window;
   data.means = RunData({}, run.unavailable);
@@ -355,16 +359,18 @@ Result<FootprintData> read_footprint_data(const store::Reader& store, const stor
     return is_energy_metric(name) || std::ranges::find(kUseMetrics, name) != kUseMetrics.end();
   }));
   data.series = TRY(read_columns(store, series, {.window = window, .left = left}));
-  data.means = TRY(RunData::read(store, run, window, kMeansWanted));
+  std::vector<std::string_view> wanted(kMeansWanted.begin(), kMeansWanted.end());
+  std::ranges::copy(profile_metrics(), std::back_inserter(wanted));
+  data.means = TRY(RunData::read(store, run, window, wanted));
   std::vector<SharingRun> beside;
-  const auto read = [&](store::Reading& reading) -> Result<> {
-    beside = TRY(runs_beside(reading, run.id, run.workload, window));
+  const auto read = [&](store::Reading& snapshot) -> Result<> {
+    beside = TRY(runs_beside(snapshot, run.id, run.workload, window));
     return {};
   };
   TRY(store.inspect(read));
   TRY(read_neighbours(store, std::move(beside), left, data));
   if (!run.host.empty()) data.idle = TRY(find_idle(store, run.host));
-  data.units = TRY(find_units(store, run, window, left));
+  if (reading.units) data.units = TRY(find_units(store, run, window, left));
   return data;
 }
 

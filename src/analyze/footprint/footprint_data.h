@@ -72,7 +72,12 @@ struct FootprintData {
   std::vector<std::string> module_gpus;  // their power is the CPU's and the GPU's together
 };
 
+struct FootprintReading {
+  Window window;
+  Left left = {};
+  bool units = true;  // false: without units of work, for which all phases are read
+};
 Result<FootprintData> read_footprint_data(const store::Reader& store, const store::Run& run,
-                                          Window window, const Left& left);
+                                          const FootprintReading& reading);
 
 }  // namespace corral::analyze

@@ -1,5 +1,6 @@
 #include "analyze/footprint/footprint.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -183,6 +184,45 @@ TEST(Footprint, EfficiencyIsWhatWasGivenAgainstWhatWasUsed) {
   EXPECT_DOUBLE_EQ(*found.cpus_used, 1.5);
   EXPECT_DOUBLE_EQ(*found.memory_peak, 6e9);
   EXPECT_DOUBLE_EQ(*found.memory_limit, 8e9);
+}
+
+// "sm_active of gpu0: 0.8 share by host.gpu.sm.active", or the reason.
+std::string profile_text(const Efficiency& found, std::string_view name) {
+  for (const ProfileValue& one : found.profile)
+    if (one.name == name)
+      return one.value
+                 ? fmt::format("{}: {:g} {} by {}", one.source, *one.value, one.unit, one.metric)
+                 : fmt::format("{}: {}", one.source, one.reason);
+  return "";
+}
+
+TEST(Footprint, TheProfileCardNamesItsMetricsAndWhatItLacks) {
+  FootprintData data = thousand_seconds();
+  data.series.push_back(steady("run.cpu.used", "", 1.5));
+  const auto mean_of = [](std::string metric, double mean, double most) {
+    return MetricMean{.metric = std::move(metric),
+                      .source = "gpu0",
+                      .unit = "",
+                      .mean = mean,
+                      .least = 0,
+                      .most = most,
+                      .points = 9};
+  };
+  data.means =
+      RunData({mean_of("run.gpu.memory.used", 3e9, 4e9), mean_of("host.gpu.memory.used", 5e9, 9e9),
+               mean_of("host.gpu.sm.active", 0.8, 1), mean_of("host.gpu.pcie.tx_rate", 2e9, 3e9)},
+              {{"host.gpu.sm.occupancy", "DCGM is not installed"}});
+  Efficiency found = make_footprint(data).efficiency;
+  EXPECT_EQ(found.profile.size(), 8U);
+  EXPECT_EQ(profile_text(found, "gpu_memory_peak"), "gpu0: 4e+09 B by run.gpu.memory.used");
+  EXPECT_EQ(profile_text(found, "sm_active"), "gpu0: 0.8 share by host.gpu.sm.active");
+  EXPECT_EQ(profile_text(found, "sm_occupancy"), "gpu0: DCGM is not installed");
+  EXPECT_EQ(profile_text(found, "pcie_sent"), "gpu0: 2e+09 B/s by host.gpu.pcie.tx_rate");
+  EXPECT_EQ(profile_text(found, "cpus_used"), ": 1.5 cores by run.cpu.used");
+  EXPECT_EQ(profile_text(found, "memory_peak"), ": the run has no points of it in this time");
+  std::erase_if(data.series, [](const ColumnSeries& one) { return one.source.starts_with("gpu"); });
+  found = make_footprint(data).efficiency;
+  EXPECT_EQ(profile_text(found, "dram_active"), ": no GPU is known to be the run's");
 }
 
 TEST(Footprint, HasNoEnergyUnderASecondOrWithoutSensors) {

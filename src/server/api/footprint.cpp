@@ -114,7 +114,17 @@ void write_efficiency(JsonWriter& json, const analyze::Efficiency& found) {
   write_optional(json, "peak_bytes", found.memory_peak);
   write_optional(json, "limit_bytes", found.memory_limit);
   write_text(json, "metric", found.memory_metric);
-  json.end_object().end_object();
+  json.end_object();
+  write_array(json, "profile", found.profile, [](JsonWriter& out, const auto& one) {
+    out.begin_object().member("name", one.name);
+    write_text(out, "source", one.source);
+    write_optional(out, "value", one.value);
+    out.member("unit", one.unit);
+    write_text(out, "metric", one.value ? one.metric : "");
+    write_text(out, "reason", one.reason);
+    out.end_object();
+  });
+  json.end_object();
 }
 
 Response written_footprint(const store::Run& run, const Footprint& found) {

@@ -74,6 +74,10 @@ TEST_F(FootprintRoute, AnswersJoulesGramsAndMoney) {
   EXPECT_EQ(found.find("units")->as_array()->at(0).get_string("unit"), "epoch");
   EXPECT_TRUE(found.find("units")->as_array()->at(0).find("joules")->is_null());
   EXPECT_TRUE(found.find("efficiency")->find("devices")->as_array()->empty());
+  const Json& memory = found.find("efficiency")->find("profile")->as_array()->at(0);
+  EXPECT_EQ(memory.get_string("name"), "gpu_memory_peak");
+  EXPECT_TRUE(memory.find("value")->is_null());
+  EXPECT_EQ(memory.get_string("reason"), "no GPU is known to be the run's");
 }
 
 TEST_F(FootprintRoute, TakesAWindow) {

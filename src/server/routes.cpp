@@ -44,6 +44,12 @@ constexpr std::array kApi = {
                         "workloads, newest first (?experiment=&members=)"),
     get<api::sharing>("/api/corral/v1/workloads/{workload}/sharing",
                       "which runs shared a device, instance, CPUs or host, and when (?metric=)"),
+    get<api::workflow>("/api/corral/v1/workloads/{workload}/workflow",
+                       "how the runs of a workload followed each other, and their energy"),
+    get<api::workflow>("/api/corral/v1/plans/{plan}/workflow",
+                       "how the runs of a plan followed each other, and their energy"),
+    get<api::workflow>("/api/corral/v1/experiments/{experiment}/workflow",
+                       "how the runs of an experiment followed each other, and their energy"),
     get<api::runs>("/api/corral/v1/runs",
                    "runs, newest first (?experiment=&workload=&status=&limit=&before=)"),
     post<api::search_runs>(

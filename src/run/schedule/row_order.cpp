@@ -118,6 +118,7 @@ plan::Pairs plan_tags(const PlanFacts& plan, const PlannedRun& place) {
   add("corral.plan.file", plan.file);
   add("corral.plan.row", row.key);
   add("corral.plan.repetition", std::to_string(place.workload.repetition));
+  add("corral.plan.after", join(place.workload.after, "+"));
   add("corral.collocation", row.collocation);
   if (!row.share.devices.empty()) add("corral.devices", devices_json(row.share, place.seat));
   add("corral.cpus", format_cpu_list(place.seat.cpus.empty() ? row.share.cpus : place.seat.cpus));

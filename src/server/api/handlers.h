@@ -24,7 +24,7 @@ Handler remove_run, remove_experiment;  // remove.cpp
 Handler summaries, sparklines;
 Handler metrics, latest;                        // metrics.cpp
 Handler phases, phase_statistics, check_trace;  // phases.cpp
-Handler epochs, events, health, explain, interest, footprint, attribution;
+Handler epochs, events, health, explain, interest, footprint, attribution, workflow;
 Handler logs, search_logs;                           // logs.cpp
 Handler notes, add_note, change_note, delete_note;   // notes.cpp
 Handler save_view, view;                             // views.cpp

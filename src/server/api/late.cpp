@@ -22,14 +22,6 @@ std::string question_of(const Request& request) {
   return question;
 }
 
-Result<std::string> key_of(const Context& context, RunId run, const std::string& question) {
-  return run.hex() + ' ' +
-         TRY(in_snapshot(
-             context.reader,
-             [&](store::Reading& reading) { return store::page::run_state(reading, run); })) +
-         question;
-}
-
 }  // namespace
 
 Response response_of(Answer answer) {
@@ -38,16 +30,17 @@ Response response_of(Answer answer) {
   return error_response(error.error, {.field = error.field, .position = error.position});
 }
 
-Answer late_answer(const Request& request, Context& context, RunId run,
+Answer late_answer(const Request& request, Context& context, State state,
                    std::function<Answer(const Left& left)> make) {
-  const std::string question = question_of(request);
-  if (auto body = context.answers->find(TRY(key_of(context, run, question))))
-    return json_response(*std::move(body));
+  const auto key_of = [state = std::move(state), question = question_of(request)] {
+    return state().map([&](const std::string& text) { return text + question; });
+  };
+  if (auto body = context.answers->find(TRY(key_of()))) return json_response(*std::move(body));
   Response response;
-  response.late = [&context, run, question, make = std::move(make)](const Left& left) -> Response {
+  response.late = [&context, key_of, make = std::move(make)](const Left& left) -> Response {
     // Another request may have made it meanwhile. The state is read before the answer: data that
     // come in between are in the answer already, and ask for another.
-    const auto key = key_of(context, run, question);
+    const auto key = key_of();
     if (!key) return error_response(key.error());
     if (auto body = context.answers->find(*key)) return json_response(*std::move(body));
     Answer made = make(left);
@@ -55,6 +48,15 @@ Answer late_answer(const Request& request, Context& context, RunId run,
     return response_of(std::move(made));
   };
   return response;
+}
+
+Answer late_answer(const Request& request, Context& context, RunId run,
+                   std::function<Answer(const Left& left)> make) {
+  const auto state = [&context, run]() -> Result<std::string> {
+    const auto read = [&](store::Reading& reading) { return store::page::run_state(reading, run); };
+    return run.hex() + ' ' + TRY(in_snapshot(context.reader, read));
+  };
+  return late_answer(request, context, State(state), std::move(make));
 }
 
 }  // namespace corral::server::api

@@ -1,5 +1,5 @@
-// Answers about one run that take up to a second: made late, one at a time and at low priority
-// (http/response.h), and kept until more of the run is stored.
+// Answers about runs that take a second or more: made late, one at a time and at low priority
+// (http/response.h), and kept until more of them is stored.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,14 @@ Response response_of(Answer answer);
 // True: nobody waits for the answer, so it may be given up with any error.
 using Left = std::function<bool()>;
 
-// The answer that `make` makes for `run`, or an equal one of before. The request is a GET; its
-// path and the parameters from_ns, to_ns, lane, metric and source decide the answer.
+// The durable state of what an answer is about: a text that changes with it.
+using State = std::function<Result<std::string>()>;
+
+// The answer that `make` makes, or an equal one of before, of the same state. The request is a GET;
+// its path and the parameters from_ns, to_ns, lane, metric and source decide the answer.
+Answer late_answer(const Request& request, Context& context, State state,
+                   std::function<Answer(const Left& left)> make);
+// The same about a run.
 Answer late_answer(const Request& request, Context& context, RunId run,
                    std::function<Answer(const Left& left)> make);
 

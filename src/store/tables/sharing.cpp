@@ -15,7 +15,7 @@ using sql::Statement;
 
 constexpr std::string_view kColumns =
     "SELECT r.key, r.id, r.name, w.id, w.name, r.status, r.started, coalesce(r.ended, r.newest), "
-    "r.host FROM runs r JOIN workloads w ON w.key = r.workload ";
+    "r.host, r.experiment FROM runs r JOIN workloads w ON w.key = r.workload ";
 
 SharingRun run_from_row(const Statement& row) {
   SharingRun run;
@@ -28,6 +28,7 @@ SharingRun run_from_row(const Statement& row) {
   run.start = row.utc(6);
   run.end = std::max(run.start, row.utc(7));
   run.host = row.text(8);
+  run.experiment = ExperimentId{row.integer(9)};
   return run;
 }
 
@@ -182,6 +183,13 @@ Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id
 Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
                                                    std::optional<ExperimentId> id) {
   return runs_where(reading, "(?1 IS NULL OR r.experiment = ?1)", id);
+}
+
+Result<std::vector<SharingRun>> runs_of_plan(Reading& reading, const std::string& plan) {
+  return runs_where(reading,
+                    "EXISTS (SELECT 1 FROM facts p WHERE p.run = r.key AND p.kind = ?1 AND p.key = "
+                    "'corral.plan' AND p.value = ?2)",
+                    codec::FactKind::kTag, plan);
 }
 
 Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, ExperimentId id) {

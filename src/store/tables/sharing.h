@@ -20,6 +20,7 @@ struct SharingRun {
   std::int64_t key = 0;
   RunId id;
   std::string name;
+  ExperimentId experiment;
   WorkloadId workload;
   std::string workload_name;  // empty: a run's own
   RunStatus status = RunStatus::kRunning;
@@ -38,6 +39,9 @@ Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id
 // All runs, of one experiment or of every, the oldest first.
 Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
                                                    std::optional<ExperimentId> id);
+// Runs that the scheduler of a plan started (tag corral.plan), repeated ones included; the oldest
+// first.
+Result<std::vector<SharingRun>> runs_of_plan(Reading& reading, const std::string& plan);
 // Runs of other experiments that overlapped in time with a run of this one, on any host; the oldest
 // first.
 Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, ExperimentId id);

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/footprint_text.h"
+#include "cli/workflow_text.h"
 #include "core/text.h"
 #include "sys/http_client.h"
 
@@ -19,7 +20,7 @@ constexpr const char* kExplainExamples =
     "  corral explain @1                        the newest run\n"
     "  corral explain @1 --from 10m --to 20m    these ten minutes of it\n"
     "  corral explain 3f2a --format markdown    tables for a report\n"
-    "  corral explain plan.csv                  the runs of a plan, one line for each\n"
+    "  corral explain plan.csv                  a plan: critical path, energy, a line per run\n"
     "  corral explain @1 --metric run.cpu.used  which phases used its CPU time\n";
 
 struct ExplainFlags {
@@ -295,9 +296,10 @@ void print_explanation(const Json& run, const Json& found, bool markdown) {
 
 // ---- several runs
 
-// Runs that belong together: a workload, or a plan with the rows that have runs.
+// Runs that belong together: a workload, an experiment, or a plan with the rows that have runs.
 struct RunGroup {
   std::string what;  // "workload 7"
+  std::string path;  // its route, without the last part
   std::vector<std::string> runs;
   std::size_t without_run = 0;  // rows of a plan
 };
@@ -308,15 +310,18 @@ bool has_id(const Json& one, const std::string& text) {
 }
 
 RunGroup group_of_workload(const Json& workload) {
-  RunGroup group{.what = "workload " + printable(workload.get_string("name")), .runs = {}};
+  RunGroup group{.what = "workload " + printable(workload.get_string("name")),
+                 .path = "/api/corral/v1/workloads/" + workload.get_string("id"),
+                 .runs = {}};
   for (const Json& run : items(workload, "members")) group.runs.push_back(run.get_string("id"));
   return group;
 }
 
 Result<RunGroup> group_of_plan(const sys::HttpTarget& server, const Json& plan) {
-  const Json document =
-      TRY(get_json(server, "/api/corral/v1/plans/" + sys::url_encode(plan.get_string("id"))));
-  RunGroup group{.what = "plan " + printable(document.get_string("file")), .runs = {}};
+  const std::string path = "/api/corral/v1/plans/" + sys::url_encode(plan.get_string("id"));
+  const Json document = TRY(get_json(server, path));
+  RunGroup group{
+      .what = "plan " + printable(document.get_string("file")), .path = path, .runs = {}};
   for (const Json& row : items(document, "runs")) {
     if (std::string run = row.get_string("run"); run.empty()) {
       ++group.without_run;
@@ -327,7 +332,26 @@ Result<RunGroup> group_of_plan(const sys::HttpTarget& server, const Json& plan) 
   return group;
 }
 
-// The workload or plan that `text` names, by name, file or the start of its id.
+// The experiment of this name.
+Result<RunGroup> find_experiment(const sys::HttpTarget& server, const std::string& name) {
+  const Json experiments = TRY(get_json(server, "/api/corral/v1/experiments"));
+  for (const Json& one : items(experiments, "experiments")) {
+    if (one.get_string("name") != name) continue;
+    const std::string id = one.get_string("id");
+    RunGroup group{.what = "experiment " + printable(name),
+                   .path = "/api/corral/v1/experiments/" + id,
+                   .runs = {}};
+    const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?experiment=" + id));
+    for (const Json& workload : items(workloads, "workloads"))
+      for (const Json& run : items(workload, "runs")) group.runs.push_back(*run.as_string());
+    return group;
+  }
+  return fail(Code::kNotFound,
+              fmt::format("no run, workload, plan or experiment '{}'", printable(name)));
+}
+
+// The workload or plan that `text` names, by name, file or the start of its id; else the experiment
+// of that name.
 Result<RunGroup> find_group(const sys::HttpTarget& server, const std::string& text) {
   const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?members=true"));
   const Json plans = TRY(get_json(server, "/api/corral/v1/plans"));
@@ -346,7 +370,7 @@ Result<RunGroup> find_group(const sys::HttpTarget& server, const std::string& te
   }
   if (!of_workloads.empty()) return group_of_workload(*of_workloads.front());
   if (!of_plans.empty()) return group_of_plan(server, *of_plans.front());
-  return fail(Code::kNotFound, fmt::format("no run, workload or plan '{}'", printable(text)));
+  return find_experiment(server, text);
 }
 
 // "45 % data wait: loaders"
@@ -379,6 +403,25 @@ std::vector<std::string> row_of(const Json& run, const Json& found) {
           bound_text(member(found, "bottleneck"))};
 }
 
+// Null of a server that does not know it.
+Result<Json> ask_workflow(const sys::HttpTarget& server, const RunGroup& group) {
+  auto found = get_json(server, group.path + "/workflow");
+  if (!found && found.error().code == Code::kNotFound) return Json();
+  return found;
+}
+
+void print_workflow(const Page& page, const Json& found) {
+  if (found.is_null()) return;
+  const WorkflowText text = workflow_text(found);
+  page.title("Workflow");
+  page.line(text.summary);
+  if (!text.rows.empty()) page.table(text.head, text.rows);
+  for (const std::string& line : text.lines) page.line(line);
+  if (text.footprint.empty()) return;
+  page.title("Footprint of all runs");
+  for (const std::string& line : text.footprint) page.line(line);
+}
+
 Result<int> explain_group(const sys::HttpTarget& server, const ExplainFlags& flags) {
   const RunGroup group = TRY(find_group(server, flags.run));
   if (!flags.lane.empty() || !flags.metric.empty() || flags.from >= Nanos(0) ||
@@ -400,11 +443,19 @@ Result<int> explain_group(const sys::HttpTarget& server, const ExplainFlags& fla
     rows.push_back(row_of(*run, *found));
     all.push_back(*found);
   }
+  const auto workflow = ask_workflow(server, group);
+  if (!workflow) failures.push_back("workflow: " + printable(workflow.error().message));
   if (flags.format == "json") {
-    fmt::print("{}\n", Json(std::move(all)).dump());
+    Json both;
+    both.set("workflow", workflow.value_or(Json()));
+    both.set("runs", Json(std::move(all)));
+    fmt::print("{}\n", both.dump());
   } else {
-    const Page page(flags.format == "markdown");
-    page.title(fmt::format("{}: {} runs", group.what, group.runs.size()));
+    const bool markdown = flags.format == "markdown";
+    fmt::print("{}{}: {} runs\n", markdown ? "# " : "", group.what, group.runs.size());
+    const Page page(markdown);
+    print_workflow(page, workflow.value_or(Json()));
+    page.title("Runs");
     if (!rows.empty())
       page.table({"RUN", "STATUS", "DURATION", "STEP", "WHERE THE TIME WENT", "BOUND BY"}, rows);
     if (group.without_run > 0)
@@ -478,7 +529,14 @@ Result<int> explain(const ExplainFlags& flags) {
     return fail(Code::kInvalidArgument, "--to must be greater than --from");
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const auto asked = get_json(server, run_path(flags.run));
-  if (!asked && asked.error().code == Code::kNotFound) return explain_group(server, flags);
+  // "7" may be a workload, although it is too short for a run's id.
+  const Code code = asked ? Code::kInternal : asked.error().code;
+  if (code == Code::kNotFound || code == Code::kInvalidArgument) {
+    auto group = explain_group(server, flags);
+    const bool unknown = !group && group.error().code == Code::kNotFound;
+    if (unknown && code == Code::kInvalidArgument) return tl::unexpected(asked.error());
+    return group;
+  }
   const Json run = TRY(asked);
   const std::int64_t start = parse_int(run.get_string("start_ns")).value_or(0);
   const auto since_start = [start](Nanos time) {
@@ -524,11 +582,13 @@ int explain_command(std::span<char* const> args) {
   Arguments arguments("explain",
                       "Explains a run: what could not be seen, where its time went, which part of "
                       "it is steady, what bounded that, which epochs are odd, and its energy. Of a "
-                      "workload or plan: one line for each run.",
+                      "workload, plan or experiment: its critical path, waits and energy, and one "
+                      "line for each run.",
                       kExplainExamples);
   arguments.positional(
       "run", flags.run,
-      std::string(kRunHelp) + "; or a workload's name, a plan's file, or the id of one", true);
+      std::string(kRunHelp) + "; or the name of a workload or experiment, a plan's file, or an id",
+      true);
   arguments.text("lane", flags.lane, "only this lane, as `corral ls phases` shows it");
   arguments.text("metric", flags.metric,
                  "instead: how much of this metric each type of phases used");

@@ -400,13 +400,14 @@ def test_runs_of_a_workload_and_of_a_plan_have_a_line_each(corral: Corral) -> No
     corral(*run, "--name", "works", script, "0")
     said = corral("explain", "seven").stdout.decode()
     assert "workload seven: 2 runs" in said
-    (waits,) = [line for line in said.splitlines() if line.split()[:1] == ["waits"]]
+    lines = said[said.index("Runs\n") :].splitlines()
+    (waits,) = [line for line in lines if line.split()[:1] == ["waits"]]
     assert "% data wait: unknown" in waits
-    found = corral.json("explain", "seven")
+    found = corral.json("explain", "seven")["runs"]
     assert {one["run"] for one in found} == {one["id"] for one in corral.runs()}
     refused = corral("explain", "seven", "--from", "1s", status=2).stderr.decode()
     assert "not for workload seven" in refused
-    assert "no run, workload or plan 'eight'" in corral("explain", "eight", status=1).stderr.decode()
+    assert "no run, workload, plan or experiment 'eight'" in corral("explain", "eight", status=1).stderr.decode()
 
     plan = Plan(corral, [f"E,1,planned,,,,,{script},0.02", f"E,2,other,,,,,{script},0.01"])
     plan.run()
@@ -415,4 +416,63 @@ def test_runs_of_a_workload_and_of_a_plan_have_a_line_each(corral: Corral) -> No
     rows = [line for line in said.splitlines() if "data wait: unknown" in line]
     assert len(rows) == 2
     assert any(run["name"] in rows[0] for run in corral.runs())
-    assert len(corral.json("explain", str(plan.path))) == 2
+    assert len(corral.json("explain", str(plan.path))["runs"]) == 2
+
+
+def test_the_workflow_of_a_plan(corral: Corral) -> None:
+    """`first` fails and is repeated; `second` comes After it; `third` after nothing."""
+    script = corral.script(
+        "train.py",
+        """
+        import corral, os, sys, time
+        if sys.argv[1] == "first" and not os.path.exists(sys.argv[2]):
+            open(sys.argv[2], "w").close()
+            sys.exit(3)
+        with corral.phase("epoch", kind="control"):
+            for _ in range(10):
+                with corral.phase("step"):
+                    time.sleep(0.03)
+            with corral.phase("evaluation"):
+                time.sleep(0.2)
+        """,
+    )
+    header = "Experiment,Workload,Name,Status,Run,Devices,Collocation,File,Params,After"
+    rows = [
+        f"sizes,{number},{name},,,,,{script},{name} {corral.home}/failed,{after}"
+        for number, name, after in ((1, "first", ""), (2, "second", "1"), (3, "third", ""))
+    ]
+    plan = Plan(corral, rows, header)
+    plan.run(status=1)
+    plan.run("--rerun")
+    corral.wait_spool_empty()
+
+    both = corral.json("explain", "plan.csv")
+    assert len(both["runs"]) == 3
+    flow = both["workflow"]
+    names = [step["name"] for step in flow["path"]]
+    assert [name.split()[-1] for name in names] == ["first", "third", "first", "second"]
+    assert [step["link"] for step in flow["path"]] == ["first", "turn", "turn", "after"]
+    spent = sum(step["wait_s"] + step["seconds"] for step in flow["path"])
+    assert spent == pytest.approx(flow["makespan_s"], abs=1e-6)
+    stages = {stage["stage"]: stage["seconds"] for stage in flow["stages"]}
+    assert sum(stages.values()) == pytest.approx(flow["makespan_s"], abs=1e-6)
+    assert stages["training"] >= 0.9
+    assert stages["evaluation"] >= 0.6
+    assert stages["unknown"] == pytest.approx(flow["path"][0]["seconds"], abs=1e-6), "the run that failed"
+    assert flow["runs"] == {
+        "all": 4, "running": 0, "finished": 3, "failed": 1, "interrupted": 0, "repeated": 1
+    }  # fmt: skip
+    (failed,) = flow["not_finished"]
+    assert (failed["outcome"], failed["repeated_by"]) == ("failed", flow["path"][2]["run"])
+    waits = {one["run"]: one["wait_s"] for one in flow["queue"]["longest"]}
+    assert waits[flow["path"][3]["run"]] == pytest.approx(flow["path"][3]["wait_s"], abs=1e-6)
+    assert flow["footprint"]["runs"] == 4
+
+    text = corral("explain", "plan.csv").stdout.decode()
+    assert flow["summary"] in text
+    assert "its After" in text
+    assert "workload 3: 1 runs" in corral("explain", "3").stdout.decode(), "too short for a run's id"
+    assert "1 failed, 0 interrupted" in text
+    markdown = corral("explain", "sizes", "--format", "markdown").stdout.decode()
+    assert markdown.startswith("# experiment sizes: 4 runs")
+    assert "\n| CRITICAL PATH | WAITED FOR | WAIT | DURATION | OUTCOME |\n| --- |" in markdown

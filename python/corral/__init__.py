@@ -7,7 +7,8 @@ cannot be kept (spool limit, full disk) is counted and said by `corral run`.
 
 Safe with threads, asyncio, fork (DataLoader workers log as processes of their own), spawn, os._exit and kill -9.
 
-read() and explain() are for afterwards, and for any process: points of runs and where their time went, from a server.
+read(), explain() and workflow() are for afterwards, and for any process: points of runs and where their time went, from
+a server.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from corral import _native as _impl
     from corral._columns import Series
-    from corral._explain import explain
+    from corral._explain import explain, workflow
     from corral._read import DamageWarning, read
     from corral._stream import Gap
 elif _os.environ.get("CORRAL_PURE_PYTHON", "") not in ("", "0"):
@@ -54,6 +55,7 @@ __all__ = [
     "run_id",
     "steps",
     "tag",
+    "workflow",
 ]
 __version__ = "0.1.0"
 
@@ -172,9 +174,10 @@ def __getattr__(name: str) -> object:
         value: object = getattr(_read, name)
         globals()[name] = value
         return value
-    if name == "explain":
+    if name in ("explain", "workflow"):
         from corral import _explain
 
-        globals()[name] = _explain.explain
-        return _explain.explain
+        asked: object = getattr(_explain, name)
+        globals()[name] = asked
+        return asked
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,17 +1,15 @@
-"""explain(): where the time and the energy of a run went, from a server."""
+"""explain() and workflow(): where the time and the energy of a run or of several went, from a server."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+import os
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from corral._read import bounds
 from corral._server import find_server, get
 from corral._stream import EARLIEST, LATEST
-
-if TYPE_CHECKING:
-    import os
 
 
 def explain(
@@ -58,3 +56,36 @@ def explain(
         with contextlib.suppress(LookupError):
             found["footprint"] = get(place, f"/api/corral/v1/runs/{found['run']}/footprint?{times_asked}")
     return found
+
+
+def workflow(
+    group: str,
+    *,
+    server: str | None = None,
+    store: str | os.PathLike[str] | None = None,
+    token: str | None = None,
+) -> dict[str, Any]:
+    """Returns how the runs of a plan, workload or experiment followed each other, and their energy together: the
+    `workflow` of `corral explain GROUP --format json`, described in docs/analysis.md.
+
+    `group`: a plan's file, a workload's name, or an id of one (a unique prefix of at least 4 digits); else an
+    experiment's name. `server`, `store` and `token` are as in `read`. LookupError: there is no such group, or several.
+    """
+    if not isinstance(group, str) or not group:
+        raise TypeError(f"corral: group must be a name, a file or an id, not {group!r}")
+    place = find_server(server, store, token)
+    file = os.path.basename(group)
+    found = []
+    for kind, member, name in (("workloads", "name", group), ("plans", "file", file)):
+        found += [
+            f"{kind}/{one['id']}"
+            for one in get(place, f"/api/corral/v1/{kind}")[kind]
+            if one.get(member) == name or (len(group) >= 4 and one["id"].startswith(group))
+        ]
+    if not found:
+        experiments = get(place, "/api/corral/v1/experiments")["experiments"]
+        found = [f"experiments/{one['id']}" for one in experiments if one["name"] == group]
+    if len(found) != 1:
+        what = "no workload, plan or experiment" if not found else f"{len(found)} workloads and plans are called"
+        raise LookupError(f"corral: {what} {group!r}")
+    return get(place, f"/api/corral/v1/{found[0]}/workflow")

@@ -468,6 +468,29 @@ def test_the_workflow_of_a_plan(corral: Corral) -> None:
     assert waits[flow["path"][3]["run"]] == pytest.approx(flow["path"][3]["wait_s"], abs=1e-6)
     assert flow["footprint"]["runs"] == 4
 
+    program = """
+import json, corral
+errors = []
+for group in ("nothing", ""):
+    try:
+        corral.workflow(group)
+    except (LookupError, TypeError) as error:
+        errors.append(type(error).__name__)
+print(json.dumps([corral.workflow(name) for name in ("some/plan.csv", "2", "sizes")] + errors))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        env=corral.environment | {"PYTHONPATH": str(BUILD / "python"), "CORRAL_PURE_PYTHON": "1"},
+        cwd=corral.home,
+        capture_output=True,
+        timeout=180,
+    )
+    planned, workload, experiment, *errors = json.loads(done.stdout)
+    assert planned == flow
+    assert (workload["runs"]["all"], workload["queue"], experiment["runs"]["all"]) == (1, None, 4)
+    assert errors == ["LookupError", "TypeError"]
+
     text = corral("explain", "plan.csv").stdout.decode()
     assert flow["summary"] in text
     assert "its After" in text

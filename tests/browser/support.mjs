@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 
 const kRoot = fileURLToPath(new URL("../..", import.meta.url));
-const kBuild = process.env.CORRAL_BUILD ?? join(kRoot, "build/release");
+export const kBuild = process.env.CORRAL_BUILD ?? join(kRoot, "build/release");
 const kPatience = 60_000;
 const kRecorded = join(kRoot, "tests/browser/fixtures/digits.corral.gz");
 const require = createRequire(join(kRoot, "web/package.json"));

@@ -39,6 +39,14 @@ describe("restOf", () => {
     expect(restOf(refused(0), 1_010_000)).toBe(0);
   });
 
+  it("lets what is read for long rest for a minute", () => {
+    for (const what of ["interest", "footprint"]) {
+      const state = { fetchStatus: "idle", dataUpdatedAt: 1_000_000, errorUpdatedAt: 0 };
+      const asked = { queryKey: [what, "id"], state } as unknown as Asked;
+      expect([1_000_000, 1_060_000].map((now) => restOf(asked, now))).toEqual([60_000, 0]);
+    }
+  });
+
   it("does not ask again while an answer is on its way", () => {
     expect(restOf(query(phases(1), "fetching"), 9_000_000)).toBeGreaterThan(0);
   });

@@ -31,9 +31,9 @@ const kLists = [
   "sharing",
 ];
 const kExplain = "explain";
-const kInterest = "interest";
+const kRare = ["interest", "footprint"];
 // Parts of a run that change with its data; those that take the server long have a rest of their own.
-const kSlow = [kExplain, kInterest];
+const kSlow = [kExplain, ...kRare];
 const kOfRun = ["metrics", "phases", "epochs", "events", "health", "notes", ...kSlow];
 const kThrottle = 1000;
 const kListThrottle = 2000;
@@ -42,7 +42,7 @@ const kLongestRetry = 12_000; // while the server answers, but gives no stream
 const kMsPerPhase = 2;
 const kMsPerRun = 0.3; // in a plan
 const kLongestRest = 30_000;
-const kRestOfInterest = 60_000;
+const kRestOfRare = 60_000;
 
 // Returns the milliseconds until a query may be sent again; 0 means now. The request in progress may finish; data that
 // arrived meanwhile need another.
@@ -53,8 +53,8 @@ export function restOf(query: Pick<Query, "state" | "queryKey">, now: number): n
     const last = Math.max(dataUpdatedAt, errorUpdatedAt);
     return Math.max(0, last + restOfExplanation(data as Explanation | undefined, error) - now);
   }
-  if (query.queryKey[0] === kInterest)
-    return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfInterest - now);
+  if (kRare.includes(query.queryKey[0] as string))
+    return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfRare - now);
   const { phases, runs } = (data ?? {}) as { phases?: unknown[]; runs?: unknown[] };
   const rest = (phases?.length ?? 0) * kMsPerPhase + (runs?.length ?? 0) * kMsPerRun;
   return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, rest) - now);

@@ -1,4 +1,4 @@
-// Everything recorded about a run, on one page: facts, params, tags, machine, its metrics with their statistics,
+// Everything recorded about a run, on one page: facts, params, tags, energy, machine, its metrics with their statistics,
 // phases, events and notes, and what could not be measured, with the reason.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -7,10 +7,11 @@ import { sendJson } from "../../api/client";
 import { type HealthPart, type RunHealth, useHealth } from "../../api/health";
 import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
 import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
-import { Scrolling } from "../../app/Scrolling";
 import { laneTitle } from "../../board/laneRows";
 import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
 import { formatCount, formatNumber, formatValue } from "../../format/units";
+import { Footprint } from "./Footprint";
+import { type Column, Rows } from "./Rows";
 
 export interface AboutProps {
   run: RunDetail;
@@ -24,6 +25,7 @@ export function About({ run, metrics, phases }: AboutProps) {
       <Notes run={run} />
       <Pairs title="Params" entries={Object.entries(run.params)} />
       <Pairs title="Tags" entries={Object.entries(run.tags)} />
+      <Footprint run={run.id} level="h2" />
       <Pairs title="Environment" entries={Object.entries(run.info)} />
       <Metrics metrics={metrics} />
       <Phases phases={phases} />
@@ -124,51 +126,6 @@ function Health({ run }: { run: string }) {
         <Rows label="Coverage" columns={kCoverageColumns} rows={coverage} most={20} />
       )}
     </Section>
-  );
-}
-
-interface Column<T> {
-  name: string;
-  cell: (row: T) => string;
-  left?: boolean;
-}
-
-function Rows<T>(at: { label: string; columns: Column<T>[]; rows: readonly T[]; most: number }) {
-  const [all, setAll] = useState(false);
-  const shown = all ? at.rows : at.rows.slice(0, at.most);
-  return (
-    <>
-      <Scrolling className="inspect-table" label={at.label}>
-        <table className="table" aria-label={at.label}>
-          <thead>
-            <tr>
-              {at.columns.map(({ name, left }) => (
-                <th key={name} scope="col" className={left ? "left" : ""}>
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((row, i) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
-              <tr key={i}>
-                {at.columns.map(({ name, cell, left }) => (
-                  <td key={name} className={left ? "left" : ""}>
-                    {cell(row)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scrolling>
-      {shown.length < at.rows.length && (
-        <button type="button" className="link" onClick={() => setAll(true)}>
-          all {formatCount(at.rows.length)}
-        </button>
-      )}
-    </>
   );
 }
 

@@ -22,6 +22,7 @@ import { formatDuration, secondsSince } from "../../format/time";
 import { formatCount, plural } from "../../format/units";
 import { Evidence } from "./Evidence";
 import { FindingList } from "./FindingList";
+import { Footprint } from "./Footprint";
 import { alikeWords, apart, oddOf, oddWords, steadyWords, toldLane, verdictWords } from "./found";
 
 export interface FoundProps {
@@ -235,6 +236,7 @@ function Details({ run, found, board, slot, zoom }: DetailsProps) {
       {found.epochs.map((lane) => (
         <Epochs key={lane.lane} lane={lane} alone={found.epochs.length === 1} zoom={zoom} />
       ))}
+      <Footprint run={run} level="h3" />
     </div>
   );
 }

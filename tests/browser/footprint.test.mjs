@@ -1,4 +1,5 @@
-// The energy of a run, which is read only where it is shown, and how much it used of what it was given.
+// The details of a run: its energy, which is read only there, how much it used of what it was given, what it would
+// take without its waits, and the devices of traces.
 import assert from "node:assert/strict";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -133,5 +134,77 @@ test("a busy server is asked again, and other failures are told", async () => {
   await page.reload();
   await page.getByTestId("found-details").click();
   await footprint.getByText(/the store is damaged/).waitFor();
+  await close();
+});
+
+// An explanation with the bounds of a model and with two devices of a trace.
+async function withModel(page, found) {
+  await page.route("**/explain", async (route) => {
+    const answer = await route.fetch();
+    const body = await answer.json();
+    Object.assign(body, found(body));
+    await route.fulfill({ response: answer, json: body });
+  });
+  await page.reload();
+  await page.getByTestId("found-details").click();
+}
+
+const device = (name) => ({
+  device: name,
+  rank: 0,
+  from_ns: "0",
+  to_ns: "1",
+  streams: 2,
+  phases: 36,
+  busy_s: 0.06,
+  compute_s: 0.05,
+  communication_s: 0.02,
+  memory_s: 0,
+  overlap_s: 0.01,
+  idle: { host_wait_s: 0.039, kernel_wait_s: 0, other_s: 0.001, unknown_s: 0 },
+  text: `${name} was busy 60.0 % of 100 ms.`,
+});
+
+test("details show modelled bounds of a step and the devices of traces", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.trained}`);
+  await withModel(page, ({ what_if, lanes }) => ({
+    what_if: {
+      ...what_if,
+      step_s: 0.036,
+      without_waits: {
+        lower_s: 0.002,
+        upper_s: 0.02,
+        lower_ratio: 0.056,
+        upper_ratio: 0.56,
+        reason: null,
+      },
+      balanced_ranks: { ...what_if.balanced_ranks, reason: "no calls are seen" },
+    },
+    lanes: [...lanes, { ...lanes[0], lane: "host/rank1/9/MainThread" }],
+    devices: [device("node7/rank0/GPU 0"), device("node7/rank1/GPU 1")],
+  }));
+  const bounds = page.getByTestId("what-if");
+  const text = await bounds.textContent();
+  assert.match(text, /What if modelled; length of a step/);
+  assert.match(text, /now36\u2009mswithout waits2\u2009ms to 20\u2009ms/);
+  assert.match(text, /with balanced ranksnot available: no calls are seen/);
+  const width = async (at) => (await bounds.locator(`.bounds-track > ${at}`).nth(1).boundingBox()).width;
+  const [solid, range] = [await width(":first-child"), await width(".range")];
+  assert.ok(range > 5 * solid, `${solid} ${range}`);
+  const devices = page.getByTestId("devices");
+  assert.equal(await devices.getByRole("list", { name: /^Time of node7/ }).count(), 2);
+  assert.match(await devices.textContent(), /node7\/rank1\/GPU 1 was busy 60.0 % of 100 ms\. Busy with 50\u2009ms of/);
+  await atRest(page);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("nothing is said where nothing is predicted and no trace was imported", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.trained}`);
+  await withModel(page, () => ({ what_if: null }));
+  await page.getByTestId("efficiency").waitFor();
+  for (const part of ["what-if", "devices"]) assert.equal(await page.getByTestId(part).count(), 0);
+  assert.deepEqual(complaints, []);
   await close();
 });

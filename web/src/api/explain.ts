@@ -60,6 +60,37 @@ export interface SlowRank {
   text: string;
 }
 
+// Bounds of a step's length, null where they do not apply; `reason`: why, or why the upper one is what was observed.
+export interface Prediction {
+  lower_s: number | null;
+  upper_s: number | null;
+  lower_ratio: number | null;
+  upper_ratio: number | null;
+  reason: string | null;
+}
+
+export interface WhatIf {
+  unit: SteadyPart["unit"];
+  step_s: number;
+  steps: number;
+  without_waits: Prediction;
+  balanced_ranks: Prediction;
+  text: string;
+}
+
+// A device of an imported trace.
+export interface DeviceTime extends TimeWindow {
+  device: string;
+  busy_s: number;
+  compute_s: number;
+  communication_s: number;
+  memory_s: number;
+  // Computation and communication side by side.
+  overlap_s: number;
+  idle: { host_wait_s: number; kernel_wait_s: number; other_s: number; unknown_s: number };
+  text: string;
+}
+
 export interface EpochAt extends TimeWindow {
   epoch: number;
 }
@@ -123,9 +154,12 @@ export interface Explanation extends TimeWindow {
   steady: SteadyPart;
   bottleneck: Bottleneck | null;
   slow_rank: SlowRank | null;
+  // null: without steps and epochs.
+  what_if: WhatIf | null;
   epochs: LaneOfEpochs[];
   // The greatest first.
   findings: Finding[];
+  devices: DeviceTime[];
   // Training lanes first.
   lanes: LaneTimes[];
 }

@@ -20,10 +20,12 @@ import type { BoardView } from "../../board/useBoard";
 import { kNoPlace, rounded } from "../../board/view";
 import { formatDuration, secondsSince } from "../../format/time";
 import { formatCount, plural } from "../../format/units";
+import { Devices } from "./Devices";
 import { Evidence } from "./Evidence";
 import { FindingList } from "./FindingList";
 import { Footprint } from "./Footprint";
 import { alikeWords, apart, oddOf, oddWords, steadyWords, toldLane, verdictWords } from "./found";
+import { WhatIf } from "./WhatIf";
 
 export interface FoundProps {
   run: RunDetail;
@@ -232,10 +234,12 @@ function Details({ run, found, board, slot, zoom }: DetailsProps) {
           </Jump>
         </p>
       )}
+      <WhatIf found={found} slot={slot} />
       <Regions run={run} board={board} zoom={zoom} />
       {found.epochs.map((lane) => (
         <Epochs key={lane.lane} lane={lane} alone={found.epochs.length === 1} zoom={zoom} />
       ))}
+      <Devices devices={found.devices} slot={slot} />
       <Footprint run={run} level="h3" />
     </div>
   );

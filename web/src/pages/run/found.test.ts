@@ -1,7 +1,25 @@
 import { describe, expect, it } from "vitest";
-import type { Explanation, Finding, LaneOfEpochs, SteadyPart } from "../../api/explain";
+import type {
+  DeviceTime,
+  Explanation,
+  Finding,
+  LaneOfEpochs,
+  Prediction,
+  SteadyPart,
+} from "../../api/explain";
 import type { MarkedNote, MarkKind } from "../../api/notes";
-import { alikeWords, apart, oddOf, oddWords, steadyWords, toldLane, verdictWords } from "./found";
+import {
+  alikeWords,
+  apart,
+  busyWords,
+  deviceParts,
+  oddOf,
+  oddWords,
+  steadyWords,
+  toldLane,
+  verdictWords,
+  whatIfRows,
+} from "./found";
 
 const steady = (part: Partial<SteadyPart>) =>
   steadyWords({
@@ -102,5 +120,91 @@ describe("findings apart", () => {
     const parts = apart(all, marks(["odd", "dismissed"]));
     expect(oddOf({ lane: "a", odd } as LaneOfEpochs, parts)).toEqual([{ from_ns: "9" }]);
     expect(oddOf({ lane: "b", odd } as LaneOfEpochs, parts)).toEqual(odd);
+  });
+});
+
+describe("what if", () => {
+  const none: Prediction = {
+    lower_s: null,
+    upper_s: null,
+    lower_ratio: null,
+    upper_ratio: null,
+    reason: "there is one rank",
+  };
+  const waits = { lower_s: 0.002, upper_s: 0.02, lower_ratio: 0.0556, upper_ratio: 0.556 };
+  const given = (made: Partial<Explanation["what_if"]>, ranks = 1) => ({
+    what_if: {
+      unit: "step" as const,
+      step_s: 0.036,
+      steps: 1940,
+      without_waits: { ...waits, reason: null },
+      balanced_ranks: none,
+      text: "",
+      ...made,
+    },
+    lanes: Array.from({ length: ranks }, () => ({ trains: true })) as Explanation["lanes"],
+  });
+
+  it("shows the step as it is, and the bounds of what it would take", () => {
+    expect(whatIfRows(given({}))).toEqual([
+      { name: "now", bounds: { lower: 1, upper: 1 }, words: "36\u2009ms" },
+      {
+        name: "without waits",
+        bounds: { lower: 0.0556, upper: 0.556 },
+        words: "2\u2009ms to 20\u2009ms",
+      },
+    ]);
+  });
+
+  it("names ranks where there are several, and why there are no bounds", () => {
+    const rows = whatIfRows(given({ balanced_ranks: { ...none, reason: "one is late" } }, 2));
+    expect(rows.at(-1)).toEqual({
+      name: "with balanced ranks",
+      bounds: null,
+      words: "not available: one is late",
+    });
+    const same = { lower_s: 0.03, upper_s: 0.03, lower_ratio: 1.2, upper_ratio: 1.2 };
+    const [, row] = whatIfRows(given({ without_waits: { ...same, reason: "no gain is sure" } }));
+    expect(row).toEqual({
+      name: "without waits",
+      bounds: { lower: 1, upper: 1 },
+      words: "30\u2009ms (no gain is sure)",
+    });
+  });
+
+  it("shows nothing where nothing is predicted", () => {
+    expect(whatIfRows({ what_if: null, lanes: [] })).toEqual([]);
+    expect(whatIfRows(given({ without_waits: none }))).toEqual([]);
+  });
+});
+
+describe("devices", () => {
+  const device = {
+    busy_s: 0.06,
+    compute_s: 0.05,
+    communication_s: 0.02,
+    memory_s: 0,
+    overlap_s: 0.01,
+    idle: { host_wait_s: 0.039, kernel_wait_s: 0, other_s: 0.001, unknown_s: 0 },
+  } as DeviceTime;
+
+  it("are a bar of busy time and the causes of idle time", () => {
+    expect(
+      deviceParts(device).map(({ name, share, kind }) => [name, Number(share.toFixed(2)), kind]),
+    ).toEqual([
+      ["busy", 0.6, "compute"],
+      ["idle: host", 0.39, "wait"],
+      ["idle: other", 0.01, null],
+    ]);
+    const idle = { host_wait_s: 0, kernel_wait_s: 0, other_s: 0, unknown_s: 0 };
+    expect(deviceParts({ ...device, busy_s: 0, idle })).toEqual([]);
+  });
+
+  it("tell what ran side by side", () => {
+    expect(busyWords(device)).toBe(
+      "Busy with 50\u2009ms of computation, 20\u2009ms of communication, " +
+        "computation and communication side by side for 10\u2009ms.",
+    );
+    expect(busyWords({ ...device, compute_s: 0, communication_s: 0, overlap_s: 0 })).toBe("");
   });
 });

@@ -1,5 +1,13 @@
 // Findings about a run, in words. Pure.
-import type { Explanation, Finding, LaneOfEpochs, OddEpoch } from "../../api/explain";
+import type {
+  DeviceTime,
+  Explanation,
+  Finding,
+  LaneOfEpochs,
+  OddEpoch,
+  Prediction,
+  TimePart,
+} from "../../api/explain";
 import type { MarkedNote } from "../../api/notes";
 import { formatDuration } from "../../format/time";
 import { formatCount, formatValue, plural } from "../../format/units";
@@ -73,3 +81,69 @@ export function verdictWords({ shown, dismissed }: Apart, summary: string): stri
 
 export const evidenceWords = (mean: number, unit: string, points: number) =>
   `${formatValue(mean, unit, 3)} (mean of ${plural(points, "point")})`;
+
+export interface WhatIfRow {
+  name: string;
+  // Parts of the length that was observed, 0 to 1; equal where there is no range. null: not known.
+  bounds: { lower: number; upper: number } | null;
+  words: string;
+}
+
+function boundsWords({ lower_s, upper_s, reason }: Prediction): string {
+  if (lower_s === null || upper_s === null) return `not available: ${reason ?? "no reason known"}`;
+  const [lower, upper] = [formatDuration(lower_s), formatDuration(upper_s)];
+  const range = lower === upper ? upper : `${lower} to ${upper}`;
+  return reason === null ? range : `${range} (${reason})`;
+}
+
+function predicted(name: string, made: Prediction): WhatIfRow {
+  const inside = (ratio: number) => Math.max(0, Math.min(1, ratio));
+  const { lower_ratio: lower, upper_ratio: upper } = made;
+  const bounds =
+    lower === null || upper === null ? null : { lower: inside(lower), upper: inside(upper) };
+  return { name, bounds, words: boundsWords(made) };
+}
+
+// The length of a step as measured, and the modelled ones. Empty without any bounds; ranks are compared where several
+// train.
+export function whatIfRows({ what_if, lanes }: Pick<Explanation, "what_if" | "lanes">) {
+  if (what_if === null) return [];
+  const rows = [predicted("without waits", what_if.without_waits)];
+  if (lanes.filter(({ trains }) => trains).length > 1)
+    rows.push(predicted("with balanced ranks", what_if.balanced_ranks));
+  if (rows.every(({ bounds }) => bounds === null)) return [];
+  const now = { name: "now", bounds: { lower: 1, upper: 1 } };
+  return [{ ...now, words: formatDuration(what_if.step_s) }, ...rows];
+}
+
+// The time of a device as a bar: busy, then why it was idle.
+export function deviceParts({ busy_s, idle }: DeviceTime): TimePart[] {
+  const parts = [
+    { part: "leaf", name: "busy", kind: "compute", seconds: busy_s },
+    { part: "leaf", name: "idle: host", kind: "wait", seconds: idle.host_wait_s },
+    { part: "untracked", name: "idle: between kernels", kind: null, seconds: idle.kernel_wait_s },
+    { part: "untracked", name: "idle: other", kind: null, seconds: idle.other_s },
+    { part: "untracked", name: "idle: unknown", kind: null, seconds: idle.unknown_s },
+  ] as const;
+  const total = parts.reduce((sum, { seconds }) => sum + seconds, 0);
+  return parts
+    .filter(({ seconds }) => seconds > 0)
+    .map((part) => ({ ...part, type: part.name, phases: 0, share: part.seconds / total }));
+}
+
+// Kinds that ran side by side add up to more than the device was busy.
+export function busyWords(device: DeviceTime): string {
+  const kinds = [
+    [device.compute_s, "of computation"],
+    [device.communication_s, "of communication"],
+    [device.memory_s, "of copies"],
+  ] as const;
+  const words = kinds.flatMap(([seconds, what]) =>
+    seconds > 0 ? [`${formatDuration(seconds)} ${what}`] : [],
+  );
+  if (device.overlap_s > 0)
+    words.push(
+      `computation and communication side by side for ${formatDuration(device.overlap_s)}`,
+    );
+  return words.length === 0 ? "" : `Busy with ${words.join(", ")}.`;
+}

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { pairDots, shapeCurve, shapePairs } from "./curve";
+import { valuesOf } from "./range";
+import { drawSeries } from "./series";
+import type { ChartLine } from "./spec";
 import { curve } from "./testing";
 
 const same = { x: (v: number) => v, y: (v: number) => v };
@@ -62,5 +65,37 @@ describe("pairs", () => {
     expect([...shapePairs(whole, same, "straight")]).toEqual([3, 1, 1, 2]);
     expect([...shapePairs(pairs, same, "straight")]).toEqual([3, 1, ...kLift, 2, 5]);
     expect([...pairDots(pairs, same)]).toEqual([3, 1, 2, 5]);
+  });
+});
+
+describe("the spread of a line", () => {
+  const spread = { ...curve((i) => 10 + i, { count: 2 }), from: 4, to: 6 };
+  const line: ChartLine = {
+    key: "a",
+    label: "a",
+    colour: "#000",
+    dash: [],
+    hidden: false,
+    data: null,
+    spreads: [
+      { ...spread, low: spread.value.map((v) => v - 2), high: spread.value.map((v) => v + 2) },
+    ],
+  };
+  const style = { kind: "line", width: 1, background: "#fff", shift: 0 } as const;
+
+  it("is a band with a dashed median at its own place, and nothing on a faint line", () => {
+    const marks = drawSeries(line, same, style);
+    expect(marks.map(({ kind }) => kind)).toEqual(["band", "line"]);
+    expect(marks).toMatchObject([
+      { upper: Float64Array.of(4.5, 12, 5.5, 13), lower: Float64Array.of(4.5, 8, 5.5, 9) },
+      { points: Float64Array.of(4.5, 10, 5.5, 11), dash: [2, 3] },
+    ]);
+    expect(drawSeries({ ...line, faint: true }, same, style)).toEqual([]);
+  });
+
+  it("counts for the axis only where it is in sight", () => {
+    expect(valuesOf([line], { from: 0, to: 9 })).toMatchObject({ low: 8, high: 13 });
+    expect(valuesOf([line], { from: 0, to: 4.9 })).toMatchObject({ low: 8, high: 12 });
+    expect(valuesOf([line], { from: 7, to: 9 })).toBeNull();
   });
 });

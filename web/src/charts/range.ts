@@ -1,34 +1,40 @@
 // The range of a chart's values: minimum and maximum, the values that a logarithmic axis can show, percentiles. Every
 // drawn place counts once: a pixel column with its smallest and largest value, a column of a curve with its band, a
 // pair. Pure.
-import type { ChartLine } from "./spec";
+import type { ChartLine, CurveData } from "./spec";
+
+const kEverywhere = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
 type Visit = (low: number, high: number) => void;
 
 // The places of a line that lie in sight. All places of columns and curves count, since they are made for the range.
 export function eachPlace(line: ChartLine, x: { from: number; to: number }, visit: Visit): void {
-  const { data, curve, pairs } = line;
+  const { data, curve, pairs, spreads = [] } = line;
   if (data !== null) {
     const { min, max } = data.columns;
     for (let i = 0; i < min.length; i++) visit(min[i] as number, max[i] as number);
   }
-  if (curve) {
-    const { value, low, high } = curve;
-    for (let i = 0; i < value.length; i++) {
-      const v = value[i] as number;
-      if (Number.isNaN(v)) continue;
-      const [least, most] = [low?.[i] ?? v, high?.[i] ?? v];
-      visit(
-        Number.isNaN(least) ? v : Math.min(v, least),
-        Number.isNaN(most) ? v : Math.max(v, most),
-      );
-    }
-  }
+  if (curve) eachOfCurve(curve, kEverywhere, visit);
+  for (const spread of spreads) eachOfCurve(spread, x, visit);
   if (pairs) {
     for (let i = 0; i < pairs.x.length; i++) {
       const [at, v] = [pairs.x[i] as number, pairs.y[i] as number];
       if (at >= x.from && at <= x.to && Number.isFinite(v)) visit(v, v);
     }
+  }
+}
+
+function eachOfCurve(
+  { value, low, high, from, to }: CurveData,
+  x: { from: number; to: number },
+  visit: Visit,
+): void {
+  const each = (to - from) / value.length;
+  for (let i = 0; i < value.length; i++) {
+    const v = value[i] as number;
+    if (Number.isNaN(v) || from + i * each > x.to || from + (i + 1) * each < x.from) continue;
+    const [least, most] = [low?.[i] ?? v, high?.[i] ?? v];
+    visit(Number.isNaN(least) ? v : Math.min(v, least), Number.isNaN(most) ? v : Math.max(v, most));
   }
 }
 
@@ -64,8 +70,6 @@ export function valuesOf(
   for (const line of lines) if (!line.hidden) eachPlace(line, x, visit);
   return found.low <= found.high ? found : null;
 }
-
-const kEverywhere = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
 // Smallest and largest value drawn; null when there is none.
 export function valueRange(lines: readonly ChartLine[]): [number, number] | null {

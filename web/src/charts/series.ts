@@ -22,9 +22,12 @@ const kFaint = 0.35;
 const kBand = 0.38;
 const kCurveBand = 0.18;
 const kRadius = 1.9;
+const kSpread = 0.2;
+const kMedianDash = [2, 3];
 
 export function drawSeries(line: ChartLine, project: Projection, style: SeriesStyle): Mark[] {
   return [
+    ...drawSpreads(line, project, style),
     ...drawColumns(line, project, style),
     ...drawCurve(line, project, style),
     ...drawPairs(line, project, style),
@@ -74,6 +77,20 @@ function drawCurve(line: ChartLine, project: Projection, style: SeriesStyle): Ma
   } else marks.push({ kind: "line", points, colour, dash, width: style.width * 1.3 });
   if (dots.length > 0) marks.push({ kind: "dots", points: dots, colour, radius: kRadius });
   return [...marks, ...signs(points, line, style)];
+}
+
+// Behind the line, which is one of those that it is the spread of.
+function drawSpreads(
+  { spreads = [], colour, faint }: ChartLine,
+  project: Projection,
+  style: SeriesStyle,
+): Mark[] {
+  if (faint) return [];
+  return spreads.flatMap((spread): Mark[] => {
+    const { upper, lower, line: points } = shapeCurve(spread, project, "straight");
+    const median = { kind: "line", points, colour, width: style.width, dash: kMedianDash } as const;
+    return [{ kind: "band", upper, lower, colour, alpha: kSpread }, median];
+  });
 }
 
 function drawPairs(line: ChartLine, project: Projection, style: SeriesStyle): Mark[] {

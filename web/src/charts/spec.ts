@@ -59,6 +59,8 @@ export interface ChartLine {
   data: LineData | null;
   curve?: CurveData | null;
   pairs?: PairData | null;
+  // Places where the line is one of many alike: a median of theirs with a band each, on the axis.
+  spreads?: readonly CurveData[];
   // 1 = the right axis.
   axis?: 0 | 1;
   // Thin and faint: a single run under its group.

@@ -64,6 +64,11 @@ describe("the condensed axis", () => {
       [0, 225, 227, 55, []],
     ]);
     expect(pieces[1]?.fold).toMatchObject({ first: 0, last: 6, typical: 1, from: 5, to: 75 });
+    expect(pieces[1]?.fold).toMatchObject({ length: 10, epochs: 7 });
+    expect(pieces[1]?.fold?.times.map(({ from, to }) => [from, to]).slice(0, 2)).toEqual([
+      [5, 15],
+      [15, 25],
+    ]);
     expect(condensedLength(pieces)).toBe(57);
   });
   it("shows every odd epoch, of any lane, and an alike one between two of them", () => {

@@ -23,6 +23,10 @@ export interface Fold {
   typical: number;
   p10_s: number;
   p90_s: number;
+  // Length of the typical one, seconds.
+  length: number;
+  // Begin and end of each, in order.
+  times: readonly Pick<Stretch, "from" | "to">[];
   // The time of all of them.
   from: number;
   to: number;
@@ -50,9 +54,11 @@ function foldOf(
   const [first, last] = [group[0] as Timed, group.at(-1) as Timed];
   const { typical, p10_s = 0, p90_s = 0 } = regime;
   const window = typical ?? { from_ns: "0", to_ns: "0", epoch: 0 };
+  const from = secondsSince(window.from_ns, at.origin);
+  const length = secondsSince(window.to_ns, at.origin) - from;
   return {
-    from: secondsSince(window.from_ns, at.origin),
-    to: secondsSince(window.to_ns, at.origin) + at.gap,
+    from,
+    to: from + length + at.gap,
     fold: {
       epochs: group.length,
       first: first.index,
@@ -60,6 +66,8 @@ function foldOf(
       typical: window.epoch,
       p10_s,
       p90_s,
+      length,
+      times: group,
       from: first.from,
       to: last.to,
     },

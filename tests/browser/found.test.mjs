@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { atRest, chartsDrawn, Home, launch, open, soon, until, violations } from "./support.mjs";
 
-// Twelve epochs of ten steps; epoch 8 waits for its data.
+// Epochs of ten steps; epoch 8 waits for its data. With a second argument each step logs a loss.
 const kScript = `
 import sys, time, corral
 for epoch in range(int(sys.argv[1])):
@@ -16,6 +16,8 @@ for epoch in range(int(sys.argv[1])):
                 with corral.phase("data wait", kind="wait"):
                     time.sleep(0.25 if epoch == 8 else 0.01)
                 time.sleep(0.01)
+            if len(sys.argv) > 2:
+                corral.log({"loss": 10 - step + epoch % 3})
 `;
 const home = new Home();
 let browser;
@@ -27,6 +29,7 @@ before(async () => {
   for (const [name, ...command] of [
     ["odd", "train.py", "12"],
     ["short", "train.py", "3"],
+    ["logged", "train.py", "32", "loss"],
     ["plain", "true"],
   ]) {
     const run = home.start("run", "--experiment", "found", "--name", name, ...command);
@@ -238,6 +241,36 @@ test("alike epochs are condensed to one, and each piece opens", async () => {
   await folds.waitFor({ state: "detached" });
   await page.goto(`${home.url}/runs/${id.short}?x=condensed`);
   await page.getByText(/No epochs are known to be alike/).waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("the lines of a fold show the spread of its epochs, or why there is none", async () => {
+  const asked = [];
+  const path = "?x=condensed&metric=loss&metric=run.memory.rss";
+  const { page, complaints, close } = await runPage("logged", path, (page) => {
+    page.on("request", (request) => {
+      if (request.url().endsWith("/lines")) asked.push(request.postDataJSON());
+    });
+    return page.reload();
+  });
+  const badge = (metric) => page.locator(`[data-metric="${metric}"] [data-testid=chart-badge]`);
+  await badge("loss").getByText(/p10–p90 of \d+ epochs/).waitFor();
+  const [, epochs] = /p10–p90 of (\d+) epochs/.exec(await badge("loss").textContent());
+  assert.ok(Number(epochs) >= 8, epochs);
+  // Each epoch is a line of its own, from its begin on.
+  const most = asked.find(({ lines }) => lines.length === Number(epochs));
+  assert.equal(new Set(most.lines.map(({ origins_ns }) => origins_ns[0])).size, Number(epochs));
+  const told = page.locator('[data-metric="run.memory.rss"] [data-testid=told]');
+  await told.getByText("no p10–p90: fewer than 8 epochs have points").waitFor();
+  // On another axis there is none.
+  const before = asked.length;
+  await page.goto(`${home.url}/runs/${id.logged}?metric=loss`);
+  await chartsDrawn(page);
+  await atRest(page);
+  assert.doesNotMatch(await badge("loss").textContent(), /p10/);
+  assert.equal(asked.length, before);
+  assert.deepEqual(await violations(page), []);
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -7,6 +7,7 @@ import {
   useMemo,
   useRef,
 } from "react";
+import { type Spreads, useSpreads } from "../api/spread";
 import type { Charts } from "../api/useCharts";
 import { paint } from "../charts/canvas";
 import { drawChart, summarise } from "../charts/chart";
@@ -21,10 +22,12 @@ import { ChartMenu } from "./ChartMenu";
 import { allLines, kChartHeight, specOf, specParts } from "./chartSpec";
 import { noteWords } from "./compare";
 import { LineNames } from "./LineNames";
+import { drawsColumns, spreadWords } from "./lines";
 import { type ChartDef, outsideWords } from "./model";
 import { type InSight, useNear } from "./near";
 import { Overlay } from "./Overlay";
 import { type Range, useSurface } from "./pointer";
+import { defsOf } from "./question";
 import type { BoardChart, BoardView } from "./useBoard";
 
 export interface FigureProps {
@@ -87,13 +90,36 @@ function useOwnMargins({ chart, ask }: FigureProps, { left, right }: Margins): v
   useEffect(() => () => ask(key, null), [ask, key]);
 }
 
+// On the condensed axis the spread of the folded epochs, once the chart is in sight and has its lines. Heat rows have no
+// place for it.
+function useSpreadsOf(
+  { chart, view, pending }: FigureProps,
+  at: { near: boolean; spec: ChartSpec },
+): Spreads | undefined {
+  const { stretches, making } = view;
+  const drawn = drawsColumns(making) && at.spec.kind !== "heat";
+  const series = useMemo(
+    () =>
+      defsOf([chart]).flatMap(({ lines }) =>
+        lines.map(({ series, origin, spacing }) => ({ id: series, origin, spacing })),
+      ),
+    [chart],
+  );
+  const found = useSpreads(series, { stretches, wanted: at.near && !pending && drawn });
+  return drawn ? found : undefined;
+}
+
 export function ChartFigure(props: FigureProps) {
   const { chart, view, font, inSight } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawn = useDrawing(props);
-  const lines = useMemo(() => allLines(drawn.chart, drawn.answer, drawn), [drawn]);
   const figure = useRef<HTMLElement>(null);
   const near = useNear(figure, { key: chart.key, inSight });
+  const spreads = useSpreadsOf(props, { near, spec: drawn.spec });
+  const lines = useMemo(
+    () => allLines(drawn.chart, drawn.answer, { ...drawn, spreads }),
+    [drawn, spreads],
+  );
   const picture = usePicture({ lines, spec: drawn.spec, font, near });
   useOwnMargins(props, picture.margins);
   // With no request in progress, an empty chart is the result.
@@ -104,6 +130,7 @@ export function ChartFigure(props: FigureProps) {
   // Small multiples have an axis each.
   const shared = picture.plots.length === 1;
   const points = pointsOf(lines);
+  const notes = [...picture.notes, ...spreadWords(spreads)];
   const summary = useMemo(
     () =>
       known ? summarise(drawn.chart.def.name, lines, drawn.spec) : `${chart.def.name}. Loading.`,
@@ -122,7 +149,7 @@ export function ChartFigure(props: FigureProps) {
         unit={picture.axis?.scale.unit ?? chart.def.unit}
         badge={
           known && drawn.answer
-            ? badgeText(lines, { ...view, answer: drawn.answer, points, notes: picture.notes })
+            ? badgeText(lines, { ...view, answer: drawn.answer, points, notes })
             : "loading"
         }
         lines={lines}

@@ -2,6 +2,7 @@
 // epochs at full scale. A click opens a piece: the board on the axis of time, at all of its epochs.
 import type { Stretch } from "../api/condensed";
 import { seenStretches } from "../api/condensed";
+import { kLeastEpochs } from "../api/spread";
 import { formatDuration } from "../format/time";
 import { formatCount, plural } from "../format/units";
 import type { BoardView } from "./useBoard";
@@ -39,9 +40,13 @@ function shortWords({ fold, odd }: Stretch): string {
 export function foldWords({ from, to, fold, odd }: Stretch): string {
   if (fold !== null) {
     const spread = `${formatDuration(fold.p10_s)} to ${formatDuration(fold.p90_s)}`;
+    const band =
+      fold.epochs < kLeastEpochs
+        ? "too few for a band from p10 to p90"
+        : "with the median (dashed) and the band from p10 to p90";
     return (
       `Epochs ${fold.first} to ${fold.last} are alike, ${spread} each; ` +
-      `shown is epoch ${fold.typical}, the typical one`
+      `shown is epoch ${fold.typical}, the typical one, ${band}`
     );
   }
   const time = `${formatDuration(to - from)} at full scale`;

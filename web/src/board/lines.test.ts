@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import type { Columns } from "../api/columns";
 import { kGroup, type LineAnswer } from "../api/lines";
+import type { FoldSpread, Spreads } from "../api/spread";
 import { type Charts, type ChartsQuestion, sameAxis } from "../api/useCharts";
 import { kLight } from "../charts/theme";
 import { groupsOf } from "./groups";
-import { baselineOf, computedLines, linesOf, type Making, pairAt } from "./lines";
+import { baselineOf, computedLines, linesOf, type Making, pairAt, spreadWords } from "./lines";
 import type { ChartDef, LineDef, ShownRun } from "./model";
 import { answerKey } from "./pointer";
 import { regionText } from "./view";
@@ -199,5 +201,55 @@ describe("what the others are compared to by a line's name", () => {
     expect(of("a", loss, { ...plain, runs: runs.slice(0, 1) })).toBeNull();
     // One line of all runs.
     expect(of("host/4", shared, { ...plain, runs: runs.slice(0, 2) })).toBeNull();
+  });
+});
+
+describe("the spread of alike epochs", () => {
+  const spread = (part: Partial<FoldSpread> = {}): FoldSpread => ({
+    from: 3,
+    to: 13,
+    median: values(1, 2),
+    p10: values(0, 1),
+    p90: values(2, 3),
+    read: 41,
+    epochs: 41,
+    ...part,
+  });
+  const drawn = (spreads: Spreads | undefined) => {
+    const columns = { firstX: new Float32Array(), min: values(), max: values() };
+    const found = answer({ axis: "condensed" }, []);
+    found.series.set(1, columns as unknown as Columns);
+    return linesOf(chart("loss", [line(1, "a")]), found, { making: plain, ...palette, spreads })[0];
+  };
+
+  it("is constant within each part of an epoch", () => {
+    const [curve] = drawn({ series: new Map([[1, [spread()]]]), why: null })?.spreads ?? [];
+    expect([curve?.from, curve?.to, curve?.value.length]).toEqual([3, 13, 128]);
+    expect([63, 64].map((i) => [curve?.low?.[i], curve?.value[i], curve?.high?.[i]])).toEqual([
+      [0, 1, 2],
+      [1, 2, 3],
+    ]);
+  });
+
+  it("or the reason for its absence is told", () => {
+    expect(drawn(undefined)?.told).toBeUndefined();
+    expect(drawn({ series: new Map([[2, [spread()]]]), why: null })?.told).toBeUndefined();
+    expect(drawn({ series: new Map(), why: "too many lines" })?.told).toBe(
+      "no p10–p90: too many lines",
+    );
+    const none = spread({ median: values(Number.NaN, Number.NaN) });
+    const line = drawn({ series: new Map([[1, [none]]]), why: null });
+    expect([line?.told, line?.spreads]).toEqual([
+      "no p10–p90: fewer than 8 epochs have points",
+      undefined,
+    ]);
+  });
+
+  it("is named in the badge with its epochs", () => {
+    const words = (...all: FoldSpread[]) => spreadWords({ series: new Map([[1, all]]), why: null });
+    expect(words(spread(), spread({ epochs: 12, read: 12 }))).toEqual(["p10–p90 of 41 epochs"]);
+    expect(words(spread({ epochs: 410, read: 64 }))).toEqual(["p10–p90 of 64/410 epochs"]);
+    expect(words()).toEqual([]);
+    expect(spreadWords(undefined)).toEqual([]);
   });
 });

@@ -3,6 +3,7 @@
 // Pure.
 
 import { kGroup, type LineAnswer, type LineQuestion, type Smoothing } from "../api/lines";
+import { type FoldSpread, kLeastEpochs, type Spreads } from "../api/spread";
 import type { Charts, ChartsQuestion } from "../api/useCharts";
 import { valueAt } from "../charts/line";
 import type { ChartLine, CurveData, PairData } from "../charts/spec";
@@ -98,6 +99,8 @@ const noBand = (answer: LineAnswer, { show, band }: Grouping) =>
 interface Palette {
   theme: ChartTheme;
   hidden: ReadonlySet<string>;
+  // Spreads of alike epochs, on the condensed axis.
+  spreads?: Spreads | undefined;
 }
 
 function groupLines(
@@ -205,13 +208,52 @@ function spacingOn(answer: Charts | undefined, line: LineDef): number {
   return axis === "step" ? line.stepping : axis === "time" ? line.spacing : 0;
 }
 
+const kSpreadPlaces = 128;
+
+// Constant within each part of an epoch.
+function spreadCurve({ median, p10, p90, from, to }: FoldSpread): CurveData {
+  const each = kSpreadPlaces / median.length;
+  const stepped = (values: Float64Array) =>
+    Float64Array.from({ length: kSpreadPlaces }, (_, i) => values[Math.floor(i / each)] as number);
+  return { value: stepped(median), low: stepped(p10), high: stepped(p90), from, to };
+}
+
+// The spread of a line's folds, or why it has none.
+function spreadOf(
+  line: LineDef,
+  spreads: Spreads | undefined,
+): Pick<ChartLine, "spreads" | "told"> {
+  if (spreads === undefined) return {};
+  const none = (why: string) => ({ told: `no p10–p90: ${why}` });
+  if (spreads.why !== null) return none(spreads.why);
+  const all = spreads.series.get(line.series);
+  // Not known yet: they are still those of the chart's lines before.
+  if (all === undefined) return {};
+  const known = all.filter(({ median }) => median.some((v) => !Number.isNaN(v)));
+  if (known.length === 0) return none(`fewer than ${kLeastEpochs} epochs have points`);
+  return { spreads: known.map(spreadCurve) };
+}
+
+// "p10–p90 of 41 epochs", of "64/410" where not all were read; of several folds the greatest.
+export function spreadWords(spreads: Spreads | undefined): string[] {
+  const all = [...(spreads?.series.values() ?? [])].flat();
+  const most = all.reduce<FoldSpread | null>(
+    (best, one) => (best === null || one.epochs > best.epochs ? one : best),
+    null,
+  );
+  if (most === null) return [];
+  const { read, epochs } = most;
+  const of = read < epochs ? `${read}/${formatCount(epochs)}` : formatCount(epochs);
+  return [`p10–p90 of ${of} epochs`];
+}
+
 // The lines of a chart with the answers so far.
 export function linesOf(
   chart: ChartDef,
   answer: Charts | undefined,
   at: { making: Making } & Palette,
 ): ChartLine[] {
-  const { making, theme, hidden } = at;
+  const { making, theme, hidden, spreads } = at;
   const { grouping } = making;
   const columnsDrawn = drawsColumns(making);
   const singles: ChartLine[] = (grouping === null || columnsDrawn ? chart.lines : []).map(
@@ -229,6 +271,7 @@ export function linesOf(
         curve: null,
         ...(answer && grouping === null ? curveOf(chart, line, { answer, making }) : {}),
         pairs: answer?.pairs.get(line.series) ?? null,
+        ...(columns ? spreadOf(line, spreads) : {}),
         ...(grouping === null ? {} : { faint: true }),
       };
     },

@@ -1,4 +1,4 @@
-import { type Query, QueryClient } from "@tanstack/react-query";
+import { type Query, QueryClient, QueryObserver } from "@tanstack/react-query";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ApiError } from "./client";
 import { restOf, startLive, useLive } from "./live";
@@ -86,6 +86,37 @@ describe("startLive", () => {
     stop();
     return { asked: again.mock.calls.length, state: useLive.getState().state };
   }
+
+  it("has a run explained anew every ten seconds while data arrive, and once more at their end", async () => {
+    const heard = new Map<string, (event: { data: string }) => void>();
+    class Stream {
+      addEventListener(what: string, hear: (event: { data: string }) => void) {
+        heard.set(what, hear);
+      }
+      close() {}
+    }
+    vi.useFakeTimers();
+    vi.stubGlobal("EventSource", Stream);
+    const client = new QueryClient();
+    const asked: number[] = [];
+    const begun = Date.now();
+    const queryFn = async () => {
+      asked.push(Math.round((Date.now() - begun) / 1000));
+      return { lanes: [] };
+    };
+    const observer = new QueryObserver(client, { queryKey: ["explain", "r"], queryFn });
+    const forget = observer.subscribe(() => {});
+    const stop = startLive(client);
+    for (let second = 0; second < 25; second++) {
+      heard.get("data")?.({ data: '{"runs":["r"]}' });
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    expect(asked).toEqual([0, 10, 20]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked).toEqual([0, 10, 20, 30]);
+    forget();
+    stop();
+  });
 
   it("asks again by itself where the server answers but has no stream left", async () => {
     expect(await refused(true)).toEqual({ asked: 1, state: "live" });

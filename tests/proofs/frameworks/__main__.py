@@ -21,13 +21,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from _build import BUILD, ROOT, SKIPPED, python_of
+
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
-PACKAGES = ROOT / "tools" / "pip-frameworks-packages.lock"
-BUILD = Path(os.environ.get("CORRAL_BUILD", ROOT / "build" / "release"))
-VENV = ROOT / "build" / "proofs" / "frameworks"
 RUN = "000102030405060708090a0b0c0d0e0f"
-SKIPPED = 77
 
 sys.path.insert(0, str(ROOT / "python" / "tests"))
 import segment_reader  # noqa: E402
@@ -90,19 +87,6 @@ def package() -> Path:
     if not (path / "corral" / "__init__.py").exists():
         subprocess.run([ROOT / "dev", "build", "release", "corral_python"], check=True)
     return path
-
-
-def environment_python() -> Path:
-    """The interpreter of an environment with the listed packages, which is made where it is missing."""
-    stamp, wanted = VENV / "stamp", PACKAGES.read_text(encoding="utf-8")
-    python = VENV / "bin" / "python"
-    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
-        print(f"installing the packages of {PACKAGES.relative_to(ROOT)} (7 GB) ...", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-        pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        subprocess.run([*pip, "--require-hashes", "-r", PACKAGES], check=True)
-        stamp.write_text(wanted, encoding="utf-8")
-    return python
 
 
 def run(case: Case, python: Path) -> tuple[dict[str, int], list[segment_reader.Session], str]:
@@ -230,7 +214,7 @@ def main() -> int:
         parser.error(f"unknown case {unknown[0]!r}")
     chosen = [known[name] for name in options.cases or (SMOKE if options.smoke else known)]
     if not options.smoke:
-        return prove(chosen, options.python or environment_python())
+        return prove(chosen, options.python or python_of("frameworks"))
     here = [case for case in chosen if all(importlib.util.find_spec(name) for name in case.needs)]
     if not here:
         print("skipped: neither PyTorch nor scikit-learn is installed")

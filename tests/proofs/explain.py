@@ -4,6 +4,7 @@
     ./dev proof explain -n 3 lock quota    these, 3 times
     ./dev proof explain --beside-load      beside a program that uses a quarter of a CPU
     ./dev proof explain --held-out         those of held_out/ instead, whose author has not seen the analysis
+    ./dev proof explain --frameworks       those of frameworks_slow/: Lightning, Hugging Face and Keras, ill and cured
     ./dev proof explain --sweep            reported shares of data waits beside planted ones of 0 to 40 %
     ./dev proof explain --smoke            one of them, once
 
@@ -32,6 +33,15 @@ import _build
 
 PROGRAMS = _build.ROOT / "examples" / "bottlenecks"
 HELD_OUT = _build.ROOT / "tests" / "proofs" / "held_out"
+FRAMEWORKS = _build.ROOT / "tests" / "proofs" / "frameworks_slow"
+# No device, no download, and no threads that share the CPUs with the loaders.
+FRAMEWORKS_ENVIRONMENT = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HF_HUB_OFFLINE": "1",
+    "JAX_PLATFORMS": "cpu",
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
 PLANTED = range(0, 41, 5)  # percent of a step
 GROUPS = Path("/sys/fs/cgroup")
 MIB = 1 << 20
@@ -61,10 +71,11 @@ class Program:
     resources: tuple[str, ...]  # all of them are true
     needs: str
     slow_rank: int | None
+    cured: bool = False
 
     @property
     def name(self) -> str:
-        return self.path.stem
+        return f"{self.path.stem}_cured" if self.cured else self.path.stem
 
     def judge(self, explanation: dict[str, Any]) -> str:
         found, slow = explanation["bottleneck"], explanation["slow_rank"]
@@ -91,15 +102,15 @@ def programs(folder: Path, names: list[str]) -> list[Program]:
             node.targets[0].id: ast.literal_eval(node.value)
             for node in ast.parse(path.read_text(encoding="utf-8")).body
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            if node.targets[0].id in ("EXPECTED", "NEEDS", "SLOW_RANK")
+            if node.targets[0].id in ("EXPECTED", "CURED", "NEEDS", "SLOW_RANK")
         }
-        if "EXPECTED" in constants and (not names or path.stem in names):
-            part, *resources = constants["EXPECTED"]
-            needs, slow_rank = constants.get("NEEDS", ""), constants.get("SLOW_RANK")
-            found.append(Program(path, part, tuple(resources), needs, slow_rank))
+        needs, slow_rank = constants.get("NEEDS", ""), constants.get("SLOW_RANK")
+        for key in {"EXPECTED", "CURED"} & constants.keys():
+            part, *resources = constants[key]
+            found.append(Program(path, part, tuple(resources), needs, slow_rank, cured=key == "CURED"))
     if missing := set(names) - {program.name for program in found}:
         sys.exit(f"no such program: {', '.join(sorted(missing))}")
-    return found
+    return sorted((one for one in found if not names or one.name in names), key=lambda one: one.name)
 
 
 # ---- what they need
@@ -189,6 +200,7 @@ class Bench:
     def __init__(self, folder: Path, beside_load: bool, verbose: bool) -> None:
         self.folder, self.beside_load, self.verbose = folder, beside_load, verbose
         self.corral = _build.corral()
+        self.python: str | Path = sys.executable
         self.environment = {
             **os.environ,
             "CORRAL_STORE": str(folder / "store"),
@@ -211,7 +223,8 @@ class Bench:
                 for one in groups:
                     (one / "cgroup.procs").write_text(str(os.getpid()))
 
-            words = [sys.executable, str(program.path), "--seconds", str(seconds), *options]
+            words = [self.python, program.path, "--seconds", str(seconds), *options]
+            words += ["--cure"] if program.cured else []
             with self.load():
                 done = subprocess.run(
                     [self.corral, "run", "--quiet", "--name", program.name, "--", *words],
@@ -290,11 +303,11 @@ def sweep(bench: Bench, seconds: int) -> None:
 def show(program: Program, results: Results) -> None:
     expected = f"{program.part}: {program.resources[0]}"
     if results.skipped:
-        print(f"{program.name:16} {expected:24} skipped: {results.skipped}", flush=True)
+        print(f"{program.name:28} {expected:24} skipped: {results.skipped}", flush=True)
         return
     counts = ", ".join(f"{results.verdicts[verdict]} {verdict}" for verdict in (RIGHT, UNKNOWN, WRONG))
     said = ", ".join(f"{count}x {what}" for what, count in results.said.most_common())
-    print(f"{program.name:16} {expected:24} {counts:28} said {said}", flush=True)
+    print(f"{program.name:28} {expected:24} {counts:28} said {said}", flush=True)
 
 
 def has_torch() -> bool:
@@ -326,20 +339,26 @@ def main() -> int:
     parser.add_argument("--beside-load", action="store_true")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--held-out", action="store_true")
+    which.add_argument("--frameworks", action="store_true")
     which.add_argument("--sweep", action="store_true")
     which.add_argument("--smoke", action="store_true")
     parser.add_argument("--verbose", action="store_true", help="print what explain said of each run")
     chosen = parser.parse_args()
     if chosen.smoke:
         chosen.programs, chosen.n = ["tiny_steps"], 1
-    if not has_torch():
+    python = _build.python_or_why_not("frameworks") if chosen.frameworks else sys.executable
+    if python is None or not (chosen.frameworks or has_torch()):
         return _build.SKIPPED
+    folder = FRAMEWORKS if chosen.frameworks else HELD_OUT if chosen.held_out else PROGRAMS
     all_results = {}
     with opened("explain-", chosen.beside_load, chosen.verbose) as bench:
+        if chosen.frameworks:
+            bench.python = python
+            bench.environment |= FRAMEWORKS_ENVIRONMENT
         if chosen.sweep:
             sweep(bench, SECONDS)
             return 0
-        for program in programs(HELD_OUT if chosen.held_out else PROGRAMS, chosen.programs):
+        for program in programs(folder, chosen.programs):
             all_results[program.name] = prove(bench, program, chosen.n, SMOKE_SECONDS if chosen.smoke else SECONDS)
             show(program, all_results[program.name])
     return conclude(all_results, chosen.smoke)

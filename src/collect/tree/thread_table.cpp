@@ -75,27 +75,33 @@ void ThreadTable::refresh(std::size_t at) {
   note_wait(at);
 }
 
-// Gives the thread a free place, or that of the idlest one.
-void ThreadTable::offer(const Probe& probe, double busy) {
+// Gives the thread a free place, or that of the idlest one. `used` since its times in the probe.
+void ThreadTable::offer(const Probe& probe, const ThreadTimes& used) {
+  const double busy = static_cast<double>(used.cpu) * 1e-9 / seconds(elapsed_);
   auto place = std::ranges::find(places_, pid_t{0}, &Place::thread);
-  if (place == places_.end()) {
+  const bool free = place != places_.end();
+  if (!free) {
     const auto idlest = std::ranges::min_element(seats_, {}, &Seat::busy);
     if (busy < kTimesBusier * idlest->busy + kCoresBusier) return;
     place = places_.begin() + (idlest - seats_.begin());
-  } else if (busy <= 0 && probe.cpu < kWorked && probe.process != probe.thread) {
+    probed_all_ = false;  // its thread is in no probe
+  } else if (busy <= 0 && probe.times.cpu < kWorked && probe.process != probe.thread) {
     return;
   }
   place->process = probe.process;
   place->thread = probe.thread;
   place->waits_known = false;
   Seat& seat = seats_[static_cast<std::size_t>(place - places_.begin())];
-  seat = {.last = {.cpu = probe.cpu, .run_delay = 0}, .busy = busy, .refused = false, .kept = {}};
+  seat = {.last = {}, .busy = busy, .refused = false, .kept = {}};
   const auto text =
       files_.read_thread(probe.process, probe.thread, ThreadFile::kSchedstat,
                          &seat.kept[static_cast<std::size_t>(ThreadFile::kSchedstat)]);
   if (!text || !parse_schedstat(*text, seat.last)) {
     place->process = place->thread = 0;
     seat = {};
+  } else if (free) {
+    place->times.cpu += used.cpu;
+    place->times.run_delay += used.run_delay;
   }
 }
 
@@ -109,10 +115,16 @@ void ThreadTable::judge_probes() {
       probe.thread = 0;  // gone
       continue;
     }
-    const std::uint64_t cpu = since(probe.cpu, now.cpu);
-    probe.cpu = now.cpu;
-    offer(probe, static_cast<double>(cpu) * 1e-9 / seconds(elapsed_));
+    const ThreadTimes used = {.cpu = since(probe.times.cpu, now.cpu),
+                              .run_delay = since(probe.times.run_delay, now.run_delay)};
+    probe.times = now;
+    offer(probe, used);
   }
+}
+
+// A thread that is new and has run for longer came into the run with a process that did.
+bool ThreadTable::began_since_last_walk(const ThreadTimes& now) const {
+  return probed_all_ && now.cpu + now.run_delay <= static_cast<std::uint64_t>(elapsed_.count());
 }
 
 // The next threads without a place, all of them if they are few.
@@ -129,6 +141,7 @@ void ThreadTable::choose_probes(std::span<const pid_t> processes) {
       if (next_.size() == kProbes) {
         next_process_ = at;
         next_thread_ = t;
+        probed_all_ = false;
         return;
       }
       const auto known = std::ranges::find(probes_, thread, &Probe::thread);
@@ -139,10 +152,13 @@ void ThreadTable::choose_probes(std::span<const pid_t> processes) {
       ThreadTimes now;
       const auto text = files_.read_thread(processes[at], thread, ThreadFile::kSchedstat, nullptr);
       if (text && parse_schedstat(*text, now))
-        next_.push_back({.process = processes[at], .thread = thread, .cpu = now.cpu});
+        next_.push_back({.process = processes[at],
+                         .thread = thread,
+                         .times = began_since_last_walk(now) ? ThreadTimes{} : now});
     }
   }
   next_process_ = next_thread_ = 0;
+  probed_all_ = true;
 }
 
 void ThreadTable::walk(std::span<const pid_t> processes, BootTime now) {

@@ -31,7 +31,9 @@ class ThreadTable {
   struct Place {
     pid_t process = 0;
     pid_t thread = 0;  // 0: the place is free
-    // Sums of all threads that had this place, while they had it, in ns.
+    // Sums of all threads that had this place, in ns: from the walk before they got it on, or from
+    // their begin if they began after the first walk. A thread that took it from another one counts
+    // from then on.
     ThreadTimes times;
     // Estimates: each walk that finds the thread waiting counts the time since the walk before.
     std::array<std::uint64_t, kWaits> waited{};
@@ -59,14 +61,15 @@ class ThreadTable {
   struct Probe {
     pid_t process;
     pid_t thread;
-    std::uint64_t cpu;
+    ThreadTimes times;
   };
 
   void refresh(std::size_t at);
   void note_wait(std::size_t at);
   void judge_probes();
   void choose_probes(std::span<const pid_t> processes);
-  void offer(const Probe& probe, double busy);
+  [[nodiscard]] bool began_since_last_walk(const ThreadTimes& now) const;
+  void offer(const Probe& probe, const ThreadTimes& used);
   [[nodiscard]] bool has_place(pid_t thread) const;
 
   ProcessFiles files_;
@@ -77,7 +80,8 @@ class ThreadTable {
   std::vector<pid_t> thread_ids_;  // scratch
   std::size_t next_process_ = 0;   // the next probes begin here
   std::size_t next_thread_ = 0;
-  Nanos elapsed_{0};  // since the walk before; 0: there was none
+  bool probed_all_ = false;  // each thread without a place in the walk before is in probes_
+  Nanos elapsed_{0};         // since the walk before; 0: there was none
   BootTime walked_{};
   int refusal_ = 0;
 };

@@ -70,6 +70,48 @@ TEST_F(ThreadTableTest, CountsFromWhenAThreadHasItsPlace) {
   EXPECT_EQ(place(kProcess)->waited[static_cast<std::size_t>(Wait::kLock)], 1'000'000'000U);
 }
 
+// A worker that lives for some seconds would else lose one or two of them.
+TEST_F(ThreadTableTest, AThreadThatBeginsLaterCountsFromItsBegin) {
+  constexpr pid_t kWorker = kProcess + 1, kJoined = kProcess + 2;
+  write(kProcess, 0);
+  walk();
+  walk();
+  write(kWorker, 400);
+  write(kJoined, 1500);  // more than a second: it came with a process that is older
+  walk();
+  write(kWorker, 1400);
+  write(kJoined, 1700);
+  walk();
+  ASSERT_NE(place(kWorker), nullptr);
+  EXPECT_EQ(place(kWorker)->times.cpu, 1'400'000'000U);
+  EXPECT_EQ(place(kWorker)->times.run_delay, 5'000'000U);
+  ASSERT_NE(place(kJoined), nullptr);
+  EXPECT_EQ(place(kJoined)->times.cpu, 200'000'000U);
+}
+
+TEST_F(ThreadTableTest, AThreadThatLostItsPlaceIsNotCountedTwice) {
+  constexpr pid_t kLate = 500;
+  for (pid_t i = 0; i < 32; ++i) write(kProcess + i, 100);
+  walk();
+  for (pid_t i = 0; i < 32; ++i) write(kProcess + i, 300);
+  walk();
+  write(kLate, 0);
+  for (pid_t i = 1; i < 32; ++i) write(kProcess + i, 600);
+  walk();
+  write(kLate, 900);
+  for (pid_t i = 1; i < 32; ++i) write(kProcess + i, 900);
+  walk();
+  ASSERT_EQ(place(kProcess), nullptr);
+  std::ofstream(folder(kProcess + 1) / "schedstat") << "";
+  fs::remove_all(folder(kProcess + 1));
+  const auto* const freed = place(kProcess + 1);
+  const std::uint64_t sum = freed->times.cpu;
+  walk();
+  walk();
+  ASSERT_EQ(place(kProcess), freed);
+  EXPECT_EQ(freed->times.cpu, sum);
+}
+
 TEST_F(ThreadTableTest, ABusierThreadTakesThePlaceOfTheIdlest) {
   constexpr pid_t kLate = 500;
   for (pid_t i = 0; i < 32; ++i) write(kProcess + i, 100);

@@ -86,7 +86,7 @@ def data_row(bench: Bench, torch: Path, peers: Path, planted: float, workers: in
 
 
 def data(bench: Bench) -> list[str] | None:
-    """What differs; None if it could not run."""
+    """Returns a text for each value that differs; None if it could not run."""
     torch, peers = _build.python_or_why_not("frameworks"), _build.python_or_why_not("peers")
     if torch is None or peers is None:
         return None
@@ -146,7 +146,7 @@ def measured(bench: Bench, python: Path, meter: str) -> list[str]:
 
 
 def energy(bench: Bench) -> list[str] | None:
-    """What differs; None if it could not run."""
+    """Returns a text for each value that differs; None if it could not run."""
     if os.geteuid() != 0 or Path("/sys/bus/event_source/devices/power").exists():
         print("energy needs root, and a machine without RAPL of its own in perf")
         return None

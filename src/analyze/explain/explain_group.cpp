@@ -43,17 +43,12 @@ WorkflowRun make_workflow_run(const SharingRun& run) {
   return one;
 }
 
-Result<> check_left(const GroupExplainOptions& options) {
-  if (!options.left || !options.left()) return {};
-  return fail(Code::kUnavailable, "nobody waits for the explanation any more");
-}
-
 Result<> read_stages(const store::Reader& store, const std::vector<SharingRun>& runs,
                      const GroupExplainOptions& options, GroupExplanation& found) {
   std::vector<std::optional<StageTimes>> stages;
   std::size_t phases = 0;
   for (const PathStep& step : found.workflow.path) {
-    TRY(check_left(options));
+    TRY(check_waiting(options.left));
     stages.emplace_back();
     const auto run = TRY(store.run(runs[step.run].id));
     if (!run) continue;
@@ -61,7 +56,7 @@ Result<> read_stages(const store::Reader& store, const std::vector<SharingRun>& 
       ++found.stages_left_out;
       continue;
     }
-    const auto timeline = read_timeline(store, *run, runs[step.run].end);
+    const auto timeline = read_timeline(store, *run, {.left = options.left});
     if (!timeline && timeline.error().code != Code::kTooLarge)
       return tl::unexpected(timeline.error());
     if (!timeline) {
@@ -89,13 +84,14 @@ Result<> read_footprints(const store::Reader& store, const std::vector<SharingRu
   found.footprints_left_out = runs.size() - count;
   std::vector<GroupedRun> grouped;
   for (std::size_t i = 0; i < count; ++i) {
-    TRY(check_left(options));
+    TRY(check_waiting(options.left));
     const RunEnd end = run_end_of(found.runs[i].outcome);
     GroupedRun one{.host = runs[i].host,
                    .lost = end == RunEnd::kFailed || end == RunEnd::kInterrupted,
                    .footprint = {}};
     if (const auto run = TRY(store.run(runs[i].id)))
-      one.footprint = TRY(find_footprint(store, *run, {.from = {}, .to = {}, .units = false}));
+      one.footprint = TRY(find_footprint(
+          store, *run, {.from = {}, .to = {}, .left = options.left, .units = false}));
     found.no_energy.push_back(one.footprint.joules ? "" : why_no_energy(one.footprint));
     grouped.push_back(std::move(one));
   }

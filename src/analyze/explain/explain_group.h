@@ -5,13 +5,13 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analyze/footprint/group_footprint.h"
+#include "analyze/left.h"
 #include "analyze/workflow.h"
 #include "core/result.h"
 #include "store/reader.h"
@@ -38,8 +38,7 @@ struct GroupExplanation {
 
 struct GroupExplainOptions {
   bool planned = false;  // the runs are all of a plan
-  // True: nobody waits for the answer, so it ends early with kUnavailable. May be empty.
-  std::function<bool()> left = {};
+  Left left = {};
 };
 
 // kUnprocessable: workloads come after each other in a circle; kTooLarge: too many runs.

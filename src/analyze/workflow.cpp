@@ -58,6 +58,7 @@ class WorkloadOrder {
         if (--waits_for[key] == 0) free.push_back(key);
     }
     std::vector<std::string> names;
+    names.reserve(waits_for.size());
     for (const auto& [key, count] : waits_for) names.push_back(printable(key.second));
     return names;
   }

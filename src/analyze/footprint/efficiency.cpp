@@ -106,14 +106,14 @@ void find_memory(const FootprintData& data, Efficiency& found) {
 }  // namespace
 
 std::span<const std::string_view> profile_metrics() {
-  static const std::vector<std::string_view> kAll = [] {
+  static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> all;
     for (const ProfileLine& line : kDeviceProfile)
       for (const std::string_view metric : line.metrics)
         if (!metric.empty()) all.push_back(metric);
     return all;
   }();
-  return kAll;
+  return names;
 }
 
 std::string whole_device(const std::string& source) {

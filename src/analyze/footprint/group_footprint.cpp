@@ -78,6 +78,7 @@ class FootprintAdder {
   // True: its energy was divided.
   bool add_sensor(const std::vector<SensorUser>& users) {
     std::vector<std::size_t> numbers;
+    numbers.reserve(users.size());
     bool split = true;
     for (const SensorUser& user : users) numbers.push_back(user.run);
     std::vector<std::vector<Window>> met;

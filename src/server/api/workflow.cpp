@@ -72,7 +72,10 @@ std::string state_of(const std::vector<SharingRun>& runs) {
   for (const SharingRun& run : runs) {
     add(run.id.hex() + std::string(store::status_name(run.status)));
     add(std::to_string(ns_of(run.end)));
-    for (const auto& [key, value] : run.tags) add(key + '\0' + value);
+    for (const auto& [key, value] : run.tags) {
+      add(key);
+      add(value);
+    }
   }
   return fmt::format("{} {:x} ", runs.size(), hash);
 }

@@ -836,11 +836,13 @@ class Judge {
     const double others = mean("run.cpu.used") - trainer_->cpu;
     const std::string beside =
         others >= kTakesPart ? fmt::format(", all others together with {:.2f}", others) : "";
-    return hold(Resource::kOneThread,
-                fmt::format("the training thread {} all the time, with {:.2f} CPUs{}",
-                            loads ? "loads data or computes" : "computes", trainer_->cpu, beside),
-                loads ? "Load the data in other processes: DataLoader(num_workers=...)."
-                      : "Do more in one step (a greater batch), or use more threads.");
+    return hold(
+        Resource::kOneThread,
+        fmt::format("the training thread {} all the time, with {:.2f} CPUs{}",
+                    loads ? "loads data or computes" : "computes", trainer_->cpu, beside),
+        loads ? "Load the data in other processes: DataLoader(num_workers=...). If they do, fetch "
+                "larger batches."
+              : "Do more in one step (a greater batch), or use more threads.");
   }
 
   // ---- the sentence

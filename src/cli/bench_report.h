@@ -1,7 +1,7 @@
 // Pairs of runs of `corral bench listeners`: their order, their statistics, and all of it as text.
 //
-// Ratios are on by off, paired, as geometric means with the 90 % interval of query/equivalence.h.
-// Pure functions of the data; nothing is left out, whatever its value.
+// Ratios are on by off, paired, as geometric means with the 90 % interval of
+// analyze/compare/ratio.h. Pure functions of the data; nothing is left out, whatever its value.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/equivalence.h"
+#include "analyze/compare/ratio.h"
 #include "cli/bench_stage.h"
 
 namespace corral::cli {

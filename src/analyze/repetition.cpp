@@ -12,14 +12,6 @@ namespace {
 
 constexpr std::size_t kMostRuns = 1000;  // read per workload
 
-bool names_seed(std::string_view name) {
-  constexpr std::string_view kSeed = "seed";
-  if (name.size() < kSeed.size()) return false;
-  const std::string_view end = name.substr(name.size() - kSeed.size());
-  return std::ranges::equal(
-      end, kSeed, [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
-}
-
 // The words that are no option for a seed, and no value of one.
 std::string without_seeds(const std::string& command) {
   const Result<Json> words = Json::parse(command);
@@ -104,6 +96,14 @@ bool repeat_one_another(const std::map<std::string, Ran>& owners) {
 }
 
 }  // namespace
+
+bool names_seed(std::string_view name) {
+  constexpr std::string_view kSeed = "seed";
+  if (name.size() < kSeed.size()) return false;
+  const std::string_view end = name.substr(name.size() - kSeed.size());
+  return std::ranges::equal(
+      end, kSeed, [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
 
 std::string run_conditions(const store::Run& run) {
   std::string text = std::to_string(run.experiment.value) + '\0' + run.host + '\0';

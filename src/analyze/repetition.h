@@ -10,6 +10,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -34,5 +35,7 @@ Result<Ownership> find_ownership(const store::Reader& store, std::span<const sto
 // Everything of a run that a repetition has in common with it, as one text; seeds (`--seed 7`,
 // `--data-seed=7`, a parameter `seed` or `torch_seed`) are not part of it.
 std::string run_conditions(const store::Run& run);
+// A parameter that is a random seed: "seed", "torch_seed", "data-seed".
+bool names_seed(std::string_view name);
 
 }  // namespace corral::analyze

@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "analyze/compare/set_up.h"
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -19,99 +19,38 @@
 namespace corral::cli {
 namespace {
 
-// In the order in which they are shown.
-constexpr std::array kParts = std::to_array<std::string_view>(
-    {"run", "param", "tag", "code", "package", "variable", "environment", "set-up", "at start"});
-
-using Key = std::pair<std::size_t, std::string>;  // part, name
-using SetUp = std::map<Key, std::string>;
+using analyze::SetUp;
 
 std::size_t part_index(std::string_view name) {
-  return static_cast<std::size_t>(std::ranges::find(kParts, name) - kParts.begin());
+  return static_cast<std::size_t>(std::ranges::find(analyze::kSetUpParts, name) -
+                                  analyze::kSetUpParts.begin());
 }
 
-class SetUpReader {
- public:
-  explicit SetUpReader(const Json& run) : run_(run) {}
-  SetUp read() {
-    for (const char* key : {"experiment", "workload", "host"}) put("run", key, run_.find(key));
-    put("run", "command", run_.find("command"));
-    each("params",
-         [this](const std::string& key, const Json& value) { put("param", key, &value); });
-    each("tags", [this](const std::string& key, const Json& value) {
-      if (!is_result(key)) put("tag", key, &value);
-    });
-    each("info", [this](const std::string& key, const Json& value) { add_info(key, value); });
-    for (const Json& one : items(run_, "unavailable")) add_missing(one);
-    return std::move(found_);
-  }
+std::vector<std::pair<std::string, std::string>> texts_of(const Json& run, const char* name) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  if (const auto* object = member(run, name).as_object())
+    for (const auto& [key, value] : *object) texts.emplace_back(key, plain(value).text);
+  return texts;
+}
 
- private:
-  template <class Add>
-  void each(const char* name, const Add& add) {
-    if (const auto* object = member(run_, name).as_object())
-      for (const auto& [key, value] : *object) add(key, value);
+// The facts of a run that its set-up is read from.
+store::Run facts_of(const Json& run) {
+  store::Run facts;
+  facts.experiment_name = run.get_string("experiment");
+  facts.workload_name = run.get_string("workload");
+  facts.host = run.get_string("host");
+  facts.params = texts_of(run, "params");
+  facts.tags = texts_of(run, "tags");
+  if (const Json* command = run.find("command"))
+    facts.info.emplace_back("command", command->dump());
+  if (const auto* object = member(run, "info").as_object()) {
+    for (const auto& [key, value] : *object)
+      if (key != "command") facts.info.emplace_back(key, value.dump());
   }
-
-  // Tags that describe the result of a run, not its set-up.
-  static bool is_result(std::string_view tag) {
-    return tag.starts_with("corral.outcome") || tag == "corral.start_skew_ms" ||
-           tag == "mlflow.parentRunId";
-  }
-
-  void put(std::string_view part, std::string key, const Json* value) {
-    if (value == nullptr || value->is_null()) return;
-    const auto* words = value->as_array();
-    std::string text = words != nullptr ? plain_words(*words) : plain(*value).text;
-    if (!text.empty()) found_[{part_index(part), std::move(key)}] = std::move(text);
-  }
-
-  // A list of lines: "numpy==1.26.4" (`sign` "==") or "OMP_NUM_THREADS=4" ("=").
-  void put_lines(std::string_view part, std::string_view sign, const Json& value) {
-    const std::string* lines = value.as_string();
-    if (lines == nullptr) return;
-    for (const std::string_view line : split(*lines, '\n')) {
-      const std::size_t at = line.find(sign);
-      const bool bare = at == std::string_view::npos;
-      if (!line.empty())
-        found_[{part_index(part), std::string(line.substr(0, at))}] =
-            bare ? "there" : line.substr(at + sign.size());
-    }
-  }
-
-  void add_info(const std::string& key, const Json& value) {
-    constexpr std::string_view kSetUp = "set_up.", kAtStart = "at_start.",
-                               kEnvironment = "environment.";
-    if (key.starts_with("collecting_") || key == "command") return;
-    if (key == "environment.packages" || key == "environment.conda") {
-      put_lines("package", "==", value);
-    } else if (key == "environment.variables") {
-      put_lines("variable", "=", value);
-    } else if (key.starts_with("git_") || key == "code.hash") {
-      put("code", key, &value);
-    } else if (key.starts_with("code.") || key.starts_with("given.")) {
-      return;  // counts; params and tags are there themselves
-    } else if (key.starts_with(kSetUp)) {
-      put("set-up", key.substr(kSetUp.size()), &value);
-    } else if (key.starts_with(kAtStart)) {
-      put("at start", key.substr(kAtStart.size()), &value);
-    } else {
-      put("environment", key.starts_with(kEnvironment) ? key.substr(kEnvironment.size()) : key,
-          &value);
-    }
-  }
-
-  // A sensor that was not there is part of the set-up, too.
-  void add_missing(const Json& one) {
-    const std::string source = one.get_string("source");
-    if (source == "environment.packages" || source == "environment.variables") return;
-    const Json text("not available: " + one.get_string("reason"));
-    add_info(source == "git" ? "git_commit" : source, text);
-  }
-
-  const Json& run_;
-  SetUp found_;
-};
+  for (const Json& one : items(run, "unavailable"))
+    facts.unavailable.emplace_back(one.get_string("source"), one.get_string("reason"));
+  return facts;
+}
 
 // The files of a run, each with the known facts about its content.
 class CodeFiles {
@@ -183,7 +122,7 @@ void compare_code(const Json& a, const Json& b, std::vector<Difference>& differe
   }
 }
 
-std::optional<std::string> value_of(const SetUp& set_up, const Key& key) {
+std::optional<std::string> value_of(const SetUp& set_up, const SetUp::key_type& key) {
   const auto found = set_up.find(key);
   return found != set_up.end() ? std::optional(found->second) : std::nullopt;
 }
@@ -191,15 +130,15 @@ std::optional<std::string> value_of(const SetUp& set_up, const Key& key) {
 }  // namespace
 
 std::vector<Difference> compare_runs(const Json& a, const Json& b) {
-  const SetUp of_a = SetUpReader(a).read(), of_b = SetUpReader(b).read();
+  const SetUp of_a = analyze::read_set_up(facts_of(a)), of_b = analyze::read_set_up(facts_of(b));
   SetUp all = of_a;
   all.insert(of_b.begin(), of_b.end());
   std::vector<Difference> differences;
   for (const auto& [key, unused] : all) {
     std::optional<std::string> text_a = value_of(of_a, key), text_b = value_of(of_b, key);
     if (text_a == text_b) continue;
-    differences.push_back(
-        {std::string(kParts.at(key.first)), key.second, std::move(text_a), std::move(text_b)});
+    differences.push_back({std::string(analyze::kSetUpParts.at(key.first)), key.second,
+                           std::move(text_a), std::move(text_b)});
   }
   compare_code(member(a, "code"), member(b, "code"), differences);
   std::ranges::stable_sort(differences, {}, [](const Difference& d) { return part_index(d.part); });

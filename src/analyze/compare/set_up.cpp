@@ -1,0 +1,136 @@
+#include "analyze/compare/set_up.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "analyze/repetition.h"
+#include "core/json.h"
+#include "core/text.h"
+
+namespace corral::analyze {
+namespace {
+
+constexpr std::string_view kSetUp = "set_up.", kAtStart = "at_start.",
+                           kEnvironment = "environment.";
+constexpr std::string_view kMissing = "–";
+
+std::size_t part_index(std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(kSetUpParts, name) - kSetUpParts.begin());
+}
+
+// Tags that describe the result of a run, not its set-up.
+bool is_result(std::string_view tag) {
+  return tag.starts_with("corral.outcome") || tag == "corral.start_skew_ms" ||
+         tag == "mlflow.parentRunId";
+}
+
+// A text as it is, a list of words with blanks between them, all else as JSON.
+std::string plain_text(const std::string& json) {
+  const auto value = Json::parse(json);
+  if (!value) return json;
+  if (value->is_null()) return "";
+  const auto plain = [](const Json& one) {
+    return one.as_string() != nullptr ? *one.as_string() : one.dump();
+  };
+  if (value->as_array() == nullptr) return plain(*value);
+  std::vector<std::string> words;
+  for (const Json& word : *value->as_array()) words.push_back(plain(word));
+  return join(words, " ");
+}
+
+class SetUpReader {
+ public:
+  SetUp read(const store::Run& run) {
+    put("run", "experiment", run.experiment_name);
+    put("run", "workload", run.workload_name);
+    put("run", "host", run.host);
+    for (const auto& [key, value] : run.params) put("param", key, value);
+    for (const auto& [key, value] : run.tags)
+      if (!is_result(key)) put("tag", key, value);
+    for (const auto& [key, value] : run.info) add_info(key, plain_text(value));
+    for (const auto& [source, reason] : run.unavailable) add_missing(source, reason);
+    return std::move(found_);
+  }
+
+ private:
+  void put(std::string_view part, std::string_view key, std::string text) {
+    if (!text.empty()) found_[{part_index(part), std::string(key)}] = std::move(text);
+  }
+
+  // A list of lines: "numpy==1.26.4" (`sign` "==") or "OMP_NUM_THREADS=4" ("=").
+  void put_lines(std::string_view part, std::string_view sign, const std::string& lines) {
+    for (const std::string_view line : split(lines, '\n')) {
+      const std::size_t at = line.find(sign);
+      const bool bare = at == std::string_view::npos;
+      if (!line.empty())
+        put(part, line.substr(0, at), std::string(bare ? "there" : line.substr(at + sign.size())));
+    }
+  }
+
+  void add_info(std::string_view key, std::string text) {
+    if (key.starts_with("collecting_")) return;
+    if (key == "command") {
+      put("run", key, std::move(text));
+    } else if (key == "environment.packages" || key == "environment.conda") {
+      put_lines("package", "==", text);
+    } else if (key == "environment.variables") {
+      put_lines("variable", "=", text);
+    } else if (key.starts_with("git_") || key == "code.hash") {
+      put("code", key, std::move(text));
+    } else if (key.starts_with("code.") || key.starts_with("given.")) {
+      return;  // counts; params and tags are there themselves
+    } else if (key.starts_with(kSetUp)) {
+      put("set-up", key.substr(kSetUp.size()), std::move(text));
+    } else if (key.starts_with(kAtStart)) {
+      put("at start", key.substr(kAtStart.size()), std::move(text));
+    } else {
+      put("environment", key.starts_with(kEnvironment) ? key.substr(kEnvironment.size()) : key,
+          std::move(text));
+    }
+  }
+
+  void add_missing(std::string_view source, const std::string& reason) {
+    if (source == "environment.packages" || source == "environment.variables") return;
+    add_info(source == "git" ? "git_commit" : source, "not available: " + reason);
+  }
+
+  SetUp found_;
+};
+
+// The text that all of them have; nullopt: they have different ones.
+std::optional<std::string> common_text(std::span<const SetUp> all, const SetUp::key_type& key) {
+  std::optional<std::string> common;
+  for (const SetUp& one : all) {
+    const auto found = one.find(key);
+    const std::string text = found != one.end() ? found->second : std::string(kMissing);
+    if (common && *common != text) return std::nullopt;
+    common = text;
+  }
+  return common;
+}
+
+}  // namespace
+
+SetUp read_set_up(const store::Run& run) { return SetUpReader().read(run); }
+
+std::vector<SetUpDifference> find_set_up_differences(std::span<const store::Run> a,
+                                                     std::span<const store::Run> b) {
+  std::vector<SetUp> of_a, of_b;
+  for (const store::Run& run : a) of_a.push_back(read_set_up(run));
+  for (const store::Run& run : b) of_b.push_back(read_set_up(run));
+  SetUp keys;
+  for (const auto* side : {&of_a, &of_b})
+    for (const SetUp& one : *side) keys.insert(one.begin(), one.end());
+  std::vector<SetUpDifference> differences;
+  for (const auto& [key, unused] : keys) {
+    const std::string_view part = kSetUpParts.at(key.first);
+    if (part == "at start" || (part == "param" && names_seed(key.second))) continue;
+    std::optional<std::string> text_a = common_text(of_a, key), text_b = common_text(of_b, key);
+    if (text_a && text_b && *text_a != *text_b)
+      differences.push_back(
+          {.part = part, .key = key.second, .a = *std::move(text_a), .b = *std::move(text_b)});
+  }
+  return differences;
+}
+
+}  // namespace corral::analyze

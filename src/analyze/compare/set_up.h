@@ -1,0 +1,36 @@
+// SetUp: what a run was made with, as texts by part and name: its params, code, packages and
+// settings, without its results. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/model/records.h"
+
+namespace corral::analyze {
+
+// In the order in which they are shown.
+inline constexpr auto kSetUpParts = std::to_array<std::string_view>(
+    {"run", "param", "tag", "code", "package", "variable", "environment", "set-up", "at start"});
+// The first of a key is the index of its part.
+using SetUp = std::map<std::pair<std::size_t, std::string>, std::string>;
+
+// A sensor that was not there is part of it: "not available: no cpufreq".
+SetUp read_set_up(const store::Run& run);
+
+// Something that is one thing in all runs of A and another in all runs of B; "–": they lack it.
+struct SetUpDifference {
+  std::string_view part;
+  std::string key, a, b;
+};
+// Without seeds, and without what runs were at their start (part "at start").
+std::vector<SetUpDifference> find_set_up_differences(std::span<const store::Run> a,
+                                                     std::span<const store::Run> b);
+
+}  // namespace corral::analyze

@@ -1,0 +1,77 @@
+// UnitValue: what a comparison counts once: a run, or the runs of a group that were beside each
+// other in one workload, because runs that disturbed each other do not repeat one another. It has
+// one positive number, and for times of steps the parts that this is made of.
+//
+// Values are measured over the run's steady part (analyze/explain/steady.h), those of several runs
+// over the time in which all of them were steady. A run that did not finish has none, and says so.
+// Sources: the store, a few snapshots for each run. Any thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyze/explain/run_data.h"
+#include "analyze/explain/steady.h"
+#include "core/result.h"
+#include "store/reader.h"
+
+namespace corral::analyze {
+
+// What is compared.
+struct ComparedValue {
+  enum class Kind : std::uint8_t {
+    kStepTime,  // time per step, or per epoch in a run without steps; without what lies apart
+    kDuration,  // from the run's begin to its end
+    kMetric
+  };
+  enum class Of : std::uint8_t { kMean, kLeast, kMost, kLast };
+  Kind kind = Kind::kStepTime;
+  std::string metric;  // kMetric: its name
+  Of of = Of::kMean;   // kMetric: over the steady part; kLast: the run's last finite value
+};
+// "time per step", "mean of host.gpu.power".
+std::string describe(const ComparedValue& value);
+
+// Time per step that one type of leaf takes.
+struct TimePerStep {
+  std::string name, type;  // as TimePart; empty type: in no phase
+  double seconds = 0;
+  bool apart = false;  // checkpoint, evaluation or compilation: not part of the value
+};
+
+struct UnitRun {
+  RunId id;
+  std::string name, host;
+  store::RunStatus status = store::RunStatus::kFinished;
+  std::string unsteady = {};  // why it has no steady part; empty: it has
+};
+
+struct UnitValue {
+  std::string name;  // of the run, or of the workload
+  std::vector<UnitRun> runs;
+  UtcTime start;                   // of the first
+  std::optional<double> value;     // above 0
+  std::string reason;              // why there is none
+  std::string unit;                // "s/step", "W"
+  Window window;                   // that it is measured over
+  double stall = 0;                // the longest step by the median one; 0: not known
+  std::vector<TimePerStep> parts;  // of one run's time per step; with untracked time
+  RunData means;                   // of one run: what else was measured over the window
+};
+
+struct UnitOptions {
+  ComparedValue value;
+  std::span<const std::string_view> means = {};  // metrics to read beside it
+  std::function<bool()> left = {};  // true: nobody waits, so it ends early with kUnavailable
+};
+
+// The units of one group's runs, in the order of their starts.
+Result<std::vector<UnitValue>> read_units(const store::Reader& store,
+                                          std::span<const store::Run> runs,
+                                          const UnitOptions& options);
+
+}  // namespace corral::analyze

@@ -1,0 +1,171 @@
+#include "analyze/compare/unit_value.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "query/series/test_store.h"
+
+namespace corral::analyze {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// A training: `steps` steps of `wait_ms` + `work_ms`, with an evaluation of 1 s after the last one
+// but ten. Its steps lie in phases of their own, its waits before the steps.
+struct Training {
+  std::string name = "calm-otter", workload = {};
+  std::int64_t start_ms = 0;
+  int steps = 100;
+  std::int64_t wait_ms = 20, work_ms = 80;
+  std::int32_t exit_code = 0;
+  bool ends = true;
+};
+
+class UnitsOfAStore : public ::testing::Test {
+ protected:
+  RunId add(const Training& training) {
+    const RunId run = RunId::random();
+    store::testing::SessionWriter writer;
+    auto body = store::testing::session_body(run, "supervisor");
+    body.run_name = training.name;
+    if (!training.workload.empty()) {
+      body.workload = workload_;
+      body.workload_name = training.workload;
+    }
+    body.started = boot_time(training.start_ms * kMs);
+    store_.append({writer.frame(body)});
+    store_.append({writer.frame(phases_of(training))});
+    store_.append(
+        {writer.frame(codec::SchemaBody{.series = {store::testing::series_def(1, "loss")}})});
+    std::vector<std::pair<std::int64_t, double>> points;
+    for (int i = 1; i <= 20; ++i)
+      points.emplace_back((training.start_ms + i * 500) * kMs, 10.0 / i);
+    store_.append({writer.frame(store::testing::samples(1, points))});
+    if (training.ends) {
+      codec::RunEndBody end;
+      end.time = boot_time(end_ms_ * kMs);
+      end.exit_code = training.exit_code;
+      end.reason = codec::EndReason::kExit;
+      store_.append({writer.frame(end)});
+    }
+    runs_.push_back(run);
+    return run;
+  }
+
+  std::vector<UnitValue> read(const ComparedValue& value = {}) {
+    std::vector<store::Run> runs;
+    for (const RunId run : runs_) runs.push_back(*(*store_).run(run).value());
+    return read_units(*store_, runs, {.value = value}).value();
+  }
+
+ private:
+  codec::PhasesBody phases_of(const Training& training) {
+    codec::PhasesBody body;
+    std::int64_t at = training.start_ms + 500;
+    const auto add = [&](const std::string& name, codec::PhaseKind kind, std::int64_t length) {
+      body.phases.push_back({.id = body.phases.size() + 1,
+                             .parent = 0,
+                             .begin = boot_time(at * kMs),
+                             .end = boot_time((at + length) * kMs),
+                             .kind = kind,
+                             .name = name,
+                             .type = name,
+                             .lane = "node7/4711/MainThread",
+                             .links = {},
+                             .attributes = {}});
+      at += length;
+    };
+    for (int i = 0; i < training.steps; ++i) {
+      if (training.wait_ms > 0) add("data wait", codec::PhaseKind::kWait, training.wait_ms);
+      add("step", codec::PhaseKind::kCompute, training.work_ms);
+      if (i + 10 == training.steps) add("evaluation", codec::PhaseKind::kCompute, 1000);
+    }
+    end_ms_ = at + 500;
+    return body;
+  }
+
+  query::testing::TestStore store_;
+  WorkloadId workload_ = WorkloadId::random();
+  std::vector<RunId> runs_;
+  std::int64_t end_ms_ = 0;
+};
+
+TEST_F(UnitsOfAStore, TimePerStepIsTheSumOfItsPartsWithoutWhatLiesApart) {
+  add({});
+  const std::vector<UnitValue> units = read();
+  ASSERT_EQ(units.size(), 1U);
+  const UnitValue& unit = units.front();
+  ASSERT_TRUE(unit.value) << unit.reason;
+  // The last step ends the window, the wait before the first one is outside of it.
+  EXPECT_NEAR(*unit.value, 0.1, 0.0005);
+  EXPECT_EQ(unit.unit, "s/step");
+  ASSERT_EQ(unit.parts.size(), 3U);
+  double sum = 0;
+  for (const TimePerStep& part : unit.parts) sum += part.apart ? 0 : part.seconds;
+  EXPECT_DOUBLE_EQ(sum, *unit.value);
+  EXPECT_NEAR(unit.parts[0].seconds, 0.08, 1e-9);
+  EXPECT_EQ(unit.parts[1].name, "data wait");
+  EXPECT_NEAR(unit.parts[1].seconds, 0.0198, 0.0003);
+  EXPECT_TRUE(unit.parts[2].apart) << "the evaluation";
+  EXPECT_NEAR(unit.stall, 1, 1e-9);
+}
+
+TEST_F(UnitsOfAStore, RunsThatDidNotFinishHaveNoValueAndSayWhy) {
+  add({.name = "failed", .exit_code = 1});
+  add({.name = "alive", .start_ms = 100'000, .ends = false});
+  add({.name = "short", .start_ms = 200'000, .steps = 0});
+  const std::vector<UnitValue> units = read();
+  ASSERT_EQ(units.size(), 3U);
+  EXPECT_EQ(units[0].reason, "it ended as failed");
+  EXPECT_EQ(units[1].reason, "it is still running");
+  EXPECT_EQ(units[2].reason, "neither steps nor epochs were recorded");
+  for (const UnitValue& unit : units) EXPECT_FALSE(unit.value);
+}
+
+// Two runs beside each other are one unit: together they make a step each 100 ms and one each
+// 50 ms, over the time that both trained.
+TEST_F(UnitsOfAStore, RunsBesideEachOtherAreOneUnitAndLaterOnesAnother) {
+  add({.name = "a", .workload = "both", .steps = 200});
+  add({.name = "b",
+       .workload = "both",
+       .start_ms = 1000,
+       .steps = 200,
+       .wait_ms = 0,
+       .work_ms = 50});
+  add({.name = "c", .workload = "both", .start_ms = 100'000});
+  const std::vector<UnitValue> units = read();
+  ASSERT_EQ(units.size(), 2U);
+  ASSERT_EQ(units[0].runs.size(), 2U);
+  EXPECT_EQ(units[0].name, "both");
+  ASSERT_TRUE(units[0].value) << units[0].reason;
+  EXPECT_NEAR(*units[0].value, 1 / (1 / 0.1 + 1 / 0.05), 0.001);
+  EXPECT_TRUE(units[0].parts.empty());
+  EXPECT_EQ(units[1].name, "c");
+  EXPECT_NEAR(*units[1].value, 0.1, 0.0005);
+}
+
+TEST_F(UnitsOfAStore, MetricsAndDurations) {
+  add({});
+  const UnitValue duration = read({.kind = ComparedValue::Kind::kDuration, .metric = {}}).front();
+  EXPECT_NEAR(duration.value.value_or(0), 12, 1e-9);
+  EXPECT_EQ(duration.unit, "s");
+  const auto of = [&](ComparedValue::Of which, std::string metric = "loss") {
+    return read({.kind = ComparedValue::Kind::kMetric, .metric = std::move(metric), .of = which})
+        .front();
+  };
+  EXPECT_NEAR(of(ComparedValue::Of::kLast).value.value_or(0), 0.5, 1e-12);
+  EXPECT_NEAR(of(ComparedValue::Of::kMost).value.value_or(0), 5, 1e-9)
+      << "the first point is before the first step";
+  EXPECT_FALSE(of(ComparedValue::Of::kLast, "accuracy").value);
+  EXPECT_EQ(of(ComparedValue::Of::kLast, "accuracy").reason,
+            "it has no value of accuracy of its own");
+  EXPECT_EQ(of(ComparedValue::Of::kMean, "accuracy").reason,
+            "accuracy: the run has no points of it in this time");
+}
+
+}  // namespace
+}  // namespace corral::analyze

@@ -1,0 +1,368 @@
+#include "analyze/compare/compare.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/text.h"
+#include "metric/catalogue.h"
+
+namespace corral::analyze {
+namespace {
+
+constexpr double kConfidence = 0.95;
+constexpr std::size_t kMostSetUp = 50;  // differences of a pair
+constexpr std::size_t kMostMeans = 10;
+constexpr double kClearChange = 0.05;   // of the greater side: smaller ones explain nothing
+constexpr double kMentionedPart = 0.2;  // of the whole difference
+constexpr std::string_view kMarginTag = "corral.margin";
+
+constexpr auto kResources = std::to_array<std::string_view>({
+    "cgroup.cpu.throttled",
+    "cgroup.memory.used",
+    "host.cpu.busy",
+    "host.cpu.steal",
+    "host.disk.busy",
+    "host.gpu.dram.active",
+    "host.gpu.power",
+    "host.gpu.sm.active",
+    "host.gpu.utilization",
+    "run.cpu.used",
+    "run.io.read_block_bytes",
+    "run.io.write_block_bytes",
+    "run.memory.resident",
+});
+
+std::vector<double> logs_of(const ComparedGroup& group) {
+  std::vector<double> logs;
+  for (const UnitValue& unit : group.units)
+    if (unit.value) logs.push_back(std::log(*unit.value));
+  return logs;
+}
+
+std::string percent(double share) { return fmt::format("{:.3g} %", share * 100); }
+
+// ---- one group
+
+void warn_of_lost(ComparedGroup& group) {
+  std::map<std::string, std::size_t> reasons;
+  for (const UnitValue& unit : group.units)
+    if (!unit.value) ++reasons[unit.reason];
+  for (const auto& [reason, count] : reasons)
+    group.warnings.push_back(
+        fmt::format("{} of {} do not count: {}.", count, group.units.size(), reason));
+}
+
+void warn_of_runs(ComparedGroup& group) {
+  std::set<std::string> hosts;
+  std::size_t unsteady = 0;
+  for (const UnitValue& unit : group.units) {
+    for (const UnitRun& run : unit.runs) hosts.insert(run.host);
+    unsteady += unit.value && std::ranges::any_of(unit.runs, [](const UnitRun& run) {
+                  return !run.unsteady.empty();
+                });
+  }
+  if (hosts.size() > 1)
+    group.warnings.push_back(
+        fmt::format("Its runs were on {} hosts: {}.", hosts.size(),
+                    printable(join(std::vector<std::string>(hosts.begin(), hosts.end()), ", "))));
+  if (unsteady > 0)
+    group.warnings.push_back(fmt::format("{} of {} had no steady part: all of their time counts.",
+                                         unsteady, group.counted));
+  if (group.counted == 2) group.warnings.emplace_back("Two values make a very uncertain interval.");
+}
+
+void summarize_group(ComparedGroup& group) {
+  double sum = 0;
+  for (const UnitValue& unit : group.units) {
+    if (!unit.value) continue;
+    ++group.counted;
+    sum += std::log(*unit.value);
+    group.least = std::min(group.least.value_or(*unit.value), *unit.value);
+    group.most = std::max(group.most.value_or(*unit.value), *unit.value);
+    if (group.unit.empty()) group.unit = unit.unit;
+  }
+  if (group.counted > 0) group.mean = std::exp(sum / static_cast<double>(group.counted));
+  warn_of_lost(group);
+  warn_of_runs(group);
+}
+
+// ---- why
+
+// Sums over the units that count; empty: one of them has no parts.
+std::map<std::string, PartDifference> add_parts(const ComparedGroup& group) {
+  std::map<std::string, PartDifference> parts;
+  for (const UnitValue& unit : group.units) {
+    if (!unit.value) continue;
+    if (unit.parts.empty()) return {};
+    for (const TimePerStep& part : unit.parts) {
+      PartDifference& sum = parts[part.type];
+      sum.name = part.name;
+      sum.type = part.type;
+      sum.apart = part.apart;
+      sum.a_s += part.seconds / static_cast<double>(group.counted);
+    }
+  }
+  return parts;
+}
+
+std::vector<PartDifference> find_parts(const ComparedGroup& a, const ComparedGroup& b) {
+  std::map<std::string, PartDifference> all = add_parts(a);
+  std::map<std::string, PartDifference> of_b = add_parts(b);
+  if (all.empty() || of_b.empty()) return {};
+  for (auto& [type, part] : of_b) {
+    part.b_s = std::exchange(part.a_s, 0);
+    const auto [found, fresh] = all.try_emplace(type, part);
+    if (!fresh) found->second.b_s = part.b_s;
+  }
+  std::vector<PartDifference> parts;
+  for (auto& [type, part] : all) parts.push_back(std::move(part));
+  std::ranges::stable_sort(parts, std::ranges::greater(),
+                           [](const PartDifference& part) { return std::abs(part.difference()); });
+  return parts;
+}
+
+using MeanKey = std::pair<std::string, std::string>;  // metric, source
+
+// The mean over the units that count, if all of them have it.
+std::map<MeanKey, MeanDifference> add_means(const ComparedGroup& group) {
+  std::map<MeanKey, std::pair<MeanDifference, std::size_t>> sums;
+  for (const UnitValue& unit : group.units) {
+    if (!unit.value) continue;
+    for (const std::string_view metric : kResources)
+      for (const MetricMean& mean : unit.means.all_of(metric)) {
+        auto& [sum, count] = sums[{mean.metric, mean.source}];
+        sum.metric = mean.metric;
+        sum.source = mean.source;
+        sum.unit = mean.unit;
+        sum.a += mean.mean / static_cast<double>(group.counted);
+        ++count;
+      }
+  }
+  std::map<MeanKey, MeanDifference> means;
+  for (auto& [key, sum] : sums)
+    if (sum.second == group.counted) means.emplace(key, std::move(sum.first));
+  return means;
+}
+
+double change(const MeanDifference& mean) {
+  const double most = std::max(std::abs(mean.a), std::abs(mean.b));
+  return most > 0 ? std::abs(mean.b - mean.a) / most : 0;
+}
+
+std::vector<MeanDifference> find_means(const ComparedGroup& a, const ComparedGroup& b) {
+  const auto of_a = add_means(a);
+  std::vector<MeanDifference> means;
+  for (auto& [key, of_b] : add_means(b)) {
+    const auto found = of_a.find(key);
+    if (found == of_a.end()) continue;
+    MeanDifference mean = found->second;
+    mean.b = of_b.a;
+    if (change(mean) >= kClearChange) means.push_back(std::move(mean));
+  }
+  std::ranges::stable_sort(means, std::ranges::greater(), change);
+  means.resize(std::min(means.size(), kMostMeans));
+  return means;
+}
+
+// ---- the sentence
+
+std::string factor(double ratio) {
+  const bool near_one = ratio > 0.9 && ratio < 1.1;
+  return fmt::format("{:.{}g}", ratio, near_one && ratio >= 1 ? 4 : 3);
+}
+
+// "1.27 to 1.35, n = 5 and 5"
+std::string interval_words(const RatioInterval& interval, const LogRatio& ratio, bool inverse) {
+  const std::string n = fmt::format("n = {} and {}", ratio.a, ratio.b);
+  if (std::isnan(interval.low)) return n;
+  return inverse
+             ? fmt::format("{} to {}, {}", factor(1 / interval.high), factor(1 / interval.low), n)
+             : fmt::format("{} to {}, {}", factor(interval.low), factor(interval.high), n);
+}
+
+// "+18 s of +19 s per epoch are data wait"
+std::string parts_words(const GroupDifference& found, std::string_view unit) {
+  double whole = 0;
+  for (const PartDifference& part : found.parts) whole += part.apart ? 0 : part.difference();
+  std::vector<std::string> words;
+  for (const PartDifference& part : found.parts) {
+    if (part.apart || words.size() == 2) continue;
+    if (part.difference() * whole <= 0 || part.difference() / whole < kMentionedPart) continue;
+    words.push_back(fmt::format("{:+.3g} s are {}", part.difference(), part.name));
+  }
+  if (words.empty() || !unit.starts_with("s/")) return "";
+  return fmt::format(" Of {:+.3g} s per {}, {}.", whole, unit.substr(2), join(words, ", "));
+}
+
+std::string more_words(const GroupDifference& found, double margin) {
+  if (!found.more || *found.more == 0) return "";
+  return fmt::format(" About {} more on each side would make the interval ±{}.", *found.more,
+                     percent(margin));
+}
+
+// "B is 1.31 × slower than A", "B is 1.31 × A"
+std::string relation(const Comparison& all, const GroupDifference& found) {
+  const std::string a = printable(all.groups.front().name), b = printable(all.groups[found.b].name);
+  const double ratio = found.interval.mean;
+  if (!all.less_is_better) return fmt::format("{} is {} × {}", b, factor(ratio), a);
+  if (ratio == 1) return fmt::format("{} takes as long as {}", b, a);
+  return ratio < 1 ? fmt::format("{} is {} × faster than {}", b, factor(1 / ratio), a)
+                   : fmt::format("{} is {} × slower than {}", b, factor(ratio), a);
+}
+
+std::string sentence(const Comparison& all, const GroupDifference& found) {
+  const ComparedGroup &a = all.groups.front(), &b = all.groups[found.b];
+  const std::string name_a = printable(a.name), name_b = printable(b.name);
+  if (a.counted == 0 || b.counted == 0)
+    return fmt::format("{} and {} cannot be compared: {} has no value.", name_a, name_b,
+                       a.counted == 0 ? name_a : name_b);
+  const bool faster = all.less_is_better && found.ratio.log < 0;
+  const std::string inside = interval_words(found.interval, found.ratio, faster);
+  const std::string says = relation(all, found);
+  switch (found.verdict) {
+    case RatioVerdict::kTooFew:
+      return fmt::format("{} ({}), but one value on a side says nothing about chance.", says,
+                         inside);
+    case RatioVerdict::kEquivalent:
+      return fmt::format("{} and {} are equivalent within {} ({}).", name_a, name_b,
+                         percent(all.margin), inside);
+    case RatioVerdict::kWithinMargin:
+      return fmt::format("{} ({}), which is within the margin of {}.", says, inside,
+                         percent(all.margin));
+    case RatioVerdict::kInconclusive:
+      return fmt::format("Inconclusive: {} ({}), which may be chance.{}", says, inside,
+                         more_words(found, all.margin));
+    case RatioVerdict::kLess:
+    case RatioVerdict::kGreater:
+      break;
+  }
+  return fmt::format("{} ({}).{}", says, inside, parts_words(found, a.unit));
+}
+
+// ---- all of it
+
+GroupDifference compare_with_first(const std::vector<ComparedGroup>& groups, std::size_t b,
+                                   const CompareOptions& options) {
+  GroupDifference found;
+  found.b = b;
+  found.ratio = log_ratio_of_groups(logs_of(groups.front()), logs_of(groups[b]));
+  found.tests = test_ratio(found.ratio, options.margin);
+  const auto wanted = values_for_width(found.ratio, options.margin, kConfidence);
+  const std::size_t have = std::min(groups.front().counted, groups[b].counted);
+  if (wanted) found.more = *wanted - std::min(have, *wanted);
+  found.parts = find_parts(groups.front(), groups[b]);
+  found.means = find_means(groups.front(), groups[b]);
+  return found;
+}
+
+std::set<std::string> hosts_of(const ComparedGroup& group) {
+  std::set<std::string> hosts;
+  for (const UnitValue& unit : group.units)
+    for (const UnitRun& run : unit.runs) hosts.insert(run.host);
+  return hosts;
+}
+
+void warn_of_difference(const std::vector<ComparedGroup>& groups, GroupDifference& found) {
+  const ComparedGroup &a = groups.front(), &b = groups[found.b];
+  if (hosts_of(a) != hosts_of(b))
+    found.warnings.emplace_back("The two did not run on the same hosts.");
+  if (a.counted > 0 && b.counted > 0 && a.unit != b.unit)
+    found.warnings.push_back(fmt::format("Their values have different units: {} and {}.",
+                                         printable(a.unit), printable(b.unit)));
+}
+
+Result<> check_groups(std::span<const GroupRuns> groups) {
+  if (groups.size() < 2)
+    return fail(Code::kInvalidArgument, "a comparison needs two groups or more");
+  std::set<RunId> seen;
+  for (const GroupRuns& group : groups) {
+    if (group.runs.empty())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("the group '{}' has no runs", printable(group.name)));
+    for (const store::Run& run : group.runs)
+      if (!seen.insert(run.id).second)
+        return fail(Code::kInvalidArgument, fmt::format("run {} ('{}') is in two groups",
+                                                        run.id.hex(), printable(run.name)));
+  }
+  if (seen.size() > kMostComparedRuns)
+    return fail(Code::kTooLarge, fmt::format("{} runs are more than the {} that can be compared",
+                                             seen.size(), kMostComparedRuns));
+  return {};
+}
+
+// The margin that was stored before the run: "2%" or "0.02".
+std::optional<double> planned_margin(const store::Run& run) {
+  for (const auto& [key, value] : run.tags) {
+    if (key != kMarginTag) continue;
+    const bool percents = value.ends_with('%');
+    const auto number = parse_double(percents ? value.substr(0, value.size() - 1) : value);
+    if (number) return percents ? *number / 100 : *number;
+  }
+  return std::nullopt;
+}
+
+bool is_planned(std::span<const GroupRuns> groups, double margin) {
+  for (const GroupRuns& group : groups)
+    for (const store::Run& run : group.runs) {
+      const auto planned = planned_margin(run);
+      if (!planned || std::abs(*planned - margin) > 1e-9) return false;
+    }
+  return true;
+}
+
+}  // namespace
+
+Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions& options) {
+  Comparison all;
+  all.value = describe(options.value);
+  all.less_is_better = options.value.kind != ComparedValue::Kind::kMetric;
+  all.margin = options.margin;
+  for (ComparedGroup& group : groups) summarize_group(group);
+  all.groups = std::move(groups);
+  std::vector<RatioTests> family;
+  for (std::size_t b = 1; b < all.groups.size(); ++b) {
+    all.differences.push_back(compare_with_first(all.groups, b, options));
+    family.push_back(all.differences.back().tests);
+  }
+  const std::vector<RatioTests> adjusted = adjust_family(family);
+  all.confidence =
+      1 - (1 - kConfidence) / static_cast<double>(std::max<std::size_t>(1, family.size()));
+  for (std::size_t i = 0; i < all.differences.size(); ++i) {
+    GroupDifference& found = all.differences[i];
+    found.adjusted = adjusted[i];
+    found.interval = interval_of(found.ratio, all.confidence);
+    found.verdict = judge_ratio(found.ratio, found.adjusted);
+    found.text = sentence(all, found);
+    warn_of_difference(all.groups, found);
+  }
+  return all;
+}
+
+Result<Comparison> compare_groups(const store::Reader& store, std::span<const GroupRuns> groups,
+                                  const CompareOptions& options) {
+  TRY(check_groups(groups));
+  std::vector<ComparedGroup> compared;
+  const UnitOptions reading{.value = options.value, .means = kResources, .left = options.left};
+  for (const GroupRuns& group : groups) {
+    ComparedGroup one;
+    one.name = group.name;
+    one.units = TRY(read_units(store, group.runs, reading));
+    compared.push_back(std::move(one));
+  }
+  Comparison all = judge_groups(std::move(compared), options);
+  all.planned = is_planned(groups, options.margin);
+  for (GroupDifference& found : all.differences) {
+    found.set_up = find_set_up_differences(groups.front().runs, groups[found.b].runs);
+    if (found.set_up.size() > kMostSetUp) {
+      found.set_up_left_out = found.set_up.size() - kMostSetUp;
+      found.set_up.resize(kMostSetUp);
+    }
+  }
+  return all;
+}
+
+}  // namespace corral::analyze

@@ -1,0 +1,92 @@
+// Compare: how many times as much one group of runs takes as another, how sure that is, and why.
+// docs/compare.md defines every number.
+//
+// A group is judged by its units (unit_value.h), never by single steps. The first group is the
+// baseline: every other one is compared with it, and the family of these comparisons is corrected.
+// Everything that could confound a comparison is named: other hosts, set-ups that differ, runs that
+// did not finish, that were not steady or have rare stalls.
+// Sources: those of read_units. Any thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyze/compare/ratio.h"
+#include "analyze/compare/set_up.h"
+#include "analyze/compare/unit_value.h"
+
+namespace corral::analyze {
+
+struct CompareOptions {
+  ComparedValue value;
+  double margin = 0.02;  // in (0, 1)
+  std::function<bool()> left = {};
+};
+
+struct ComparedGroup {
+  std::string name;
+  std::vector<UnitValue> units;
+  std::size_t counted = 0;            // units with a value
+  std::optional<double> mean;         // geometric
+  std::optional<double> least, most;  // values of units
+  std::string unit;                   // of the values
+  std::vector<std::string> warnings;  // sentences
+};
+
+// A part of the time per step: means over the units of each side, which are sums over the parts.
+struct PartDifference {
+  std::string name, type;
+  bool apart = false;
+  double a_s = 0, b_s = 0;
+  [[nodiscard]] double difference() const { return b_s - a_s; }
+};
+
+struct MeanDifference {
+  std::string metric, source, unit;
+  double a = 0, b = 0;
+};
+
+struct GroupDifference {
+  std::size_t b = 0;  // the group; A is the first one
+  LogRatio ratio;
+  RatioInterval interval;  // 95 %, by Bonferroni in a family
+  RatioTests tests, adjusted;
+  RatioVerdict verdict = RatioVerdict::kTooFew;
+  std::optional<std::size_t> more;    // units of each side that the margin's width still lacks
+  std::vector<PartDifference> parts;  // the greatest difference first; empty: not known for all
+  std::vector<MeanDifference> means;  // the greatest change first
+  std::vector<SetUpDifference> set_up;
+  std::size_t set_up_left_out = 0;
+  std::vector<std::string> warnings;  // sentences
+  std::string text;                   // one sentence
+};
+
+struct Comparison {
+  std::string value;  // "time per step"
+  bool less_is_better = false;
+  double margin = 0;
+  bool planned = false;      // all runs have the tag `corral.margin` with it; else it is post hoc
+  double confidence = 0.95;  // of the intervals
+  std::vector<ComparedGroup> groups;
+  std::vector<GroupDifference> differences;
+};
+
+// A group by name, with its runs and all their facts.
+struct GroupRuns {
+  std::string name;
+  std::vector<store::Run> runs;
+};
+
+inline constexpr std::size_t kMostComparedRuns = 2000;
+
+// kInvalidArgument: fewer than two groups, an empty one, or a run in two of them.
+Result<Comparison> compare_groups(const store::Reader& store, std::span<const GroupRuns> groups,
+                                  const CompareOptions& options);
+
+// The comparison of groups whose units are read. Pure.
+Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions& options);
+
+}  // namespace corral::analyze

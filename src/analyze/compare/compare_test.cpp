@@ -1,0 +1,130 @@
+#include "analyze/compare/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace corral::analyze {
+namespace {
+
+UnitValue unit_of(double value, double wait = 0) {
+  UnitValue unit;
+  unit.value = value;
+  unit.unit = "s/step";
+  unit.runs.push_back({.id = RunId::random(), .name = "run", .host = "node7"});
+  if (wait > 0)
+    unit.parts = {{.name = "forward and rest", .type = "step", .seconds = value - wait},
+                  {.name = "data wait", .type = "data wait", .seconds = wait}};
+  return unit;
+}
+
+ComparedGroup group_of(std::string name, const std::vector<double>& values, double wait = 0) {
+  ComparedGroup group;
+  group.name = std::move(name);
+  for (const double value : values) group.units.push_back(unit_of(value, wait));
+  return group;
+}
+
+const std::vector<double> kTen = {10.1, 10.4, 9.9, 10.2, 10.3};
+
+TEST(Compare, SaysHowManyTimesAndWhere) {
+  const Comparison all =
+      judge_groups({group_of("mps", kTen, 1), group_of("slices", {12.9, 13.4, 13.1}, 3.8)}, {});
+  ASSERT_EQ(all.differences.size(), 1U);
+  const GroupDifference& found = all.differences.front();
+  EXPECT_EQ(found.verdict, RatioVerdict::kGreater);
+  EXPECT_EQ(found.text,
+            "slices is 1.29 × slower than mps (1.24 to 1.34, n = 5 and 3). "
+            "Of +2.95 s per step, +2.8 s are data wait.");
+  ASSERT_EQ(found.parts.size(), 2U);
+  EXPECT_EQ(found.parts[0].name, "data wait");
+  EXPECT_NEAR(found.parts[0].difference(), 2.8, 1e-9);
+  EXPECT_EQ(all.groups[0].counted, 5U);
+  EXPECT_NEAR(
+      *all.groups[0].mean,
+      std::exp((std::log(10.1) + std::log(10.4) + std::log(9.9) + std::log(10.2) + std::log(10.3)) /
+               5),
+      1e-12);
+  EXPECT_EQ(*all.groups[0].least, 9.9);
+  EXPECT_FALSE(all.planned);
+}
+
+TEST(Compare, TheOtherWayRoundIsFasterByTheSameFactor) {
+  const Comparison all = judge_groups({group_of("b", {12.9, 13.4, 13.1}), group_of("a", kTen)}, {});
+  EXPECT_EQ(all.differences.front().verdict, RatioVerdict::kLess);
+  EXPECT_EQ(all.differences.front().text, "a is 1.29 × faster than b (1.24 to 1.34, n = 3 and 5).");
+}
+
+TEST(Compare, EqualGroupsAreEquivalentAndNoisyOnesInconclusive) {
+  const Comparison same = judge_groups(
+      {group_of("a", {10, 10.01, 9.99, 10.02}), group_of("b", {10.01, 10, 10, 9.99})}, {});
+  EXPECT_EQ(same.differences.front().text,
+            "a and b are equivalent within 2 % (0.999 to 1.001, n = 4 and 4).");
+  const Comparison noisy =
+      judge_groups({group_of("a", {10, 12, 8.5}), group_of("b", {10, 8, 13})}, {});
+  EXPECT_EQ(noisy.differences.front().verdict, RatioVerdict::kInconclusive);
+  ASSERT_TRUE(noisy.differences.front().more);
+  EXPECT_GT(*noisy.differences.front().more, 100U);
+  EXPECT_NE(noisy.differences.front().text.find("more on each side would make the interval ±2 %"),
+            std::string::npos)
+      << noisy.differences.front().text;
+}
+
+TEST(Compare, OneRunSaysNothingOfChance) {
+  const Comparison all = judge_groups({group_of("a", {10}), group_of("b", {20, 21})}, {});
+  EXPECT_EQ(all.differences.front().verdict, RatioVerdict::kTooFew);
+  EXPECT_EQ(all.differences.front().text,
+            "b is 2.05 × slower than a (n = 1 and 2), but one value on a side says nothing about "
+            "chance.");
+}
+
+TEST(Compare, WhatDoesNotCountIsCountedAndSaid) {
+  ComparedGroup a = group_of("a", kTen);
+  a.units[1].value.reset();
+  a.units[1].reason = "it ended as failed";
+  a.units[2].runs.front().host = "node8";
+  a.units[3].runs.front().unsteady = "the length of its steps changed until near its end";
+  ComparedGroup b = group_of("b", {11, 11.2});
+  const Comparison all = judge_groups({a, b}, {});
+  EXPECT_EQ(all.groups[0].warnings,
+            (std::vector<std::string>{"1 of 5 do not count: it ended as failed.",
+                                      "Its runs were on 2 hosts: node7, node8.",
+                                      "1 of 4 had no steady part: all of their time counts."}));
+  EXPECT_EQ(all.groups[1].warnings,
+            std::vector<std::string>{"Two values make a very uncertain interval."});
+  EXPECT_EQ(all.differences.front().warnings,
+            std::vector<std::string>{"The two did not run on the same hosts."});
+  ComparedGroup none = group_of("none", {10});
+  none.units[0].value.reset();
+  EXPECT_EQ(judge_groups({b, none}, {}).differences.front().text,
+            "b and none cannot be compared: none has no value.");
+}
+
+// p = 0.02 alone, 0.08 among four.
+TEST(Compare, AFamilyIsCorrected) {
+  const ComparedGroup a = group_of("a", {10, 10.2, 9.8, 10.1, 9.9});
+  const ComparedGroup b = group_of("b", {10.3, 10.5, 10.1, 10.2, 10.6});
+  const Comparison alone = judge_groups({a, b}, {});
+  EXPECT_EQ(alone.differences[0].verdict, RatioVerdict::kGreater);
+  const Comparison four = judge_groups({a, b, a, a, a}, {});
+  EXPECT_DOUBLE_EQ(four.differences[0].tests.different, alone.differences[0].tests.different);
+  EXPECT_EQ(four.differences[0].verdict, RatioVerdict::kInconclusive);
+  EXPECT_DOUBLE_EQ(four.confidence, 0.9875);
+  EXPECT_LT(four.differences[0].interval.low, alone.differences[0].interval.low);
+}
+
+TEST(Compare, OfMetricsNoSideIsBetter) {
+  ComparedGroup a = group_of("a", {100, 101, 102}), b = group_of("b", {200, 202, 204});
+  for (auto* group : {&a, &b})
+    for (UnitValue& unit : group->units) unit.unit = "W";
+  const Comparison all = judge_groups(
+      {a, b}, {.value = {.kind = ComparedValue::Kind::kMetric, .metric = "host.gpu.power"}});
+  EXPECT_EQ(all.value, "mean of host.gpu.power");
+  EXPECT_TRUE(all.differences[0].text.starts_with("b is 2 × a (1.9")) << all.differences[0].text;
+}
+
+}  // namespace
+}  // namespace corral::analyze

@@ -1,5 +1,5 @@
 // Input from clients: request targets, the bodies of POST /charts, /lines, /points, /windows, /xy,
-// /epochs, /changes, /runs/search, /summaries and /sparklines and of PUT /plans/{id}, tags about
+// /epochs, /changes, /compare, /runs/search, /summaries and /sparklines and of PUT /plans/{id}, tags about
 // devices, and the splitting of frame bodies.
 #include <cstdlib>
 #include <cstring>
@@ -62,6 +62,14 @@ void fuzz_chart(std::string_view text) {
 }
 
 void fuzz_findings(std::string_view text) {
+  const auto compare = corral::server::api::parse_compare_request(text);
+  if (compare) {
+    check(compare->margin > 0 && compare->margin < 1 && !compare->groups.empty());
+    for (const auto& group : compare->groups) check(!group.runs.empty());
+  } else {
+    check_error(compare.error(), text);
+  }
+
   const auto changes = corral::server::api::parse_changes_request(text);
   if (changes) {
     const corral::analyze::ChangesRequest& request = changes->request;

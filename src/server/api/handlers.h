@@ -33,6 +33,6 @@ Handler plans, plan, save_plan, delete_plan;         // plans.cpp
 Handler profile, request_profile, report_profile;    // profiles.cpp
 Handler list_artifacts, get_artifact, put_artifact;  // artifacts.cpp
 Handler points, export_points;                       // points.cpp
-Handler charts, lines, xy, windows, changes;
+Handler charts, lines, xy, windows, changes, compare;
 
 }  // namespace corral::server::api

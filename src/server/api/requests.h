@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyze/changes.h"
+#include "analyze/compare/unit_value.h"
 #include "analyze/line.h"
 #include "codec/frame.h"
 #include "query/chart/chart.h"
@@ -52,6 +53,22 @@ struct ChangesQuestion {
 Parsed<ChangesQuestion> parse_changes_request(std::string_view text);
 
 // ---- runs, which are as people write them
+inline constexpr std::size_t kMostComparedGroups = 100;
+struct CompareQuestion {
+  // One of `runs`, `named` and `filter`.
+  struct Group {
+    std::string name;
+    std::vector<std::string> runs;  // as people write them, one run each
+    std::string named;              // all runs of a name; else a run; else a workload
+    std::vector<mlflow::Comparison> filter;
+  };
+  std::vector<Group> groups;
+  std::string by;  // splits the runs of all groups anew by this field; empty: not
+  analyze::ComparedValue value;
+  double margin = 0.02;
+};
+Parsed<CompareQuestion> parse_compare_request(std::string_view text);
+
 inline constexpr std::size_t kMostReadRuns = 1000;
 inline constexpr std::size_t kMostReadMetrics = 1000;
 struct PointsRequest {
@@ -67,6 +84,9 @@ struct EpochsQuestion {
 Parsed<EpochsQuestion> parse_epochs_request(std::string_view text);
 
 // ---- many runs
+// The member `filter`, of MLflow's grammar, and its text.
+std::string read_run_filter(RequestFields& fields, std::string_view body,
+                            std::vector<mlflow::Comparison>& filter);
 struct RunSearchRequest {
   store::tracking::RunQuestion question;
   // The names in the request, parallel to those of the question.

@@ -101,21 +101,6 @@ void read_scope(RequestFields& fields, store::tracking::RunScope& scope) {
   scope.runs = fields.run_ids(kMostScopedRuns);
 }
 
-void read_filter(RequestFields& fields, std::string_view body,
-                 store::tracking::RunQuestion& question) {
-  const std::string text = fields.text("filter", kFilterBytes);
-  if (text.find('\0') != std::string::npos) return fields.wrong("filter", "a text without NUL");
-  auto filter = corral::mlflow::parse_filter(corral::mlflow::SearchKind::kRuns, text);
-  if (filter) {
-    question.filter = *std::move(filter);
-    return;
-  }
-  const std::size_t at = body.find("\"filter\"");
-  fields.wrong({{Code::kInvalidArgument, filter.error().message},
-                "filter",
-                at == std::string_view::npos ? std::nullopt : std::optional(at)});
-}
-
 std::vector<std::string> split_words(std::string_view text) {
   std::vector<std::string> words;
   constexpr std::string_view kSpace = " \t\r\n\v\f";
@@ -192,6 +177,25 @@ std::int64_t read_integer(RequestFields& fields, std::string_view name, std::int
 
 }  // namespace
 
+std::string read_run_filter(RequestFields& fields, std::string_view body,
+                            std::vector<mlflow::Comparison>& filter) {
+  std::string text = fields.text("filter", kFilterBytes);
+  if (text.find('\0') != std::string::npos) {
+    fields.wrong("filter", "a text without NUL");
+    return text;
+  }
+  auto parsed = corral::mlflow::parse_filter(corral::mlflow::SearchKind::kRuns, text);
+  if (parsed) {
+    filter = *std::move(parsed);
+    return text;
+  }
+  const std::size_t at = body.find("\"filter\"");
+  fields.wrong({{Code::kInvalidArgument, parsed.error().message},
+                "filter",
+                at == std::string_view::npos ? std::nullopt : std::optional(at)});
+  return text;
+}
+
 Parsed<RunSearchRequest> parse_run_search(std::string_view text) {
   const Json json = TRY_PARSED(parse_body(text));
   RequestFields fields(text, json);
@@ -200,7 +204,7 @@ Parsed<RunSearchRequest> parse_run_search(std::string_view text) {
   RunSearchRequest request;
   store::tracking::RunQuestion& question = request.question;
   read_scope(fields, question.scope);
-  read_filter(fields, text, question);
+  read_run_filter(fields, text, question.filter);
   question.words = split_words(fields.text("text", kTextBytes));
   read_choices(fields, question);
   read_orders(fields, json, question);

@@ -1,0 +1,283 @@
+// POST /compare: groups of runs compared with the first one (docs/compare.md).
+#include "analyze/compare/compare.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "query/select.h"
+#include "server/api/handlers.h"
+#include "server/api/late.h"
+#include "server/api/requests.h"
+#include "server/api/write.h"
+
+namespace corral::server::api {
+namespace {
+
+using analyze::ComparedGroup;
+using analyze::ComparedValue;
+using analyze::Comparison;
+using analyze::GroupDifference;
+
+constexpr std::size_t kMostName = 1000;  // bytes
+constexpr std::string_view kStepTime = "step_time", kDuration = "duration";
+
+ComparedValue read_value(RequestFields& fields) {
+  ComparedValue value;
+  const std::string name = fields.text("value", kMostName);
+  using Of = ComparedValue::Of;
+  const auto of = fields.choice<Of>(
+      "of", {{"mean", Of::kMean}, {"min", Of::kLeast}, {"max", Of::kMost}, {"last", Of::kLast}});
+  value.of = of.value_or(Of::kMean);
+  if (name == kDuration) value.kind = ComparedValue::Kind::kDuration;
+  if (!name.empty() && name != kDuration && name != kStepTime) {
+    value.kind = ComparedValue::Kind::kMetric;
+    value.metric = name;
+  } else if (of) {
+    fields.wrong("of", "absent where no metric is compared");
+  }
+  return value;
+}
+
+// ---- the answer
+
+void write_number(JsonWriter& json, std::string_view name, double value) {
+  write_optional(json, name, std::isfinite(value) ? std::optional(value) : std::nullopt);
+}
+
+void write_compared_part(JsonWriter& json, const analyze::TimePerStep& part) {
+  json.begin_object().member("name", part.name);
+  write_text(json, "type", part.type);
+  json.member("seconds", part.seconds).member("apart", part.apart).end_object();
+}
+
+void write_unit(JsonWriter& json, const analyze::UnitValue& unit) {
+  json.begin_object().member("name", unit.name);
+  write_array(json, "runs", unit.runs, [](JsonWriter& out, const analyze::UnitRun& run) {
+    out.begin_object().member("id", run.id.hex()).member("name", run.name);
+    out.member("host", run.host).member("status", store::status_name(run.status));
+    write_text(out, "not_steady", run.unsteady);
+    out.end_object();
+  });
+  write_time(json, "start_ns", unit.start);
+  write_optional(json, "value", unit.value);
+  write_text(json, "reason", unit.reason);
+  json.member("unit", unit.unit);
+  write_time(json, "from_ns", unit.value ? std::optional(unit.window.from) : std::nullopt);
+  write_time(json, "to_ns", unit.value ? std::optional(unit.window.to) : std::nullopt);
+  write_optional(json, "stall", unit.stall > 0 ? std::optional(unit.stall) : std::nullopt);
+  write_array(json, "parts", unit.parts, write_compared_part);
+  json.end_object();
+}
+
+void write_texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
+  write_array(json, name, texts, [](JsonWriter& out, const std::string& text) { out.value(text); });
+}
+
+void write_compared_group(JsonWriter& json, const ComparedGroup& group) {
+  json.begin_object().member("name", group.name);
+  json.member("n", static_cast<std::int64_t>(group.counted));
+  write_optional(json, "mean", group.mean);
+  write_optional(json, "min", group.least);
+  write_optional(json, "max", group.most);
+  json.member("unit", group.unit);
+  write_texts(json, "warnings", group.warnings);
+  write_array(json, "units", group.units, write_unit);
+  json.end_object();
+}
+
+void write_difference(JsonWriter& json, const GroupDifference& found, const Comparison& all) {
+  json.begin_object().member("a", all.groups.front().name);
+  json.member("b", all.groups[found.b].name);
+  json.member("verdict", analyze::verdict_name(found.verdict)).member("text", found.text);
+  write_number(json, "ratio", found.interval.mean);
+  write_number(json, "low", found.interval.low);
+  write_number(json, "high", found.interval.high);
+  json.member("p_different", found.adjusted.different);
+  json.member("p_equivalent", found.adjusted.equivalent);
+  write_integer(json, "more",
+                found.more ? std::optional(static_cast<std::int64_t>(*found.more)) : std::nullopt);
+  write_texts(json, "warnings", found.warnings);
+  write_array(json, "parts", found.parts, [](JsonWriter& out, const auto& part) {
+    out.begin_object().member("name", part.name);
+    write_text(out, "type", part.type);
+    out.member("a_s", part.a_s).member("b_s", part.b_s).member("apart", part.apart).end_object();
+  });
+  write_array(json, "metrics", found.means, [](JsonWriter& out, const auto& mean) {
+    out.begin_object().member("metric", mean.metric);
+    write_text(out, "source", mean.source);
+    out.member("a", mean.a).member("b", mean.b).member("unit", mean.unit).end_object();
+  });
+  write_array(json, "set_up", found.set_up, [](JsonWriter& out, const auto& one) {
+    out.begin_object().member("part", one.part).member("key", one.key);
+    out.member("a", one.a).member("b", one.b).end_object();
+  });
+  json.member("set_up_left_out", static_cast<std::int64_t>(found.set_up_left_out)).end_object();
+}
+
+Response write_comparison(const Comparison& all) {
+  return object_response([&](JsonWriter& json) {
+    json.member("value", all.value).member("less_is_better", all.less_is_better);
+    json.member("margin", all.margin).member("margin_planned", all.planned);
+    json.member("confidence", all.confidence);
+    write_array(json, "groups", all.groups, write_compared_group);
+    write_array(
+        json, "differences", all.differences,
+        [&](JsonWriter& out, const GroupDifference& found) { write_difference(out, found, all); });
+  });
+}
+
+// ---- the groups
+
+constexpr std::string_view kByNames =
+    "params.KEY, tags.KEY, name, workload, experiment, host or commit";
+
+bool is_by(std::string_view by) {
+  for (const std::string_view prefix : {"params.", "tags."})
+    if (by.starts_with(prefix)) return by.size() > prefix.size();
+  return by == "name" || by == "workload" || by == "experiment" || by == "host" || by == "commit";
+}
+
+Result<std::vector<RunId>> find_filtered(const store::Reader& store,
+                                         const std::vector<mlflow::Comparison>& filter) {
+  store::tracking::RunQuestion question;
+  question.filter = filter;
+  question.paging = {.offset = 0, .limit = analyze::kMostComparedRuns + 1};
+  const auto found = TRY(in_snapshot(store, [&](store::Reading& reading) {
+    return store::tracking::find_runs(reading, question);
+  }));
+  std::vector<RunId> runs;
+  for (const store::Run& run : found.runs) runs.push_back(run.id);
+  return runs;
+}
+
+Result<std::vector<RunId>> find_workload(const store::Reader& store, std::string_view name) {
+  std::vector<RunId> runs;
+  for (const store::Workload& workload : TRY(store.workloads(std::nullopt)))
+    if (workload.name == name) runs.insert(runs.end(), workload.runs.begin(), workload.runs.end());
+  if (!runs.empty()) return runs;
+  return fail(Code::kNotFound, fmt::format("no run or workload '{}'", printable(name)));
+}
+
+// All runs of this name; else the one run that it is as people write it; else those of the
+// workload of this name.
+Result<std::vector<RunId>> find_named(const store::Reader& store, const std::string& name) {
+  const auto one = query::select_run(store, name);
+  if (!one && one.error().code == Code::kNotFound && !name.starts_with('@'))
+    return find_workload(store, name);
+  const RunId id = TRY(one);
+  const auto run = TRY(store.run(id));
+  const char quote = name.find('\'') == std::string::npos ? '\'' : '"';
+  if (!run || run->name != name || name.find(quote) != std::string::npos) return std::vector{id};
+  const auto filter = mlflow::parse_filter(
+      mlflow::SearchKind::kRuns, fmt::format("attributes.run_name = {0}{1}{0}", quote, name));
+  return filter ? find_filtered(store, *filter) : std::vector{id};
+}
+
+Result<analyze::GroupRuns> read_group(const store::Reader& store,
+                                      const CompareQuestion::Group& group) {
+  std::vector<RunId> ids;
+  if (!group.runs.empty()) {
+    for (const std::string& run : group.runs) ids.push_back(TRY(query::select_run(store, run)));
+  } else {
+    ids = group.named.empty() ? TRY(find_filtered(store, group.filter))
+                              : TRY(find_named(store, group.named));
+  }
+  analyze::GroupRuns found{.name = group.name, .runs = {}};
+  for (const RunId id : ids) found.runs.push_back(TRY(read_run(store, id.hex())));
+  return found;
+}
+
+std::string value_by(const store::Run& run, std::string_view by) {
+  const auto find = [](const auto& facts, std::string_view key) -> std::string {
+    const auto found = std::ranges::find(facts, key, [](const auto& fact) { return fact.first; });
+    return found != facts.end() ? found->second : "";
+  };
+  if (by.starts_with("params.")) return find(run.params, by.substr(7));
+  if (by.starts_with("tags.")) return find(run.tags, by.substr(5));
+  if (by == "name") return run.name;
+  if (by == "workload") return run.workload_name;
+  if (by == "experiment") return run.experiment_name;
+  if (by == "host") return run.host;
+  const auto commit = Json::parse(find(run.info, "git_commit"));
+  return commit && commit->as_string() != nullptr ? *commit->as_string() : "";
+}
+
+// A group for each value, in the order of their first runs' starts.
+std::vector<analyze::GroupRuns> split_groups(std::vector<analyze::GroupRuns> all,
+                                             std::string_view by) {
+  std::vector<store::Run> runs;
+  for (analyze::GroupRuns& group : all) std::ranges::move(group.runs, std::back_inserter(runs));
+  std::ranges::sort(runs, {}, [](const store::Run& run) { return std::pair(run.start, run.id); });
+  const auto same = std::ranges::unique(runs, {}, &store::Run::id);
+  runs.erase(same.begin(), same.end());
+  std::vector<analyze::GroupRuns> groups;
+  for (store::Run& run : runs) {
+    std::string value = value_by(run, by);
+    if (value.empty()) value = "not set";
+    auto group = std::ranges::find(groups, value, &analyze::GroupRuns::name);
+    if (group == groups.end())
+      group = groups.insert(groups.end(), {.name = std::move(value), .runs = {}});
+    group->runs.push_back(std::move(run));
+  }
+  return groups;
+}
+
+Answer compare_now(const CompareQuestion& question, const Context& context, const Left& left) {
+  std::vector<analyze::GroupRuns> groups;
+  for (const CompareQuestion::Group& group : question.groups)
+    groups.push_back(TRY(read_group(context.reader, group)));
+  if (!question.by.empty()) groups = split_groups(std::move(groups), question.by);
+  const analyze::CompareOptions options{
+      .value = question.value, .margin = question.margin, .left = left};
+  return write_comparison(TRY(analyze::compare_groups(context.reader, groups, options)));
+}
+
+CompareQuestion::Group read_group_fields(RequestFields& fields, std::string_view body) {
+  fields.only({"name", "runs", "named", "filter"});
+  CompareQuestion::Group group;
+  if (int{fields.has("runs")} + int{fields.has("named")} + int{fields.has("filter")} != 1) {
+    fields.wrong("runs", "given, or either named or filter instead");
+    return group;
+  }
+  if (fields.has("runs")) group.runs = fields.texts("runs", analyze::kMostComparedRuns, kMostName);
+  group.named = fields.text("named", kMostName);
+  if (fields.has("named") && group.named.empty()) fields.wrong("named", "a text that is not empty");
+  const std::string filter =
+      fields.has("filter") ? read_run_filter(fields, body, group.filter) : "";
+  group.name = fields.text("name", kMostName);
+  if (group.name.empty()) group.name = !group.named.empty() ? group.named : filter;
+  if (group.name.empty() && !group.runs.empty()) group.name = group.runs.front();
+  return group;
+}
+
+}  // namespace
+
+Parsed<CompareQuestion> parse_compare_request(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  fields.only({"groups", "by", "value", "of", "margin"});
+  CompareQuestion question;
+  question.value = read_value(fields);
+  question.margin = fields.number("margin", question.margin, {.low = 1e-6, .high = 0.999999});
+  question.by = fields.text("by", kMostName);
+  if (!question.by.empty() && !is_by(question.by)) fields.wrong("by", std::string(kByNames));
+  fields.each("groups", kMostComparedGroups,
+              [&](RequestFields& one) { question.groups.push_back(read_group_fields(one, text)); });
+  return fields.finish(std::move(question));
+}
+
+Answer compare(const Request& request, Context& context) {
+  auto question = TRY_PARSED(parse_compare_request(request.body));
+  Response response;
+  response.late = [&context, question = std::move(question)](const Left& left) -> Response {
+    return response_of(compare_now(question, context, left));
+  };
+  return response;
+}
+
+}  // namespace corral::server::api

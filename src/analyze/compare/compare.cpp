@@ -16,8 +16,9 @@ namespace {
 constexpr double kConfidence = 0.95;
 constexpr std::size_t kMostSetUp = 50;  // differences of a pair
 constexpr std::size_t kMostMeans = 10;
-constexpr double kClearChange = 0.05;   // of the greater side: smaller ones explain nothing
-constexpr double kMentionedPart = 0.2;  // of the whole difference
+constexpr double kClearChange = 0.05;  // share of the greater side; smaller changes explain nothing
+constexpr double kMentionedPart = 0.2;  // share of the whole difference
+constexpr double kStall = 10;           // times the median step
 constexpr std::string_view kMarginTag = "corral.margin";
 
 constexpr auto kResources = std::to_array<std::string_view>({
@@ -72,6 +73,11 @@ void warn_of_runs(ComparedGroup& group) {
   if (unsteady > 0)
     group.warnings.push_back(fmt::format("{} of {} had no steady part: all of their time counts.",
                                          unsteady, group.counted));
+  double stall = 0;
+  for (const UnitValue& unit : group.units) stall = std::max(stall, unit.stall);
+  if (stall >= kStall)
+    group.warnings.push_back(fmt::format(
+        "Its longest step took {:.3g} × the median one: intervals assume no rare stalls.", stall));
   if (group.counted == 2) group.warnings.emplace_back("Two values make a very uncertain interval.");
 }
 
@@ -127,24 +133,30 @@ std::vector<PartDifference> find_parts(const ComparedGroup& a, const ComparedGro
 
 using MeanKey = std::pair<std::string, std::string>;  // metric, source
 
-// The mean over the units that count, if all of them have it.
-std::map<MeanKey, MeanDifference> add_means(const ComparedGroup& group) {
-  std::map<MeanKey, std::pair<MeanDifference, std::size_t>> sums;
+struct MeanOfUnits {
+  std::string unit;
+  double sum = 0, least = 0, most = 0;
+  std::size_t count = 0;
+  void add(double mean) {
+    least = count == 0 ? mean : std::min(least, mean);
+    most = count == 0 ? mean : std::max(most, mean);
+    sum += mean;
+    ++count;
+  }
+};
+
+std::map<MeanKey, MeanOfUnits> add_means(const ComparedGroup& group) {
+  std::map<MeanKey, MeanOfUnits> means;
   for (const UnitValue& unit : group.units) {
     if (!unit.value) continue;
     for (const std::string_view metric : kResources)
       for (const MetricMean& mean : unit.means.all_of(metric)) {
-        auto& [sum, count] = sums[{mean.metric, mean.source}];
-        sum.metric = mean.metric;
-        sum.source = mean.source;
-        sum.unit = mean.unit;
-        sum.a += mean.mean / static_cast<double>(group.counted);
-        ++count;
+        MeanOfUnits& of_units = means[{mean.metric, mean.source}];
+        of_units.unit = mean.unit;
+        of_units.add(mean.mean);
       }
   }
-  std::map<MeanKey, MeanDifference> means;
-  for (auto& [key, sum] : sums)
-    if (sum.second == group.counted) means.emplace(key, std::move(sum.first));
+  std::erase_if(means, [&](const auto& entry) { return entry.second.count < group.counted; });
   return means;
 }
 
@@ -153,15 +165,21 @@ double change(const MeanDifference& mean) {
   return most > 0 ? std::abs(mean.b - mean.a) / most : 0;
 }
 
+// Those that all units have, where each of one side is above each of the other.
 std::vector<MeanDifference> find_means(const ComparedGroup& a, const ComparedGroup& b) {
   const auto of_a = add_means(a);
   std::vector<MeanDifference> means;
-  for (auto& [key, of_b] : add_means(b)) {
+  for (const auto& [key, mean_b] : add_means(b)) {
     const auto found = of_a.find(key);
     if (found == of_a.end()) continue;
-    MeanDifference mean = found->second;
-    mean.b = of_b.a;
-    if (change(mean) >= kClearChange) means.push_back(std::move(mean));
+    const MeanOfUnits& mean_a = found->second;
+    if (mean_a.least <= mean_b.most && mean_b.least <= mean_a.most) continue;
+    means.push_back({.metric = key.first,
+                     .source = key.second,
+                     .unit = mean_b.unit,
+                     .a = mean_a.sum / static_cast<double>(mean_a.count),
+                     .b = mean_b.sum / static_cast<double>(mean_b.count)});
+    if (change(means.back()) < kClearChange) means.pop_back();
   }
   std::ranges::stable_sort(means, std::ranges::greater(), change);
   means.resize(std::min(means.size(), kMostMeans));
@@ -184,7 +202,11 @@ std::string interval_words(const RatioInterval& interval, const LogRatio& ratio,
              : fmt::format("{} to {}, {}", factor(interval.low), factor(interval.high), n);
 }
 
-// "+18 s of +19 s per epoch are data wait"
+std::string more_or_less(double seconds) {
+  return (seconds < 0 ? "-" : "+") + precise_duration(std::abs(seconds));
+}
+
+// "Of +19 s per epoch, +18 s are data wait."
 std::string parts_words(const GroupDifference& found, std::string_view unit) {
   double whole = 0;
   for (const PartDifference& part : found.parts) whole += part.apart ? 0 : part.difference();
@@ -192,10 +214,10 @@ std::string parts_words(const GroupDifference& found, std::string_view unit) {
   for (const PartDifference& part : found.parts) {
     if (part.apart || words.size() == 2) continue;
     if (part.difference() * whole <= 0 || part.difference() / whole < kMentionedPart) continue;
-    words.push_back(fmt::format("{:+.3g} s are {}", part.difference(), part.name));
+    words.push_back(fmt::format("{} are {}", more_or_less(part.difference()), part.name));
   }
   if (words.empty() || !unit.starts_with("s/")) return "";
-  return fmt::format(" Of {:+.3g} s per {}, {}.", whole, unit.substr(2), join(words, ", "));
+  return fmt::format(" Of {} per {}, {}.", more_or_less(whole), unit.substr(2), join(words, ", "));
 }
 
 std::string more_words(const GroupDifference& found, double margin) {
@@ -220,7 +242,8 @@ std::string sentence(const Comparison& all, const GroupDifference& found) {
   if (a.counted == 0 || b.counted == 0)
     return fmt::format("{} and {} cannot be compared: {} has no value.", name_a, name_b,
                        a.counted == 0 ? name_a : name_b);
-  const bool faster = all.less_is_better && found.ratio.log < 0;
+  const bool faster =
+      all.less_is_better && found.ratio.log < 0 && found.verdict != RatioVerdict::kEquivalent;
   const std::string inside = interval_words(found.interval, found.ratio, faster);
   const std::string says = relation(all, found);
   switch (found.verdict) {

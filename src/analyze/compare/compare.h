@@ -23,7 +23,7 @@ namespace corral::analyze {
 struct CompareOptions {
   ComparedValue value;
   double margin = 0.02;  // in (0, 1)
-  std::function<bool()> left = {};
+  Left left = {};
 };
 
 struct ComparedGroup {
@@ -32,7 +32,7 @@ struct ComparedGroup {
   std::size_t counted = 0;            // units with a value
   std::optional<double> mean;         // geometric
   std::optional<double> least, most;  // values of units
-  std::string unit;                   // of the values
+  std::string unit;                   // "s/step"
   std::vector<std::string> warnings;  // sentences
 };
 
@@ -57,7 +57,8 @@ struct GroupDifference {
   RatioVerdict verdict = RatioVerdict::kTooFew;
   std::optional<std::size_t> more;    // units of each side that the margin's width still lacks
   std::vector<PartDifference> parts;  // the greatest difference first; empty: not known for all
-  std::vector<MeanDifference> means;  // the greatest change first
+  // Without overlap between the units of the two; the greatest change first.
+  std::vector<MeanDifference> means;
   std::vector<SetUpDifference> set_up;
   std::size_t set_up_left_out = 0;
   std::vector<std::string> warnings;  // sentences
@@ -69,7 +70,7 @@ struct Comparison {
   bool less_is_better = false;
   double margin = 0;
   bool planned = false;      // all runs have the tag `corral.margin` with it; else it is post hoc
-  double confidence = 0.95;  // of the intervals
+  double confidence = 0.95;  // 0.95, in a family closer to 1
   std::vector<ComparedGroup> groups;
   std::vector<GroupDifference> differences;
 };

@@ -62,7 +62,7 @@ TEST(Compare, EqualGroupsAreEquivalentAndNoisyOnesInconclusive) {
   const Comparison same = judge_groups(
       {group_of("a", {10, 10.01, 9.99, 10.02}), group_of("b", {10.01, 10, 10, 9.99})}, {});
   EXPECT_EQ(same.differences.front().text,
-            "a and b are equivalent within 2 % (0.999 to 1.001, n = 4 and 4).");
+            "a and b are equivalent within 2 % (0.998 to 1.001, n = 4 and 4).");
   const Comparison noisy =
       judge_groups({group_of("a", {10, 12, 8.5}), group_of("b", {10, 8, 13})}, {});
   EXPECT_EQ(noisy.differences.front().verdict, RatioVerdict::kInconclusive);
@@ -101,6 +101,33 @@ TEST(Compare, WhatDoesNotCountIsCountedAndSaid) {
   none.units[0].value.reset();
   EXPECT_EQ(judge_groups({b, none}, {}).differences.front().text,
             "b and none cannot be compared: none has no value.");
+}
+
+TEST(Compare, MetricsDifferWhereNoUnitsOfTheTwoOverlap) {
+  ComparedGroup a = group_of("a", {10, 10.1}), b = group_of("b", {12, 12.1});
+  const auto set = [](UnitValue& unit, double busy, double power) {
+    unit.means = RunData({{.metric = "host.cpu.busy", .source = "", .unit = "", .mean = busy},
+                          {.metric = "host.gpu.power", .source = "gpu0", .unit = "", .mean = power},
+                          {.metric = "loss", .source = "", .unit = "", .mean = power}});
+  };
+  set(a.units[0], 1, 100);
+  set(a.units[1], 3, 102);
+  set(b.units[0], 2, 200);
+  set(b.units[1], 4, 202);
+  const auto means = judge_groups({a, b}, {}).differences.front().means;
+  ASSERT_EQ(means.size(), 1U) << "busy CPUs overlap, and a loss is no resource";
+  EXPECT_EQ(means[0].metric, "host.gpu.power");
+  EXPECT_EQ(means[0].source, "gpu0");
+  EXPECT_DOUBLE_EQ(means[0].a, 101);
+  EXPECT_DOUBLE_EQ(means[0].b, 201);
+}
+
+TEST(Compare, RareStallsAreNamed) {
+  ComparedGroup a = group_of("a", kTen);
+  a.units[2].stall = 12.5;
+  EXPECT_EQ(judge_groups({a, group_of("b", kTen)}, {}).groups[0].warnings,
+            std::vector<std::string>{
+                "Its longest step took 12.5 × the median one: intervals assume no rare stalls."});
 }
 
 // p = 0.02 alone, 0.08 among four.

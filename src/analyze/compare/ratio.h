@@ -27,8 +27,8 @@ struct LogRatio {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   double log = kNone;        // NaN: a side has no values
   double error = kNone;      // standard error; NaN: fewer than two pairs, or values on a side
-  double degrees = kNone;    // of freedom
-  double deviation = kNone;  // of the pairs' logarithms; of groups, the square root of s_a² + s_b²
+  double degrees = kNone;    // degrees of freedom
+  double deviation = kNone;  // pairs: s of their logarithms; groups: the root of s_a² + s_b²
   std::size_t a = 0, b = 0;  // values; pairs count on both sides
 };
 LogRatio log_ratio_of_groups(std::span<const double> logs_a, std::span<const double> logs_b);

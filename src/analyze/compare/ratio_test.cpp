@@ -160,7 +160,7 @@ TEST(Ratio, AFamilyIsAdjustedStepByStep) {
   EXPECT_TRUE(adjust_family({}).empty());
 }
 
-// Of as many values as are wanted, the interval has the wanted width; of one less, it is wider.
+// With that many values the interval is narrow enough, with one less it is too wide.
 TEST(Ratio, ValuesForAWidth) {
   const LogRatio ratio = log_ratio_of_groups(logs({10, 10.8, 9.6}), logs({12, 12.9, 13.1}));
   const auto wanted = values_for_width(ratio, 0.02, 0.95);
@@ -192,7 +192,7 @@ struct Shape {
   std::function<double(Numbers&)> draw;  // a positive value
 };
 
-// How often the interval of 95 % holds the true ratio, of `trials` pairs of groups of n values.
+// Share of `trials` pairs of groups of n values in which the interval of 95 % holds the true ratio.
 double coverage(const Shape& shape, std::size_t n, unsigned trials) {
   constexpr double kTrue = 1.3;
   Numbers numbers(n);

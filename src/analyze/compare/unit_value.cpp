@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "analyze/explain/explain.h"
+#include "analyze/explain/stored_timeline.h"
 #include "core/text.h"
 #include "metric/catalogue.h"
 
@@ -21,10 +21,11 @@ struct SteadyRun {
   SteadyPart steady;
 };
 
-Result<SteadyRun> read_steady_run(const store::Reader& store, const store::Run& run) {
+Result<SteadyRun> read_steady_run(const store::Reader& store, const store::Run& run,
+                                  const Left& left) {
   const Window whole{.from = run.start, .to = run.end.value_or(run.newest)};
   SteadyRun found;
-  found.timeline = TRY(read_timeline(store, run, whole.to));
+  found.timeline = TRY(read_timeline(store, run, {.left = left}));
   found.lanes = training_lanes(find_leaves(found.timeline, whole));
   found.steady = find_steady_part(found.timeline, found.lanes, whole);
   return found;
@@ -139,9 +140,7 @@ class UnitReader {
   Result<> measure(std::span<const store::Run* const> runs, UnitValue& unit) {
     std::vector<SteadyRun> steady;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (options_.left && options_.left())
-        return fail(Code::kUnavailable, "nobody waits for the comparison any more");
-      steady.push_back(TRY(read_steady_run(store_, *runs[i])));
+      steady.push_back(TRY(read_steady_run(store_, *runs[i], options_.left)));
       const SteadyPart& part = steady.back().steady;
       if (!part.steady) unit.runs[i].unsteady = part.reason;
       unit.window.from = i == 0 ? part.window.from : std::max(unit.window.from, part.window.from);

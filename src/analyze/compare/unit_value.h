@@ -7,7 +7,6 @@
 // Sources: the store, a few snapshots for each run. Any thread.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,12 +15,12 @@
 
 #include "analyze/explain/run_data.h"
 #include "analyze/explain/steady.h"
+#include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
 
 namespace corral::analyze {
 
-// What is compared.
 struct ComparedValue {
   enum class Kind : std::uint8_t {
     kStepTime,  // time per step, or per epoch in a run without steps; without what lies apart
@@ -51,22 +50,22 @@ struct UnitRun {
 };
 
 struct UnitValue {
-  std::string name;  // of the run, or of the workload
+  std::string name;  // the run's, or the workload's
   std::vector<UnitRun> runs;
-  UtcTime start;                   // of the first
+  UtcTime start;                   // the first run's
   std::optional<double> value;     // above 0
   std::string reason;              // why there is none
   std::string unit;                // "s/step", "W"
   Window window;                   // that it is measured over
   double stall = 0;                // the longest step by the median one; 0: not known
-  std::vector<TimePerStep> parts;  // of one run's time per step; with untracked time
-  RunData means;                   // of one run: what else was measured over the window
+  std::vector<TimePerStep> parts;  // one run's time per step, untracked time too
+  RunData means;                   // one run's, over the window
 };
 
 struct UnitOptions {
   ComparedValue value;
   std::span<const std::string_view> means = {};  // metrics to read beside it
-  std::function<bool()> left = {};  // true: nobody waits, so it ends early with kUnavailable
+  Left left = {};
 };
 
 // The units of one group's runs, in the order of their starts.

@@ -1,0 +1,274 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "cli/text_page.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kCompareExamples =
+    "  corral compare mps slices                   all runs of these two names\n"
+    "  corral compare mps slices --margin 5%       equivalent within 5 %\n"
+    "  corral compare \"params.batch = '32'\" \"params.batch = '64'\"\n"
+    "  corral compare study.csv --by params.batch  the runs of a plan, by a param\n"
+    "  corral compare a b --metric run.cpu.used    another value than time per step\n"
+    "  corral compare main change --fail-if 'slower > 3%'\n";
+
+struct CompareFlags {
+  DestinationFlags destination;
+  std::vector<std::string> groups;
+  std::string by, metric, of, margin = "2%", fail_if, format = "table";
+};
+
+// "2%" or "0.02".
+std::optional<double> parse_share(std::string_view text) {
+  const bool percents = text.ends_with('%');
+  const auto number = parse_double(trim(percents ? text.substr(0, text.size() - 1) : text));
+  if (!number) return std::nullopt;
+  return percents ? *number / 100 : *number;
+}
+
+// ---- --fail-if: "slower > 3%", "faster", "greater > 1%", "less", "different", "inconclusive",
+// "not equivalent"
+struct FailIf {
+  std::string word;
+  double size = 0;
+};
+
+Result<FailIf> parse_fail_if(const std::string& text) {
+  const std::size_t sign = text.find('>');
+  FailIf condition{.word = std::string(trim(std::string_view(text).substr(0, sign)))};
+  const bool sized = condition.word == "slower" || condition.word == "faster" ||
+                     condition.word == "greater" || condition.word == "less" ||
+                     condition.word == "different";
+  const bool plain = condition.word == "inconclusive" || condition.word == "not equivalent";
+  const auto size =
+      sign == std::string::npos ? std::optional(0.0) : parse_share(trim(text.substr(sign + 1)));
+  if (!(sized || (plain && sign == std::string::npos)) || !size || !(*size >= 0))
+    return fail(Code::kInvalidArgument,
+                fmt::format("--fail-if '{}': expected slower, faster, greater, less or different, "
+                            "each with or without a size such as '> 3%', or inconclusive or 'not "
+                            "equivalent'",
+                            printable(text)));
+  condition.size = *size;
+  return condition;
+}
+
+// True if the difference is shown and as great as that.
+bool holds(const FailIf& condition, const Json& difference) {
+  const std::string verdict = difference.get_string("verdict");
+  if (condition.word == "not equivalent")
+    return verdict != "equivalent" && verdict != "different within the margin";
+  if (condition.word == "inconclusive") return verdict == "inconclusive" || verdict == "too few";
+  if (verdict != "less" && verdict != "greater" && verdict != "different within the margin")
+    return false;
+  const double ratio = member(difference, "ratio").as_double(1);
+  const bool greater = ratio > 1;
+  const bool wanted = condition.word == "different" ||
+                      greater == (condition.word == "slower" || condition.word == "greater");
+  return wanted && std::abs(std::log(ratio)) > std::log1p(condition.size);
+}
+
+// ---- as text
+
+std::string value_text(const Json& value, const std::string& unit) {
+  if (value.is_null()) return "–";
+  if (unit.starts_with("s/") || unit == "s") return precise_duration_text(value);
+  return with_unit(value.as_double(0), unit);
+}
+
+// A group's name as a title.
+std::string brief(const std::string& name) {
+  constexpr std::size_t kWidest = 24;
+  if (name.size() <= kWidest) return name;
+  return name.substr(0, utf8_prefix(std::string_view(name).substr(0, kWidest - 1))) + "…";
+}
+
+void print_groups(const TextPage& page, const Json& found) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& group : items(found, "groups")) {
+    const std::string unit = group.get_string("unit");
+    const auto text = [&](const char* name) { return value_text(member(group, name), unit); };
+    rows.push_back({printable(group.get_string("name")), unit.empty() ? "–" : unit,
+                    fmt::format("{} of {}", group.get_int("n"), items(group, "units").size()),
+                    text("mean"), text("min"), text("max")});
+  }
+  page.table({"GROUP", "UNIT", "COUNTED", "MEAN", "LEAST", "GREATEST"}, rows);
+  for (const Json& group : items(found, "groups"))
+    for (const Json& warning : items(group, "warnings"))
+      page.line(fmt::format("{}: {}", printable(group.get_string("name")),
+                            printable(plain(warning).text)));
+}
+
+void print_difference(const TextPage& page, const Json& one) {
+  constexpr std::size_t kMost = 8;
+  constexpr double kSmall = 0.01;  // of the greatest difference
+  const std::string a = printable(one.get_string("a")), b = printable(one.get_string("b"));
+  page.title(fmt::format("{} against {}", b, a));
+  page.line(printable(one.get_string("text")));
+  for (const Json& warning : items(one, "warnings")) page.line(printable(plain(warning).text));
+  std::vector<std::vector<std::string>> rows;
+  double greatest = 0;
+  for (const Json& part : items(one, "parts")) {
+    if (rows.size() == kMost) break;
+    const Json &of_a = member(part, "a_s"), &of_b = member(part, "b_s");
+    const double more = of_b.as_double(0) - of_a.as_double(0);
+    greatest = std::max(greatest, std::abs(more));
+    if (std::abs(more) < kSmall * greatest) continue;
+    rows.push_back({printable(part.get_string("name")) + (part.get_bool("apart") ? " (apart)" : ""),
+                    "time per step", precise_duration_text(of_a), precise_duration_text(of_b),
+                    (more < 0 ? "-" : "+") + precise_duration_text(Json(std::abs(more)))});
+  }
+  for (const Json& metric : items(one, "metrics")) {
+    const std::string unit = metric.get_string("unit"), source = metric.get_string("source");
+    const double of_a = member(metric, "a").as_double(0), of_b = member(metric, "b").as_double(0);
+    rows.push_back({printable(metric.get_string("metric")),
+                    source.empty() ? "–" : printable(source), with_unit(of_a, unit),
+                    with_unit(of_b, unit),
+                    of_a != 0 ? fmt::format("{:+.3g} %", (of_b / of_a - 1) * 100) : "–"});
+  }
+  if (!rows.empty()) page.table({"WHAT DIFFERS", "OF", brief(a), brief(b), "DIFFERENCE"}, rows);
+  rows.clear();
+  for (const Json& set_up : items(one, "set_up")) {
+    if (rows.size() == kMost) break;
+    rows.push_back({printable(set_up.get_string("part")), printable(set_up.get_string("key")),
+                    printable(set_up.get_string("a")), printable(set_up.get_string("b"))});
+  }
+  if (!rows.empty()) page.table({"SET-UP", "WHAT", brief(a), brief(b)}, rows);
+  const std::size_t all =
+      items(one, "set_up").size() + static_cast<std::size_t>(one.get_int("set_up_left_out"));
+  if (all > rows.size())
+    page.line(fmt::format("{} more differences of the set-up: --format json", all - rows.size()));
+}
+
+void print_comparison(const Json& found, const std::string& format) {
+  const TextPage page(format);
+  const std::size_t family = items(found, "differences").size();
+  page.heading(
+      fmt::format("{}, within a margin of {:.3g} % ({}){}", printable(found.get_string("value")),
+                  member(found, "margin").as_double(0) * 100,
+                  found.get_bool("margin_planned") ? "set before the runs"
+                                                   : "post hoc: not set before the runs",
+                  family > 1 ? fmt::format("; corrected for {} comparisons", family) : ""));
+  print_groups(page, found);
+  for (const Json& one : items(found, "differences")) print_difference(page, one);
+}
+
+void print_csv(const Json& found) {
+  Table table({{"a", "a"},
+               {"b", "b"},
+               {"value", "value"},
+               {"n_a", "n_a"},
+               {"n_b", "n_b"},
+               {"mean_a", "mean_a"},
+               {"mean_b", "mean_b"},
+               {"unit", "unit"},
+               {"ratio", "ratio"},
+               {"low", "low"},
+               {"high", "high"},
+               {"verdict", "verdict"},
+               {"p_different", "p_different"},
+               {"p_equivalent", "p_equivalent"},
+               {"margin", "margin"},
+               {"confidence", "confidence"}});
+  const Json& a = items(found, "groups").front();
+  for (std::size_t i = 0; i < items(found, "differences").size(); ++i) {
+    const Json& one = items(found, "differences")[i];
+    const Json& b = items(found, "groups")[i + 1];
+    table.add({plain(member(one, "a")), plain(member(one, "b")), plain(member(found, "value")),
+               plain(member(a, "n")), plain(member(b, "n")), plain(member(a, "mean")),
+               plain(member(b, "mean")), plain(member(a, "unit")), plain(member(one, "ratio")),
+               plain(member(one, "low")), plain(member(one, "high")), plain(member(one, "verdict")),
+               plain(member(one, "p_different")), plain(member(one, "p_equivalent")),
+               plain(member(found, "margin")), plain(member(found, "confidence"))});
+  }
+  fmt::print("{}", table.print("csv"));
+}
+
+// ---- the request
+
+// A filter has a comparison in it.
+bool is_filter(const std::string& text) {
+  return text.find_first_of("=<>") != std::string::npos ||
+         text.find(" LIKE ") != std::string::npos || text.find(" ILIKE ") != std::string::npos ||
+         text.find(" IN (") != std::string::npos;
+}
+
+Result<Json> question_of(const CompareFlags& flags) {
+  const auto margin = parse_share(flags.margin);
+  if (!margin || !(*margin > 0 && *margin < 1))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--margin '{}': expected a share such as 2% or 0.02", printable(flags.margin)));
+  if (flags.groups.size() < 2 && flags.by.empty())
+    return fail(Code::kInvalidArgument,
+                "expected two groups or more, or one and --by; each is the name of runs, a "
+                "workload, a run or a filter");
+  Json question{Json::Object{}};
+  Json::Array groups;
+  for (const std::string& group : flags.groups)
+    groups.emplace_back(Json::Object{{is_filter(group) ? "filter" : "named", Json(group)}});
+  question.set("groups", Json(std::move(groups)));
+  question.set("margin", *margin);
+  if (!flags.by.empty()) question.set("by", flags.by);
+  if (!flags.metric.empty()) question.set("value", flags.metric);
+  if (!flags.of.empty()) question.set("of", flags.of);
+  return question;
+}
+
+Result<int> compare(const CompareFlags& flags) {
+  std::optional<FailIf> condition;
+  if (!flags.fail_if.empty()) condition = TRY(parse_fail_if(flags.fail_if));
+  const Json question = TRY(question_of(flags));
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const Json found = TRY(send_json(
+      server, {.method = "POST", .path = "/api/corral/v1/compare", .body = question.dump()}));
+  if (flags.format == "json")
+    fmt::print("{}\n", found.dump());
+  else if (flags.format == "csv")
+    print_csv(found);
+  else
+    print_comparison(found, flags.format);
+  if (!condition) return kDone;
+  for (const Json& one : items(found, "differences")) {
+    if (!holds(*condition, one)) continue;
+    fmt::print(stderr, "corral compare: --fail-if '{}' holds for {} against {}\n",
+               printable(flags.fail_if), printable(one.get_string("b")),
+               printable(one.get_string("a")));
+    return kFailed;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int compare_command(std::span<char* const> args) {
+  CompareFlags flags;
+  Arguments arguments("compare",
+                      "Compares groups of runs with the first one: how many times as much time a "
+                      "step takes, how sure that is, whether it matters, and where it comes from.",
+                      kCompareExamples);
+  arguments.positionals("group", flags.groups,
+                        "name of runs, a workload's name, a run, or a filter");
+  arguments.text("by", flags.by, "make the groups anew: params.KEY, tags.KEY, name, workload, ...");
+  arguments.text("metric", flags.metric, "compare this metric, or duration (default: step_time)");
+  arguments.choice("of", flags.of, {"mean", "min", "max", "last"},
+                   "of the metric in the steady part (default: mean)");
+  arguments.text("margin", flags.margin, "smaller differences do not matter (default: 2%)");
+  arguments.text("fail-if", flags.fail_if, "exit with 1 if this is shown, e.g. 'slower > 3%'");
+  for (const char* name : {"by", "metric", "of", "margin", "fail-if"}) arguments.as_flag_only(name);
+  arguments.choice("format", flags.format, {"table", "json", "csv", "markdown", "latex"},
+                   "output format (default: table)");
+  add_destination(arguments, flags.destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  return finish("compare", compare(flags));
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,106 @@
+// POST /compare over a real store.
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "server/core/test_handlers.h"
+#include "store/test_frames.h"
+
+namespace corral::server {
+namespace {
+
+namespace frames = store::testing;
+
+constexpr std::int64_t kNanos = 1'000'000'000;
+const std::string kPath = "/api/corral/v1/compare";
+
+class CompareRoute : public HandlerTest {
+ protected:
+  // Runs "base" of 100 s and "slow" of 130 s, five of each and one that failed, with a param.
+  CompareRoute() {
+    for (int i = 0; i < 5; ++i) {
+      add("base", "32", 100'000 + i * 100);
+      add("slow", "64", 130'000 + i * 100);
+    }
+    add("slow", "64", 20'000, 1);
+  }
+  RunId add(const std::string& name, const std::string& batch, std::int64_t ms, int status = 0) {
+    const RunId run = RunId::random();
+    auto body = frames::session_body(run, "supervisor");
+    body.run_name = name;
+    body.started = boot_time(at_);
+    const auto done = store_->append(
+        std::vector{writers_.emplace_back().frame(body),
+                    writers_.back().frame(codec::FactsBody{
+                        {{.kind = codec::FactKind::kParam, .key = "batch", .value = batch},
+                         {.kind = codec::FactKind::kTag, .key = "corral.margin", .value = "2%"}}}),
+                    writers_.back().frame(codec::RunEndBody{.time = boot_time(at_ + ms * 1'000'000),
+                                                            .reason = codec::EndReason::kExit,
+                                                            .exit_code = status,
+                                                            .exit_signal = {}})});
+    EXPECT_TRUE(done && done->refusals.empty());
+    at_ += 1000 * kNanos;
+    return run;
+  }
+  Json compare(const std::string& body) { return ok(Method::kPost, kPath, body); }
+
+  std::int64_t at_ = kNanos;
+  std::deque<frames::SessionWriter> writers_;
+};
+
+void expect_slower(const Json& found) {
+  const Json& groups = *found.find("groups");
+  ASSERT_EQ(groups.as_array()->size(), 2U);
+  EXPECT_EQ(groups.as_array()->at(0).get_int("n"), 5);
+  EXPECT_EQ(groups.as_array()->at(1).get_int("n"), 5);
+  EXPECT_EQ(groups.as_array()->at(1).find("warnings")->dump(),
+            R"(["1 of 6 do not count: it ended as failed."])");
+  const Json& difference = found.find("differences")->as_array()->at(0);
+  EXPECT_EQ(difference.get_string("verdict"), "greater");
+  EXPECT_NEAR(difference.find("ratio")->as_double(0), 1.3, 0.001);
+  EXPECT_EQ(difference.find("set_up")->dump(),
+            R"([{"part":"param","key":"batch","a":"32","b":"64"}])");
+}
+
+TEST_F(CompareRoute, GroupsByNameByFilterAndByAParam) {
+  const Json by_name =
+      compare(R"({"groups": [{"named": "base"}, {"named": "slow"}], "value": "duration"})");
+  expect_slower(by_name);
+  EXPECT_TRUE(by_name.get_bool("margin_planned"));
+  EXPECT_TRUE(by_name.find("differences")
+                  ->as_array()
+                  ->at(0)
+                  .get_string("text")
+                  .starts_with("slow is 1.3 × slower than base ("));
+  expect_slower(compare(R"({"groups": [{"filter": "params.batch = '32'"},
+                                       {"filter": "params.batch = '64'"}], "value": "duration"})"));
+  const Json by = compare(
+      R"({"groups": [{"named": "base"}, {"named": "slow"}], "by": "params.batch", "value": "duration"})");
+  expect_slower(by);
+  EXPECT_EQ(by.find("groups")->as_array()->at(0).get_string("name"), "32");
+  EXPECT_FALSE(compare(R"({"groups": [{"named": "base"}, {"named": "slow"}], "margin": 0.05})")
+                   .get_bool("margin_planned"));
+}
+
+TEST_F(CompareRoute, RefusesWhatCannotBeCompared) {
+  const auto expect_refusal = [&](const std::string& body, int status, const std::string& words) {
+    const Response response = send(Method::kPost, kPath, body);
+    EXPECT_EQ(response.status, status) << body;
+    EXPECT_NE(response.body.find(words), std::string::npos) << response.body;
+  };
+  expect_refusal(R"({"groups": [{"named": "base"}]})", 400, "two groups or more");
+  expect_refusal(R"({"groups": [{"named": "base"}, {"named": "base"}]})", 400, "is in two groups");
+  expect_refusal(R"({"groups": [{"named": "base"}, {"named": "nobody"}]})", 404,
+          "no run or workload 'nobody'");
+  expect_refusal(R"({"groups": [{"named": "base"}, {"filter": "params.batch = '1'"}]})", 400,
+          "has no runs");
+  expect_refusal(R"({"groups": [{"named": "base"}, {"filter": "params.batch ="}]})", 400, "filter");
+  expect_refusal(R"({"groups": [{"named": "a", "runs": ["b"]}]})", 400, "groups[0].runs");
+  expect_refusal(R"({"groups": [{"named": "a"}], "by": "colour"})", 400, "params.KEY");
+  expect_refusal(R"({"groups": [{"named": "a"}], "of": "max"})", 400, "absent where no metric");
+  expect_refusal(R"({"groups": [{"named": "a"}], "margin": 2})", 400, "margin");
+}
+
+}  // namespace
+}  // namespace corral::server

@@ -7,8 +7,8 @@ cannot be kept (spool limit, full disk) is counted and said by `corral run`.
 
 Safe with threads, asyncio, fork (DataLoader workers log as processes of their own), spawn, os._exit and kill -9.
 
-read(), explain() and workflow() are for afterwards, and for any process: points of runs and where their time went, from
-a server.
+read(), explain(), workflow() and compare() are for afterwards, and for any process: points of runs, where their time
+went, and which of two groups is faster, from a server.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from corral import _native as _impl
     from corral._columns import Series
+    from corral._compare import compare
     from corral._explain import explain, workflow
     from corral._read import DamageWarning, read
     from corral._stream import Gap
@@ -42,6 +43,7 @@ __all__ = [
     "Gap",
     "Series",
     "artifact",
+    "compare",
     "epochs",
     "event",
     "explain",
@@ -166,18 +168,19 @@ def run_id() -> str | None:
     return _os.environ.get("CORRAL_RUN_ID") or None if _impl.enabled() else None
 
 
+_LATE = {
+    **dict.fromkeys(("DamageWarning", "Gap", "Series", "read"), "_read"),
+    **dict.fromkeys(("explain", "workflow"), "_explain"),
+    "compare": "_compare",
+}
+
+
 def __getattr__(name: str) -> object:
     """Imports the parts that a training does not need when they are used."""
-    if name in ("DamageWarning", "Gap", "Series", "read"):
-        from corral import _read
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
 
-        value: object = getattr(_read, name)
-        globals()[name] = value
-        return value
-    if name in ("explain", "workflow"):
-        from corral import _explain
-
-        asked: object = getattr(_explain, name)
-        globals()[name] = asked
-        return asked
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module("corral." + _LATE[name]), name)
+    globals()[name] = value
+    return value

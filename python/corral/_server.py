@@ -306,13 +306,11 @@ def post(server: Server, path: str, body: object) -> http.client.HTTPResponse:
     return _ask(server, "POST", path, json.dumps(body).encode())
 
 
-def get(server: Server, path: str) -> dict[str, Any]:
-    """The JSON object of the answer. An error status is raised."""
+def answer_of(server: Server, response: http.client.HTTPResponse) -> dict[str, Any]:
+    """The JSON object of an answer, which is closed."""
     try:
-        with _ask(server, "GET", path) as answer:
-            text = answer.read()
-    except (ConnectionError, PermissionError):
-        raise
+        with response:
+            text = response.read()
     except (http.client.HTTPException, OSError) as error:
         raise ConnectionError(f"corral: the answer was cut off: {error or type(error).__name__}") from error
     try:
@@ -322,3 +320,8 @@ def get(server: Server, path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise RuntimeError(f"corral: {server} answers, but not as a Corral server")
     return document
+
+
+def get(server: Server, path: str) -> dict[str, Any]:
+    """The JSON object of the answer. An error status is raised."""
+    return answer_of(server, _ask(server, "GET", path))

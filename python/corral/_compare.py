@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from corral._modules import installed, module
 from corral._server import answer_of, find_server, post
 
 if TYPE_CHECKING:
@@ -65,18 +66,14 @@ def compare(
         raise TypeError("corral: groups must be a list of groups, not one text")
     if as_ not in ("pandas", "dict"):
         raise ValueError(f"corral: as_ must be pandas or dict, not {as_!r}")
-    if as_ == "pandas":
-        try:
-            import pandas
-        except ImportError as error:
-            message = 'corral: as_="pandas" needs pandas, which is not installed here: `pip install pandas`'
-            raise ImportError(message) from error
+    if as_ == "pandas" and not installed("pandas"):
+        raise ImportError('corral: as_="pandas" needs pandas, which is not installed here: `pip install pandas`')
     asked = {"by": by, "value": value, "of": of, "margin": margin}
     body = {"groups": [_group_of(group) for group in groups]} | {k: v for k, v in asked.items() if v is not None}
     place = find_server(server, store, token)
     found = answer_of(place, post(place, "/api/corral/v1/compare", body))
     if as_ == "dict":
         return found
-    frame = pandas.DataFrame(_rows(found), columns=list(COLUMNS))
+    frame: Any = module("pandas").DataFrame(_rows(found), columns=list(COLUMNS))
     frame.attrs["comparison"] = found
     return frame

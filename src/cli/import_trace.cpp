@@ -16,6 +16,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "http/gzip.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "trace/trace_phases.h"
 #include "upload/transport.h"

@@ -12,26 +12,6 @@ namespace {
 
 constexpr std::size_t kMostRuns = 1000;  // read per workload
 
-// The words that are no option for a seed, and no value of one.
-std::string without_seeds(const std::string& command) {
-  const Result<Json> words = Json::parse(command);
-  if (!words || words->as_array() == nullptr) return command;
-  Json::Array kept;
-  bool skip = false;
-  for (const Json& word : *words->as_array()) {
-    const std::string* text = word.as_string();
-    const bool value_of_seed = std::exchange(skip, false);
-    if (text == nullptr || value_of_seed) continue;
-    const std::string_view option = std::string_view(*text).substr(0, text->find('='));
-    if (option.starts_with('-') && names_seed(option)) {
-      skip = option.size() == text->size();
-      continue;
-    }
-    kept.emplace_back(*text);
-  }
-  return Json(std::move(kept)).dump();
-}
-
 // An owner with the conditions under which it ran.
 struct Ran {
   std::string host;
@@ -103,6 +83,25 @@ bool names_seed(std::string_view name) {
   const std::string_view end = name.substr(name.size() - kSeed.size());
   return std::ranges::equal(
       end, kSeed, [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
+std::string without_seeds(const std::string& command) {
+  const Result<Json> words = Json::parse(command);
+  if (!words || words->as_array() == nullptr) return command;
+  Json::Array kept;
+  bool skip = false;
+  for (const Json& word : *words->as_array()) {
+    const std::string* text = word.as_string();
+    const bool value_of_seed = std::exchange(skip, false);
+    if (text == nullptr || value_of_seed) continue;
+    const std::string_view option = std::string_view(*text).substr(0, text->find('='));
+    if (option.starts_with('-') && names_seed(option)) {
+      skip = option.size() == text->size();
+      continue;
+    }
+    kept.emplace_back(*text);
+  }
+  return Json(std::move(kept)).dump();
 }
 
 std::string run_conditions(const store::Run& run) {

@@ -37,5 +37,7 @@ Result<Ownership> find_ownership(const store::Reader& store, std::span<const sto
 std::string run_conditions(const store::Run& run);
 // A parameter that is a random seed: "seed", "torch_seed", "data-seed".
 bool names_seed(std::string_view name);
+// A command, a JSON array of words, without the options that are random seeds and their values.
+std::string without_seeds(const std::string& command);
 
 }  // namespace corral::analyze

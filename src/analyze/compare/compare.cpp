@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/json.h"
 #include "core/text.h"
 #include "metric/catalogue.h"
 
@@ -16,8 +17,11 @@ namespace {
 constexpr double kConfidence = 0.95;
 constexpr std::size_t kMostSetUp = 50;  // differences of a pair
 constexpr std::size_t kMostMeans = 10;
+constexpr double kMostChance = 0.05;
 constexpr double kClearChange = 0.05;  // share of the greater side; smaller changes explain nothing
+constexpr std::size_t kMostMentioned = 3;
 constexpr double kMentionedPart = 0.2;  // share of the whole difference
+constexpr std::size_t kUnevenly = 3;    // times as many values
 constexpr double kStall = 10;           // times the median step
 constexpr std::string_view kMarginTag = "corral.margin";
 
@@ -73,12 +77,47 @@ void warn_of_runs(ComparedGroup& group) {
   if (unsteady > 0)
     group.warnings.push_back(fmt::format("{} of {} had no steady part: all of their time counts.",
                                          unsteady, group.counted));
+  std::size_t beside = 0, uncaptured = 0;
+  std::string example;
+  for (const UnitValue& unit : group.units) {
+    if (!unit.value) continue;
+    beside += unit.beside > 0;
+    for (const UnitRun& run : unit.runs) {
+      if (run.uncaptured.empty()) continue;
+      ++uncaptured;
+      example = run.uncaptured;
+    }
+  }
+  if (beside > 0)
+    group.warnings.push_back(fmt::format(
+        "{} of {} shared the machine with runs of their workload that are not in the group.",
+        beside, group.counted));
+  if (uncaptured > 0)
+    group.warnings.push_back(fmt::format("{} of its runs lack a part of the capture, such as {}.",
+                                         uncaptured, printable(example)));
   double stall = 0;
   for (const UnitValue& unit : group.units) stall = std::max(stall, unit.stall);
   if (stall >= kStall)
     group.warnings.push_back(fmt::format(
         "Its longest step took {:.3g} × the median one: intervals assume no rare stalls.", stall));
   if (group.counted == 2) group.warnings.emplace_back("Two values make a very uncertain interval.");
+}
+
+// Values of another unit than the comparison's do not count.
+void keep_unit(ComparedGroup& group, const std::string& unit) {
+  for (UnitValue& one : group.units) {
+    if (!one.value || one.unit == unit) continue;
+    one.value.reset();
+    one.reason =
+        fmt::format("its value is in {}, others are in {}", printable(one.unit), printable(unit));
+  }
+}
+
+std::string first_unit(const std::vector<ComparedGroup>& groups) {
+  for (const ComparedGroup& group : groups)
+    for (const UnitValue& one : group.units)
+      if (one.value) return one.unit;
+  return "";
 }
 
 void summarize_group(ComparedGroup& group) {
@@ -165,8 +204,17 @@ double change(const MeanDifference& mean) {
   return most > 0 ? std::abs(mean.b - mean.a) / most : 0;
 }
 
+// How likely no value of one side lies among those of the other if both are alike: 2 of all ways to
+// choose the values of A.
+double chance_of_no_overlap(std::size_t a, std::size_t b) {
+  double ways = 1;
+  for (std::size_t i = 1; i <= a; ++i) ways *= static_cast<double>(b + i) / static_cast<double>(i);
+  return std::min(1.0, 2 / ways);
+}
+
 // Those that all units have, where each of one side is above each of the other.
 std::vector<MeanDifference> find_means(const ComparedGroup& a, const ComparedGroup& b) {
+  if (chance_of_no_overlap(a.counted, b.counted) > kMostChance) return {};
   const auto of_a = add_means(a);
   std::vector<MeanDifference> means;
   for (const auto& [key, mean_b] : add_means(b)) {
@@ -188,9 +236,10 @@ std::vector<MeanDifference> find_means(const ComparedGroup& a, const ComparedGro
 
 // ---- the sentence
 
+// Near 1 with four decimals.
 std::string factor(double ratio) {
-  const bool near_one = ratio > 0.9 && ratio < 1.1;
-  return fmt::format("{:.{}g}", ratio, near_one && ratio >= 1 ? 4 : 3);
+  const int digits = ratio >= 1.1 || ratio <= 0.9 ? 3 : ratio >= 1 ? 5 : 4;
+  return fmt::format("{:.{}g}", ratio, digits);
 }
 
 // "1.27 to 1.35, n = 5 and 5"
@@ -210,13 +259,16 @@ std::string more_or_less(double seconds) {
 std::string parts_words(const GroupDifference& found, std::string_view unit) {
   double whole = 0;
   for (const PartDifference& part : found.parts) whole += part.apart ? 0 : part.difference();
+  // The means of the parts add up to arithmetic means, the ratio is of geometric ones.
+  if (!unit.starts_with("s/") || (whole > 0) != (found.ratio.log > 0)) return "";
   std::vector<std::string> words;
   for (const PartDifference& part : found.parts) {
-    if (part.apart || words.size() == 2) continue;
-    if (part.difference() * whole <= 0 || part.difference() / whole < kMentionedPart) continue;
-    words.push_back(fmt::format("{} are {}", more_or_less(part.difference()), part.name));
+    if (part.apart || words.size() == kMostMentioned) continue;
+    if (std::abs(part.difference() / whole) < kMentionedPart) continue;
+    words.push_back(
+        fmt::format("{} are {}", more_or_less(part.difference()), printable(part.name)));
   }
-  if (words.empty() || !unit.starts_with("s/")) return "";
+  if (words.empty()) return "";
   return fmt::format(" Of {} per {}, {}.", more_or_less(whole), unit.substr(2), join(words, ", "));
 }
 
@@ -244,12 +296,18 @@ std::string sentence(const Comparison& all, const GroupDifference& found) {
                        a.counted == 0 ? name_a : name_b);
   const bool faster =
       all.less_is_better && found.ratio.log < 0 && found.verdict != RatioVerdict::kEquivalent;
-  const std::string inside = interval_words(found.interval, found.ratio, faster);
+  const bool within =
+      found.verdict == RatioVerdict::kEquivalent || found.verdict == RatioVerdict::kWithinMargin;
+  // Two one-sided tests are an interval of twice their level.
+  const double level = within ? 2 * all.confidence - 1 : all.confidence;
+  const std::string inside =
+      fmt::format("{:.3g} %: {}", 100 * level,
+                  interval_words(interval_of(found.ratio, level), found.ratio, faster));
   const std::string says = relation(all, found);
   switch (found.verdict) {
     case RatioVerdict::kTooFew:
-      return fmt::format("{} ({}), but one value on a side says nothing about chance.", says,
-                         inside);
+      return fmt::format("{} (n = {} and {}), but one value on a side says nothing about chance.",
+                         says, found.ratio.a, found.ratio.b);
     case RatioVerdict::kEquivalent:
       return fmt::format("{} and {} are equivalent within {} ({}).", name_a, name_b,
                          percent(all.margin), inside);
@@ -269,17 +327,21 @@ std::string sentence(const Comparison& all, const GroupDifference& found) {
 // ---- all of it
 
 GroupDifference compare_with_first(const std::vector<ComparedGroup>& groups, std::size_t b,
-                                   const CompareOptions& options) {
+                                   double margin) {
   GroupDifference found;
   found.b = b;
   found.ratio = log_ratio_of_groups(logs_of(groups.front()), logs_of(groups[b]));
-  found.tests = test_ratio(found.ratio, options.margin);
-  const auto wanted = values_for_width(found.ratio, options.margin, kConfidence);
-  const std::size_t have = std::min(groups.front().counted, groups[b].counted);
-  if (wanted) found.more = *wanted - std::min(have, *wanted);
+  found.tests = found.adjusted = test_ratio(found.ratio, margin);
   found.parts = find_parts(groups.front(), groups[b]);
   found.means = find_means(groups.front(), groups[b]);
   return found;
+}
+
+// The units of each side that an interval as wide as the margin still lacks.
+std::optional<std::size_t> units_lacking(const LogRatio& ratio, const Comparison& all) {
+  const auto wanted = values_for_width(ratio, all.margin, all.confidence);
+  if (!wanted) return std::nullopt;
+  return *wanted - std::min(*wanted, std::min(ratio.a, ratio.b));
 }
 
 std::set<std::string> hosts_of(const ComparedGroup& group) {
@@ -293,9 +355,10 @@ void warn_of_difference(const std::vector<ComparedGroup>& groups, GroupDifferenc
   const ComparedGroup &a = groups.front(), &b = groups[found.b];
   if (hosts_of(a) != hosts_of(b))
     found.warnings.emplace_back("The two did not run on the same hosts.");
-  if (a.counted > 0 && b.counted > 0 && a.unit != b.unit)
-    found.warnings.push_back(fmt::format("Their values have different units: {} and {}.",
-                                         printable(a.unit), printable(b.unit)));
+  const auto [few, many] = std::minmax(a.counted, b.counted);
+  if (few >= 2 && many >= kUnevenly * few)
+    found.warnings.emplace_back(
+        "One side has many more values than the other: the interval is then too narrow.");
 }
 
 Result<> check_groups(std::span<const GroupRuns> groups) {
@@ -317,8 +380,15 @@ Result<> check_groups(std::span<const GroupRuns> groups) {
   return {};
 }
 
-// The margin that was stored before the run: "2%" or "0.02".
+// The margin of a tag that the run was started with: "2%" or "0.02".
 std::optional<double> planned_margin(const store::Run& run) {
+  const auto given = std::ranges::find(run.info, std::string("given.tags"),
+                                       [](const auto& fact) { return fact.first; });
+  const auto names = given != run.info.end() ? Json::parse(given->second) : Json();
+  const std::string* lines = names ? names->as_string() : nullptr;
+  if (lines == nullptr) return std::nullopt;
+  const auto tags = split(*lines, '\n');
+  if (std::ranges::find(tags, kMarginTag) == tags.end()) return std::nullopt;
   for (const auto& [key, value] : run.tags) {
     if (key != kMarginTag) continue;
     const bool percents = value.ends_with('%');
@@ -344,20 +414,30 @@ Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions&
   all.value = describe(options.value);
   all.less_is_better = options.value.kind != ComparedValue::Kind::kMetric;
   all.margin = options.margin;
-  for (ComparedGroup& group : groups) summarize_group(group);
+  const std::string unit = first_unit(groups);
+  for (ComparedGroup& group : groups) {
+    keep_unit(group, unit);
+    summarize_group(group);
+  }
+  if (unit == "s/epoch") all.value = "time per epoch";
   all.groups = std::move(groups);
+  // The family are the comparisons that can be judged.
   std::vector<RatioTests> family;
+  std::vector<std::size_t> judged;
   for (std::size_t b = 1; b < all.groups.size(); ++b) {
-    all.differences.push_back(compare_with_first(all.groups, b, options));
+    all.differences.push_back(compare_with_first(all.groups, b, options.margin));
+    if (!(all.differences.back().ratio.error >= 0)) continue;
     family.push_back(all.differences.back().tests);
+    judged.push_back(b - 1);
   }
   const std::vector<RatioTests> adjusted = adjust_family(family);
+  for (std::size_t i = 0; i < judged.size(); ++i) all.differences[judged[i]].adjusted = adjusted[i];
+  all.family = family.size();
   all.confidence =
       1 - (1 - kConfidence) / static_cast<double>(std::max<std::size_t>(1, family.size()));
-  for (std::size_t i = 0; i < all.differences.size(); ++i) {
-    GroupDifference& found = all.differences[i];
-    found.adjusted = adjusted[i];
+  for (GroupDifference& found : all.differences) {
     found.interval = interval_of(found.ratio, all.confidence);
+    found.more = units_lacking(found.ratio, all);
     found.verdict = judge_ratio(found.ratio, found.adjusted);
     found.text = sentence(all, found);
     warn_of_difference(all.groups, found);
@@ -378,8 +458,10 @@ Result<Comparison> compare_groups(const store::Reader& store, std::span<const Gr
   }
   Comparison all = judge_groups(std::move(compared), options);
   all.planned = is_planned(groups, options.margin);
+  const std::vector<SetUp> of_first = read_set_ups(groups.front().runs);
   for (GroupDifference& found : all.differences) {
-    found.set_up = find_set_up_differences(groups.front().runs, groups[found.b].runs);
+    TRY(check_waiting(options.left));
+    found.set_up = find_set_up_differences(of_first, read_set_ups(groups[found.b].runs));
     if (found.set_up.size() > kMostSetUp) {
       found.set_up_left_out = found.set_up.size() - kMostSetUp;
       found.set_up.resize(kMostSetUp);

@@ -69,7 +69,9 @@ struct Comparison {
   std::string value;  // "time per step"
   bool less_is_better = false;
   double margin = 0;
-  bool planned = false;      // all runs have the tag `corral.margin` with it; else it is post hoc
+  std::size_t family = 0;  // comparisons that were judged, and corrected together
+  bool planned =
+      false;  // all runs were started with the tag `corral.margin` of it; else it is post hoc
   double confidence = 0.95;  // 0.95, in a family closer to 1
   std::vector<ComparedGroup> groups;
   std::vector<GroupDifference> differences;

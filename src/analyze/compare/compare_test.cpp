@@ -37,7 +37,7 @@ TEST(Compare, SaysHowManyTimesAndWhere) {
   const GroupDifference& found = all.differences.front();
   EXPECT_EQ(found.verdict, RatioVerdict::kGreater);
   EXPECT_EQ(found.text,
-            "slices is 1.29 × slower than mps (1.24 to 1.34, n = 5 and 3). "
+            "slices is 1.29 × slower than mps (95 %: 1.24 to 1.34, n = 5 and 3). "
             "Of +2.95 s per step, +2.8 s are data wait.");
   ASSERT_EQ(found.parts.size(), 2U);
   EXPECT_EQ(found.parts[0].name, "data wait");
@@ -55,14 +55,15 @@ TEST(Compare, SaysHowManyTimesAndWhere) {
 TEST(Compare, TheOtherWayRoundIsFasterByTheSameFactor) {
   const Comparison all = judge_groups({group_of("b", {12.9, 13.4, 13.1}), group_of("a", kTen)}, {});
   EXPECT_EQ(all.differences.front().verdict, RatioVerdict::kLess);
-  EXPECT_EQ(all.differences.front().text, "a is 1.29 × faster than b (1.24 to 1.34, n = 3 and 5).");
+  EXPECT_EQ(all.differences.front().text,
+            "a is 1.29 × faster than b (95 %: 1.24 to 1.34, n = 3 and 5).");
 }
 
 TEST(Compare, EqualGroupsAreEquivalentAndNoisyOnesInconclusive) {
   const Comparison same = judge_groups(
       {group_of("a", {10, 10.01, 9.99, 10.02}), group_of("b", {10.01, 10, 10, 9.99})}, {});
   EXPECT_EQ(same.differences.front().text,
-            "a and b are equivalent within 2 % (0.998 to 1.001, n = 4 and 4).");
+            "a and b are equivalent within 2 % (90 %: 0.998 to 1.001, n = 4 and 4).");
   const Comparison noisy =
       judge_groups({group_of("a", {10, 12, 8.5}), group_of("b", {10, 8, 13})}, {});
   EXPECT_EQ(noisy.differences.front().verdict, RatioVerdict::kInconclusive);
@@ -104,16 +105,17 @@ TEST(Compare, WhatDoesNotCountIsCountedAndSaid) {
 }
 
 TEST(Compare, MetricsDifferWhereNoUnitsOfTheTwoOverlap) {
-  ComparedGroup a = group_of("a", {10, 10.1}), b = group_of("b", {12, 12.1});
+  ComparedGroup a = group_of("a", {10, 10.1, 10, 10.1}), b = group_of("b", {12, 12.1, 12, 12.1});
   const auto set = [](UnitValue& unit, double busy, double power) {
     unit.means = RunData({{.metric = "host.cpu.busy", .source = "", .unit = "", .mean = busy},
                           {.metric = "host.gpu.power", .source = "gpu0", .unit = "", .mean = power},
                           {.metric = "loss", .source = "", .unit = "", .mean = power}});
   };
-  set(a.units[0], 1, 100);
-  set(a.units[1], 3, 102);
-  set(b.units[0], 2, 200);
-  set(b.units[1], 4, 202);
+  for (std::size_t i = 0; i < 4; ++i) {
+    set(a.units[i], 1 + static_cast<double>(i), i % 2 == 0 ? 100 : 102);
+    set(b.units[i], 2 + static_cast<double>(i), i % 2 == 0 ? 200 : 202);
+  }
+  EXPECT_TRUE(judge_groups({group_of("few", {10, 10}), b}, {}).differences.front().means.empty());
   const auto means = judge_groups({a, b}, {}).differences.front().means;
   ASSERT_EQ(means.size(), 1U) << "busy CPUs overlap, and a loss is no resource";
   EXPECT_EQ(means[0].metric, "host.gpu.power");
@@ -130,6 +132,49 @@ TEST(Compare, RareStallsAreNamed) {
                 "Its longest step took 12.5 × the median one: intervals assume no rare stalls."});
 }
 
+TEST(Compare, ValuesOfAnotherUnitDoNotCount) {
+  ComparedGroup a = group_of("a", {10, 10.1, 10.2}), b = group_of("b", {300, 301});
+  a.units[2].unit = "s/epoch";
+  for (UnitValue& unit : b.units) unit.unit = "s/epoch";
+  const Comparison all = judge_groups({a, b}, {});
+  EXPECT_EQ(all.groups[0].counted, 2U);
+  EXPECT_EQ(all.groups[1].counted, 0U);
+  EXPECT_EQ(all.groups[1].warnings.front(),
+            "2 of 2 do not count: its value is in s/epoch, others are in s/step.");
+  EXPECT_EQ(all.differences.front().verdict, RatioVerdict::kTooFew);
+  EXPECT_EQ(judge_groups({b, b}, {}).value, "time per epoch");
+}
+
+TEST(Compare, EqualConstantsAreEquivalentWhateverTheirNumber) {
+  for (std::size_t n = 2; n < 40; ++n) {
+    const ComparedGroup a = group_of("a", {0.1, 0.1});
+    const ComparedGroup b = group_of("b", std::vector<double>(n, 0.1));
+    EXPECT_EQ(judge_groups({a, b}, {}).differences.front().verdict, RatioVerdict::kEquivalent) << n;
+    const ComparedGroup c = group_of("c", std::vector<double>(n, 0.1000000001));
+    EXPECT_EQ(judge_groups({c, b}, {}).differences.front().verdict, RatioVerdict::kWithinMargin);
+  }
+}
+
+TEST(Compare, NeighboursAndGapsOfTheCaptureAreNamed) {
+  ComparedGroup a = group_of("a", kTen);
+  a.units[0].beside = 2;
+  a.units[1].runs.front().uncaptured = "capture.torch: not captured: too new";
+  EXPECT_EQ(judge_groups({a, group_of("b", kTen)}, {}).groups[0].warnings,
+            (std::vector<std::string>{
+                "1 of 5 shared the machine with runs of their workload that are not in the group.",
+                "1 of its runs lack a part of the capture, such as capture.torch: not captured: "
+                "too new."}));
+}
+
+TEST(Compare, AGroupWithoutValuesIsNoPartOfTheFamily) {
+  ComparedGroup none = group_of("none", {10, 11});
+  for (UnitValue& unit : none.units) unit.value.reset();
+  const Comparison all =
+      judge_groups({group_of("a", kTen), group_of("b", {12.9, 13.4, 13.1}), none}, {});
+  EXPECT_EQ(all.family, 1U);
+  EXPECT_DOUBLE_EQ(all.confidence, 0.95);
+}
+
 // p = 0.02 alone, 0.08 among four.
 TEST(Compare, AFamilyIsCorrected) {
   const ComparedGroup a = group_of("a", {10, 10.2, 9.8, 10.1, 9.9});
@@ -141,6 +186,7 @@ TEST(Compare, AFamilyIsCorrected) {
   EXPECT_EQ(four.differences[0].verdict, RatioVerdict::kInconclusive);
   EXPECT_DOUBLE_EQ(four.confidence, 0.9875);
   EXPECT_LT(four.differences[0].interval.low, alone.differences[0].interval.low);
+  EXPECT_GT(*four.differences[0].more, *alone.differences[0].more) << "its interval is wider";
 }
 
 TEST(Compare, OfMetricsNoSideIsBetter) {
@@ -150,7 +196,8 @@ TEST(Compare, OfMetricsNoSideIsBetter) {
   const Comparison all = judge_groups(
       {a, b}, {.value = {.kind = ComparedValue::Kind::kMetric, .metric = "host.gpu.power"}});
   EXPECT_EQ(all.value, "mean of host.gpu.power");
-  EXPECT_TRUE(all.differences[0].text.starts_with("b is 2 × a (1.9")) << all.differences[0].text;
+  EXPECT_TRUE(all.differences[0].text.starts_with("b is 2 × a (95 %: 1.9"))
+      << all.differences[0].text;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <vector>
 
 #include "analyze/split_mix.h"
@@ -14,11 +13,15 @@ namespace corral::analyze {
 namespace {
 
 constexpr double kNone = LogRatio::kNone;
-constexpr double kMostPairs = 1e6;
+constexpr std::size_t kMostPairs = 1'000'000;
 constexpr double kSignificant = 0.05;
+constexpr double kRounding = 1e-12;  // of logarithms
 
+// From the first value on, so that the mean of equal values is that value to the last bit.
 double mean_value(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  double sum = 0;
+  for (const double value : values) sum += value - values.front();
+  return values.front() + sum / static_cast<double>(values.size());
 }
 
 // NaN for fewer than two.
@@ -33,17 +36,23 @@ double variance_of(std::span<const double> values) {
 // The values on each side that give an interval of this half width, at least `have`.
 std::optional<std::size_t> enough_for(double half_width, const LogRatio& ratio, double confidence) {
   const bool pairs = ratio.degrees == static_cast<double>(ratio.a) - 1;
-  const double have = static_cast<double>(std::min(ratio.a, ratio.b));
-  double wanted = have;
-  // The quantile depends on the number, a little; a few rounds settle it.
-  for (int i = 0; i < 4; ++i) {
-    const double degrees = pairs ? wanted - 1 : 2 * wanted - 2;
+  const auto is_enough = [&](std::size_t n) {
+    const double values = static_cast<double>(n);
+    const double degrees = pairs ? values - 1 : 2 * values - 2;
     const double t = student_t_quantile(0.5 + confidence / 2, std::max(1.0, degrees));
-    const double root = t * ratio.deviation / half_width;
-    wanted = std::max(root * root, have);
-    if (!(wanted < kMostPairs)) return std::nullopt;
+    return t * ratio.deviation <= half_width * std::sqrt(values);
+  };
+  std::size_t enough = std::max<std::size_t>(2, std::min(ratio.a, ratio.b)), few = enough - 1;
+  while (!is_enough(enough)) {
+    few = enough;
+    enough *= 2;
+    if (enough > kMostPairs) return std::nullopt;
   }
-  return static_cast<std::size_t>(std::ceil(wanted));
+  while (enough - few > 1) {
+    const std::size_t middle = few + (enough - few) / 2;
+    (is_enough(middle) ? enough : few) = middle;
+  }
+  return enough;
 }
 
 }  // namespace
@@ -149,7 +158,7 @@ RatioTests test_ratio(const LogRatio& ratio, double margin) {
   if (!(ratio.error >= 0)) return {};
   // P(T > distance / error).
   const auto beyond = [&](double distance) {
-    if (ratio.error == 0) return distance > 0 ? 0.0 : 1.0;
+    if (ratio.error < kRounding) return distance > kRounding ? 0.0 : 1.0;
     return student_t_cdf(-distance / ratio.error, ratio.degrees);
   };
   const double bound = std::log1p(margin), size = std::abs(ratio.log);

@@ -113,22 +113,33 @@ std::optional<std::string> common_text(std::span<const SetUp> all, const SetUp::
 
 SetUp read_set_up(const store::Run& run) { return SetUpReader().read(run); }
 
-std::vector<SetUpDifference> find_set_up_differences(std::span<const store::Run> a,
-                                                     std::span<const store::Run> b) {
-  std::vector<SetUp> of_a, of_b;
-  for (const store::Run& run : a) of_a.push_back(read_set_up(run));
-  for (const store::Run& run : b) of_b.push_back(read_set_up(run));
+std::vector<SetUp> read_set_ups(std::span<const store::Run> runs) {
+  std::vector<SetUp> set_ups;
+  for (store::Run run : runs) {
+    for (auto& [key, value] : run.info)
+      if (key == "command") value = without_seeds(value);
+    set_ups.push_back(read_set_up(run));
+    std::erase_if(set_ups.back(), [](const auto& entry) {
+      const std::string_view part = kSetUpParts.at(entry.first.first);
+      return part == "at start" || (part == "param" && names_seed(entry.first.second));
+    });
+  }
+  return set_ups;
+}
+
+std::vector<SetUpDifference> find_set_up_differences(std::span<const SetUp> a,
+                                                     std::span<const SetUp> b) {
   SetUp keys;
-  for (const auto* side : {&of_a, &of_b})
-    for (const SetUp& one : *side) keys.insert(one.begin(), one.end());
+  for (const auto& side : {a, b})
+    for (const SetUp& one : side) keys.insert(one.begin(), one.end());
   std::vector<SetUpDifference> differences;
   for (const auto& [key, unused] : keys) {
-    const std::string_view part = kSetUpParts.at(key.first);
-    if (part == "at start" || (part == "param" && names_seed(key.second))) continue;
-    std::optional<std::string> text_a = common_text(of_a, key), text_b = common_text(of_b, key);
+    std::optional<std::string> text_a = common_text(a, key), text_b = common_text(b, key);
     if (text_a && text_b && *text_a != *text_b)
-      differences.push_back(
-          {.part = part, .key = key.second, .a = *std::move(text_a), .b = *std::move(text_b)});
+      differences.push_back({.part = kSetUpParts.at(key.first),
+                             .key = key.second,
+                             .a = *std::move(text_a),
+                             .b = *std::move(text_b)});
   }
   return differences;
 }

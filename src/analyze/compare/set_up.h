@@ -29,8 +29,9 @@ struct SetUpDifference {
   std::string_view part;
   std::string key, a, b;
 };
-// Without seeds, and without what runs were at their start (part "at start").
-std::vector<SetUpDifference> find_set_up_differences(std::span<const store::Run> a,
-                                                     std::span<const store::Run> b);
+// Each run's, without seeds, and without what runs were at their start (part "at start").
+std::vector<SetUp> read_set_ups(std::span<const store::Run> runs);
+std::vector<SetUpDifference> find_set_up_differences(std::span<const SetUp> a,
+                                                     std::span<const SetUp> b);
 
 }  // namespace corral::analyze

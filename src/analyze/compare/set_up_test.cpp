@@ -13,7 +13,8 @@ store::Run run_with(const std::string& batch, const std::string& seed, const std
   run.host = "node7";
   run.params = {{"batch", batch}, {"seed", seed}};
   run.tags = {{"corral.outcome", seed}};
-  run.info = {{"environment.packages", "\"numpy==" + numpy + "\\nsix==1.0\\n\""},
+  run.info = {{"command", R"(["train.py", "--seed", ")" + seed + "\"]"},
+              {"environment.packages", "\"numpy==" + numpy + "\\nsix==1.0\\n\""},
               {"at_start.load", seed}};
   return run;
 }
@@ -21,7 +22,7 @@ store::Run run_with(const std::string& batch, const std::string& seed, const std
 TEST(SetUp, GroupsDifferWhereEachSideIsOfOneMind) {
   const std::vector<store::Run> a = {run_with("32", "1", "1.26"), run_with("32", "2", "1.26")};
   const std::vector<store::Run> b = {run_with("64", "3", "2.0"), run_with("64", "3", "1.26")};
-  const auto differences = find_set_up_differences(a, b);
+  const auto differences = find_set_up_differences(read_set_ups(a), read_set_ups(b));
   ASSERT_EQ(differences.size(), 1U) << "numpy differs within b, and a seed is no difference";
   EXPECT_EQ(differences[0].part, "param");
   EXPECT_EQ(differences[0].key, "batch");
@@ -32,7 +33,7 @@ TEST(SetUp, GroupsDifferWhereEachSideIsOfOneMind) {
 TEST(SetUp, WhatOneSideLacksIsADifference) {
   std::vector<store::Run> a(2), b(2);
   for (store::Run& run : b) run.unavailable = {{"set_up.governor", "no cpufreq"}};
-  const auto differences = find_set_up_differences(a, b);
+  const auto differences = find_set_up_differences(read_set_ups(a), read_set_ups(b));
   ASSERT_EQ(differences.size(), 1U);
   EXPECT_EQ(differences[0].part, "set-up");
   EXPECT_EQ(differences[0].a, "–");

@@ -6,14 +6,22 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
+#include "analyze/explain/explain.h"
 #include "analyze/explain/stored_timeline.h"
 #include "core/text.h"
 #include "metric/catalogue.h"
+#include "store/tables/health.h"
 
 namespace corral::analyze {
 namespace {
+
+constexpr std::size_t kMostUnitPhases = 4U
+                                        << 20U;  // of all runs of a unit, which are held together
+constexpr std::size_t kMostBeside = 1000;        // runs of a workload that are looked at
+constexpr std::size_t kLeastCommonSteps = 10;    // of runs that are beside each other
 
 struct SteadyRun {
   Timeline timeline;
@@ -31,62 +39,116 @@ Result<SteadyRun> read_steady_run(const store::Reader& store, const store::Run& 
   return found;
 }
 
+std::size_t count_phases(const Timeline& timeline) {
+  std::size_t phases = 0;
+  for (std::size_t lane = 0; lane < timeline.lanes(); ++lane)
+    phases += timeline.phases(lane).size();
+  return phases;
+}
+
 bool lies_apart(std::string_view type) {
   return std::ranges::any_of(split(type, '/'), [](std::string_view name) {
     return name == "checkpoint" || name == "evaluation" || name == "compile";
   });
 }
 
-// Lengths in s of the steps of all training lanes that begin in the window.
-std::vector<double> lengths_of_steps(const SteadyRun& run, Window window) {
-  std::vector<double> lengths;
-  for (const std::size_t lane : run.lanes) {
-    UtcTime end = UtcTime::min();
-    for (const TimelinePhase& phase : run.timeline.phases(lane)) {
-      if (phase.begin < window.from || phase.begin >= window.to) continue;
-      if (phase.open || !run.timeline.is_unit(phase) || phase.begin < end) continue;
-      lengths.push_back(seconds(phase.length()));
-      end = phase.end;
-    }
+// The same by the number of a type, looked at once.
+class ApartTypes {
+ public:
+  explicit ApartTypes(const Timeline& timeline) : timeline_(timeline) {}
+  bool has(const TimelinePhase& phase) {
+    const auto [found, fresh] = known_.try_emplace(phase.type, false);
+    if (fresh) found->second = lies_apart(timeline_.text(phase.type));
+    return found->second;
   }
+
+ private:
+  const Timeline& timeline_;
+  std::unordered_map<TextNumber, bool> known_;
+};
+
+// Begins of the lane's steps in the window that have ended and lie in no other step and not apart.
+std::vector<UtcTime> begins_of_steps(const Timeline& timeline, std::size_t lane, Window window) {
+  ApartTypes apart(timeline);
+  std::vector<UtcTime> begins;
+  UtcTime end = UtcTime::min();
+  for (const TimelinePhase& phase : timeline.phases(lane)) {
+    if (phase.begin < window.from || phase.begin > window.to || phase.begin < end) continue;
+    if (phase.open || !timeline.is_unit(phase) || apart.has(phase)) continue;
+    begins.push_back(phase.begin);
+    end = phase.end;
+  }
+  return begins;
+}
+
+// Time from each begin to the next one, without what lies apart, in s.
+std::vector<double> lengths_between(const Timeline& timeline, std::size_t lane,
+                                    std::span<const UtcTime> begins) {
+  ApartTypes apart(timeline);
+  std::vector<double> lengths(begins.size() - 1);
+  std::size_t at = 0;
+  const auto add = [&](UtcTime begin, UtcTime end, const TimelinePhase* phase) {
+    const bool counts = phase == nullptr || !apart.has(*phase);
+    while (begin < end) {
+      while (begins[at + 1] <= begin) ++at;
+      const UtcTime part_end = std::min(end, begins[at + 1]);
+      if (counts) lengths[at] += seconds(part_end - begin);
+      begin = part_end;
+    }
+  };
+  walk_leaves(timeline.phases(lane), {.from = begins.front(), .to = begins.back()}, add);
   return lengths;
 }
 
-double stall_of(std::vector<double> lengths) {
-  if (lengths.empty()) return 0;
-  const auto middle = lengths.begin() + std::ssize(lengths) / 2;
-  std::ranges::nth_element(lengths, middle);
-  return *middle > 0 ? std::ranges::max(lengths) / *middle : 0;
-}
+// Steps of a run from the begin of the first one to that of the last one, so that each has its
+// waits with it, whether they come before or after it. Over the training lanes.
+struct MeasuredSteps {
+  std::size_t fewest = 0;          // of a lane
+  std::vector<TimePerStep> parts;  // the greatest first
+  double time = 0;                 // sum of the parts that do not lie apart, in s
+  double stall = 0;
+  bool many_types = false;  // the parts are not all known
+};
 
-// Means over the training lanes, by type; empty: no step lies in the window.
-std::vector<TimePerStep> parts_of_step(const SteadyRun& run, Window window, double steps) {
+MeasuredSteps measure_steps(const SteadyRun& run, Window window) {
+  MeasuredSteps found;
   std::map<std::string, TimePerStep> by_type;
-  std::vector<TimePerStep> parts;
-  if (steps == 0) return parts;
-  Nanos untracked{0};
-  for (const LaneLeaves& lane : find_leaves(run.timeline, window)) {
-    if (std::ranges::find(run.lanes, lane.number) == run.lanes.end()) continue;
-    untracked += lane.start_up + lane.untracked + lane.shutdown;
+  std::vector<double> lengths;
+  Nanos gaps{0};
+  for (std::size_t i = 0; i < run.lanes.size(); ++i) {
+    const std::vector<UtcTime> begins = begins_of_steps(run.timeline, run.lanes[i], window);
+    const std::size_t steps = begins.empty() ? 0 : begins.size() - 1;
+    found.fewest = i == 0 ? steps : std::min(found.fewest, steps);
+    if (steps == 0) continue;
+    const auto of_lane = lengths_between(run.timeline, run.lanes[i], begins);
+    lengths.insert(lengths.end(), of_lane.begin(), of_lane.end());
+    const LaneLeaves lane = find_leaves_of_lane(run.timeline, run.lanes[i],
+                                                {.from = begins.front(), .to = begins.back()});
+    gaps += lane.start_up + lane.untracked + lane.shutdown;
     for (const Leaf& leaf : lane.leaves) {
+      found.many_types = found.many_types || leaf.type.empty();
       TimePerStep& part = by_type[leaf.type];
       part.name = leaf.name;
       part.type = leaf.type;
-      part.seconds += seconds(leaf.total) / steps;
+      part.seconds += seconds(leaf.total);
       part.apart = lies_apart(leaf.type);
     }
   }
-  for (auto& [type, part] : by_type) parts.push_back(std::move(part));
-  if (untracked > Nanos(0))
-    parts.push_back({.name = "untracked", .type = {}, .seconds = seconds(untracked) / steps});
-  std::ranges::stable_sort(parts, std::ranges::greater(), &TimePerStep::seconds);
-  return parts;
-}
-
-double sum_of_parts(std::span<const TimePerStep> parts) {
-  double sum = 0;
-  for (const TimePerStep& part : parts) sum += part.apart ? 0 : part.seconds;
-  return sum;
+  if (found.fewest == 0) return found;
+  for (auto& [type, part] : by_type) found.parts.push_back(std::move(part));
+  if (gaps > Nanos(0))
+    found.parts.push_back({.name = "untracked", .type = {}, .seconds = seconds(gaps)});
+  for (TimePerStep& part : found.parts) {
+    part.seconds /= static_cast<double>(lengths.size());
+    found.time += part.apart ? 0 : part.seconds;
+  }
+  std::erase_if(found.parts, [](const TimePerStep& part) { return part.seconds <= 0; });
+  std::ranges::stable_sort(found.parts, std::ranges::greater(), &TimePerStep::seconds);
+  const auto middle = lengths.begin() + std::ssize(lengths) / 2;
+  std::ranges::nth_element(lengths, middle);
+  const double median = *middle;
+  if (median > 0) found.stall = std::ranges::max(lengths) / median;
+  return found;
 }
 
 // ---- a unit
@@ -104,6 +166,7 @@ class UnitReader {
     for (const store::Run* run : runs)
       unit.runs.push_back(
           {.id = run->id, .name = run->name, .host = run->host, .status = run->status});
+    unit.beside = TRY(count_beside(runs));
     if (const auto lost = std::ranges::find_if(runs, not_finished); lost != runs.end()) {
       unit.reason = fmt::format("{}{}", runs.size() > 1 ? printable((*lost)->name) + ": " : "",
                                 (*lost)->status == store::RunStatus::kRunning
@@ -124,6 +187,42 @@ class UnitReader {
   }
 
  private:
+  // Other runs of their workload that overlapped with them.
+  Result<std::size_t> count_beside(std::span<const store::Run* const> runs) {
+    const store::Run& first = *runs.front();
+    if (first.workload_name.empty()) return std::size_t{0};
+    const auto [of_workload, fresh] = workloads_.try_emplace(first.workload);
+    if (fresh) {
+      store::RunFilter filter;
+      filter.workload = first.workload;
+      filter.limit = kMostBeside;
+      of_workload->second = TRY(store_.runs(filter)).runs;
+    }
+    return static_cast<std::size_t>(
+        std::ranges::count_if(of_workload->second, [&](const store::Run& other) {
+          const auto overlaps = [&](const store::Run* run) {
+            return other.start < run->end.value_or(UtcTime::max()) &&
+                   run->start < other.end.value_or(UtcTime::max());
+          };
+          const bool own =
+              std::ranges::any_of(runs, [&](const store::Run* run) { return run->id == other.id; });
+          return !own && std::ranges::any_of(runs, overlaps);
+        }));
+  }
+
+  // Parts of the capture that the run's recording lacks.
+  Result<std::string> find_uncaptured(RunId run) {
+    std::vector<store::page::HealthPart> parts;
+    const auto read = [&](store::Reading& reading) -> Result<> {
+      parts = TRY(store::page::health_parts(reading, run));
+      return {};
+    };
+    TRY(store_.inspect(read));
+    for (const Unseen& unseen : find_unseen(parts))
+      if (unseen.part.starts_with("capture")) return unseen.part + ": " + unseen.reason;
+    return std::string();
+  }
+
   static bool not_finished(const store::Run* run) {
     return run->status != store::RunStatus::kFinished || !run->end;
   }
@@ -139,10 +238,17 @@ class UnitReader {
 
   Result<> measure(std::span<const store::Run* const> runs, UnitValue& unit) {
     std::vector<SteadyRun> steady;
+    std::size_t phases = 0;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       steady.push_back(TRY(read_steady_run(store_, *runs[i], options_.left)));
+      phases += count_phases(steady.back().timeline);
+      if (phases > kMostUnitPhases) {
+        unit.reason = fmt::format("its runs have more than {} phases together", kMostUnitPhases);
+        return {};
+      }
       const SteadyPart& part = steady.back().steady;
       if (!part.steady) unit.runs[i].unsteady = part.reason;
+      unit.runs[i].uncaptured = TRY(find_uncaptured(runs[i]->id));
       unit.window.from = i == 0 ? part.window.from : std::max(unit.window.from, part.window.from);
       unit.window.to = i == 0 ? part.window.to : std::min(unit.window.to, part.window.to);
     }
@@ -164,21 +270,28 @@ class UnitReader {
   // Several runs make their steps beside each other: as many as all of them together in a second.
   static void set_step_time(const std::vector<SteadyRun>& runs, UnitValue& unit) {
     double rate = 0;
+    const std::string_view name = unit_name(runs.front().steady.unit);
     for (const SteadyRun& run : runs) {
-      const std::vector<double> lengths = lengths_of_steps(run, unit.window);
-      std::vector<TimePerStep> parts =
-          parts_of_step(run, unit.window, static_cast<double>(lengths.size()));
-      unit.stall = std::max(unit.stall, stall_of(lengths));
-      const double time = sum_of_parts(parts);
-      if (!(time > 0)) {
-        unit.reason = run.steady.reason.empty() ? "no step lies in the time" : run.steady.reason;
-        return;
+      MeasuredSteps steps = measure_steps(run, unit.window);
+      if (run.steady.steps == 0) {
+        unit.reason = run.steady.reason;
+      } else if (run.steady.unit != runs.front().steady.unit) {
+        unit.reason = "some of its runs have steps, others only epochs";
+      } else if (steps.many_types) {
+        unit.reason = fmt::format("it has more than {} kinds of phases", kMostLeaves);
+      } else if (runs.size() > 1 && steps.fewest < kLeastCommonSteps) {
+        unit.reason =
+            fmt::format("its runs had fewer than {} {}s at the same time", kLeastCommonSteps, name);
+      } else if (steps.fewest == 0 || !(steps.time > 0)) {
+        unit.reason = fmt::format("it has fewer than two {}s to measure", name);
       }
-      rate += 1 / time;
-      if (runs.size() == 1) unit.parts = std::move(parts);
+      if (!unit.reason.empty()) return;
+      rate += 1 / steps.time;
+      unit.stall = std::max(unit.stall, steps.stall);
+      if (runs.size() == 1) unit.parts = std::move(steps.parts);
     }
     unit.value = 1 / rate;
-    unit.unit = fmt::format("s/{}", unit_name(runs.front().steady.unit));
+    unit.unit = fmt::format("s/{}", name);
   }
 
   Result<> set_metric(std::span<const store::Run* const> runs, UnitValue& unit) {
@@ -229,6 +342,7 @@ class UnitReader {
 
   const store::Reader& store_;
   const UnitOptions& options_;
+  std::map<WorkloadId, std::vector<store::Run>> workloads_;
 };
 
 // The runs of a workload that were beside each other, and when the last of them ended.

@@ -46,13 +46,15 @@ struct UnitRun {
   RunId id;
   std::string name, host;
   store::RunStatus status = store::RunStatus::kFinished;
-  std::string unsteady = {};  // why it has no steady part; empty: it has
+  std::string unsteady = {};    // why it has no steady part; empty: it has
+  std::string uncaptured = {};  // a part of the capture that it lacks, with the reason; empty: none
 };
 
 struct UnitValue {
   std::string name;  // the run's, or the workload's
   std::vector<UnitRun> runs;
   UtcTime start;                   // the first run's
+  std::size_t beside = 0;          // other runs of its workload that overlapped with it
   std::optional<double> value;     // above 0
   std::string reason;              // why there is none
   std::string unit;                // "s/step", "W"

@@ -41,20 +41,6 @@ Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run
   return recorded;
 }
 
-std::vector<Unseen> find_unseen(const std::vector<store::page::HealthPart>& health) {
-  std::vector<Unseen> unseen;
-  for (const store::page::HealthPart& part : health) {
-    if (!part.troubled()) continue;
-    const auto state = codec::kHealthStates.at(static_cast<std::size_t>(part.latest().state));
-    std::string reason(state);
-    if (!part.latest().reason.empty()) reason += ": " + part.latest().reason;
-    unseen.push_back(
-        {.part = part.process.empty() ? part.part : fmt::format("{} ({})", part.part, part.process),
-         .reason = std::move(reason)});
-  }
-  return unseen;
-}
-
 // Means over the training lanes; leaves of one type are one part.
 std::vector<TimePart> make_parts(const std::vector<LaneLeaves>& lanes, Window window) {
   std::map<std::pair<std::string, codec::PhaseKind>, TimePart> leaves;
@@ -270,6 +256,20 @@ Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
 }
 
 }  // namespace
+
+std::vector<Unseen> find_unseen(const std::vector<store::page::HealthPart>& health) {
+  std::vector<Unseen> unseen;
+  for (const store::page::HealthPart& part : health) {
+    if (!part.troubled()) continue;
+    const auto state = codec::kHealthStates.at(static_cast<std::size_t>(part.latest().state));
+    std::string reason(state);
+    if (!part.latest().reason.empty()) reason += ": " + part.latest().reason;
+    unseen.push_back(
+        {.part = part.process.empty() ? part.part : fmt::format("{} ({})", part.part, part.process),
+         .reason = std::move(reason)});
+  }
+  return unseen;
+}
 
 std::string_view time_part_name(TimePart::Kind kind) {
   switch (kind) {

@@ -20,6 +20,7 @@
 #include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
+#include "store/tables/health.h"
 
 namespace corral::analyze {
 
@@ -38,6 +39,9 @@ struct Unseen {
   std::string part;  // "capture.torch.dataloader"
   std::string reason;
 };
+
+// Those that the run's processes told of.
+std::vector<Unseen> find_unseen(const std::vector<store::page::HealthPart>& health);
 
 // A part of the time: a leaf, or what lies in no phase. Means over the training lanes.
 struct TimePart {

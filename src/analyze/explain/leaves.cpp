@@ -150,10 +150,14 @@ void mark_training(std::vector<LaneLeaves>& lanes) {
 
 }  // namespace
 
+LaneLeaves find_leaves_of_lane(const Timeline& timeline, std::size_t lane, Window window) {
+  return LaneSums(timeline, lane, window).sum();
+}
+
 std::vector<LaneLeaves> find_leaves(const Timeline& timeline, Window window) {
   std::vector<LaneLeaves> lanes;
   for (std::size_t lane = 0; lane < timeline.lanes(); ++lane)
-    lanes.push_back(LaneSums(timeline, lane, window).sum());
+    lanes.push_back(find_leaves_of_lane(timeline, lane, window));
   mark_training(lanes);
   std::ranges::stable_sort(lanes, std::ranges::greater(), [](const LaneLeaves& lane) {
     return std::tuple(lane.trains, tracked(lane));

@@ -72,7 +72,9 @@ struct LaneLeaves {
 
 // Training lanes first, then by time in phases.
 std::vector<LaneLeaves> find_leaves(const Timeline& timeline, Window window);
-// Their numbers.
+// One lane, by its number; `trains` is not known.
+LaneLeaves find_leaves_of_lane(const Timeline& timeline, std::size_t lane, Window window);
+// The numbers of those that train.
 std::vector<std::size_t> training_lanes(std::span<const LaneLeaves> lanes);
 
 }  // namespace corral::analyze

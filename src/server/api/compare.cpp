@@ -61,6 +61,7 @@ void write_unit(JsonWriter& json, const analyze::UnitValue& unit) {
     out.begin_object().member("id", run.id.hex()).member("name", run.name);
     out.member("host", run.host).member("status", store::status_name(run.status));
     write_text(out, "not_steady", run.unsteady);
+    write_text(out, "not_captured", run.uncaptured);
     out.end_object();
   });
   write_time(json, "start_ns", unit.start);
@@ -69,6 +70,7 @@ void write_unit(JsonWriter& json, const analyze::UnitValue& unit) {
   json.member("unit", unit.unit);
   write_time(json, "from_ns", unit.value ? std::optional(unit.window.from) : std::nullopt);
   write_time(json, "to_ns", unit.value ? std::optional(unit.window.to) : std::nullopt);
+  json.member("beside", static_cast<std::int64_t>(unit.beside));
   write_optional(json, "stall", unit.stall > 0 ? std::optional(unit.stall) : std::nullopt);
   write_array(json, "parts", unit.parts, write_compared_part);
   json.end_object();
@@ -124,6 +126,7 @@ Response write_comparison(const Comparison& all) {
     json.member("value", all.value).member("less_is_better", all.less_is_better);
     json.member("margin", all.margin).member("margin_planned", all.planned);
     json.member("confidence", all.confidence);
+    json.member("family", static_cast<std::int64_t>(all.family));
     write_array(json, "groups", all.groups, write_compared_group);
     write_array(
         json, "differences", all.differences,
@@ -155,27 +158,33 @@ Result<std::vector<RunId>> find_filtered(const store::Reader& store,
   return runs;
 }
 
-Result<std::vector<RunId>> find_workload(const store::Reader& store, std::string_view name) {
-  std::vector<RunId> runs;
-  for (const store::Workload& workload : TRY(store.workloads(std::nullopt)))
-    if (workload.name == name) runs.insert(runs.end(), workload.runs.begin(), workload.runs.end());
-  if (!runs.empty()) return runs;
-  return fail(Code::kNotFound, fmt::format("no run or workload '{}'", printable(name)));
+Result<std::vector<RunId>> find_workload(const store::Reader& store, const std::string& name) {
+  std::vector<store::Workload> named = TRY(store.workloads(std::nullopt));
+  std::erase_if(named, [&](const store::Workload& workload) { return workload.name != name; });
+  if (named.size() == 1) return named.front().runs;
+  if (named.empty())
+    return fail(Code::kNotFound, fmt::format("no run or workload '{}'", printable(name)));
+  return fail(Code::kInvalidArgument,
+              fmt::format("{} workloads of several experiments are called '{}': give a filter",
+                          named.size(), printable(name)));
 }
 
 // All runs of this name; else the one run that it is as people write it; else those of the
 // workload of this name.
 Result<std::vector<RunId>> find_named(const store::Reader& store, const std::string& name) {
+  mlflow::Comparison same;
+  same.key = "run_name";
+  same.value = name;
+  std::vector<RunId> runs = TRY(find_filtered(store, {same}));
+  if (!runs.empty()) return runs;
   const auto one = query::select_run(store, name);
-  if (!one && one.error().code == Code::kNotFound && !name.starts_with('@'))
-    return find_workload(store, name);
-  const RunId id = TRY(one);
-  const auto run = TRY(store.run(id));
-  const char quote = name.find('\'') == std::string::npos ? '\'' : '"';
-  if (!run || run->name != name || name.find(quote) != std::string::npos) return std::vector{id};
-  const auto filter = mlflow::parse_filter(
-      mlflow::SearchKind::kRuns, fmt::format("attributes.run_name = {0}{1}{0}", quote, name));
-  return filter ? find_filtered(store, *filter) : std::vector{id};
+  if (one) return std::vector{*one};
+  auto workload = find_workload(store, name);
+  // A prefix of an id that fits several runs is a clearer error than a workload that is not there.
+  const bool unclear = !workload && workload.error().code == Code::kNotFound &&
+                       (one.error().code != Code::kNotFound || name.starts_with('@'));
+  if (unclear) return tl::unexpected(one.error());
+  return workload;
 }
 
 Result<analyze::GroupRuns> read_group(const store::Reader& store,
@@ -208,8 +217,8 @@ std::string value_by(const store::Run& run, std::string_view by) {
 }
 
 // A group for each value, in the order of their first runs' starts.
-std::vector<analyze::GroupRuns> split_groups(std::vector<analyze::GroupRuns> all,
-                                             std::string_view by) {
+Result<std::vector<analyze::GroupRuns>> split_groups(std::vector<analyze::GroupRuns> all,
+                                                     std::string_view by) {
   std::vector<store::Run> runs;
   for (analyze::GroupRuns& group : all) std::ranges::move(group.runs, std::back_inserter(runs));
   std::ranges::sort(runs, {}, [](const store::Run& run) { return std::pair(run.start, run.id); });
@@ -220,6 +229,9 @@ std::vector<analyze::GroupRuns> split_groups(std::vector<analyze::GroupRuns> all
     std::string value = value_by(run, by);
     if (value.empty()) value = "not set";
     auto group = std::ranges::find(groups, value, &analyze::GroupRuns::name);
+    if (group == groups.end() && groups.size() == kMostComparedGroups)
+      return fail(Code::kTooLarge, fmt::format("{} has more than {} values among these runs", by,
+                                               kMostComparedGroups));
     if (group == groups.end())
       group = groups.insert(groups.end(), {.name = std::move(value), .runs = {}});
     group->runs.push_back(std::move(run));
@@ -231,7 +243,7 @@ Answer compare_now(const CompareQuestion& question, const Context& context, cons
   std::vector<analyze::GroupRuns> groups;
   for (const CompareQuestion::Group& group : question.groups)
     groups.push_back(TRY(read_group(context.reader, group)));
-  if (!question.by.empty()) groups = split_groups(std::move(groups), question.by);
+  if (!question.by.empty()) groups = TRY(split_groups(std::move(groups), question.by));
   const analyze::CompareOptions options{
       .value = question.value, .margin = question.margin, .left = left};
   return write_comparison(TRY(analyze::compare_groups(context.reader, groups, options)));

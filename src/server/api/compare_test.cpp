@@ -83,6 +83,20 @@ TEST_F(CompareRoute, GroupsByNameByFilterAndByAParam) {
                    .get_bool("margin_planned"));
 }
 
+// A name counts before the beginning of an id.
+TEST_F(CompareRoute, ANameThatBeginsTheIdOfARunIsAName) {
+  const RunId other = add("other", "1", 1000);
+  const std::string prefix = other.hex().substr(0, 6);
+  for (int i = 0; i < 2; ++i) add(prefix, "1", 50'000);
+  const Json found = compare(R"({"groups": [{"named": "base"}, {"named": ")" + prefix +
+                             R"("}], "value": "duration"})");
+  EXPECT_EQ(found.find("groups")->as_array()->at(1).get_int("n"), 2);
+  const std::string longer = other.hex().substr(0, 20);
+  const Json one = compare(R"({"groups": [{"named": "base"}, {"named": ")" + longer +
+                           R"("}], "value": "duration"})");
+  EXPECT_EQ(one.find("groups")->as_array()->at(1).get_int("n"), 1);
+}
+
 TEST_F(CompareRoute, RefusesWhatCannotBeCompared) {
   const auto expect_refusal = [&](const std::string& body, int status, const std::string& words) {
     const Response response = send(Method::kPost, kPath, body);
@@ -92,9 +106,9 @@ TEST_F(CompareRoute, RefusesWhatCannotBeCompared) {
   expect_refusal(R"({"groups": [{"named": "base"}]})", 400, "two groups or more");
   expect_refusal(R"({"groups": [{"named": "base"}, {"named": "base"}]})", 400, "is in two groups");
   expect_refusal(R"({"groups": [{"named": "base"}, {"named": "nobody"}]})", 404,
-          "no run or workload 'nobody'");
+                 "no run or workload 'nobody'");
   expect_refusal(R"({"groups": [{"named": "base"}, {"filter": "params.batch = '1'"}]})", 400,
-          "has no runs");
+                 "has no runs");
   expect_refusal(R"({"groups": [{"named": "base"}, {"filter": "params.batch ="}]})", 400, "filter");
   expect_refusal(R"({"groups": [{"named": "a", "runs": ["b"]}]})", 400, "groups[0].runs");
   expect_refusal(R"({"groups": [{"named": "a"}], "by": "colour"})", 400, "params.KEY");

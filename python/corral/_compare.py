@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from corral._modules import installed, module
@@ -9,7 +10,6 @@ from corral._server import answer_of, find_server, post
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
 
     Group = str | Sequence[str] | Mapping[str, Any]
 
@@ -20,10 +20,14 @@ COLUMNS = (
 )
 
 
-def _group_of(group: Group) -> Mapping[str, Any]:
+def _group_of(group: Group) -> dict[str, Any]:
     if isinstance(group, str):
-        return {"filter" if any(sign in group for sign in SIGNS) else "named": group}
-    return group if isinstance(group, dict) else {"runs": list(group)}
+        return {"filter" if any(sign in group.upper() for sign in SIGNS) else "named": group}
+    if isinstance(group, Mapping):
+        return dict(group)
+    if isinstance(group, Sequence) and all(isinstance(run, str) for run in group):
+        return {"runs": list(group)}
+    raise TypeError(f"corral: a group must be a text, a list of runs or a dict, not {group!r}")
 
 
 def _rows(found: dict[str, Any]) -> list[tuple[object, ...]]:
@@ -64,6 +68,8 @@ def compare(
     """
     if isinstance(groups, str):
         raise TypeError("corral: groups must be a list of groups, not one text")
+    if not 0 < margin < 1:
+        raise ValueError(f"corral: margin must be a share between 0 and 1, not {margin!r}")
     if as_ not in ("pandas", "dict"):
         raise ValueError(f"corral: as_ must be pandas or dict, not {as_!r}")
     if as_ == "pandas" and not installed("pandas"):

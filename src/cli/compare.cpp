@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
@@ -17,9 +18,11 @@ constexpr const char* kCompareExamples =
     "  corral compare mps slices                   all runs of these two names\n"
     "  corral compare mps slices --margin 5%       equivalent within 5 %\n"
     "  corral compare \"params.batch = '32'\" \"params.batch = '64'\"\n"
-    "  corral compare study.csv --by params.batch  the runs of a plan, by a param\n"
+    "  corral compare \"params.lr = '0.1'\" --by params.batch   a group for each batch size\n"
     "  corral compare a b --metric run.cpu.used    another value than time per step\n"
     "  corral compare main change --fail-if 'slower > 3%'\n";
+
+constexpr Nanos kLongest = std::chrono::minutes(10);  // of many runs with many phases
 
 struct CompareFlags {
   DestinationFlags destination;
@@ -27,11 +30,11 @@ struct CompareFlags {
   std::string by, metric, of, margin = "2%", fail_if, format = "table";
 };
 
-// "2%" or "0.02".
+// "2%" or "0.02"; a number of 1 or more without a sign would be read as percent by some.
 std::optional<double> parse_share(std::string_view text) {
   const bool percents = text.ends_with('%');
   const auto number = parse_double(trim(percents ? text.substr(0, text.size() - 1) : text));
-  if (!number) return std::nullopt;
+  if (!number || (!percents && *number >= 1)) return std::nullopt;
   return percents ? *number / 100 : *number;
 }
 
@@ -61,19 +64,28 @@ Result<FailIf> parse_fail_if(const std::string& text) {
   return condition;
 }
 
-// True if the difference is shown and as great as that.
-bool holds(const FailIf& condition, const Json& difference) {
+bool is_of_time(const FailIf& condition) {
+  return condition.word == "slower" || condition.word == "faster";
+}
+
+// nullopt: a side has too few values to tell. Otherwise true if the condition is shown; a size is
+// shown if the whole interval lies beyond it.
+std::optional<bool> holds(const FailIf& condition, const Json& difference) {
   const std::string verdict = difference.get_string("verdict");
-  if (condition.word == "not equivalent")
-    return verdict != "equivalent" && verdict != "different within the margin";
-  if (condition.word == "inconclusive") return verdict == "inconclusive" || verdict == "too few";
-  if (verdict != "less" && verdict != "greater" && verdict != "different within the margin")
-    return false;
-  const double ratio = member(difference, "ratio").as_double(1);
-  const bool greater = ratio > 1;
-  const bool wanted = condition.word == "different" ||
-                      greater == (condition.word == "slower" || condition.word == "greater");
-  return wanted && std::abs(std::log(ratio)) > std::log1p(condition.size);
+  if (verdict == "too few") return std::nullopt;
+  const bool within = verdict == "different within the margin";
+  if (condition.word == "not equivalent") return verdict != "equivalent" && !within;
+  if (condition.word == "inconclusive") return verdict == "inconclusive";
+  const double low = member(difference, "low").as_double(0);
+  const double high = member(difference, "high").as_double(std::numeric_limits<double>::infinity());
+  const bool greater = verdict == "greater" || (within && low > 1);
+  const bool less = verdict == "less" || (within && high < 1);
+  const double bound = 1 + condition.size;
+  if (greater && condition.word != "faster" && condition.word != "less")
+    return condition.size == 0 || low > bound;
+  if (less && condition.word != "slower" && condition.word != "greater")
+    return condition.size == 0 || high < 1 / bound;
+  return false;
 }
 
 // ---- as text
@@ -107,10 +119,15 @@ void print_groups(const TextPage& page, const Json& found) {
                             printable(plain(warning).text)));
 }
 
-void print_difference(const TextPage& page, const Json& one) {
+void print_difference(const TextPage& page, const Json& one, const std::string& value) {
   constexpr std::size_t kMost = 8;
   constexpr double kSmall = 0.01;  // of the greatest difference
   const std::string a = printable(one.get_string("a")), b = printable(one.get_string("b"));
+  std::string title_a = brief(a), title_b = brief(b);
+  if (title_a == title_b) {
+    title_a = "A";
+    title_b = "B";
+  }
   page.title(fmt::format("{} against {}", b, a));
   page.line(printable(one.get_string("text")));
   for (const Json& warning : items(one, "warnings")) page.line(printable(plain(warning).text));
@@ -123,7 +140,7 @@ void print_difference(const TextPage& page, const Json& one) {
     greatest = std::max(greatest, std::abs(more));
     if (std::abs(more) < kSmall * greatest) continue;
     rows.push_back({printable(part.get_string("name")) + (part.get_bool("apart") ? " (apart)" : ""),
-                    "time per step", precise_duration_text(of_a), precise_duration_text(of_b),
+                    value, precise_duration_text(of_a), precise_duration_text(of_b),
                     (more < 0 ? "-" : "+") + precise_duration_text(Json(std::abs(more)))});
   }
   for (const Json& metric : items(one, "metrics")) {
@@ -134,14 +151,14 @@ void print_difference(const TextPage& page, const Json& one) {
                     with_unit(of_b, unit),
                     of_a != 0 ? fmt::format("{:+.3g} %", (of_b / of_a - 1) * 100) : "–"});
   }
-  if (!rows.empty()) page.table({"WHAT DIFFERS", "OF", brief(a), brief(b), "DIFFERENCE"}, rows);
+  if (!rows.empty()) page.table({"WHAT DIFFERS", "OF", title_a, title_b, "DIFFERENCE"}, rows);
   rows.clear();
   for (const Json& set_up : items(one, "set_up")) {
     if (rows.size() == kMost) break;
     rows.push_back({printable(set_up.get_string("part")), printable(set_up.get_string("key")),
                     printable(set_up.get_string("a")), printable(set_up.get_string("b"))});
   }
-  if (!rows.empty()) page.table({"SET-UP", "WHAT", brief(a), brief(b)}, rows);
+  if (!rows.empty()) page.table({"SET-UP", "WHAT", title_a, title_b}, rows);
   const std::size_t all =
       items(one, "set_up").size() + static_cast<std::size_t>(one.get_int("set_up_left_out"));
   if (all > rows.size())
@@ -150,7 +167,7 @@ void print_difference(const TextPage& page, const Json& one) {
 
 void print_comparison(const Json& found, const std::string& format) {
   const TextPage page(format);
-  const std::size_t family = items(found, "differences").size();
+  const std::int64_t family = found.get_int("family");
   page.heading(
       fmt::format("{}, within a margin of {:.3g} % ({}){}", printable(found.get_string("value")),
                   member(found, "margin").as_double(0) * 100,
@@ -158,7 +175,8 @@ void print_comparison(const Json& found, const std::string& format) {
                                                    : "post hoc: not set before the runs",
                   family > 1 ? fmt::format("; corrected for {} comparisons", family) : ""));
   print_groups(page, found);
-  for (const Json& one : items(found, "differences")) print_difference(page, one);
+  for (const Json& one : items(found, "differences"))
+    print_difference(page, one, printable(found.get_string("value")));
 }
 
 void print_csv(const Json& found) {
@@ -196,9 +214,11 @@ void print_csv(const Json& found) {
 
 // A filter has a comparison in it.
 bool is_filter(const std::string& text) {
+  std::string upper = text;
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   return text.find_first_of("=<>") != std::string::npos ||
-         text.find(" LIKE ") != std::string::npos || text.find(" ILIKE ") != std::string::npos ||
-         text.find(" IN (") != std::string::npos;
+         upper.find(" LIKE ") != std::string::npos || upper.find(" ILIKE ") != std::string::npos ||
+         upper.find(" IN (") != std::string::npos;
 }
 
 Result<Json> question_of(const CompareFlags& flags) {
@@ -223,6 +243,25 @@ Result<Json> question_of(const CompareFlags& flags) {
   return question;
 }
 
+Result<int> check_condition(const FailIf& condition, const std::string& text, const Json& found) {
+  if (is_of_time(condition) && !found.get_bool("less_is_better"))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--fail-if '{}': a metric is not faster or slower; use greater, less or "
+                    "different",
+                    printable(text)));
+  int status = kDone;
+  for (const Json& one : items(found, "differences")) {
+    const auto held = holds(condition, one);
+    if (held && !*held) continue;
+    fmt::print(stderr, "corral compare: --fail-if '{}' {} for {} against {}\n", printable(text),
+               held ? "holds" : "cannot be judged: too few values", printable(one.get_string("b")),
+               printable(one.get_string("a")));
+    status = kFailed;
+  }
+  return status;
+}
+
 Result<int> compare(const CompareFlags& flags) {
   std::optional<FailIf> condition;
   if (!flags.fail_if.empty()) condition = TRY(parse_fail_if(flags.fail_if));
@@ -236,15 +275,7 @@ Result<int> compare(const CompareFlags& flags) {
     print_csv(found);
   else
     print_comparison(found, flags.format);
-  if (!condition) return kDone;
-  for (const Json& one : items(found, "differences")) {
-    if (!holds(*condition, one)) continue;
-    fmt::print(stderr, "corral compare: --fail-if '{}' holds for {} against {}\n",
-               printable(flags.fail_if), printable(one.get_string("b")),
-               printable(one.get_string("a")));
-    return kFailed;
-  }
-  return kDone;
+  return condition ? check_condition(*condition, flags.fail_if, found) : Result<int>(kDone);
 }
 
 }  // namespace

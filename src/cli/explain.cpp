@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/footprint_text.h"
+#include "cli/text_page.h"
 #include "cli/workflow_text.h"
 #include "core/text.h"
 #include "sys/http_client.h"
@@ -45,53 +46,7 @@ std::string leaf_text(const Json& leaf) {
   return printable(front.substr(0, utf8_prefix(front))) + "…";
 }
 
-// Rows for people: lines of a terminal, or of Markdown.
-class Page {
- public:
-  explicit Page(bool markdown) : markdown_(markdown) {}
-
-  void title(const std::string& text) const {
-    fmt::print("\n{}{}\n", markdown_ ? "## " : "", text);
-  }
-  void line(const std::string& text) const { fmt::print("{}{}\n", markdown_ ? "\n" : "  ", text); }
-  void table(const std::vector<std::string>& head,
-             const std::vector<std::vector<std::string>>& rows) const {
-    if (markdown_) {
-      fmt::print("\n");
-      print_row(head);
-      print_row(std::vector<std::string>(head.size(), "---"));
-      for (const auto& row : rows) print_row(row);
-      return;
-    }
-    std::vector<TableColumn> columns;
-    for (std::size_t i = 0; i < head.size(); ++i)
-      columns.push_back({.name = head[i], .title = head[i], .right = i > 1});
-    Table table(std::move(columns));
-    for (const auto& row : rows) {
-      std::vector<Cell> cells;
-      cells.reserve(row.size());
-      for (const std::string& text : row) cells.push_back({.value = Json(text), .text = text});
-      table.add(std::move(cells));
-    }
-    fmt::print("{}", table.print("table"));
-  }
-
- private:
-  static void print_row(const std::vector<std::string>& cells) {
-    std::string line = "|";
-    for (const std::string& cell : cells) {
-      std::string text = cell;
-      for (std::size_t at = 0; (at = text.find_first_of("|\\<*", at)) != std::string::npos; at += 2)
-        text.insert(at, 1, '\\');
-      line += " " + text + " |";
-    }
-    fmt::print("{}\n", line);
-  }
-
-  bool markdown_;
-};
-
-void print_unseen(const Page& page, const Json& found) {
+void print_unseen(const TextPage& page, const Json& found) {
   const Json::Array& unseen = items(found, "unseen");
   if (unseen.empty()) return;
   page.title("Not seen");
@@ -101,7 +56,7 @@ void print_unseen(const Page& page, const Json& found) {
   page.table({"PART", "REASON"}, rows);
 }
 
-void print_parts(const Page& page, const Json& found) {
+void print_parts(const TextPage& page, const Json& found) {
   const Json::Array& parts = items(found, "parts");
   if (parts.empty()) return;
   page.title("Where the time went");
@@ -116,7 +71,7 @@ void print_parts(const Page& page, const Json& found) {
   page.table({"PART", "KIND", "SHARE", "TIME", "PHASES"}, rows);
 }
 
-void print_steady(const Page& page, const Json& steady) {
+void print_steady(const TextPage& page, const Json& steady) {
   if (steady.get_int("steps") == 0) return;
   page.title("Steady part");
   const std::string steps =
@@ -131,7 +86,7 @@ void print_steady(const Page& page, const Json& steady) {
   }
 }
 
-void print_bottleneck(const Page& page, const Json& found, const Json& slow_rank) {
+void print_bottleneck(const TextPage& page, const Json& found, const Json& slow_rank) {
   if (found.is_null()) return;
   page.title("Bottleneck");
   page.line(printable(found.get_string("text")));
@@ -152,7 +107,7 @@ void print_bottleneck(const Page& page, const Json& found, const Json& slow_rank
                           printable(one.get_string("reason"))));
 }
 
-void print_what_if(const Page& page, const Json& found) {
+void print_what_if(const TextPage& page, const Json& found) {
   const std::string text = found.get_string("text");
   if (text.empty()) return;
   page.title("What if");
@@ -172,7 +127,7 @@ std::string regime_text(const Json& regime) {
                      member(regime, "typical").get_int("epoch"));
 }
 
-void print_odd(const Page& page, const Json& lane) {
+void print_odd(const TextPage& page, const Json& lane) {
   constexpr std::size_t kMost = 10;
   const Json::Array& odd = items(lane, "odd");
   if (odd.empty()) return;
@@ -191,7 +146,7 @@ void print_odd(const Page& page, const Json& lane) {
                           odd.size()));
 }
 
-void print_epochs(const Page& page, const Json& found) {
+void print_epochs(const TextPage& page, const Json& found) {
   constexpr std::size_t kMost = 4;
   const Json::Array& lanes = items(found, "epochs");
   for (std::size_t i = 0; i < std::min(lanes.size(), kMost); ++i) {
@@ -204,7 +159,7 @@ void print_epochs(const Page& page, const Json& found) {
     page.line(fmt::format("{} more lanes: --format json", lanes.size() - kMost));
 }
 
-void print_devices(const Page& page, const Json& found) {
+void print_devices(const TextPage& page, const Json& found) {
   const Json::Array& devices = items(found, "devices");
   if (devices.empty()) return;
   page.title("Devices");
@@ -225,7 +180,7 @@ void print_devices(const Page& page, const Json& found) {
              rows);
 }
 
-void print_lanes(const Page& page, const Json& found) {
+void print_lanes(const TextPage& page, const Json& found) {
   const Json::Array& lanes = items(found, "lanes");
   if (lanes.empty()) return;
   page.title("Lanes");
@@ -243,7 +198,7 @@ void print_lanes(const Page& page, const Json& found) {
 }
 
 // The findings that people kept or dismissed.
-void print_marks(const Page& page, const Json::Array& notes) {
+void print_marks(const TextPage& page, const Json::Array& notes) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& note : notes) {
     if (const std::string mark = note.get_string("mark"); !mark.empty())
@@ -256,7 +211,7 @@ void print_marks(const Page& page, const Json::Array& notes) {
 }
 
 // Regions and the metrics that moved most in each.
-void print_regions(const Page& page, const Json& interest) {
+void print_regions(const TextPage& page, const Json& interest) {
   const Json::Array& regions = items(interest, "regions");
   if (regions.empty()) return;
   page.title("Worth looking at");
@@ -264,7 +219,7 @@ void print_regions(const Page& page, const Json& interest) {
   page.line("Metrics by interest: corral ls metrics RUN --interesting");
 }
 
-void print_footprint(const Page& page, const Json& found) {
+void print_footprint(const TextPage& page, const Json& found) {
   if (found.is_null()) return;
   const FootprintText text = footprint_text(found);
   page.title("Footprint");
@@ -279,7 +234,7 @@ void print_footprint(const Page& page, const Json& found) {
 void print_explanation(const Json& run, const Json& found, bool markdown) {
   fmt::print("{}{}: {}\n", markdown ? "# " : "", printable(run.get_string("name")),
              ending_text(run));
-  const Page page(markdown);
+  const TextPage page(markdown ? "markdown" : "table");
   if (found.get_bool("provisional"))
     page.line("The run is still running: these values are provisional.");
   print_unseen(page, found);
@@ -410,7 +365,7 @@ Result<Json> ask_workflow(const sys::HttpTarget& server, const RunGroup& group) 
   return found;
 }
 
-void print_workflow(const Page& page, const Json& found) {
+void print_workflow(const TextPage& page, const Json& found) {
   if (found.is_null()) return;
   const WorkflowText text = workflow_text(found);
   page.title("Workflow");
@@ -453,7 +408,7 @@ Result<int> explain_group(const sys::HttpTarget& server, const ExplainFlags& fla
   } else {
     const bool markdown = flags.format == "markdown";
     fmt::print("{}{}: {} runs\n", markdown ? "# " : "", group.what, group.runs.size());
-    const Page page(markdown);
+    const TextPage page(markdown ? "markdown" : "table");
     print_workflow(page, workflow.value_or(Json()));
     page.title("Runs");
     if (!rows.empty())
@@ -497,7 +452,7 @@ void print_attribution(const Json& run, const Json& found, bool markdown) {
   fmt::print("{}{}: {}{}\n", markdown ? "# " : "", printable(run.get_string("name")),
              printable(found.get_string("metric")),
              source.empty() ? "" : " of " + printable(source));
-  const Page page(markdown);
+  const TextPage page(markdown ? "markdown" : "table");
   page.line(fmt::format("mean {:.4g}{} over {} samples of {}", total,
                         unit.empty() ? "" : " " + unit, found.get_int("samples"),
                         precise_duration_text(member(found, "window_s"))));
@@ -567,7 +522,7 @@ Result<int> explain(const ExplainFlags& flags) {
     return kDone;
   }
   print_explanation(run, found, markdown);
-  const Page page(markdown);
+  const TextPage page(markdown ? "markdown" : "table");
   // An older server does not have all of it.
   print_regions(page, get_json(server, interest).value_or(Json()));
   const std::string notes = run_path(run.get_string("id"), "/notes");

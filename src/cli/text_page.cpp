@@ -77,7 +77,7 @@ std::string TextPage::escaped(const std::string& text) const {
   std::string out;
   for (const char c : text) {
     if (form_ == Form::kMarkdown) {
-      if (std::string_view("|\\<*_`").find(c) != std::string_view::npos) out += '\\';
+      if (std::string_view("|\\<*_`[]!#~").find(c) != std::string_view::npos) out += '\\';
       out += c;
     } else if (c == '\\') {
       out += "\\textbackslash{}";

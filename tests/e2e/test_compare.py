@@ -67,6 +67,14 @@ def test_formats_and_conditions(groups: Corral) -> None:
     assert groups("compare", "short", "long", "--fail-if", "slower > 3%", check=False).returncode == 1
     assert groups("compare", "short", "long", "--fail-if", "faster", check=False).returncode == 0
     assert groups("compare", "short", "long", "--fail-if", "slower > 9000%", check=False).returncode == 0
+    assert groups("compare", "short", "long", "--fail-if", "not equivalent", check=False).returncode == 1
+    broken = groups.script("broken.py", "raise SystemExit(1)\n")
+    groups("run", "--quiet", "--name", "broken", broken, check=False)
+    done = groups("compare", "short", "broken", "--fail-if", "slower > 3%", check=False)
+    assert done.returncode == 1
+    assert "cannot be judged: too few values" in done.stderr.decode()
+    done = groups("compare", "short", "long", "--metric", "corral.supervisor.cpu", "--fail-if", "slower", check=False)
+    assert "a metric is not faster or slower" in done.stderr.decode()
 
 
 def test_wrong_input_is_named(groups: Corral) -> None:

@@ -22,7 +22,7 @@ constexpr const char* kCompareExamples =
     "  corral compare a b --metric run.cpu.used    another value than time per step\n"
     "  corral compare main change --fail-if 'slower > 3%'\n";
 
-constexpr Nanos kLongest = std::chrono::minutes(10);  // of many runs with many phases
+constexpr Nanos kLongest = std::chrono::minutes(10);  // many runs may have many phases
 
 struct CompareFlags {
   DestinationFlags destination;
@@ -121,7 +121,7 @@ void print_groups(const TextPage& page, const Json& found) {
 
 void print_difference(const TextPage& page, const Json& one, const std::string& value) {
   constexpr std::size_t kMost = 8;
-  constexpr double kSmall = 0.01;  // of the greatest difference
+  constexpr double kSmall = 0.01;  // share of the greatest difference
   const std::string a = printable(one.get_string("a")), b = printable(one.get_string("b"));
   std::string title_a = brief(a), title_b = brief(b);
   if (title_a == title_b) {

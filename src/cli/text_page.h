@@ -12,8 +12,8 @@ class TextPage {
   // `format`: "table", "markdown" or "latex".
   explicit TextPage(const std::string& format);
 
-  void heading(const std::string& text) const;  // of all
-  void title(const std::string& text) const;    // of what follows
+  void heading(const std::string& text) const;  // the page's
+  void title(const std::string& text) const;    // a section's
   void line(const std::string& text) const;
   void table(const std::vector<std::string>& head,
              const std::vector<std::vector<std::string>>& rows) const;

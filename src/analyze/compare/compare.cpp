@@ -204,8 +204,8 @@ double change(const MeanDifference& mean) {
   return most > 0 ? std::abs(mean.b - mean.a) / most : 0;
 }
 
-// How likely no value of one side lies among those of the other if both are alike: 2 of all ways to
-// choose the values of A.
+// The probability that no value of one side lies among those of the other if both are alike: two of
+// all ways to choose the values of A.
 double chance_of_no_overlap(std::size_t a, std::size_t b) {
   double ways = 1;
   for (std::size_t i = 1; i <= a; ++i) ways *= static_cast<double>(b + i) / static_cast<double>(i);

@@ -15,7 +15,7 @@ namespace {
 constexpr double kNone = LogRatio::kNone;
 constexpr std::size_t kMostPairs = 1'000'000;
 constexpr double kSignificant = 0.05;
-constexpr double kRounding = 1e-12;  // of logarithms
+constexpr double kRounding = 1e-12;  // logarithms that differ by less are equal
 
 // From the first value on, so that the mean of equal values is that value to the last bit.
 double mean_value(std::span<const double> values) {

@@ -18,10 +18,9 @@
 namespace corral::analyze {
 namespace {
 
-constexpr std::size_t kMostUnitPhases = 4U
-                                        << 20U;  // of all runs of a unit, which are held together
-constexpr std::size_t kMostBeside = 1000;        // runs of a workload that are looked at
-constexpr std::size_t kLeastCommonSteps = 10;    // of runs that are beside each other
+constexpr std::size_t kMostUnitPhases = 4U << 20U;  // held together for the runs of a unit
+constexpr std::size_t kMostBeside = 1000;           // runs of a workload that are looked at
+constexpr std::size_t kLeastCommonSteps = 10;       // each run's, of a unit of several
 
 struct SteadyRun {
   Timeline timeline;
@@ -103,7 +102,7 @@ std::vector<double> lengths_between(const Timeline& timeline, std::size_t lane,
 // Steps of a run from the begin of the first one to that of the last one, so that each has its
 // waits with it, whether they come before or after it. Over the training lanes.
 struct MeasuredSteps {
-  std::size_t fewest = 0;          // of a lane
+  std::size_t fewest = 0;          // in one lane
   std::vector<TimePerStep> parts;  // the greatest first
   double time = 0;                 // sum of the parts that do not lie apart, in s
   double stall = 0;

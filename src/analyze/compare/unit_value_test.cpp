@@ -154,7 +154,7 @@ TEST_F(UnitsOfAStore, FewStepsHaveNoStartUpInThem) {
 
 TEST_F(UnitsOfAStore, ShortOverlapsHaveNoValueAndRunsThatAreLeftOutAreCounted) {
   add({.name = "a", .workload = "both", .steps = 100});
-  add({.name = "b", .workload = "both", .start_ms = 11'000, .steps = 100});
+  add({.name = "b", .workload = "both", .start_ms = 10'600, .steps = 100});
   const std::vector<UnitValue> units = read();
   ASSERT_EQ(units.size(), 1U);
   EXPECT_EQ(units[0].reason, "its runs had fewer than 10 steps at the same time");

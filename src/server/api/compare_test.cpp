@@ -30,15 +30,16 @@ class CompareRoute : public HandlerTest {
     auto body = frames::session_body(run, "supervisor");
     body.run_name = name;
     body.started = boot_time(at_);
-    const auto done = store_->append(
-        std::vector{writers_.emplace_back().frame(body),
-                    writers_.back().frame(codec::FactsBody{
-                        {{.kind = codec::FactKind::kParam, .key = "batch", .value = batch},
-                         {.kind = codec::FactKind::kTag, .key = "corral.margin", .value = "2%"}}}),
-                    writers_.back().frame(codec::RunEndBody{.time = boot_time(at_ + ms * 1'000'000),
-                                                            .reason = codec::EndReason::kExit,
-                                                            .exit_code = status,
-                                                            .exit_signal = {}})});
+    const auto done = store_->append(std::vector{
+        writers_.emplace_back().frame(body),
+        writers_.back().frame(codec::FactsBody{
+            {{.kind = codec::FactKind::kParam, .key = "batch", .value = batch},
+             {.kind = codec::FactKind::kInfo, .key = "given.tags", .value = R"("corral.margin\n")"},
+             {.kind = codec::FactKind::kTag, .key = "corral.margin", .value = "2%"}}}),
+        writers_.back().frame(codec::RunEndBody{.time = boot_time(at_ + ms * 1'000'000),
+                                                .reason = codec::EndReason::kExit,
+                                                .exit_code = status,
+                                                .exit_signal = {}})});
     EXPECT_TRUE(done && done->refusals.empty());
     at_ += 1000 * kNanos;
     return run;

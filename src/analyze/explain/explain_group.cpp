@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyze/explain/explain.h"
+#include "analyze/explain/stored_timeline.h"
 #include "core/text.h"
 
 namespace corral::analyze {

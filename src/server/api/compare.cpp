@@ -222,8 +222,8 @@ Result<std::vector<analyze::GroupRuns>> split_groups(std::vector<analyze::GroupR
   std::vector<store::Run> runs;
   for (analyze::GroupRuns& group : all) std::ranges::move(group.runs, std::back_inserter(runs));
   std::ranges::sort(runs, {}, [](const store::Run& run) { return std::pair(run.start, run.id); });
-  const auto same = std::ranges::unique(runs, {}, &store::Run::id);
-  runs.erase(same.begin(), same.end());
+  const auto same = [](const store::Run& a, const store::Run& b) { return a.id == b.id; };
+  runs.erase(std::unique(runs.begin(), runs.end(), same), runs.end());
   std::vector<analyze::GroupRuns> groups;
   for (store::Run& run : runs) {
     std::string value = value_by(run, by);

@@ -19,6 +19,7 @@ from corral._modules import installed, module
 
 _UNIX_PATH_BYTES = 107  # sun_path without its end
 _TIMEOUT_S = 60.0
+_ANSWER_S = 600.0  # many runs with many phases take that long to compare
 _CONFIG_BYTES = 1 << 20
 _DATABASE = ("postgresql://", "postgres://")
 
@@ -285,6 +286,8 @@ def _ask(server: Server, method: str, path: str, body: bytes | None = None) -> h
         headers["Authorization"] = f"Bearer {server.token}"
     try:
         connection.request(method, path, body, headers)
+        if connection.sock is not None:
+            connection.sock.settimeout(_ANSWER_S)
         answer = connection.getresponse()
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError, socket.gaierror) as error:
         connection.close()

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "analyze/footprint/energy.h"
@@ -23,9 +24,9 @@ class WorkloadOrder {
  public:
   explicit WorkloadOrder(std::span<const WorkflowRun> runs) {
     for (std::size_t i = 0; i < runs.size(); ++i)
-      members_[{runs[i].experiment, runs[i].workload}].push_back(i);
+      members_[key_of(runs[i], runs[i].workload)].push_back(i);
     for (const WorkflowRun& run : runs) {
-      auto& before = before_[{run.experiment, run.workload}];
+      auto& before = before_[key_of(run, run.workload)];
       for (const std::string& name : run.after)
         if (const auto* key = find_repetition(run, name)) before.insert(*key);
     }
@@ -37,6 +38,9 @@ class WorkloadOrder {
     for (const std::string& name : run.after)
       if (const auto* key = find_repetition(run, name)) all.emplace_back(members_.at(*key));
     return all;
+  }
+  [[nodiscard]] bool comes_after(const WorkflowRun& run, const WorkflowRun& earlier) const {
+    return before_.at(key_of(run, run.workload)).contains(key_of(earlier, earlier.workload));
   }
 
   // The workloads of a circle; empty: there is none. Without recursion: chains may be long.
@@ -59,18 +63,22 @@ class WorkloadOrder {
     }
     std::vector<std::string> names;
     names.reserve(waits_for.size());
-    for (const auto& [key, count] : waits_for) names.push_back(printable(key.second));
+    for (const auto& [key, count] : waits_for) names.push_back(printable(std::get<2>(key)));
     return names;
   }
 
  private:
-  using Key = std::pair<std::int64_t, std::string>;
+  // Experiment, plan and workload: two plans may name theirs alike.
+  using Key = std::tuple<std::int64_t, std::string, std::string>;
+  static Key key_of(const WorkflowRun& run, const std::string& workload) {
+    return {run.experiment, run.plan, workload};
+  }
 
   // The same repetition of a workload, else its last one before.
   [[nodiscard]] const Key* find_repetition(const WorkflowRun& run, const std::string& name) const {
     for (int repetition = run.repetition; repetition >= 0; --repetition) {
       const std::string recorded = repetition == 0 ? name : fmt::format("{}#{}", name, repetition);
-      const auto found = members_.find({run.experiment, recorded});
+      const auto found = members_.find(key_of(run, recorded));
       if (found != members_.end()) return &found->first;
     }
     return nullptr;
@@ -174,8 +182,6 @@ class WorkflowFinder {
   // The run that ended last before this one began; of several, one that it came after.
   [[nodiscard]] std::pair<std::optional<std::size_t>, PathLink> step_before(std::size_t of) const {
     const WorkflowRun& run = runs_[of];
-    std::set<std::size_t> after;
-    for (const auto& members : order_.before(run)) after.insert(members.begin(), members.end());
     std::optional<std::size_t> best;
     const auto first = std::ranges::partition_point(by_end_, [&](std::size_t one) {
       return span_seconds(run.time.from, runs_[one].time.to) > kClockSlack;
@@ -183,7 +189,7 @@ class WorkflowFinder {
     for (auto at = first; at != by_end_.end(); ++at) {
       if (best && runs_[*at].time.to < runs_[*best].time.to) break;
       if (rank_[*at] >= rank_[of] || !ended_before(runs_[*at], run)) continue;
-      if (after.contains(*at)) return {*at, PathLink::kAfter};
+      if (order_.comes_after(run, runs_[*at])) return {*at, PathLink::kAfter};
       if (!best && runs_[*at].host == run.host) best = *at;
     }
     if (!best) return {std::nullopt, PathLink::kFirst};

@@ -39,6 +39,7 @@ struct WorkflowRun {
   std::string workload;            // as recorded: "7", the third repetition of several "7#3"
   int repetition = 1;              // the workload's
   std::vector<std::string> after;  // names of workloads of the same experiment
+  std::string plan = {};           // its id; empty: none
   std::string row;                 // in its plan; the same for all attempts. Empty: none
   bool loop = false;               // starts again until its workload ends
 };

@@ -78,8 +78,9 @@ std::optional<bool> holds(const FailIf& condition, const Json& difference) {
   if (condition.word == "inconclusive") return verdict == "inconclusive";
   const double low = member(difference, "low").as_double(0);
   const double high = member(difference, "high").as_double(std::numeric_limits<double>::infinity());
-  const bool greater = verdict == "greater" || (within && low > 1);
-  const bool less = verdict == "less" || (within && high < 1);
+  const double ratio = member(difference, "ratio").as_double(1);
+  const bool greater = verdict == "greater" || (within && ratio > 1);
+  const bool less = verdict == "less" || (within && ratio < 1);
   const double bound = 1 + condition.size;
   if (greater && condition.word != "faster" && condition.word != "less")
     return condition.size == 0 || low > bound;
@@ -267,8 +268,10 @@ Result<int> compare(const CompareFlags& flags) {
   if (!flags.fail_if.empty()) condition = TRY(parse_fail_if(flags.fail_if));
   const Json question = TRY(question_of(flags));
   const sys::HttpTarget server = TRY(connect(flags.destination));
+  const std::string body = question.dump();
   const Json found = TRY(send_json(
-      server, {.method = "POST", .path = "/api/corral/v1/compare", .body = question.dump()}));
+      server,
+      {.method = "POST", .path = "/api/corral/v1/compare", .body = body, .timeout = kLongest}));
   if (flags.format == "json")
     fmt::print("{}\n", found.dump());
   else if (flags.format == "csv")

@@ -232,13 +232,12 @@ void print_footprint(const TextPage& page, const Json& found) {
 }
 
 void print_explanation(const Json& run, const Json& found, bool markdown) {
-  fmt::print("{}{}: {}\n", markdown ? "# " : "", printable(run.get_string("name")),
-             ending_text(run));
   const TextPage page(markdown ? "markdown" : "table");
+  page.heading(fmt::format("{}: {}", printable(run.get_string("name")), ending_text(run)));
   if (found.get_bool("provisional"))
     page.line("The run is still running: these values are provisional.");
   print_unseen(page, found);
-  fmt::print("\n{}\n", printable(found.get_string("summary")));
+  page.paragraph(printable(found.get_string("summary")));
   print_parts(page, found);
   print_steady(page, member(found, "steady"));
   print_bottleneck(page, member(found, "bottleneck"), member(found, "slow_rank"));
@@ -407,8 +406,8 @@ Result<int> explain_group(const sys::HttpTarget& server, const ExplainFlags& fla
     fmt::print("{}\n", both.dump());
   } else {
     const bool markdown = flags.format == "markdown";
-    fmt::print("{}{}: {} runs\n", markdown ? "# " : "", group.what, group.runs.size());
     const TextPage page(markdown ? "markdown" : "table");
+    page.heading(fmt::format("{}: {} runs", group.what, group.runs.size()));
     print_workflow(page, workflow.value_or(Json()));
     page.title("Runs");
     if (!rows.empty())
@@ -449,12 +448,12 @@ std::string interval_text(const Json& low, const Json& high) {
 void print_attribution(const Json& run, const Json& found, bool markdown) {
   const std::string source = found.get_string("source"), unit = found.get_string("unit");
   const double total = member(found, "total").as_double(0);
-  fmt::print("{}{}: {}{}\n", markdown ? "# " : "", printable(run.get_string("name")),
-             printable(found.get_string("metric")),
-             source.empty() ? "" : " of " + printable(source));
   const TextPage page(markdown ? "markdown" : "table");
+  page.heading(fmt::format("{}: {}{}", printable(run.get_string("name")),
+                           printable(found.get_string("metric")),
+                           source.empty() ? "" : " of " + printable(source)));
   page.line(fmt::format("mean {:.4g}{} over {} samples of {}", total,
-                        unit.empty() ? "" : " " + unit, found.get_int("samples"),
+                        unit.empty() ? "" : " " + printable(unit), found.get_int("samples"),
                         precise_duration_text(member(found, "window_s"))));
   std::vector<std::vector<std::string>> rows;
   for (const Json& part : items(found, "parts")) {

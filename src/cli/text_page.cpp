@@ -36,9 +36,11 @@ void TextPage::title(const std::string& text) const {
   }
 }
 
+void TextPage::paragraph(const std::string& text) const { fmt::print("\n{}\n", escaped(text)); }
+
 void TextPage::line(const std::string& text) const {
   if (form_ == Form::kTerminal) return fmt::print("  {}\n", text);
-  fmt::print("\n{}\n", escaped(text));
+  paragraph(text);
 }
 
 void TextPage::table(const std::vector<std::string>& head,
@@ -92,7 +94,8 @@ std::string TextPage::escaped(const std::string& text) const {
 }
 
 void TextPage::print_row(const std::vector<std::string>& cells) const {
-  std::string row = form_ == Form::kMarkdown ? "|" : "";
+  // In LaTeX, a row that begins with "[" would be an option of the line break before it.
+  std::string row = form_ == Form::kMarkdown ? "|" : "{}";
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (form_ == Form::kMarkdown)
       row += " " + (cells[i] == "---" ? cells[i] : escaped(cells[i])) + " |";

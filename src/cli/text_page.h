@@ -14,6 +14,7 @@ class TextPage {
 
   void heading(const std::string& text) const;  // the page's
   void title(const std::string& text) const;    // a section's
+  void paragraph(const std::string& text) const;
   void line(const std::string& text) const;
   void table(const std::vector<std::string>& head,
              const std::vector<std::vector<std::string>>& rows) const;

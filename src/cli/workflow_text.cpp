@@ -43,16 +43,16 @@ std::string queue_text(const Json& queue) {
                      printable(longest.front().get_string("name")));
 }
 
-// "12 names": the first ones by `text`, and how many more there are.
+// "12 names": the first of `all` by `text`, and how many more there are.
 template <class Text>
-std::string named_runs(const Json::Array& runs, Text text) {
+std::string named_runs(const Json::Array& runs, std::int64_t all, Text text) {
   std::vector<std::string> names;
   for (const Json& run : runs) {
     if (names.size() == kMostRuns) break;
     names.push_back(text(run));
   }
-  const std::string more =
-      runs.size() > names.size() ? fmt::format(", and {} more", runs.size() - names.size()) : "";
+  const std::int64_t rest = all - std::ssize(names);
+  const std::string more = rest > 0 ? fmt::format(", and {} more", rest) : "";
   return join(names, ", ") + more;
 }
 
@@ -63,11 +63,13 @@ void add_unfinished(const Json& found, std::vector<std::string>& lines) {
   lines.push_back(fmt::format(
       "{} failed, {} interrupted ({} of their time), {} repeated: {}", counts.get_int("failed"),
       counts.get_int("interrupted"), precise_duration_text(member(found, "lost_s")),
-      counts.get_int("repeated"), named_runs(runs, [](const Json& run) {
-        return fmt::format("{} ({}{})", printable(run.get_string("name")),
-                           printable(run.get_string("outcome")),
-                           run.get_string("repeated_by").empty() ? "" : ", repeated");
-      })));
+      counts.get_int("repeated"),
+      named_runs(runs, counts.get_int("failed") + counts.get_int("interrupted"),
+                 [](const Json& run) {
+                   return fmt::format("{} ({}{})", printable(run.get_string("name")),
+                                      printable(run.get_string("outcome")),
+                                      run.get_string("repeated_by").empty() ? "" : ", repeated");
+                 })));
 }
 
 std::string joules_and_more(const Json& sum) {
@@ -107,10 +109,11 @@ std::vector<std::string> footprint_lines(const Json& sum) {
   if (measured < all) {
     const Json::Array& without = items(sum, "not_measured");
     const std::string reason = without.empty() ? "" : without.front().get_string("reason");
-    lines.push_back(fmt::format(
-        "{} of {} runs have no energy: {} ({})", all - measured, all,
-        named_runs(without, [](const Json& run) { return printable(run.get_string("name")); }),
-        printable(reason)));
+    lines.push_back(
+        fmt::format("{} of {} runs have no energy: {} (the first: {})", all - measured, all,
+                    named_runs(without, all - measured,
+                               [](const Json& run) { return printable(run.get_string("name")); }),
+                    printable(reason)));
   }
   add_lacking(sum, "with_co2e", "CO2e", lines);
   add_lacking(sum, "with_cost", "price", lines);

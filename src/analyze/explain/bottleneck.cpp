@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "core/text.h"
@@ -141,10 +142,12 @@ Place measure_part(std::span<const LaneLeaves> lanes, BoundPart part) {
   return place;
 }
 
-Place find_place(std::span<const LaneLeaves> lanes) {
+// `waits`: false if they do not bound.
+Place find_place(std::span<const LaneLeaves> lanes, bool waits) {
   Place best;
   for (const BoundPart part :
        {BoundPart::kWait, BoundPart::kRanks, BoundPart::kIo, BoundPart::kEvaluation}) {
+    if (part == BoundPart::kWait && !waits) continue;
     Place place = measure_part(lanes, part);
     if (place.share > best.share) best = std::move(place);
   }
@@ -216,9 +219,10 @@ bool uses_gpu(const RunData& data) { return on_gpu(data, "run.gpu.processes") !=
 
 // The GPU beside a wait of the host, which bounds only while the GPU idles.
 struct GpuBeside {
-  bool hides = false;          // the wait does not bound
-  std::optional<double> idle;  // share of the wait
-  std::string unknown;         // why that is not known; empty: it is, or there is no GPU
+  bool hides = false;            // the wait does not bound
+  std::optional<double> idle;    // share of the wait
+  const PartUse* use = nullptr;  // that says so
+  std::string unknown;           // why that is not known; empty: it is, or there is no GPU
 };
 
 // The least idle one of the devices; nullptr: of none is it known.
@@ -240,6 +244,7 @@ GpuBeside find_gpu_beside(const Place& place, const RunData& data, const SeenUse
   if (use == nullptr) use = least_idle(data, seen, "host.gpu.sm.active");
   if (use != nullptr) {
     beside.idle = use->idle;
+    beside.use = use;
     beside.hides = place.share * use->idle < kPartShare;
     return beside;
   }
@@ -272,6 +277,8 @@ class Judge {
       const auto process = lane.trains ? process_of_lane(lane.lane) : std::nullopt;
       if (process) processes_.push_back(*process);
     }
+    for (const LaneLeaves& lane : lanes)
+      if (lane.trains) hosts_.insert(lane.lane.substr(0, lane.lane.find('/')));
     trainer_ = find_trainer();
     loader_ = find_loader();
     if (!given_.cpus.empty()) cpus_ = static_cast<double>(given_.cpus.size());
@@ -293,7 +300,8 @@ class Judge {
     constexpr auto kRulesOfRanks = std::to_array<Rule>({&Judge::network, &Judge::nvlink});
     if (!beside.unknown.empty())
       cannot_tell(Resource::kGpuCores, "host.gpu.sm.active", beside.unknown);
-    if (place_.part == BoundPart::kWait && beside.unknown.empty())
+    if (beside.use != nullptr) use_in_part(*beside.use, "");
+    if (place_.part == BoundPart::kWait && beside.use == nullptr && beside.unknown.empty())
       use(on_gpu(data_, "host.gpu.sm.active"));
     const auto rules = place_.part == BoundPart::kRanks ? std::span<const Rule>(kRulesOfRanks)
                                                         : std::span<const Rule>(kRules);
@@ -384,6 +392,17 @@ class Judge {
   const MetricMean* use(const MetricMean* mean) {
     if (mean != nullptr) found_.evidence.push_back(*mean);
     return mean;
+  }
+  // A mean within the part; a trace has no metric.
+  void use_in_part(const PartUse& seen, const std::string& unit) {
+    if (seen.metric.empty()) return;
+    found_.evidence.push_back({.metric = seen.metric,
+                               .source = seen.source,
+                               .unit = unit,
+                               .mean = seen.mean,
+                               .least = seen.mean,
+                               .most = seen.mean,
+                               .points = seen.samples});
   }
   bool hold(Resource resource, std::string why, std::string hint) {
     found_.resource = resource;
@@ -500,15 +519,16 @@ class Judge {
   // A link in one direction; in the part, if its use was seen there.
   struct LinkUse {
     const MetricMean* traffic = nullptr;
+    const PartUse* in_part = nullptr;  // null: it was not seen there
     double bytes = 0;
     double share = 0;  // part of its speed; 0: that is not known
   };
-  [[nodiscard]] double bytes_in_part(const MetricMean& traffic) const {
+  [[nodiscard]] const PartUse* use_of(const MetricMean& traffic) const {
     const auto use = std::ranges::find_if(seen_.in_part, [&](const PartUse& one) {
       return one.metric == traffic.metric && one.source == traffic.source && one.is_known();
     });
     const bool of_part = use != seen_.in_part.end() && place_.part != BoundPart::kWork;
-    return of_part ? use->mean : traffic.mean;
+    return of_part ? &*use : nullptr;
   }
   [[nodiscard]] std::vector<LinkUse> links(std::span<const std::string_view> metrics) const {
     std::vector<LinkUse> all;
@@ -516,8 +536,10 @@ class Judge {
       for (const MetricMean& one : data_.all_of(metric)) {
         if (one.source == "lo") continue;
         const auto speed = given_.links.find(one.source);
-        const double bytes = bytes_in_part(one);
+        const PartUse* in_part = use_of(one);
+        const double bytes = in_part != nullptr ? in_part->mean : one.mean;
         all.push_back({.traffic = &one,
+                       .in_part = in_part,
                        .bytes = bytes,
                        .share = speed == given_.links.end() ? 0 : bytes / speed->second});
       }
@@ -531,7 +553,10 @@ class Judge {
     if (all.empty()) return std::nullopt;
     const LinkUse busiest = *std::ranges::max_element(all, {}, &LinkUse::share);
     if (busiest.share >= kLinkBusy) {
-      use(busiest.traffic);
+      if (busiest.in_part != nullptr)
+        use_in_part(*busiest.in_part, busiest.traffic->unit);
+      else
+        use(busiest.traffic);
       return busiest;
     }
     const auto bytes_if_unknown = [](const LinkUse& link) {
@@ -555,6 +580,8 @@ class Judge {
     const bool ranks = place_.part == BoundPart::kRanks;
     const double waited = thread != nullptr ? thread->pipe.value_or(0) : 0;
     const bool whole = place_.part == BoundPart::kWork || loader_ != nullptr;
+    // Ranks of one host do not need it.
+    if (ranks && hosts_.size() < 2) return false;
     if (!ranks && waited < (whole ? kFileWait : place_.share / 2)) return false;
     const std::vector<LinkUse> all = links(kTraffic);
     if (ranks && !has("host.net.rx")) return cannot_tell(Resource::kNetwork, "host.net.rx");
@@ -587,22 +614,24 @@ class Judge {
                 "Repeat it on a host of its own: nothing inside this machine can help.");
   }
 
-  // Corral's own share of CPUs of which none is free.
+  // Corral's own share of the CPUs that the run's affinity allows, of which none is free. Other
+  // programs there must not weigh more.
   bool collector() {
-    if (!needs_cpu() || !cpus_) return false;
-    const std::optional<double> room = free_cpus();
-    if (!room || *room >= kCollectorPart * *cpus_) return false;
+    const std::vector<const MetricMean*> busy = busy_cpus();
+    if (!needs_cpu() || busy.empty() || !has("run.cpu.used")) return false;
+    const double all = static_cast<double>(busy.size()), least = kCollectorPart * all;
+    if (all - sum_of(busy) >= least) return false;
     if (!has("corral.supervisor.cpu"))
       return cannot_tell(Resource::kCollector, "corral.supervisor.cpu");
-    const double least = kCollectorPart * *cpus_;
-    const double others = sum_of(busy_cpus()) - mean("run.cpu.used");
+    const double others = sum_of(busy) - mean("run.cpu.used");
     if (std::min(mean("corral.supervisor.cpu"), others) < least) return false;
+    if (mean("corral.supervisor.cpu") < others / 2) return false;
     const MetricMean* own = use("corral.supervisor.cpu");
     use("run.cpu.used");
     return hold(Resource::kCollector,
                 fmt::format("Corral itself used {:.2f} CPUs, while none of the {} CPUs that it may "
                             "use was free",
-                            own->mean, cpus_text(*cpus_)),
+                            own->mean, cpus_text(all)),
                 "Collect less: a longer --interval, or fewer --listeners.");
   }
 
@@ -720,13 +749,15 @@ class Judge {
                        "the speed of the links is not recorded");
   }
 
-  // A trace says for what the GPU waited; else it idled often, and few of its SMs were used.
+  // Only a trace says for what the GPU waited. One of some slowed steps counts less than samples of
+  // a GPU that works.
   bool launches() {
     if (place_.part != BoundPart::kWork && place_.part != BoundPart::kEvaluation) return false;
-    if (seen_.devices.empty() && !uses_gpu(data_)) return false;
+    if (seen_.devices.empty()) return false;
     if (trainer_ == nullptr) return cannot_tell(Resource::kLaunches, "run.thread.cpu");
     if (trainer_->cpu < kBusyThread) return false;
-    std::string why = seen_.devices.empty() ? idle_by_samples() : idle_by_trace();
+    if (mean_or_0(on_gpu(data_, "host.gpu.sm.active")) >= kLaunchCores) return false;
+    std::string why = idle_by_trace();
     if (why.empty()) return false;
     use("run.thread.cpu", trainer_->place);
     return hold(Resource::kLaunches,
@@ -747,19 +778,15 @@ class Judge {
     return fmt::format("{} waited for the host's next launch {:.0f} % of its traced time",
                        most.device, waited * 100);
   }
+  // A GPU of the run that had often no work; empty: it had, or that is not known.
   std::string idle_by_samples() {
     const MetricMean* cores = on_gpu(data_, "host.gpu.sm.active");
-    const auto unknown = [&](std::string_view metric) {
-      cannot_tell(Resource::kLaunches, metric);
-      return std::string();
-    };
-    if (cores == nullptr) return unknown("host.gpu.sm.active");
+    if (cores == nullptr) return "";
     if (cores->mean >= kLaunchCores) return "";
     // Few SMs may be busy all the time.
     const MetricMean* busy = data_.of_source("host.gpu.graphics.active", cores->source);
     if (busy == nullptr) busy = data_.of_source("host.gpu.busy", cores->source);
-    if (busy == nullptr) return unknown("host.gpu.graphics.active");
-    if (busy->mean >= kGpuBusy) return "";
+    if (busy == nullptr || busy->mean >= kGpuBusy) return "";
     use(cores);
     use(busy);
     return fmt::format("{} had no work {:.0f} % of the time, and its SMs were active {:.0f} %",
@@ -836,13 +863,18 @@ class Judge {
     const double others = mean("run.cpu.used") - trainer_->cpu;
     const std::string beside =
         others >= kTakesPart ? fmt::format(", all others together with {:.2f}", others) : "";
-    return hold(
-        Resource::kOneThread,
+    std::string why =
         fmt::format("the training thread {} all the time, with {:.2f} CPUs{}",
-                    loads ? "loads data or computes" : "computes", trainer_->cpu, beside),
-        loads ? "Load the data in other processes: DataLoader(num_workers=...). If they do, fetch "
-                "larger batches."
-              : "Do more in one step (a greater batch), or use more threads.");
+                    loads ? "loads data or computes" : "computes", trainer_->cpu, beside);
+    const std::string idle = loads ? "" : idle_by_samples();
+    if (!idle.empty()) why += ", while " + idle;
+    return hold(Resource::kOneThread, std::move(why),
+                loads ? "Load the data in other processes: DataLoader(num_workers=...). If they "
+                        "do, fetch larger batches."
+                : idle.empty()
+                    ? "Do more in one step (a greater batch), or use more threads."
+                    : "Give the GPU more to do for each launch (a greater batch, CUDA graphs, "
+                      "torch.compile), or move the thread's own work to it.");
   }
 
   // ---- the sentence
@@ -869,12 +901,15 @@ class Judge {
   }
   static std::string text_of_gpu(const GpuBeside& beside, double waits) {
     if (beside.hides && beside.idle)
-      return fmt::format("; waits take {:.0f} % of the time, but the GPU idled in {:.0f} % of them",
-                         waits * 100, *beside.idle * 100);
+      return fmt::format(
+          "; waits take {:.0f} % of the time, but the GPU idled in {:.0f} % of what was seen of "
+          "them",
+          waits * 100, *beside.idle * 100);
     if (beside.hides)
       return fmt::format("; waits, {:.0f} % of the time, are perhaps hidden behind the GPU",
                          waits * 100);
-    if (beside.idle) return fmt::format("; the GPU idled in {:.0f} % of it", *beside.idle * 100);
+    if (beside.idle)
+      return fmt::format("; the GPU idled in {:.0f} % of what was seen of it", *beside.idle * 100);
     return beside.unknown.empty() ? "" : "; it is perhaps hidden behind the GPU";
   }
 
@@ -885,6 +920,7 @@ class Judge {
   std::optional<double> cpus_;  // that affinity and quota allow
   std::vector<Thread> threads_;
   std::vector<double> processes_;  // those with training lanes
+  std::set<std::string> hosts_;    // likewise
   const Thread* trainer_ = nullptr;
   const Thread* loader_ = nullptr;
   Bottleneck found_;
@@ -904,7 +940,7 @@ std::optional<double> process_of_lane(std::string_view lane) {
   return std::nullopt;
 }
 
-BoundPart bound_part(std::span<const LaneLeaves> lanes) { return find_place(lanes).part; }
+BoundPart bound_part(std::span<const LaneLeaves> lanes) { return find_place(lanes, true).part; }
 
 std::vector<std::string_view> part_metrics(BoundPart part, const RunData& data,
                                            const GivenToRun& given) {
@@ -922,10 +958,10 @@ std::vector<std::string_view> part_metrics(BoundPart part, const RunData& data,
 std::optional<Bottleneck> find_bottleneck(std::span<const LaneLeaves> lanes, const RunData& data,
                                           const GivenToRun& given, const SeenUse& seen) {
   if (std::ranges::none_of(lanes, &LaneLeaves::trains)) return std::nullopt;
-  Place place = find_place(lanes);
+  Place place = find_place(lanes, true);
   const double waits = place.share;
   const GpuBeside beside = find_gpu_beside(place, data, seen);
-  if (beside.hides) place = measure_part(lanes, BoundPart::kWork);
+  if (beside.hides) place = find_place(lanes, false);
   return Judge(place, lanes, {.data = data, .given = given, .seen = seen}).judge(beside, waits);
 }
 

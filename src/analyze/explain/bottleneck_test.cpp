@@ -408,7 +408,9 @@ TEST(BottleneckPart, OfAWaitBesideAGpuIsItsIdleTime) {
   EXPECT_EQ(idle.part, BoundPart::kWait);
   EXPECT_EQ(idle.text,
             "40 % of the steady part is data wait; nothing that was measured says why; the GPU "
-            "idled in 90 % of it.");
+            "idled in 90 % of what was seen of it.");
+  EXPECT_DOUBLE_EQ(idle.evidence[0].mean, 0.1) << "within the waits";
+  EXPECT_EQ(idle.evidence[0].points, 50U);
   EXPECT_EQ(metrics_of(idle), std::vector<std::string>{"host.gpu.sm.active"});
   EXPECT_TRUE(idle.unproven.empty());
   const Bottleneck busy =
@@ -416,7 +418,13 @@ TEST(BottleneckPart, OfAWaitBesideAGpuIsItsIdleTime) {
   EXPECT_EQ(busy.part, BoundPart::kWork) << "it idled for 16 % of the time";
   EXPECT_EQ(busy.text,
             "Nothing that was measured bounds the steps; waits take 40 % of the time, but the GPU "
-            "idled in 40 % of them.");
+            "idled in 40 % of what was seen of them.");
+  const std::vector<LaneLeaves> also_io = {
+      lane_of({leaf("step", 0.35), leaf("data wait", 0.4, PhaseKind::kWait),
+               leaf("checkpoint", 0.25, PhaseKind::kIo)})};
+  EXPECT_EQ(judge_seen(also_io, metrics, {.in_part = {use_of("host.gpu.sm.active", 0.4)}}).part,
+            BoundPart::kIo)
+      << "the next part that takes a fifth";
   EXPECT_EQ(
       judge_seen(waiting(0.4), with_gpu(0.9), {.in_part = {use_of("host.gpu.sm.active", 0.9)}})
           .part,
@@ -452,34 +460,25 @@ TEST(BottleneckPart, OfAWaitIsPerhapsHiddenWhereTheGpuIsNotKnown) {
       << "another program's GPU";
 }
 
-TEST(BottleneckResource, IsTheLaunchesThatTheGpuWaitsFor) {
+// Samples do not say why it idles: the thread may launch, or compute something of its own.
+TEST(BottleneckResource, OfOneThreadNamesAGpuWithoutWork) {
   Metrics metrics = with_gpu(0.08).thread("1", kTrainer, kTrainer, 0.97);
   metrics.set("run.cpu.used", 1).set("host.gpu.graphics.active", 0.35, "gpu0");
   const Bottleneck found = judge(metrics);
-  EXPECT_EQ(found.resource, Resource::kLaunches);
+  EXPECT_EQ(found.resource, Resource::kOneThread);
   EXPECT_EQ(found.text,
-            "The steps are bound by launches: gpu0 had no work 65 % of the time, and its SMs were "
-            "active 8 %, while the training thread computed with 0.97 CPUs.");
+            "The steps are bound by one thread: the training thread computes all the time, with "
+            "0.97 CPUs, while gpu0 had no work 65 % of the time, and its SMs were active 8 %.");
   EXPECT_NE(found.hint.find("CUDA graphs"), std::string::npos);
   EXPECT_EQ(metrics_of(found),
-            (std::vector<std::string>{"host.gpu.sm.active", "host.gpu.graphics.active",
-                                      "run.thread.cpu"}));
-  EXPECT_EQ(judge(waiting(0.5), metrics).resource, Resource::kOneThread) << "it loads data";
-  EXPECT_EQ(judge(Metrics(metrics).set("host.gpu.graphics.active", 0.95, "gpu0")).resource,
-            Resource::kOneThread)
-      << "small kernels without a pause, for which the thread may wait in a loop";
-  EXPECT_EQ(judge(Metrics(metrics).set("host.gpu.sm.active", 0.6, "gpu0")).resource,
-            Resource::kOneThread);
-  EXPECT_EQ(judge(Metrics(metrics).thread("1", kTrainer, kTrainer, 0.5)).resource,
-            Resource::kUnknown);
-  EXPECT_EQ(judge(Metrics(metrics).without("run.gpu")).resource, Resource::kOneThread)
-      << "another program's GPU";
-  metrics.without("host.gpu.graphics").without("host.gpu.busy");
-  const Bottleneck blind = judge(metrics);
-  EXPECT_EQ(blind.resource, Resource::kOneThread);
-  const auto unproven = std::ranges::find(blind.unproven, Resource::kLaunches, &Unproven::resource);
-  ASSERT_NE(unproven, blind.unproven.end());
-  EXPECT_EQ(unproven->metric, "host.gpu.graphics.active");
+            (std::vector<std::string>{"run.thread.cpu", "run.cpu.used", "host.gpu.sm.active",
+                                      "host.gpu.graphics.active"}));
+  for (Metrics other : {Metrics(metrics).set("host.gpu.graphics.active", 0.95, "gpu0"),
+                        Metrics(metrics).set("host.gpu.sm.active", 0.6, "gpu0"),
+                        Metrics(metrics).without("run.gpu")}) {
+    EXPECT_EQ(judge(other).resource, Resource::kOneThread);
+    EXPECT_EQ(judge(other).text.find("no work"), std::string::npos);
+  }
 }
 
 TEST(BottleneckResource, IsTheLaunchesThatATraceShows) {
@@ -492,6 +491,9 @@ TEST(BottleneckResource, IsTheLaunchesThatATraceShows) {
   EXPECT_EQ(judge_seen(waiting(0.01), metrics, {.devices = {device}}).text,
             "The steps are bound by launches: node7/GPU 0 waited for the host's next launch 30 % "
             "of its traced time, while the training thread computed with 0.97 CPUs.");
+  const Metrics busy = with_gpu(0.75).thread("1", kTrainer, kTrainer, 0.97).set("run.cpu.used", 1);
+  EXPECT_EQ(judge_seen(waiting(0.01), busy, {.devices = {device}}).resource, Resource::kOneThread)
+      << "it works in all of the time, and waited in the few steps that were traced";
   device.host_wait = Nanos(150);
   EXPECT_EQ(judge_seen(waiting(0.01), metrics, {.devices = {device}}).resource,
             Resource::kOneThread);
@@ -549,9 +551,13 @@ TEST(BottleneckResource, IsNeverNvlinkWhoseSpeedIsNotRecorded) {
 
 // ---- network
 
+// Two ranks, the second one on another host.
 std::vector<LaneLeaves> calling(double share) {
-  return {lane_of(
-      {leaf("epoch/step", 1 - share), leaf("epoch/step/all_reduce", share, PhaseKind::kComm)})};
+  std::vector<LaneLeaves> ranks(2,
+                                lane_of({leaf("epoch/step", 1 - share),
+                                         leaf("epoch/step/all_reduce", share, PhaseKind::kComm)}));
+  ranks[1].lane = "node8/rank1/9/MainThread";
+  return ranks;
 }
 
 TEST(BottleneckResource, OfRanksIsASaturatedNetwork) {
@@ -570,10 +576,14 @@ TEST(BottleneckResource, OfRanksIsASaturatedNetwork) {
   EXPECT_TRUE(judge(calling(0.6), metrics, faster).unproven.empty());
   PartUse in_calls{
       .metric = "host.net.tx", .source = "eth0", .mean = 1e9, .samples = 9, .reason = {}};
-  EXPECT_EQ(
-      find_bottleneck(calling(0.6), metrics.data(), faster, {.in_part = {in_calls}})->resource,
-      Resource::kNetwork)
-      << "all of it in the calls";
+  const auto all_in_calls =
+      find_bottleneck(calling(0.6), metrics.data(), faster, {.in_part = {in_calls}});
+  EXPECT_EQ(all_in_calls->resource, Resource::kNetwork);
+  EXPECT_DOUBLE_EQ(all_in_calls->evidence.at(0).mean, 1e9) << "what decided it";
+  std::vector<LaneLeaves> one_host = calling(0.6);
+  one_host[1].lane = "node7/rank1/9/MainThread";
+  EXPECT_EQ(judge(one_host, metrics, given).resource, Resource::kUnknown)
+      << "another program's traffic";
   const Bottleneck blind = judge(calling(0.6), metrics);
   EXPECT_EQ(blind.resource, Resource::kUnknown);
   ASSERT_EQ(blind.unproven.size(), 1U);
@@ -625,6 +635,8 @@ TEST(BottleneckResource, IsTheCollectorWhereItTakesCpusOfWhichNoneIsFree) {
       << "a CPU is free";
   EXPECT_EQ(judge(Metrics(metrics).set("run.cpu.used", 3.6)).resource, Resource::kCpus)
       << "it runs elsewhere";
+  EXPECT_EQ(judge(Metrics(metrics).set("run.cpu.used", 1.9)).resource, Resource::kUnknown)
+      << "other programs used more than Corral";
   const Bottleneck blind = judge(metrics.without("corral."));
   ASSERT_EQ(blind.unproven.size(), 1U);
   EXPECT_EQ(blind.unproven[0].metric, "corral.supervisor.cpu");

@@ -206,6 +206,7 @@ Result<> choose_lanes(std::vector<LaneLeaves>& lanes, const std::string& wanted)
 }
 
 struct PartInSteady {
+  const Left& left;
   std::span<const LaneLeaves> lanes;
   Window window;
   BoundPart part = BoundPart::kWork;
@@ -222,7 +223,8 @@ Result<SeenUse> read_seen(const store::Reader& store, const store::Run& run,
   if (steady.metrics.empty() && !traced) return seen;
   const std::vector<Window> stretches =
       find_stretches(recorded.timeline, training_lanes(steady.lanes), window, steady.part);
-  seen.in_part = TRY(read_part_use(store, run, stretches, steady.metrics));
+  seen.in_part =
+      TRY(read_part_use(store, run, stretches, {.metrics = steady.metrics, .left = steady.left}));
   if (!traced) return seen;
   for (PartUse& use : trace_use(recorded.devices, stretches))
     seen.in_part.push_back(std::move(use));
@@ -230,7 +232,7 @@ Result<SeenUse> read_seen(const store::Reader& store, const store::Run& run,
 }
 
 Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
-                           const Recorded& recorded, Explanation& found) {
+                           const Recorded& recorded, const Left& left, Explanation& found) {
   if (found.steady.steps == 0) return {};
   const Timeline& timeline = recorded.timeline;
   std::vector<LaneLeaves> lanes = find_leaves(timeline, found.steady.window);
@@ -244,7 +246,8 @@ Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
                          .links = link_speeds(run)};
   const BoundPart part = bound_part(lanes);
   const SeenUse seen = TRY(read_seen(store, run, recorded,
-                                     {.lanes = lanes,
+                                     {.left = left,
+                                      .lanes = lanes,
                                       .window = found.steady.window,
                                       .part = part,
                                       .metrics = part_metrics(part, data, given)}));
@@ -306,7 +309,7 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   found.parts = make_parts(found.lanes, found.window);
   TRY(check_waiting(options.left));
   found.steady = find_steady_part(recorded.timeline, training_lanes(found.lanes), found.window);
-  TRY(judge_steady_part(store, run, recorded, found));
+  TRY(judge_steady_part(store, run, recorded, options.left, found));
   TRY(check_waiting(options.left));
   found.epochs = compare_epochs(recorded, found.lanes, found.window);
   found.findings = rank_findings(found);

@@ -30,12 +30,13 @@ WorkflowRun make_workflow_run(const SharingRun& run) {
                   .experiment = run.experiment.value,
                   .workload = run.workload_name,
                   .after = {},
+                  .plan = std::string(tag_of(run, "corral.plan")),
                   .row = std::string(tag_of(run, "corral.plan.row"))};
   const std::string_view repetition = tag_of(run, "corral.plan.repetition");
-  constexpr std::int64_t kMostRepetitions = 1'000'000;
+  constexpr std::int64_t kMostRepetitions = 10'000;
   one.repetition = static_cast<int>(
       std::clamp<std::int64_t>(parse_int(repetition).value_or(1), 1, kMostRepetitions));
-  if (!one.row.empty()) one.row += fmt::format(" {}", one.repetition);
+  if (!one.row.empty()) one.row = fmt::format("{} {} {}", one.plan, one.row, one.repetition);
   one.loop = tag_of(run, "corral.loop") == "1";
   if (const std::string_view after = tag_of(run, "corral.plan.after"); !after.empty())
     for (const std::string_view name : split(after, '+')) one.after.emplace_back(name);

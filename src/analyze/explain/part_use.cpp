@@ -137,14 +137,15 @@ std::vector<PartUse> trace_use(const DeviceRecord& record, std::span<const Windo
 
 Result<std::vector<PartUse>> read_part_use(const store::Reader& store, const store::Run& run,
                                            std::span<const Window> stretches,
-                                           std::span<const std::string_view> metrics) {
+                                           const PartUseReading& reading) {
+  const std::span<const std::string_view> metrics = reading.metrics;
   std::vector<PartUse> uses;
   if (stretches.empty() || metrics.empty()) return uses;
   const Window window{.from = stretches.front().from, .to = stretches.back().to};
   for (const store::Series& series : TRY(store.series_of(run.id))) {
     const bool elsewhere = series.owner == metric::Owner::kHost && series.host != run.host;
     if (elsewhere || std::ranges::find(metrics, series.name) == metrics.end()) continue;
-    auto samples = read_use_samples(store, series, window, {});
+    auto samples = read_use_samples(store, series, window, reading.left);
     if (!samples && samples.error().code != Code::kTooLarge) return tl::unexpected(samples.error());
     PartUse use;
     if (samples) {

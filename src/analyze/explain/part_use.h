@@ -15,6 +15,7 @@
 #include "analyze/explain/attribution.h"
 #include "analyze/explain/device_time.h"
 #include "analyze/explain/leaves.h"
+#include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
 
@@ -49,9 +50,13 @@ PartUse measure_use(std::span<const Window> stretches, std::span<const UseSample
 // For each device that was traced in three stretches or more.
 std::vector<PartUse> trace_use(const DeviceRecord& record, std::span<const Window> stretches);
 
+struct PartUseReading {
+  std::span<const std::string_view> metrics;
+  const Left& left;
+};
 // For each of the run's series of the metrics; those of the host are the run's host's.
 Result<std::vector<PartUse>> read_part_use(const store::Reader& store, const store::Run& run,
                                            std::span<const Window> stretches,
-                                           std::span<const std::string_view> metrics);
+                                           const PartUseReading& reading);
 
 }  // namespace corral::analyze

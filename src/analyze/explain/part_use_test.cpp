@@ -126,7 +126,7 @@ TEST(PartUsesOfAStore, AreReadBySourceOfTheRunsHost) {
         {.from = store::testing::utc(at * kMs), .to = store::testing::utc((at + 500) * kMs)});
   const std::vector<std::string_view> metrics = {"host.gpu.sm.active", "host.net.rx"};
   const auto run = (*store).run(id);
-  const auto uses = read_part_use(*store, **run, waits, metrics).value();
+  const auto uses = read_part_use(*store, **run, waits, {.metrics = metrics, .left = {}}).value();
   ASSERT_EQ(uses.size(), 1U);
   EXPECT_EQ(uses[0].source, "gpu0");
   ASSERT_TRUE(uses[0].is_known()) << uses[0].reason;

@@ -118,9 +118,10 @@ class FootprintAdder {
     if (!energy && !prices.price_per_hour) return;
     ++sum.with_cost;
     GroupCost& cost = cost_in(sum, prices.currency);
-    if (energy) cost.energy += kwh * *prices.price_per_kwh;
+    if (energy) cost.energy = cost.energy.value_or(0) + kwh * *prices.price_per_kwh;
     if (prices.price_per_hour)
-      cost.time += window_seconds(one.window) / 3600 * host_part(run) * *prices.price_per_hour;
+      cost.time = cost.time.value_or(0) +
+                  window_seconds(one.window) / 3600 * host_part(run) * *prices.price_per_hour;
   }
 
   // The run's part of its host's hours.

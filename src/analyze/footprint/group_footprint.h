@@ -31,7 +31,7 @@ struct GroupedRun {
 
 struct GroupCost {
   std::string currency;
-  double energy = 0, time = 0;
+  std::optional<double> energy = {}, time = {};  // nullopt: no run has a price for it
 };
 
 struct EnergySum {

@@ -119,9 +119,10 @@ TEST(GroupFootprint, AnHourOfAMachineIsPaidOnce) {
   const GroupFootprint found = add_footprints(runs);
   ASSERT_EQ(found.all.costs.size(), 2U);
   EXPECT_EQ(found.all.costs[0].currency, "EUR");
-  EXPECT_NEAR(found.all.costs[0].time, 4, 1e-12);
-  EXPECT_NEAR(found.all.costs[0].energy, 0.5, 1e-12);
-  EXPECT_NEAR(found.all.costs[1].energy, 1, 1e-12);
+  EXPECT_NEAR(found.all.costs[0].time.value_or(0), 4, 1e-12);
+  EXPECT_NEAR(found.all.costs[0].energy.value_or(0), 0.5, 1e-12);
+  EXPECT_NEAR(found.all.costs[1].energy.value_or(0), 1, 1e-12);
+  EXPECT_FALSE(found.all.costs[1].time) << "it has no price per hour";
   EXPECT_EQ(found.all.with_cost, 4U);
 }
 

@@ -129,6 +129,7 @@ bool ThreadTable::began_since_last_walk(const ThreadTimes& now) const {
 
 // The next threads without a place, all of them if they are few.
 void ThreadTable::choose_probes(std::span<const pid_t> processes) {
+  const bool from_the_first = next_process_ == 0 && next_thread_ == 0;
   next_.clear();
   if (next_process_ >= processes.size()) next_process_ = next_thread_ = 0;
   const std::size_t first = next_process_;
@@ -157,8 +158,9 @@ void ThreadTable::choose_probes(std::span<const pid_t> processes) {
                          .times = began_since_last_walk(now) ? ThreadTimes{} : now});
     }
   }
+  // A walk that went on where the one before ended has not seen those before that.
+  probed_all_ = from_the_first;
   next_process_ = next_thread_ = 0;
-  probed_all_ = true;
 }
 
 void ThreadTable::walk(std::span<const pid_t> processes, BootTime now) {
@@ -168,6 +170,7 @@ void ThreadTable::walk(std::span<const pid_t> processes, BootTime now) {
     for (std::size_t at = 0; at < kPlaces; ++at) refresh(at);
     judge_probes();
   }
+  next_.clear();
   if (!processes.empty()) choose_probes(processes);
   probes_.swap(next_);
 }

@@ -112,6 +112,22 @@ TEST_F(ThreadTableTest, AThreadThatLostItsPlaceIsNotCountedTwice) {
   EXPECT_EQ(freed->times.cpu, sum);
 }
 
+// More threads than one walk looks at, all of them older than the table.
+TEST_F(ThreadTableTest, ManyOldThreadsAreNotTakenForNewOnes) {
+  constexpr int kThreads = 200, kBusy = 20, kWalks = 30;
+  for (int t = 0; t < kThreads; ++t) write(kProcess + t, 800);
+  for (int w = 1; w <= kWalks; ++w) {
+    walk();
+    for (int b = 1; b <= kBusy; ++b)
+      write(kProcess + kThreads - b, 800 + 300 * static_cast<std::uint64_t>(w));
+  }
+  walk();
+  std::uint64_t used = 0;
+  for (const ThreadTable::Place& one : table().places()) used += one.times.cpu;
+  EXPECT_LE(used, 300'000'000UL * kBusy * kWalks) << "of what they used before nothing counts";
+  for (int b = 1; b <= kBusy; ++b) EXPECT_NE(place(kProcess + kThreads - b), nullptr) << b;
+}
+
 TEST_F(ThreadTableTest, ABusierThreadTakesThePlaceOfTheIdlest) {
   constexpr pid_t kLate = 500;
   for (pid_t i = 0; i < 32; ++i) write(kProcess + i, 100);

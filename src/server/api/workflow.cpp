@@ -165,8 +165,10 @@ void write_energy_sum(JsonWriter& json, const analyze::EnergySum& sum) {
   write_array(json, "costs", sum.costs, [](JsonWriter& out, const analyze::GroupCost& cost) {
     out.begin_object();
     write_text(out, "currency", cost.currency);
-    out.member("total", cost.energy + cost.time).member("energy", cost.energy);
-    out.member("time", cost.time).end_object();
+    out.member("total", cost.energy.value_or(0) + cost.time.value_or(0));
+    write_optional(out, "energy", cost.energy);
+    write_optional(out, "time", cost.time);
+    out.end_object();
   });
   json.member("with_cost", static_cast<std::int64_t>(sum.with_cost));
 }

@@ -30,14 +30,6 @@ struct CompareFlags {
   std::string by, metric, of, margin = "2%", fail_if, format = "table";
 };
 
-// "2%" or "0.02"; a number of 1 or more without a sign would be read as percent by some.
-std::optional<double> parse_share(std::string_view text) {
-  const bool percents = text.ends_with('%');
-  const auto number = parse_double(trim(percents ? text.substr(0, text.size() - 1) : text));
-  if (!number || (!percents && *number >= 1)) return std::nullopt;
-  return percents ? *number / 100 : *number;
-}
-
 // ---- --fail-if: "slower > 3%", "faster", "greater > 1%", "less", "different", "inconclusive",
 // "not equivalent"
 struct FailIf {
@@ -172,8 +164,7 @@ void print_comparison(const Json& found, const std::string& format) {
   page.heading(
       fmt::format("{}, within a margin of {:.3g} % ({}){}", printable(found.get_string("value")),
                   member(found, "margin").as_double(0) * 100,
-                  found.get_bool("margin_planned") ? "set before the runs"
-                                                   : "post hoc: not set before the runs",
+                  found.get_bool("margin_planned") ? "given when the runs started" : "post hoc",
                   family > 1 ? fmt::format("; corrected for {} comparisons", family) : ""));
   print_groups(page, found);
   for (const Json& one : items(found, "differences"))

@@ -225,6 +225,15 @@ TEST(Text, IntegersAreTakenWholeOrNotAtAll) {
   EXPECT_FALSE(parse_double("1,5"));
 }
 
+TEST(Text, SharesInPercentOrAsNumbers) {
+  EXPECT_EQ(parse_share("2%"), 0.02);
+  EXPECT_EQ(parse_share("2 %"), 0.02);
+  EXPECT_EQ(parse_share("0.02"), 0.02);
+  EXPECT_EQ(parse_share("150%"), 1.5);
+  for (const char* wrong : {"3", "1", "", "%", "2%%", "x%"})
+    EXPECT_FALSE(parse_share(wrong)) << wrong;
+}
+
 TEST(Text, SizesOfPeople) {
   const std::pair<std::string_view, std::int64_t> cases[] = {
       {"1000", 1000},         {"64MiB", 64ll << 20}, {"2GiB", 2ll << 30},

@@ -22,6 +22,13 @@ std::optional<double> parse_double(std::string_view text) {
   return d;
 }
 
+std::optional<double> parse_share(std::string_view text) {
+  const bool percents = text.ends_with('%');
+  const auto number = parse_double(trim(percents ? text.substr(0, text.size() - 1) : text));
+  if (!number || (!percents && *number >= 1)) return std::nullopt;
+  return percents ? *number / 100 : *number;
+}
+
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -14,6 +14,8 @@ namespace corral {
 // The whole text as a decimal integer, or nothing.
 std::optional<std::int64_t> parse_int(std::string_view text);
 std::optional<double> parse_double(std::string_view text);
+// "2%", "2 %" or "0.02" as 0.02. Without a sign 1 and more are nothing: some would mean percent.
+std::optional<double> parse_share(std::string_view text);
 // "64MiB", "2GiB", "512k", "1000": bytes (k, M, G, T are powers of 1024), or nothing.
 std::optional<std::int64_t> parse_bytes(std::string_view text);
 // "1.5 GiB"

@@ -47,6 +47,7 @@ def test_the_wait_is_what_differs(groups: Corral) -> None:
     assert [len(group["units"]) for group in found["groups"]] == [3, 3]
     text = groups("compare", "short", "long").stdout.decode()
     assert "slower than short" in text
+    assert text.startswith("time per step, within a margin of 2 % (post hoc)\n")
     assert "data wait" in text
     back = groups.json("compare", "long", "short")["differences"][0]
     assert back["ratio"] * one["ratio"] == pytest.approx(1)

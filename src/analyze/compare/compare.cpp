@@ -31,14 +31,14 @@ constexpr auto kResources = std::to_array<std::string_view>({
     "host.cpu.busy",
     "host.cpu.steal",
     "host.disk.busy",
+    "host.gpu.busy",
     "host.gpu.dram.active",
     "host.gpu.power",
     "host.gpu.sm.active",
-    "host.gpu.utilization",
     "run.cpu.used",
     "run.io.read_block_bytes",
     "run.io.write_block_bytes",
-    "run.memory.resident",
+    "run.memory.rss",
 });
 
 std::vector<double> logs_of(const ComparedGroup& group) {
@@ -390,10 +390,7 @@ std::optional<double> planned_margin(const store::Run& run) {
   const auto tags = split(*lines, '\n');
   if (std::ranges::find(tags, kMarginTag) == tags.end()) return std::nullopt;
   for (const auto& [key, value] : run.tags) {
-    if (key != kMarginTag) continue;
-    const bool percents = value.ends_with('%');
-    const auto number = parse_double(percents ? value.substr(0, value.size() - 1) : value);
-    if (number) return percents ? *number / 100 : *number;
+    if (key == kMarginTag) return parse_share(value);
   }
   return std::nullopt;
 }
@@ -408,6 +405,8 @@ bool is_planned(std::span<const GroupRuns> groups, double margin) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> compared_metrics() { return kResources; }
 
 Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions& options) {
   Comparison all;

@@ -89,6 +89,8 @@ inline constexpr std::size_t kMostComparedRuns = 2000;
 Result<Comparison> compare_groups(const store::Reader& store, std::span<const GroupRuns> groups,
                                   const CompareOptions& options);
 
+// Every metric of the machine that is compared beside the value.
+std::span<const std::string_view> compared_metrics();
 // The comparison of groups whose units are read. Pure.
 Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions& options);
 

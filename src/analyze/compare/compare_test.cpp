@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "metric/catalogue.h"
+
 namespace corral::analyze {
 namespace {
 
@@ -122,6 +124,11 @@ TEST(Compare, MetricsDifferWhereNoUnitsOfTheTwoOverlap) {
   EXPECT_EQ(means[0].source, "gpu0");
   EXPECT_DOUBLE_EQ(means[0].a, 101);
   EXPECT_DOUBLE_EQ(means[0].b, 201);
+}
+
+TEST(Compare, EachMetricBesideTheValueIsOneThatIsRecorded) {
+  for (const std::string_view metric : compared_metrics())
+    EXPECT_NE(metric::find_metric(metric), nullptr) << metric;
 }
 
 TEST(Compare, RareStallsAreNamed) {

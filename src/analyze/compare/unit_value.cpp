@@ -45,11 +45,7 @@ std::size_t count_phases(const Timeline& timeline) {
   return phases;
 }
 
-bool lies_apart(std::string_view type) {
-  return std::ranges::any_of(split(type, '/'), [](std::string_view name) {
-    return name == "checkpoint" || name == "evaluation" || name == "compile";
-  });
-}
+bool lies_apart(std::string_view type) { return std::ranges::any_of(split(type, '/'), is_apart); }
 
 // The same by the number of a type, looked at once.
 class ApartTypes {
@@ -239,7 +235,12 @@ class UnitReader {
     std::vector<SteadyRun> steady;
     std::size_t phases = 0;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      steady.push_back(TRY(read_steady_run(store_, *runs[i], options_.left)));
+      auto read = read_steady_run(store_, *runs[i], options_.left);
+      if (!read && read.error().code == Code::kTooLarge) {
+        unit.reason = read.error().message;
+        return {};
+      }
+      steady.push_back(TRY(std::move(read)));
       phases += count_phases(steady.back().timeline);
       if (phases > kMostUnitPhases) {
         unit.reason = fmt::format("its runs have more than {} phases together", kMostUnitPhases);

@@ -40,7 +40,7 @@ struct Unseen {
   std::string reason;
 };
 
-// Those that the run's processes told of.
+// The parts of the health that are in trouble.
 std::vector<Unseen> find_unseen(const std::vector<store::page::HealthPart>& health);
 
 // A part of the time: a leaf, or what lies in no phase. Means over the training lanes.

@@ -50,10 +50,6 @@ std::vector<Segment> find_segments(std::span<const double> bins) {
 
 // ---- of a lane
 
-bool is_apart(const std::string& name) {
-  return name == "checkpoint" || name == "evaluation" || name == "compile";
-}
-
 struct LaneSteps {
   std::vector<double> lengths;
   std::vector<UtcTime> begins;
@@ -139,6 +135,10 @@ void measure(std::span<const LaneSteps> all, SteadyPart& part) {
 }
 
 }  // namespace
+
+bool is_apart(std::string_view name) {
+  return name == "checkpoint" || name == "evaluation" || name == "compile";
+}
 
 std::size_t find_steady_step(std::span<const double> lengths) {
   const std::size_t n = lengths.size();

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/explain/leaves.h"
@@ -19,6 +20,9 @@
 namespace corral::analyze {
 
 inline constexpr std::size_t kFewSteps = 50;
+
+// A kind of its own, whose time is not that of a step: a checkpoint, evaluation or compilation.
+bool is_apart(std::string_view name);
 
 // Index of the first steady one of step lengths in s; their number if they are not steady.
 std::size_t find_steady_step(std::span<const double> lengths);

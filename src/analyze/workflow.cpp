@@ -90,7 +90,7 @@ class WorkloadOrder {
 
 // True if a run could begin once `earlier` had ended.
 bool ended_before(const WorkflowRun& earlier, const WorkflowRun& run) {
-  return earlier.time.to <= run.time.to &&
+  return run_end_of(earlier.outcome) != RunEnd::kRunning && earlier.time.to <= run.time.to &&
          span_seconds(run.time.from, earlier.time.to) <= kClockSlack;
 }
 

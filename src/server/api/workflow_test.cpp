@@ -152,9 +152,18 @@ TEST_F(WorkflowRoute, WorkloadsAndExperimentsHaveOneToo) {
 
 TEST_F(WorkflowRoute, TheAnswerIsKeptUntilItsRunsChange) {
   add_plan();
+  const auto kept = [&] {
+    Request request;
+    request.method = Method::kGet;
+    EXPECT_TRUE(parse_target(plan_, request));
+    return !route(std::move(request), *context_).late;
+  };
+  EXPECT_FALSE(kept());
   const std::string before = send(Method::kGet, plan_).body;
+  EXPECT_TRUE(kept());
   EXPECT_EQ(send(Method::kGet, plan_).body, before);
   add({"D", "4", 40, 41, {{"corral.plan.row", "d"}, {"corral.outcome", "finished"}}});
+  EXPECT_FALSE(kept());
   EXPECT_EQ(ok(Method::kGet, plan_).find("runs")->get_int("all"), 5);
 }
 

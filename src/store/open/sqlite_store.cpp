@@ -61,6 +61,18 @@ sql::Intact watch_names(const SqliteOptions& options, const fs::path& file) {
   };
 }
 
+// The first read of another file of that name would cut the shared memory of the log from under the
+// writer, which is SIGBUS. Opening reads nothing where a log is, so the names are checked before
+// the first read, and not only before opening.
+sql::OpenConnection reader_of_named(const fs::path& file, const sql::Intact& intact) {
+  return [file, intact]() -> Result<std::unique_ptr<sql::Connection>> {
+    TRY(intact());
+    auto reader = TRY(sqlite::open_database(file, sqlite::Mode::kReadOnly));
+    TRY(intact());
+    return reader;
+  };
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
@@ -70,14 +82,15 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
     auto writer = TRY(sqlite::open_database(
         file, options.relaxed ? sqlite::Mode::kRelaxed : sqlite::Mode::kReadWrite));
     TRY(prepare(*writer));
+    const sql::Intact intact = watch_names(options, file);
     return std::make_unique<Store>(StoreParts{
         .location = file.string(),
         .writer = std::move(writer),
-        .open_reader = [file] { return sqlite::open_database(file, sqlite::Mode::kReadOnly); },
+        .open_reader = reader_of_named(file, intact),
         .open_chart_reader = {},
         .readers = options.readers,
         .repair = maintain::repair_session,
-        .intact = watch_names(options, file),
+        .intact = intact,
     });
   };
   auto store = open();

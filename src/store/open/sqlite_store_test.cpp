@@ -317,6 +317,22 @@ TEST(SqliteStore, NothingIsAcknowledgedOnceAFileHasLostItsName) {
   }
 }
 
+// A reader that opened the new file would cut the memory under the writer: SIGBUS.
+TEST(SqliteStore, ReadersOpenNoFileThatTookThePlaceOfTheStores) {
+  for (int round = 0; round < 40; ++round) {
+    const TemporaryDirectory directory;
+    LockedStore locked(directory.path() / "store");
+    std::vector<std::future<void>> readers;
+    for (int i = 0; i < 4; ++i)
+      readers.push_back(std::async(std::launch::async, [&] {
+        for (int k = 0; k < 4; ++k) std::ignore = reader_of(*locked.store).runs({});
+      }));
+    fs::copy_file(locked.place / "corral.db", directory.path() / "copy");
+    fs::rename(directory.path() / "copy", locked.place / "corral.db");
+    for (int k = 0; k < 20; ++k) EXPECT_FALSE(locked.append_one());
+  }
+}
+
 TEST(SqliteStore, ALostStoreLeavesItsSuccessorAlone) {
   const TemporaryDirectory directory;
   auto lost = std::make_unique<LockedStore>(directory.path() / "store");

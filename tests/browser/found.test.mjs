@@ -220,23 +220,27 @@ test("alike epochs are condensed to one, and each piece opens", async () => {
   const { page, found, complaints, close } = await runPage("odd", "?metric=run.cpu.used");
   await found.getByRole("button", { name: "Condense" }).click();
   const folds = page.getByTestId("folds");
-  await folds.getByText("× 8").waitFor();
+  // On a busy machine more epochs than the eighth are odd.
+  const first = folds.getByText(/^× \d+$/).first();
+  await first.waitFor();
   const pieces = await folds.getByRole("button").evaluateAll((all) =>
     all.map((one) => [one.textContent, one.closest("li").getBoundingClientRect().width]),
   );
-  const [fold, odd] = ["× 8", "epoch 8"].map((text) => pieces.find(([own]) => own.startsWith(text)));
+  const [fold, odd] = [/^× /, /^epoch .*\b8\b/].map((text) => pieces.find(([own]) => text.test(own)));
   // 2.6 s beside 0.2 s.
-  assert.ok(odd[1] > 5 * fold[1], JSON.stringify(pieces));
+  assert.ok(odd[1] > 2 * fold[1], JSON.stringify(pieces));
   await chartsDrawn(page);
   const range = await page.getByTestId("range").textContent();
   assert.match(range, /condensed time/);
   await atRest(page);
   assert.deepEqual(await violations(page), []);
-  await folds.getByText("× 8").click();
+  await first.click();
   await soon(async () => {
     const { searchParams } = new URL(page.url());
     assert.equal(searchParams.get("x"), null);
-    assert.ok(Number(searchParams.get("to")) - Number(searchParams.get("from")) > 1.5, page.url());
+    // An epoch sleeps for 0.2 s.
+    const [from, to] = ["from", "to"].map((key) => Number(searchParams.get(key)));
+    assert.ok(to - from > 0.19 * Number(fold[0].slice(2)), page.url());
   });
   await folds.waitFor({ state: "detached" });
   await page.goto(`${home.url}/runs/${id.short}?x=condensed`);

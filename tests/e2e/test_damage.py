@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,7 @@ def frames_of(log: Path) -> list[tuple[int, int, int]]:
     """Begin, end and kind of each frame in a file of them. src/codec/frame.cpp has the header."""
     content = log.read_bytes()
     begins = [m.start() for m in re.finditer(b"CRFR", content)]
-    return [(at, end, content[at + 5]) for at, end in zip(begins, [*begins[1:], len(content)], strict=True)]
+    return [(at, end, content[at + 5]) for at, end in pairwise([*begins, len(content)])]
 
 
 def killed_supervisor(corral: Corral, seen: Callable[[Path], bool]) -> tuple[Path, int]:

@@ -104,6 +104,13 @@ std::string ending_text(const Json& run) {
   return status;
 }
 
+std::string brief(const std::string& text, std::size_t widest) {
+  std::string line = text.substr(0, text.find('\n'));
+  const bool whole = line.size() == text.size() && line.size() <= widest;
+  line.resize(utf8_prefix(std::string_view(line).substr(0, widest)));
+  return printable(whole ? line : line + "…");
+}
+
 std::string noise_text(const Json& run) {
   // Shares of the CPUs, the same as --quiet-check applies to other processes.
   constexpr double kBusyShare = 0.05;

@@ -48,6 +48,9 @@ struct Field {
 };
 Table list_of(const Json::Array& objects, const std::vector<Field>& fields);
 
+// One line for people, cut after `widest` bytes: of a patch its first line.
+std::string brief(const std::string& text, std::size_t widest = 48);
+
 // Somebody can be asked: standard input and standard error are terminals.
 bool at_terminal();
 // Reads a line of standard input; true for "y", "Y" and "yes".

@@ -89,13 +89,6 @@ std::string value_text(const Json& value, const std::string& unit) {
   return with_unit(value.as_double(0), unit);
 }
 
-// A group's name as a title.
-std::string brief(const std::string& name) {
-  constexpr std::size_t kWidest = 24;
-  if (name.size() <= kWidest) return name;
-  return name.substr(0, utf8_prefix(std::string_view(name).substr(0, kWidest - 1))) + "…";
-}
-
 void print_groups(const TextPage& page, const Json& found) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& group : items(found, "groups")) {
@@ -114,14 +107,15 @@ void print_groups(const TextPage& page, const Json& found) {
 
 void print_difference(const TextPage& page, const Json& one, const std::string& value) {
   constexpr std::size_t kMost = 8;
-  constexpr double kSmall = 0.01;  // share of the greatest difference
-  const std::string a = printable(one.get_string("a")), b = printable(one.get_string("b"));
-  std::string title_a = brief(a), title_b = brief(b);
+  constexpr double kSmall = 0.01;      // share of the greatest difference
+  constexpr std::size_t kWidest = 24;  // bytes of a title
+  const std::string a = one.get_string("a"), b = one.get_string("b");
+  std::string title_a = brief(a, kWidest), title_b = brief(b, kWidest);
   if (title_a == title_b) {
     title_a = "A";
     title_b = "B";
   }
-  page.title(fmt::format("{} against {}", b, a));
+  page.title(fmt::format("{} against {}", printable(b), printable(a)));
   page.line(printable(one.get_string("text")));
   for (const Json& warning : items(one, "warnings")) page.line(printable(plain(warning).text));
   std::vector<std::vector<std::string>> rows;
@@ -134,7 +128,7 @@ void print_difference(const TextPage& page, const Json& one, const std::string& 
     if (std::abs(more) < kSmall * greatest) continue;
     rows.push_back({printable(part.get_string("name")) + (part.get_bool("apart") ? " (apart)" : ""),
                     value, precise_duration_text(of_a), precise_duration_text(of_b),
-                    (more < 0 ? "-" : "+") + precise_duration_text(Json(std::abs(more)))});
+                    (more < 0 ? "-" : "+") + precise_duration(std::abs(more))});
   }
   for (const Json& metric : items(one, "metrics")) {
     const std::string unit = metric.get_string("unit"), source = metric.get_string("source");
@@ -148,8 +142,8 @@ void print_difference(const TextPage& page, const Json& one, const std::string& 
   rows.clear();
   for (const Json& set_up : items(one, "set_up")) {
     if (rows.size() == kMost) break;
-    rows.push_back({printable(set_up.get_string("part")), printable(set_up.get_string("key")),
-                    printable(set_up.get_string("a")), printable(set_up.get_string("b"))});
+    rows.push_back({printable(set_up.get_string("part")), brief(set_up.get_string("key")),
+                    brief(set_up.get_string("a")), brief(set_up.get_string("b"))});
   }
   if (!rows.empty()) page.table({"SET-UP", "WHAT", title_a, title_b}, rows);
   const std::size_t all =
@@ -235,13 +229,8 @@ Result<Json> question_of(const CompareFlags& flags) {
   return question;
 }
 
-Result<int> check_condition(const FailIf& condition, const std::string& text, const Json& found) {
-  if (is_of_time(condition) && !found.get_bool("less_is_better"))
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("--fail-if '{}': a metric is not faster or slower; use greater, less or "
-                    "different",
-                    printable(text)));
+// The exit status.
+int check_condition(const FailIf& condition, const std::string& text, const Json& found) {
   int status = kDone;
   for (const Json& one : items(found, "differences")) {
     const auto held = holds(condition, one);
@@ -257,6 +246,14 @@ Result<int> check_condition(const FailIf& condition, const std::string& text, co
 Result<int> compare(const CompareFlags& flags) {
   std::optional<FailIf> condition;
   if (!flags.fail_if.empty()) condition = TRY(parse_fail_if(flags.fail_if));
+  const bool of_time =
+      flags.metric.empty() || flags.metric == "step_time" || flags.metric == "duration";
+  if (condition && is_of_time(*condition) && !of_time)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--fail-if '{}': a metric is not faster or slower; use greater, less or "
+                    "different",
+                    printable(flags.fail_if)));
   const Json question = TRY(question_of(flags));
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const std::string body = question.dump();
@@ -269,7 +266,7 @@ Result<int> compare(const CompareFlags& flags) {
     print_csv(found);
   else
     print_comparison(found, flags.format);
-  return condition ? check_condition(*condition, flags.fail_if, found) : Result<int>(kDone);
+  return condition ? check_condition(*condition, flags.fail_if, found) : kDone;
 }
 
 }  // namespace

@@ -151,21 +151,12 @@ constexpr const char* kDiffExamples =
     "  corral diff @2 @1                  the newest run against the one before\n"
     "  corral diff @2 @1 --part package   packages alone\n"
     "  corral diff 3f2a 91bc --format json\n";
-constexpr std::size_t kWidest = 48;  // bytes of a cell for people
 
 struct DiffFlags {
   DestinationFlags destination;
   std::vector<std::string> runs;
   std::string format = "table", part;
 };
-
-// For people: one line, cut. A patch is not shown, only that it differs.
-std::string brief(const std::string& text) {
-  std::string line = text.substr(0, text.find('\n'));
-  const bool whole = line.size() == text.size() && line.size() <= kWidest;
-  line = line.substr(0, utf8_prefix(std::string_view(line).substr(0, kWidest)));
-  return printable(whole ? line : line + "…");
-}
 
 void print_differences(const std::vector<Difference>& differences, const std::vector<Json>& runs,
                        const std::string& format) {

@@ -61,33 +61,36 @@ void warn_of_lost(ComparedGroup& group) {
         fmt::format("{} of {} do not count: {}.", count, group.units.size(), reason));
 }
 
-void warn_of_runs(ComparedGroup& group) {
+std::set<std::string> hosts_of(const ComparedGroup& group) {
   std::set<std::string> hosts;
-  std::size_t unsteady = 0;
-  for (const UnitValue& unit : group.units) {
+  for (const UnitValue& unit : group.units)
     for (const UnitRun& run : unit.runs) hosts.insert(run.host);
-    unsteady += unit.value && std::ranges::any_of(unit.runs, [](const UnitRun& run) {
-                  return !run.unsteady.empty();
-                });
-  }
-  if (hosts.size() > 1)
-    group.warnings.push_back(
-        fmt::format("Its runs were on {} hosts: {}.", hosts.size(),
-                    printable(join(std::vector<std::string>(hosts.begin(), hosts.end()), ", "))));
-  if (unsteady > 0)
-    group.warnings.push_back(fmt::format("{} of {} had no steady part: all of their time counts.",
-                                         unsteady, group.counted));
-  std::size_t beside = 0, uncaptured = 0;
+  return hosts;
+}
+
+void warn_of_runs(ComparedGroup& group) {
+  std::size_t unsteady = 0, beside = 0, uncaptured = 0;
   std::string example;
+  double stall = 0;
   for (const UnitValue& unit : group.units) {
     if (!unit.value) continue;
+    stall = std::max(stall, unit.stall);
     beside += unit.beside > 0;
+    unsteady +=
+        std::ranges::any_of(unit.runs, [](const UnitRun& run) { return !run.unsteady.empty(); });
     for (const UnitRun& run : unit.runs) {
       if (run.uncaptured.empty()) continue;
       ++uncaptured;
       example = run.uncaptured;
     }
   }
+  if (const auto hosts = hosts_of(group); hosts.size() > 1)
+    group.warnings.push_back(
+        fmt::format("Its runs were on {} hosts: {}.", hosts.size(),
+                    printable(join(std::vector<std::string>(hosts.begin(), hosts.end()), ", "))));
+  if (unsteady > 0)
+    group.warnings.push_back(fmt::format("{} of {} had no steady part: all of their time counts.",
+                                         unsteady, group.counted));
   if (beside > 0)
     group.warnings.push_back(fmt::format(
         "{} of {} shared the machine with runs of their workload that are not in the group.",
@@ -95,8 +98,6 @@ void warn_of_runs(ComparedGroup& group) {
   if (uncaptured > 0)
     group.warnings.push_back(fmt::format("{} of its runs lack a part of the capture, such as {}.",
                                          uncaptured, printable(example)));
-  double stall = 0;
-  for (const UnitValue& unit : group.units) stall = std::max(stall, unit.stall);
   if (stall >= kStall)
     group.warnings.push_back(fmt::format(
         "Its longest step took {:.3g} × the median one: intervals assume no rare stalls.", stall));
@@ -137,32 +138,28 @@ void summarize_group(ComparedGroup& group) {
 
 // ---- why
 
-// Sums over the units that count; empty: one of them has no parts.
-std::map<std::string, PartDifference> add_parts(const ComparedGroup& group) {
-  std::map<std::string, PartDifference> parts;
+using PartsByType = std::map<std::string, PartDifference>;
+
+// Adds the means of the units that count. False: a unit has no parts, or none counts.
+bool add_parts(const ComparedGroup& group, double PartDifference::*side, PartsByType& parts) {
   for (const UnitValue& unit : group.units) {
     if (!unit.value) continue;
-    if (unit.parts.empty()) return {};
+    if (unit.parts.empty()) return false;
     for (const TimePerStep& part : unit.parts) {
       PartDifference& sum = parts[part.type];
       sum.name = part.name;
       sum.type = part.type;
       sum.apart = part.apart;
-      sum.a_s += part.seconds / static_cast<double>(group.counted);
+      sum.*side += part.seconds / static_cast<double>(group.counted);
     }
   }
-  return parts;
+  return group.counted > 0;
 }
 
 std::vector<PartDifference> find_parts(const ComparedGroup& a, const ComparedGroup& b) {
-  std::map<std::string, PartDifference> all = add_parts(a);
-  std::map<std::string, PartDifference> of_b = add_parts(b);
-  if (all.empty() || of_b.empty()) return {};
-  for (auto& [type, part] : of_b) {
-    part.b_s = std::exchange(part.a_s, 0);
-    const auto [found, fresh] = all.try_emplace(type, part);
-    if (!fresh) found->second.b_s = part.b_s;
-  }
+  PartsByType all;
+  if (!add_parts(a, &PartDifference::a_s, all) || !add_parts(b, &PartDifference::b_s, all))
+    return {};
   std::vector<PartDifference> parts;
   for (auto& [type, part] : all) parts.push_back(std::move(part));
   std::ranges::stable_sort(parts, std::ranges::greater(),
@@ -344,13 +341,6 @@ std::optional<std::size_t> units_lacking(const LogRatio& ratio, const Comparison
   return *wanted - std::min(*wanted, std::min(ratio.a, ratio.b));
 }
 
-std::set<std::string> hosts_of(const ComparedGroup& group) {
-  std::set<std::string> hosts;
-  for (const UnitValue& unit : group.units)
-    for (const UnitRun& run : unit.runs) hosts.insert(run.host);
-  return hosts;
-}
-
 void warn_of_difference(const std::vector<ComparedGroup>& groups, GroupDifference& found) {
   const ComparedGroup &a = groups.front(), &b = groups[found.b];
   if (hosts_of(a) != hosts_of(b))
@@ -374,9 +364,6 @@ Result<> check_groups(std::span<const GroupRuns> groups) {
         return fail(Code::kInvalidArgument, fmt::format("run {} ('{}') is in two groups",
                                                         run.id.hex(), printable(run.name)));
   }
-  if (seen.size() > kMostComparedRuns)
-    return fail(Code::kTooLarge, fmt::format("{} runs are more than the {} that can be compared",
-                                             seen.size(), kMostComparedRuns));
   return {};
 }
 

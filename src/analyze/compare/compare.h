@@ -83,7 +83,7 @@ struct GroupRuns {
   std::vector<store::Run> runs;
 };
 
-inline constexpr std::size_t kMostComparedRuns = 2000;
+inline constexpr std::size_t kMostComparedRuns = 2000;  // the caller checks it
 
 // kInvalidArgument: fewer than two groups, an empty one, or a run in two of them.
 Result<Comparison> compare_groups(const store::Reader& store, std::span<const GroupRuns> groups,

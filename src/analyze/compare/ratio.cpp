@@ -33,16 +33,21 @@ double variance_of(std::span<const double> values) {
   return squares / static_cast<double>(values.size() - 1);
 }
 
-// The values on each side that give an interval of this half width, at least `have`.
-std::optional<std::size_t> enough_for(double half_width, const LogRatio& ratio, double confidence) {
-  const bool pairs = ratio.degrees == static_cast<double>(ratio.a) - 1;
+struct Sample {
+  double deviation = 0;  // LogRatio::deviation
+  std::size_t values = 0;
+  bool pairs = false;
+};
+
+// The values on each side that give an interval of this half width, at least those of the sample.
+std::optional<std::size_t> enough_for(double half_width, const Sample& sample, double confidence) {
   const auto is_enough = [&](std::size_t n) {
     const double values = static_cast<double>(n);
-    const double degrees = pairs ? values - 1 : 2 * values - 2;
+    const double degrees = sample.pairs ? values - 1 : 2 * values - 2;
     const double t = student_t_quantile(0.5 + confidence / 2, std::max(1.0, degrees));
-    return t * ratio.deviation <= half_width * std::sqrt(values);
+    return t * sample.deviation <= half_width * std::sqrt(values);
   };
-  std::size_t enough = std::max<std::size_t>(2, std::min(ratio.a, ratio.b)), few = enough - 1;
+  std::size_t enough = std::max<std::size_t>(2, sample.values), few = enough - 1;
   while (!is_enough(enough)) {
     few = enough;
     enough *= 2;
@@ -141,17 +146,16 @@ std::optional<std::size_t> pairs_to_decide(const RatioInterval& interval, double
   // To the nearer border.
   const double room = std::abs(std::log1p(margin) - std::abs(std::log(interval.mean)));
   return enough_for(room,
-                    {.degrees = static_cast<double>(interval.pairs - 1),
-                     .deviation = interval.log_deviation,
-                     .a = interval.pairs,
-                     .b = interval.pairs},
+                    {.deviation = interval.log_deviation, .values = interval.pairs, .pairs = true},
                     confidence);
 }
 
 std::optional<std::size_t> values_for_width(const LogRatio& ratio, double margin,
                                             double confidence) {
   if (!std::isfinite(ratio.deviation)) return std::nullopt;
-  return enough_for(std::log1p(margin), ratio, confidence);
+  return enough_for(std::log1p(margin),
+                    {.deviation = ratio.deviation, .values = std::min(ratio.a, ratio.b)},
+                    confidence);
 }
 
 RatioTests test_ratio(const LogRatio& ratio, double margin) {

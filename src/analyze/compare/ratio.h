@@ -67,8 +67,8 @@ Equivalence judge(const RatioInterval& interval, double margin);
 std::optional<std::size_t> pairs_to_decide(const RatioInterval& interval, double margin,
                                            double confidence);
 
-// The number of values on each side (of pairs, for pairs) that would probably give an interval no
-// wider than the bounds of `margin`, were the deviation to stay as it is. nullopt as above.
+// The number of values on each side of two groups that would probably give an interval no wider
+// than the bounds of `margin`, were the deviation to stay as it is. nullopt as above.
 std::optional<std::size_t> values_for_width(const LogRatio& ratio, double margin,
                                             double confidence);
 

@@ -174,6 +174,15 @@ TEST(Ratio, ValuesForAWidth) {
   EXPECT_EQ(values_for_width(ratio, 0.9, 0.95), 3u);
 }
 
+// A constant side has the degrees of freedom of pairs, and is none.
+TEST(Ratio, ValuesForAWidthBesideAConstantSide) {
+  const LogRatio constant = log_ratio_of_groups(logs({10, 10.8, 9.6}), logs({12, 12, 12}));
+  const LogRatio nearly = log_ratio_of_groups(logs({10, 10.8, 9.6}), logs({12, 12, 12.0001}));
+  ASSERT_DOUBLE_EQ(constant.degrees, 2);
+  for (const double margin : {0.1, 0.05, 0.02})
+    EXPECT_EQ(values_for_width(constant, margin, 0.95), values_for_width(nearly, margin, 0.95));
+}
+
 // Two uniform numbers make a normal one (Box and Muller).
 class Numbers {
  public:

@@ -115,11 +115,11 @@ SetUp read_set_up(const store::Run& run) { return SetUpReader().read(run); }
 
 std::vector<SetUp> read_set_ups(std::span<const store::Run> runs) {
   std::vector<SetUp> set_ups;
-  for (store::Run run : runs) {
-    for (auto& [key, value] : run.info)
-      if (key == "command") value = without_seeds(value);
-    set_ups.push_back(read_set_up(run));
-    std::erase_if(set_ups.back(), [](const auto& entry) {
+  for (const store::Run& run : runs) {
+    SetUp& one = set_ups.emplace_back(read_set_up(run));
+    for (const auto& [key, value] : run.info)
+      if (key == "command") one[{part_index("run"), key}] = plain_text(without_seeds(value));
+    std::erase_if(one, [](const auto& entry) {
       const std::string_view part = kSetUpParts.at(entry.first.first);
       return part == "at start" || (part == "param" && names_seed(entry.first.second));
     });

@@ -9,17 +9,18 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/explain/change_points.h"
 #include "analyze/explain/explain.h"
 #include "analyze/explain/stored_timeline.h"
 #include "core/text.h"
 #include "metric/catalogue.h"
 #include "store/tables/health.h"
+#include "store/tables/sharing.h"
 
 namespace corral::analyze {
 namespace {
 
 constexpr std::size_t kMostUnitPhases = 4U << 20U;  // held together for the runs of a unit
-constexpr std::size_t kMostBeside = 1000;           // runs of a workload that are looked at
 constexpr std::size_t kLeastCommonSteps = 10;       // each run's, of a unit of several
 
 struct SteadyRun {
@@ -36,13 +37,6 @@ Result<SteadyRun> read_steady_run(const store::Reader& store, const store::Run& 
   found.lanes = training_lanes(find_leaves(found.timeline, whole));
   found.steady = find_steady_part(found.timeline, found.lanes, whole);
   return found;
-}
-
-std::size_t count_phases(const Timeline& timeline) {
-  std::size_t phases = 0;
-  for (std::size_t lane = 0; lane < timeline.lanes(); ++lane)
-    phases += timeline.phases(lane).size();
-  return phases;
 }
 
 bool lies_apart(std::string_view type) { return std::ranges::any_of(split(type, '/'), is_apart); }
@@ -139,10 +133,8 @@ MeasuredSteps measure_steps(const SteadyRun& run, Window window) {
   }
   std::erase_if(found.parts, [](const TimePerStep& part) { return part.seconds <= 0; });
   std::ranges::stable_sort(found.parts, std::ranges::greater(), &TimePerStep::seconds);
-  const auto middle = lengths.begin() + std::ssize(lengths) / 2;
-  std::ranges::nth_element(lengths, middle);
-  const double median = *middle;
-  if (median > 0) found.stall = std::ranges::max(lengths) / median;
+  if (const double median = quantile_of(lengths, 0.5); median > 0)
+    found.stall = std::ranges::max(lengths) / median;
   return found;
 }
 
@@ -186,23 +178,28 @@ class UnitReader {
   Result<std::size_t> count_beside(std::span<const store::Run* const> runs) {
     const store::Run& first = *runs.front();
     if (first.workload_name.empty()) return std::size_t{0};
-    const auto [of_workload, fresh] = workloads_.try_emplace(first.workload);
+    const auto [place, fresh] = workloads_.try_emplace(first.workload);
+    std::vector<TimedRun>& of_workload = place->second;
     if (fresh) {
-      store::RunFilter filter;
-      filter.workload = first.workload;
-      filter.limit = kMostBeside;
-      of_workload->second = TRY(store_.runs(filter)).runs;
+      const auto read = [&](store::Reading& reading) -> Result<> {
+        for (const store::page::SharingRun& run :
+             TRY(store::page::runs_of_workload(reading, first.workload)))
+          of_workload.push_back(
+              {.id = run.id,
+               .start = run.start,
+               .end = run.status == store::RunStatus::kRunning ? UtcTime::max() : run.end});
+        return {};
+      };
+      TRY(store_.inspect(read));
     }
-    return static_cast<std::size_t>(
-        std::ranges::count_if(of_workload->second, [&](const store::Run& other) {
-          const auto overlaps = [&](const store::Run* run) {
-            return other.start < run->end.value_or(UtcTime::max()) &&
-                   run->start < other.end.value_or(UtcTime::max());
-          };
-          const bool own =
-              std::ranges::any_of(runs, [&](const store::Run* run) { return run->id == other.id; });
-          return !own && std::ranges::any_of(runs, overlaps);
-        }));
+    return static_cast<std::size_t>(std::ranges::count_if(of_workload, [&](const TimedRun& other) {
+      const auto overlaps = [&](const store::Run* run) {
+        return other.start < run->end.value_or(UtcTime::max()) && run->start < other.end;
+      };
+      const bool own =
+          std::ranges::any_of(runs, [&](const store::Run* run) { return run->id == other.id; });
+      return !own && std::ranges::any_of(runs, overlaps);
+    }));
   }
 
   // Parts of the capture that the run's recording lacks.
@@ -241,7 +238,7 @@ class UnitReader {
         return {};
       }
       steady.push_back(TRY(std::move(read)));
-      phases += count_phases(steady.back().timeline);
+      phases += steady.back().timeline.count();
       if (phases > kMostUnitPhases) {
         unit.reason = fmt::format("its runs have more than {} phases together", kMostUnitPhases);
         return {};
@@ -342,7 +339,11 @@ class UnitReader {
 
   const store::Reader& store_;
   const UnitOptions& options_;
-  std::map<WorkloadId, std::vector<store::Run>> workloads_;
+  struct TimedRun {
+    RunId id;
+    UtcTime start, end;  // UtcTime::max(): it is running
+  };
+  std::map<WorkloadId, std::vector<TimedRun>> workloads_;
 };
 
 // The runs of a workload that were beside each other, and when the last of them ended.

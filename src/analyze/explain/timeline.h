@@ -65,6 +65,12 @@ class Timeline {
   [[nodiscard]] std::span<const TimelinePhase> phases(std::size_t lane) const {
     return lanes_[lane].phases;
   }
+  // All phases.
+  [[nodiscard]] std::size_t count() const {
+    std::size_t all = 0;
+    for (const Lane& lane : lanes_) all += lane.phases.size();
+    return all;
+  }
   [[nodiscard]] const std::string& text(TextNumber number) const { return *texts_[number].text; }
   [[nodiscard]] Unit unit() const { return unit_; }
   [[nodiscard]] bool is_unit(const TimelinePhase& phase) const {

@@ -85,7 +85,7 @@ Answer attribution(const Request& request, Context& context) {
   const auto make = [&context, id, options](const Left& left) -> Answer {
     analyze::MetricOptions wanted = options;
     wanted.left = left;
-    const store::Run run = TRY(read_run(context.reader, id.hex()));
+    const store::Run run = TRY(read_run(context.reader, id));
     return written_attribution(run, TRY(analyze::attribute_metric(context.reader, run, wanted)));
   };
   return late_answer(request, context, id, make);

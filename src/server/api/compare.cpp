@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 #include "core/json.h"
 #include "core/text.h"
@@ -187,18 +188,39 @@ Result<std::vector<RunId>> find_named(const store::Reader& store, const std::str
   return workload;
 }
 
-Result<analyze::GroupRuns> read_group(const store::Reader& store,
+// Each run once.
+Result<std::vector<RunId>> find_group(const store::Reader& store,
                                       const CompareQuestion::Group& group) {
+  if (!group.named.empty()) return find_named(store, group.named);
+  if (group.runs.empty()) return find_filtered(store, group.filter);
   std::vector<RunId> ids;
-  if (!group.runs.empty()) {
-    for (const std::string& run : group.runs) ids.push_back(TRY(query::select_run(store, run)));
-  } else {
-    ids = group.named.empty() ? TRY(find_filtered(store, group.filter))
-                              : TRY(find_named(store, group.named));
+  for (const std::string& run : group.runs) {
+    const RunId id = TRY(query::select_run(store, run));
+    if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
   }
-  analyze::GroupRuns found{.name = group.name, .runs = {}};
-  for (const RunId id : ids) found.runs.push_back(TRY(read_run(store, id.hex())));
-  return found;
+  return ids;
+}
+
+// The facts of a run may be large: they are read once it is known that they are not too many.
+Result<std::vector<analyze::GroupRuns>> read_groups(const store::Reader& store,
+                                                    const CompareQuestion& question,
+                                                    const Left& left) {
+  std::vector<std::vector<RunId>> ids;
+  std::set<RunId> all;
+  for (const CompareQuestion::Group& group : question.groups) {
+    ids.push_back(TRY(find_group(store, group)));
+    all.insert(ids.back().begin(), ids.back().end());
+    if (all.size() > analyze::kMostComparedRuns)
+      return fail(Code::kTooLarge,
+                  fmt::format("more than {} runs cannot be compared", analyze::kMostComparedRuns));
+  }
+  std::vector<analyze::GroupRuns> groups;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    TRY(analyze::check_waiting(left));
+    groups.push_back({.name = question.groups[i].name, .runs = {}});
+    for (const RunId id : ids[i]) groups.back().runs.push_back(TRY(read_run(store, id)));
+  }
+  return groups;
 }
 
 std::string value_by(const store::Run& run, std::string_view by) {
@@ -240,9 +262,7 @@ Result<std::vector<analyze::GroupRuns>> split_groups(std::vector<analyze::GroupR
 }
 
 Answer compare_now(const CompareQuestion& question, const Context& context, const Left& left) {
-  std::vector<analyze::GroupRuns> groups;
-  for (const CompareQuestion::Group& group : question.groups)
-    groups.push_back(TRY(read_group(context.reader, group)));
+  std::vector<analyze::GroupRuns> groups = TRY(read_groups(context.reader, question, left));
   if (!question.by.empty()) groups = TRY(split_groups(std::move(groups), question.by));
   const analyze::CompareOptions options{
       .value = question.value, .margin = question.margin, .left = left};

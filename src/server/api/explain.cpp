@@ -229,7 +229,7 @@ Answer explain(const Request& request, Context& context) {
   const auto make = [&context, id, options](const Left& left) -> Answer {
     analyze::ExplainOptions wanted = options;
     wanted.left = left;
-    const store::Run run = TRY(read_run(context.reader, id.hex()));
+    const store::Run run = TRY(read_run(context.reader, id));
     return explained(run, TRY(analyze::explain_run(context.reader, run, wanted)));
   };
   return late_answer(request, context, id, make);

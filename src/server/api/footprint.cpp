@@ -156,7 +156,7 @@ Answer footprint(const Request& request, Context& context) {
   const auto make = [&context, id, options](const Left& left) -> Answer {
     analyze::FootprintOptions wanted = options;
     wanted.left = left;
-    const store::Run run = TRY(read_run(context.reader, id.hex()));
+    const store::Run run = TRY(read_run(context.reader, id));
     return written_footprint(run, TRY(analyze::find_footprint(context.reader, run, wanted)));
   };
   return late_answer(request, context, id, make);

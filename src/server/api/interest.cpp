@@ -101,7 +101,7 @@ Answer interest(const Request& request, Context& context) {
     return bad_query(request, "to_ns", "later than from_ns");
   const RunId id = TRY(requested_run(request, context));
   const auto make = [&context, id, ends](const Left& left) -> Answer {
-    const store::Run run = TRY(read_run(context.reader, id.hex()));
+    const store::Run run = TRY(read_run(context.reader, id));
     return written(run,
                    TRY(analyze::find_interest(context.reader, run,
                                               {.from = ends.from, .to = ends.to, .left = left})));

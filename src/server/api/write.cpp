@@ -12,7 +12,10 @@ Result<RunId> requested_run(const Request& request, const Context& context) {
 }
 
 Result<store::Run> read_run(const store::Reader& store, std::string_view name) {
-  const RunId id = TRY(query::select_run(store, name));
+  return read_run(store, TRY(query::select_run(store, name)));
+}
+
+Result<store::Run> read_run(const store::Reader& store, RunId id) {
   auto run = TRY(store.run(id));
   if (!run) return fail(Code::kNotFound, fmt::format("no run {}", id.hex()));
   return *std::move(run);

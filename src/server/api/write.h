@@ -25,6 +25,7 @@ namespace corral::server::api {
 Result<RunId> requested_run(const Request& request, const Context& context);
 // kNotFound, too, if it was removed meanwhile.
 Result<store::Run> read_run(const store::Reader& store, std::string_view name);
+Result<store::Run> read_run(const store::Reader& store, RunId id);
 // 400 that names a query parameter and quotes its value.
 tl::unexpected<RequestError> bad_query(const Request& request, std::string_view name,
                                        std::string_view expected);

@@ -173,11 +173,7 @@ std::vector<SharingRun> Neighbours::of(WorkloadId id, const std::vector<SharingR
 }
 
 Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id) {
-  return read_runs(reading,
-                   reading->query(std::string(kColumns) +
-                                      "WHERE r.workload = (SELECT key FROM workloads WHERE id "
-                                      "= ?1) AND r.lifecycle = 0 ORDER BY r.started, r.id",
-                                  id));
+  return runs_where(reading, "r.workload = (SELECT key FROM workloads WHERE id = ?1)", id);
 }
 
 Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,

@@ -220,8 +220,7 @@ bool uses_gpu(const RunData& data) { return on_gpu(data, "run.gpu.processes") !=
 // The GPU beside a wait of the host, which bounds only while the GPU idles.
 struct GpuBeside {
   bool hides = false;            // the wait does not bound
-  std::optional<double> idle;    // share of the wait
-  const PartUse* use = nullptr;  // that says so
+  const PartUse* use = nullptr;  // of the GPU in the wait
   std::string unknown;           // why that is not known; empty: it is, or there is no GPU
 };
 
@@ -243,7 +242,6 @@ GpuBeside find_gpu_beside(const Place& place, const RunData& data, const SeenUse
   const PartUse* use = least_idle(data, seen, "");
   if (use == nullptr) use = least_idle(data, seen, "host.gpu.sm.active");
   if (use != nullptr) {
-    beside.idle = use->idle;
     beside.use = use;
     beside.hides = place.share * use->idle < kPartShare;
     return beside;
@@ -527,8 +525,7 @@ class Judge {
     const auto use = std::ranges::find_if(seen_.in_part, [&](const PartUse& one) {
       return one.metric == traffic.metric && one.source == traffic.source && one.is_known();
     });
-    const bool of_part = use != seen_.in_part.end() && place_.part != BoundPart::kWork;
-    return of_part ? &*use : nullptr;
+    return use != seen_.in_part.end() ? &*use : nullptr;
   }
   [[nodiscard]] std::vector<LinkUse> links(std::span<const std::string_view> metrics) const {
     std::vector<LinkUse> all;
@@ -900,16 +897,17 @@ class Judge {
     text += given_.steady ? "." : " (the run was not steady).";
   }
   static std::string text_of_gpu(const GpuBeside& beside, double waits) {
-    if (beside.hides && beside.idle)
+    if (beside.hides && beside.use != nullptr)
       return fmt::format(
           "; waits take {:.0f} % of the time, but the GPU idled in {:.0f} % of what was seen of "
           "them",
-          waits * 100, *beside.idle * 100);
+          waits * 100, beside.use->idle * 100);
     if (beside.hides)
       return fmt::format("; waits, {:.0f} % of the time, are perhaps hidden behind the GPU",
                          waits * 100);
-    if (beside.idle)
-      return fmt::format("; the GPU idled in {:.0f} % of what was seen of it", *beside.idle * 100);
+    if (beside.use != nullptr)
+      return fmt::format("; the GPU idled in {:.0f} % of what was seen of it",
+                         beside.use->idle * 100);
     return beside.unknown.empty() ? "" : "; it is perhaps hidden behind the GPU";
   }
 
@@ -961,8 +959,13 @@ std::optional<Bottleneck> find_bottleneck(std::span<const LaneLeaves> lanes, con
   Place place = find_place(lanes, true);
   const double waits = place.share;
   const GpuBeside beside = find_gpu_beside(place, data, seen);
-  if (beside.hides) place = find_place(lanes, false);
-  return Judge(place, lanes, {.data = data, .given = given, .seen = seen}).judge(beside, waits);
+  if (!beside.hides)
+    return Judge(place, lanes, {.data = data, .given = given, .seen = seen}).judge(beside, waits);
+  // What was seen in the waits says nothing of another part.
+  place = find_place(lanes, false);
+  const SeenUse elsewhere{.devices = seen.devices};
+  return Judge(place, lanes, {.data = data, .given = given, .seen = elsewhere})
+      .judge(beside, waits);
 }
 
 std::string_view bound_part_name(BoundPart part) {

@@ -71,7 +71,7 @@ struct GivenToRun {
 
 // Use of hardware that the means do not show.
 struct SeenUse {
-  std::vector<PartUse> in_part = {};     // while the training lanes were in the part that bounds
+  std::vector<PartUse> in_part = {};     // while the training lanes were in bound_part()
   std::vector<DeviceTime> devices = {};  // that traces show
 };
 

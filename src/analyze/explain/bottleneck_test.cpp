@@ -580,6 +580,18 @@ TEST(BottleneckResource, OfRanksIsASaturatedNetwork) {
       find_bottleneck(calling(0.6), metrics.data(), faster, {.in_part = {in_calls}});
   EXPECT_EQ(all_in_calls->resource, Resource::kNetwork);
   EXPECT_DOUBLE_EQ(all_in_calls->evidence.at(0).mean, 1e9) << "what decided it";
+  // As long as the GPU hides the waits, what the network did in them says nothing of the calls.
+  const std::vector<LaneLeaves> waits_too = {
+      lane_of({leaf("step", 0.35), leaf("data wait", 0.4, PhaseKind::kWait),
+               leaf("all_reduce", 0.25, PhaseKind::kComm)}),
+      calling(0.6)[1]};
+  Metrics beside_gpu = with_gpu(0.9);
+  beside_gpu.set("host.net.rx", 1e8, "eth0").set("host.net.tx", 1.1e8, "eth0");
+  PartUse in_waits = in_calls;
+  in_waits.mean = 1e6;
+  const auto called = find_bottleneck(waits_too, beside_gpu.data(), given, {.in_part = {in_waits}});
+  EXPECT_EQ(called->part, BoundPart::kRanks);
+  EXPECT_EQ(called->resource, Resource::kNetwork);
   std::vector<LaneLeaves> one_host = calling(0.6);
   one_host[1].lane = "node7/rank1/9/MainThread";
   EXPECT_EQ(judge(one_host, metrics, given).resource, Resource::kUnknown)

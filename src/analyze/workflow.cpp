@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analyze/explain/part_use.h"
 #include "analyze/footprint/energy.h"
 #include "core/text.h"
 
@@ -32,11 +33,10 @@ class WorkloadOrder {
     }
   }
 
-  // The runs that this one came after; of one workload each, all its attempts.
+  // The runs that those of this one's workload came after; of one workload each, all its attempts.
   [[nodiscard]] std::vector<std::span<const std::size_t>> before(const WorkflowRun& run) const {
     std::vector<std::span<const std::size_t>> all;
-    for (const std::string& name : run.after)
-      if (const auto* key = find_repetition(run, name)) all.emplace_back(members_.at(*key));
+    for (const Key& key : before_.at(key_of(run, run.workload))) all.emplace_back(members_.at(key));
     return all;
   }
   [[nodiscard]] bool comes_after(const WorkflowRun& run, const WorkflowRun& earlier) const {
@@ -212,14 +212,13 @@ struct StagePiece {
 void add_stages(const Timeline& timeline, std::span<const std::size_t> lanes,
                 const StagePiece& piece, StageTimes& times) {
   if (piece.window.from >= piece.window.to) return;
+  PartsOfPhases parts(timeline);
   for (const std::size_t lane : lanes) {
     const auto add = [&](UtcTime from, UtcTime to, const TimelinePhase* phase) {
-      Stage of = piece.stage;
-      if (phase != nullptr) {
-        const auto names = split(timeline.text(phase->type), '/');
-        if (phase->kind == codec::PhaseKind::kIo) of = Stage::kIo;
-        if (std::ranges::find(names, "evaluation") != names.end()) of = Stage::kEvaluation;
-      }
+      const BoundPart part = parts.of(phase);
+      const Stage of = part == BoundPart::kEvaluation ? Stage::kEvaluation
+                       : part == BoundPart::kIo       ? Stage::kIo
+                                                      : piece.stage;
       times.at(static_cast<std::size_t>(of)) += span_seconds(from, to);
     };
     walk_leaves(timeline.phases(lane), piece.window, add);

@@ -64,7 +64,9 @@ void add_unfinished(const Json& found, std::vector<std::string>& lines) {
       "{} failed, {} interrupted ({} of their time), {} repeated: {}", counts.get_int("failed"),
       counts.get_int("interrupted"), precise_duration_text(member(found, "lost_s")),
       counts.get_int("repeated"),
-      named_runs(runs, counts.get_int("failed") + counts.get_int("interrupted"),
+      named_runs(runs,
+                 std::max(counts.get_int("failed") + counts.get_int("interrupted"),
+                          std::int64_t{std::ssize(runs)}),
                  [](const Json& run) {
                    return fmt::format("{} ({}{})", printable(run.get_string("name")),
                                       printable(run.get_string("outcome")),

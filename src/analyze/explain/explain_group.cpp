@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "analyze/explain/explain.h"
 #include "analyze/explain/stored_timeline.h"
 #include "core/text.h"
 
@@ -65,8 +64,7 @@ Result<> read_stages(const store::Reader& store, const std::vector<SharingRun>& 
       ++found.stages_left_out;
       continue;
     }
-    for (std::size_t lane = 0; lane < timeline->lanes(); ++lane)
-      phases += timeline->phases(lane).size();
+    phases += timeline->count();
     stages.back() = stages_of_run(*timeline, found.runs[step.run].time);
   }
   found.stages = stages_of_path(found.workflow, stages);

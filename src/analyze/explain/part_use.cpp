@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
-#include <utility>
 
 #include "analyze/explain/attribute_metric.h"
 #include "analyze/explain/change_points.h"
 #include "analyze/explain/run_data.h"
+#include "analyze/footprint/energy.h"
 #include "core/text.h"
 #include "core/time.h"
-#include "query/series/axis_cells.h"
 
 namespace corral::analyze {
 namespace {
@@ -22,15 +20,9 @@ namespace {
 std::vector<Window> stretches_of_lane(const Timeline& timeline, std::size_t lane, Window window,
                                       BoundPart part) {
   std::vector<Window> found;
-  std::map<std::pair<TextNumber, codec::PhaseKind>, BoundPart> parts;  // each text is split once
-  const auto part_here = [&](const TimelinePhase* phase) {
-    if (phase == nullptr) return BoundPart::kWork;
-    const auto [known, fresh] = parts.try_emplace({phase->type, phase->kind});
-    if (fresh) known->second = part_of(timeline.text(phase->type), phase->kind);
-    return known->second;
-  };
+  PartsOfPhases parts(timeline);
   const auto add = [&](UtcTime begin, UtcTime end, const TimelinePhase* phase) {
-    if (part_here(phase) != part) return;
+    if (parts.of(phase) != part) return;
     if (!found.empty() && found.back().to == begin) {
       found.back().to = end;
     } else {
@@ -52,10 +44,6 @@ std::vector<Window> both(std::span<const Window> left, std::span<const Window> r
   return common;
 }
 
-// Differences of int64 times may not be int64.
-double length_s(UtcTime from, UtcTime to) {
-  return query::difference(ns_of(from), ns_of(to)) * 1e-9;
-}
 double usual_length(std::vector<double> lengths) { return quantile_of(std::move(lengths), 0.5); }
 
 bool lies_in(std::span<const Window> stretches, const UseSample& sample) {
@@ -82,6 +70,13 @@ BoundPart part_of(std::string_view type, codec::PhaseKind kind) {
   return BoundPart::kWork;
 }
 
+BoundPart PartsOfPhases::of(const TimelinePhase* phase) {
+  if (phase == nullptr) return BoundPart::kWork;
+  const auto [known, fresh] = known_.try_emplace({phase->type, phase->kind});
+  if (fresh) known->second = part_of(timeline_.text(phase->type), phase->kind);
+  return known->second;
+}
+
 std::vector<Window> find_stretches(const Timeline& timeline, std::span<const std::size_t> lanes,
                                    Window window, BoundPart part) {
   std::optional<std::vector<Window>> all;
@@ -95,11 +90,11 @@ std::vector<Window> find_stretches(const Timeline& timeline, std::span<const std
 PartUse measure_use(std::span<const Window> stretches, std::span<const UseSample> samples) {
   PartUse use;
   std::vector<double> lengths, every;
-  for (const Window& stretch : stretches) lengths.push_back(length_s(stretch.from, stretch.to));
+  for (const Window& stretch : stretches) lengths.push_back(window_seconds(stretch));
   double sum = 0, idle = 0;
   for (const UseSample& sample : samples) {
     if (!std::isfinite(sample.value) || sample.begin >= sample.end) continue;
-    every.push_back(length_s(sample.begin, sample.end));
+    every.push_back(window_seconds({.from = sample.begin, .to = sample.end}));
     if (!lies_in(stretches, sample)) continue;
     ++use.samples;
     sum += sample.value;

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyze/explain/attribution.h"
@@ -25,6 +27,18 @@ namespace corral::analyze {
 enum class BoundPart : std::uint8_t { kWork, kWait, kRanks, kIo, kEvaluation };
 // `type`: the path of names.
 BoundPart part_of(std::string_view type, codec::PhaseKind kind);
+
+// The same of a timeline's phases, of which each text is looked at once.
+class PartsOfPhases {
+ public:
+  explicit PartsOfPhases(const Timeline& timeline) : timeline_(timeline) {}
+  // nullptr: in no phase, which is work.
+  BoundPart of(const TimelinePhase* phase);
+
+ private:
+  const Timeline& timeline_;
+  std::map<std::pair<TextNumber, codec::PhaseKind>, BoundPart> known_;
+};
 
 // A GPU is idle below this activity.
 inline constexpr double kIdleUse = 0.05;

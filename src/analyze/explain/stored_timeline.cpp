@@ -6,11 +6,10 @@ namespace corral::analyze {
 
 Result<Timeline> read_timeline(store::Reading& reading, const store::Run& run,
                                const TimelineReading& options) {
-  constexpr std::size_t kLook = 1U << 14U;  // phases between two looks at who waits
   Timeline timeline;
   std::size_t count = 0;
   const auto add = [&](const store::page::PhaseFields& phase) -> Result<> {
-    if (count++ % kLook == 0) TRY(check_waiting(options.left));
+    if (count++ % kPhasesBetweenLooks == 0) TRY(check_waiting(options.left));
     timeline.add(phase);
     if (options.also) options.also(phase);
     return {};

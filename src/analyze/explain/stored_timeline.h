@@ -17,6 +17,8 @@ namespace corral::analyze {
 // A run with more phases is not explained: 32 bytes each are held, twice that of devices' phases.
 inline constexpr std::size_t kMostExplainedPhases = 2U << 20U;
 
+inline constexpr std::size_t kPhasesBetweenLooks = 1U << 14U;  // at who waits
+
 struct TimelineReading {
   bool units_only = false;
   Left left = {};

@@ -106,12 +106,32 @@ TEST_F(StoredTimeline, StepsAndEpochsAloneTellTheSameOfSteps) {
 }
 
 TEST_F(StoredTimeline, ItEndsEarlyWhenNobodyWaits) {
-  int asked = 0;
-  const auto left = [&] { return ++asked > 0; };
-  const auto found = read({.left = left});
-  ASSERT_FALSE(found);
-  EXPECT_EQ(found.error().code, Code::kUnavailable);
-  EXPECT_EQ(asked, 1);
+  frames::SessionWriter writer;
+  store_.append({writer.frame(frames::session_body(run_, "process"))});
+  std::uint64_t id = 0;
+  for (int frame = 0; frame < 34; ++frame) {
+    std::vector<codec::PhaseRecord> phases(1000);
+    for (codec::PhaseRecord& phase : phases) {
+      phase.id = ++id;
+      phase.begin = boot_time(static_cast<std::int64_t>(id));
+      phase.end = phase.begin;
+      phase.name = phase.type = "load";
+      phase.lane = "node7/1/loader";
+    }
+    store_.append({writer.frame(codec::PhasesBody{.phases = std::move(phases)})});
+  }
+  std::size_t looks = 0;
+  const auto wait = [&] { return ++looks == 0; };
+  ASSERT_TRUE(read({.left = wait}));
+  ASSERT_GE(looks, 3U);
+  for (std::size_t last = 1; last <= looks; ++last) {
+    std::size_t asked = 0, given = 0;
+    const auto left = [&] { return ++asked == last; };
+    const auto found = read({.left = left, .also = [&](const auto&) { ++given; }});
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, Code::kUnavailable);
+    EXPECT_EQ(given, (last - 1) * kPhasesBetweenLooks);
+  }
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ namespace corral::analyze {
 
 // In s; of any two times.
 double window_seconds(Window window);
+inline constexpr double kSecondsPerHour = 3600;
 
 inline constexpr std::uint32_t kEnergyColumns = 1000;
 inline constexpr std::size_t kMostEnergyGaps = 10;

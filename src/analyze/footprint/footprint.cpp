@@ -86,15 +86,11 @@ void add_up(const FootprintData& data, Footprint& found) {
 }
 
 void apply_prices(Footprint& found) {
-  const EnergyPrices& prices = found.prices;
-  if (found.joules) found.kwh = *found.joules / kJoulesPerKwh * prices.pue.value_or(1);
-  if (found.kwh && prices.intensity_g_per_kwh)
-    found.grams = *found.kwh * *prices.intensity_g_per_kwh;
-  EnergyCost cost;
-  if (found.kwh && prices.price_per_kwh) cost.energy = *found.kwh * *prices.price_per_kwh;
-  if (prices.price_per_hour)
-    cost.time = window_seconds(found.window) / 3600 * *prices.price_per_hour;
-  if (cost.energy || cost.time) found.cost = cost;
+  const Priced priced =
+      price_of(found.prices, found.joules, window_seconds(found.window) / kSecondsPerHour);
+  found.kwh = priced.kwh;
+  found.grams = priced.grams;
+  if (priced.cost.energy || priced.cost.time) found.cost = priced.cost;
 }
 
 void warn(const FootprintData& data, Footprint& found) {
@@ -147,6 +143,16 @@ std::string summarize_energy(const Footprint& found) {
 }
 
 }  // namespace
+
+Priced price_of(const EnergyPrices& prices, std::optional<double> joules, double hours) {
+  Priced priced;
+  if (joules) priced.kwh = *joules / kJoulesPerKwh * prices.pue.value_or(1);
+  if (priced.kwh && prices.intensity_g_per_kwh)
+    priced.grams = *priced.kwh * *prices.intensity_g_per_kwh;
+  if (priced.kwh && prices.price_per_kwh) priced.cost.energy = *priced.kwh * *prices.price_per_kwh;
+  if (prices.price_per_hour) priced.cost.time = hours * *prices.price_per_hour;
+  return priced;
+}
 
 Footprint make_footprint(const FootprintData& data) {
   const std::set<std::string> devices = whole_devices(data);

@@ -34,6 +34,14 @@ struct EnergyCost {
   [[nodiscard]] double total() const { return energy.value_or(0) + time.value_or(0); }
 };
 
+// What energy and time cost, as far as prices and joules are known.
+struct Priced {
+  std::optional<double> kwh;    // with the PUE, if there is one
+  std::optional<double> grams;  // CO2e
+  EnergyCost cost;
+};
+Priced price_of(const EnergyPrices& prices, std::optional<double> joules, double hours);
+
 struct Footprint {
   Window window;
   bool provisional = false;  // the run is running
@@ -58,7 +66,7 @@ Footprint make_footprint(const FootprintData& data);
 struct FootprintOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
   Left left = {};
-  bool units = true;  // false: without units of work, for which all phases are read
+  bool units = true;  // false: without units of work, for which steps and epochs are read
 };
 // kInvalidArgument: an empty window.
 Result<Footprint> find_footprint(const store::Reader& store, const store::Run& run,

@@ -75,7 +75,7 @@ struct FootprintData {
 struct FootprintReading {
   Window window;
   Left left = {};
-  bool units = true;  // false: without units of work, for which all phases are read
+  bool units = true;  // false: without units of work, for which steps and epochs are read
 };
 Result<FootprintData> read_footprint_data(const store::Reader& store, const store::Run& run,
                                           const FootprintReading& reading);

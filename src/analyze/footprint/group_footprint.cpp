@@ -11,8 +11,6 @@
 namespace corral::analyze {
 namespace {
 
-constexpr double kKwhOfJoule = 1 / 3.6e6;
-
 bool windows_meet(Window a, Window b) { return a.from < b.to && b.from < a.to; }
 
 // By run, the runs of `of` that met it, itself first.
@@ -100,28 +98,21 @@ class FootprintAdder {
 
   void add_run(std::size_t run, EnergySum& sum) const {
     const Footprint& one = runs_[run].footprint;
-    const EnergyPrices& prices = one.prices;
+    const double length = window_seconds(one.window);
+    const double hours = one.prices.price_per_hour ? length / kSecondsPerHour * host_part(run) : 0;
+    const Priced priced = price_of(one.prices, found_.joules[run], hours);
     ++sum.runs;
-    sum.seconds += window_seconds(one.window);
-    double kwh = 0;
-    if (const auto joules = found_.joules[run]) {
-      ++sum.measured;
-      sum.joules += *joules;
-      kwh = *joules * kKwhOfJoule * prices.pue.value_or(1);
-      sum.kwh += kwh;
-      if (prices.intensity_g_per_kwh) {
-        ++sum.with_grams;
-        sum.grams += kwh * *prices.intensity_g_per_kwh;
-      }
-    }
-    const bool energy = prices.price_per_kwh && found_.joules[run];
-    if (!energy && !prices.price_per_hour) return;
+    sum.seconds += length;
+    sum.measured += found_.joules[run].has_value();
+    sum.joules += found_.joules[run].value_or(0);
+    sum.kwh += priced.kwh.value_or(0);
+    sum.with_grams += priced.grams.has_value();
+    sum.grams += priced.grams.value_or(0);
+    if (!priced.cost.energy && !priced.cost.time) return;
     ++sum.with_cost;
-    GroupCost& cost = cost_in(sum, prices.currency);
-    if (energy) cost.energy = cost.energy.value_or(0) + kwh * *prices.price_per_kwh;
-    if (prices.price_per_hour)
-      cost.time = cost.time.value_or(0) +
-                  window_seconds(one.window) / 3600 * host_part(run) * *prices.price_per_hour;
+    GroupCost& cost = cost_in(sum, one.prices.currency);
+    if (priced.cost.energy) cost.energy = cost.energy.value_or(0) + *priced.cost.energy;
+    if (priced.cost.time) cost.time = cost.time.value_or(0) + *priced.cost.time;
   }
 
   // The run's part of its host's hours.

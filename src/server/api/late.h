@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "analyze/left.h"
 #include "server/api/handlers.h"
 
 namespace corral::server::api {
@@ -11,16 +12,16 @@ namespace corral::server::api {
 // The response of a handler's answer; errors get the API's form.
 Response response_of(Answer answer);
 
-// True: nobody waits for the answer, so it may be given up with any error.
-using Left = std::function<bool()>;
+using analyze::Left;
 
 // The durable state of what an answer is about: a text that changes with it.
 using State = std::function<Result<std::string>()>;
 
 // The answer that `make` makes, or an equal one of before, of the same state. The request is a GET;
 // its path and the parameters from_ns, to_ns, lane, metric and source decide the answer.
-Answer late_answer(const Request& request, Context& context, State state,
-                   std::function<Answer(const Left& left)> make);
+Answer late_answer(
+    const Request& request, Context& context, State state,
+    std::function<Answer(const Left& left)> make);  // after `state`, which is the answer's
 // The same about a run.
 Answer late_answer(const Request& request, Context& context, RunId run,
                    std::function<Answer(const Left& left)> make);

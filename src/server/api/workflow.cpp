@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "analyze/explain/explain_group.h"
@@ -71,6 +72,7 @@ std::string state_of(const std::vector<SharingRun>& runs) {
   };
   for (const SharingRun& run : runs) {
     add(run.id.hex() + std::string(store::status_name(run.status)));
+    add(run.name);
     add(std::to_string(ns_of(run.end)));
     for (const auto& [key, value] : run.tags) {
       add(key);
@@ -223,13 +225,15 @@ Response written_workflow(const RunGroup& group, const GroupExplanation& found) 
 
 Answer workflow(const Request& request, Context& context) {
   const RunGroup group = TRY_PARSED(requested_group(request));
-  const auto state = [&context, group] {
-    return read_run_group(context.reader, group).map(state_of);
+  // The runs of the last state are those that the answer is made of.
+  const auto runs = std::make_shared<std::vector<SharingRun>>();
+  const auto state = [&context, group, runs]() -> Result<std::string> {
+    *runs = TRY(read_run_group(context.reader, group));
+    return state_of(*runs);
   };
-  const auto make = [&context, group](const Left& left) -> Answer {
-    const auto runs = TRY(read_run_group(context.reader, group));
+  const auto make = [&context, group, runs](const Left& left) -> Answer {
     const analyze::GroupExplainOptions options{.planned = group.kind == "plan", .left = left};
-    return written_workflow(group, TRY(analyze::explain_group(context.reader, runs, options)));
+    return written_workflow(group, TRY(analyze::explain_group(context.reader, *runs, options)));
   };
   return late_answer(request, context, State(state), make);
 }

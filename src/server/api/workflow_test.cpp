@@ -165,6 +165,14 @@ TEST_F(WorkflowRoute, TheAnswerIsKeptUntilItsRunsChange) {
   add({"D", "4", 40, 41, {{"corral.plan.row", "d"}, {"corral.outcome", "finished"}}});
   EXPECT_FALSE(kept());
   EXPECT_EQ(ok(Method::kGet, plan_).find("runs")->get_int("all"), 5);
+  EXPECT_TRUE(kept());
+  const auto update = [&](const std::string& body) {
+    ok(Method::kPost, "/api/2.0/mlflow/runs/update", body);
+  };
+  update(R"({"run_id": ")" + first_.hex() + R"(", "run_name": "another"})");
+  EXPECT_FALSE(kept());
+  EXPECT_EQ(ok(Method::kGet, plan_).find("path")->as_array()->at(0).get_string("name"), "another");
+  EXPECT_TRUE(kept());
 }
 
 TEST_F(WorkflowRoute, WhatIsNotThereIsNotFound) {

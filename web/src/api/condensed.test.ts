@@ -71,6 +71,12 @@ describe("the condensed axis", () => {
     ]);
     expect(condensedLength(pieces)).toBe(57);
   });
+  it("holds few of very many times, spread evenly, and counts all epochs", () => {
+    const { fold } = condense(given(10_000, []))[1] ?? { fold: null };
+    expect([fold?.epochs, fold?.times.length]).toEqual([10_000, 64]);
+    expect([fold?.times[0]?.from, fold?.times.at(-1)?.to]).toEqual([5, 100_005]);
+  });
+
   it("shows every odd epoch, of any lane, and an alike one between two of them", () => {
     const at = given(12, [3, 5]);
     const other = given(12, [9]).lanes[0] as LaneOfEpochs;

@@ -25,11 +25,20 @@ export interface Fold {
   p90_s: number;
   // Length of the typical one, seconds.
   length: number;
-  // Begin and end of each, in order.
+  // Begin and end of each in order; of many epochs at most kMostTimes, spread evenly.
   times: readonly Pick<Stretch, "from" | "to">[];
   // The time of all of them.
   from: number;
   to: number;
+}
+
+export const kMostTimes = 64;
+
+// At most `most` of all, the first and the last among them.
+export function evenly<T>(all: readonly T[], most: number): readonly T[] {
+  if (all.length <= most) return all;
+  const step = (all.length - 1) / (most - 1);
+  return Array.from({ length: most }, (_, i) => all[Math.round(i * step)] as T);
 }
 
 interface Timed {
@@ -67,7 +76,7 @@ function foldOf(
       p10_s,
       p90_s,
       length,
-      times: group,
+      times: evenly(group, kMostTimes),
       from: first.from,
       to: last.to,
     },

@@ -1,6 +1,7 @@
 // The server's findings about a run (docs/analysis.md): where its time went, what bounded it, which epochs differ.
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { ApiError, getJson } from "./client";
+import { kLate } from "./late";
 import type { Phase } from "./types";
 
 export interface TimePart {
@@ -186,6 +187,7 @@ const explanationOf = (id: string) => ({
   queryKey: ["explain", id],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     getJson<Explanation>(`/runs/${id}/explain`, {}, signal),
+  ...kLate,
 });
 
 export const useExplanation = (id: string) => useQuery(explanationOf(id));

@@ -1,7 +1,8 @@
 // The energy of a run, and how much it used of what it was given (docs/analysis.md). Asked for where it is shown.
 import { useQuery } from "@tanstack/react-query";
-import { ApiError, getJson } from "./client";
+import { getJson } from "./client";
 import type { TimeWindow } from "./explain";
+import { isBusy, kLate } from "./late";
 
 export type Component = "gpu" | "cpu" | "dram" | "platform";
 
@@ -55,6 +56,17 @@ export interface Efficiency {
   devices: DeviceUse[];
   cpus: { allowed: number | null; used: number | null };
   memory: { peak_bytes: number | null; limit_bytes: number | null };
+  // What a device did for the run; `source` is the device.
+  profile: ProfileValue[];
+}
+
+export interface ProfileValue {
+  name: string;
+  source: string | null;
+  // null for a reason.
+  value: number | null;
+  unit: string;
+  reason: string | null;
 }
 
 export interface Footprint extends TimeWindow {
@@ -74,22 +86,12 @@ export interface Footprint extends TimeWindow {
   efficiency: Efficiency;
 }
 
-// A server that is busy with answers of this kind is asked again for some minutes, ever more rarely.
-const kMostRetries = 12;
-const kFirstRetry = 2000;
-const kLongestRetry = 30_000;
-const isBusy = (error: unknown) => error instanceof ApiError && error.status === 503;
-
-export const retryBusy = (count: number, error: Error) => isBusy(error) && count < kMostRetries;
-export const delayOfRetry = (count: number) => Math.min(kLongestRetry, kFirstRetry * 2 ** count);
-
 // live.ts asks again when there are new data.
 export function useFootprint(id: string) {
   const { data, error, isFetching, failureReason } = useQuery({
     queryKey: ["footprint", id],
     queryFn: ({ signal }) => getJson<Footprint>(`/runs/${id}/footprint`, {}, signal),
-    retry: retryBusy,
-    retryDelay: delayOfRetry,
+    ...kLate,
   });
   return { data, error, busy: isFetching && isBusy(failureReason) };
 }

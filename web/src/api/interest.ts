@@ -2,6 +2,7 @@
 import { useQueries } from "@tanstack/react-query";
 import { getJson } from "./client";
 import type { Finding, TimeWindow } from "./explain";
+import { kLate } from "./late";
 
 export interface MovedMetric {
   metric: string;
@@ -59,6 +60,7 @@ export function useInterests(ids: readonly string[]): (Interest | undefined)[] {
       queryKey: ["interest", id],
       queryFn: ({ signal }: { signal: AbortSignal }) =>
         getJson<Interest>(`/runs/${id}/interest`, {}, signal),
+      ...kLate,
     })),
     combine: (answers) => answers.map(({ data }) => data),
   });

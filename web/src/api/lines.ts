@@ -2,6 +2,8 @@
 // are views on the answer, one value per pixel column. Pure.
 import { ChartFormatError } from "./columns";
 
+export const kAcceptLines = "application/x-corral-lines";
+
 export interface Smoothing {
   method: "ema" | "gaussian" | "mean";
   // ema: weight per second or step, in (0, 1); else the width in seconds or steps.

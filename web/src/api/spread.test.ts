@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { quantile } from "../format/quantile";
 import type { Stretch } from "./condensed";
-import { askSpreads, columnsOf, evenly, inColumns, quantile, spreadOver } from "./spread";
+import { evenly, kMostTimes } from "./condensed";
+import { askSpreads, columnsOf, inColumns, spreadOver } from "./spread";
 
 const values = (...all: number[]) => Float64Array.from(all);
 const kNone = Number.NaN;
@@ -97,7 +99,10 @@ describe("askSpreads", () => {
       p10_s: 9.9,
       p90_s: 10.1,
       length: 10,
-      times: Array.from({ length: epochs }, (_, i) => ({ from: 10 * i, to: 10 * i + 10 })),
+      times: evenly(
+        Array.from({ length: epochs }, (_, i) => ({ from: 10 * i, to: 10 * i + 10 })),
+        kMostTimes,
+      ),
       from: 0,
       to: 10 * epochs,
     },

@@ -2,9 +2,11 @@
 // epoch the median and the 10th and 90th percentiles of the epochs' means there. Each epoch is scaled to the length of
 // the typical one. At most 64 epochs of a fold are read, spread evenly over it.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { quantile } from "../format/quantile";
+import { nsAt } from "../format/time";
 import { postBinary } from "./client";
 import type { Fold, Stretch } from "./condensed";
-import { decodeLines } from "./lines";
+import { decodeLines, kAcceptLines } from "./lines";
 
 export interface FoldSpread {
   // The typical epoch's place on the axis.
@@ -35,21 +37,12 @@ export interface SpreadSeries {
 
 // Percentiles of fewer say nothing; the analysis compares epochs from 8 on, too.
 export const kLeastEpochs = 8;
-const kMostEpochs = 64;
 const kMostColumns = 128;
 // The server's columns per part, so that points at the end of an epoch fall into its last part.
 const kFiner = 2;
 // Each series and fold of a chart is a question.
 const kMostQuestions = 96;
 const kAtOnce = 4;
-const kAcceptLines = "application/x-corral-lines";
-
-// At most `most` of all, the first and the last among them.
-export function evenly<T>(all: readonly T[], most: number): readonly T[] {
-  if (all.length <= most) return all;
-  const step = (all.length - 1) / (most - 1);
-  return Array.from({ length: most }, (_, i) => all[Math.round(i * step)] as T);
-}
 
 // Parts of an epoch: a power of two, each with a point or more on average.
 export function columnsOf(length: number, spacing: number): number {
@@ -72,14 +65,6 @@ export function inColumns(
     counts[at] = (counts[at] as number) + n;
   }
   return sums.map((sum, i) => (counts[i] === 0 ? Number.NaN : sum / (counts[i] as number)));
-}
-
-// Linear between the ranks of sorted values.
-export function quantile(sorted: Float64Array, part: number): number {
-  const at = part * (sorted.length - 1);
-  const low = Math.floor(at);
-  const [a, b] = [sorted[low] as number, sorted[Math.min(low + 1, sorted.length - 1)] as number];
-  return a === b ? a : a * (1 - (at - low)) + b * (at - low);
 }
 
 // Over epochs with a value for each part.
@@ -112,22 +97,20 @@ interface FoldAt {
 export const foldsOf = (stretches: readonly Stretch[]): FoldAt[] =>
   stretches.flatMap(({ at, fold }) => (fold === null ? [] : [{ at, fold }]));
 
-const ns = (seconds: number) => BigInt(Math.round(seconds * 1e9));
-
 async function askFold(
   { id, origin, spacing }: SpreadSeries,
   { at, fold }: FoldAt,
   signal?: AbortSignal,
 ): Promise<FoldSpread> {
-  const chosen = evenly(fold.times, kMostEpochs);
+  const chosen = fold.times;
   const span = Math.max(...chosen.map(({ from, to }) => to - from));
   const columns = columnsOf(fold.length, spacing);
   const lines = chosen.map(({ from }) => ({
     kind: "mean",
     series: [id],
-    origins_ns: [String(origin + ns(from))],
+    origins_ns: [nsAt(from, origin)],
   }));
-  const range = { axis: "relative", from_ns: "0", to_ns: String(ns(span)) };
+  const range = { axis: "relative", from_ns: "0", to_ns: nsAt(span, 0n) };
   const body = { ...range, width: columns * kFiner, exact: true, lines };
   const answer = decodeLines(await postBinary("/lines", { body, accept: kAcceptLines, signal }));
   const values = answer.lines.map(({ arrays }, i) => {

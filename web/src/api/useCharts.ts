@@ -8,7 +8,7 @@ import { postBinary } from "./client";
 import { type Columns, decodeCharts } from "./columns";
 import { type Stretch, seenStretches } from "./condensed";
 import { type EpochAxis, epochAt, timeAt } from "./epochs";
-import { decodeLines, type LineAnswer, type LineQuestion } from "./lines";
+import { decodeLines, kAcceptLines, type LineAnswer, type LineQuestion } from "./lines";
 import { joinColumns, rebin } from "./rebin";
 import { decodeXy, type XyLine } from "./xy";
 
@@ -16,7 +16,6 @@ const kMaxSeries = 256;
 const kMaxLines = 64;
 const kRestMs = 120;
 const kAcceptCharts = "application/x-corral-chart";
-const kAcceptLines = "application/x-corral-lines";
 const kAcceptPairs = "application/x-corral-xy";
 
 // `time`: ns on the axis of each series' own origin; `step`: steps; `epoch`: epochs of each series' run; `condensed`:

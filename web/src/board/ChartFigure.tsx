@@ -22,7 +22,7 @@ import { ChartMenu } from "./ChartMenu";
 import { allLines, kChartHeight, specOf, specParts } from "./chartSpec";
 import { noteWords } from "./compare";
 import { LineNames } from "./LineNames";
-import { drawsColumns, spreadWords } from "./lines";
+import { spreadWords } from "./lines";
 import { type ChartDef, outsideWords } from "./model";
 import { type InSight, useNear } from "./near";
 import { Overlay } from "./Overlay";
@@ -96,8 +96,8 @@ function useSpreadsOf(
   { chart, view, pending }: FigureProps,
   at: { near: boolean; spec: ChartSpec },
 ): Spreads | undefined {
-  const { stretches, making } = view;
-  const drawn = drawsColumns(making) && at.spec.kind !== "heat";
+  const { stretches } = view;
+  const drawn = at.spec.kind !== "heat";
   const series = useMemo(
     () =>
       defsOf([chart]).flatMap(({ lines }) =>

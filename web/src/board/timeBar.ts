@@ -22,7 +22,7 @@ const kSmallest = 0.004;
 const kRoomForName = 0.11;
 const kRoomForShare = 0.045;
 
-const percent = (share: number) => formatValue(share, "share", 3);
+export const percent = (share: number) => formatValue(share, "share", 3);
 
 function labelOf({ name, share }: Pick<Piece, "name" | "share">): string {
   if (share >= kRoomForName) return `${name} ${percent(share)}`;
@@ -73,11 +73,18 @@ export function partsOfLane(lane: LaneTimes): TimePart[] {
     outside("start-up", lane.start_up_s),
     outside("untracked", lane.untracked_s),
     outside("shutdown", lane.shutdown_s),
-  ].filter(({ seconds }) => seconds > 0);
+  ];
+  return withShares(parts).sort((a, b) => b.share - a.share);
+}
+
+// Those that took time, with the share of each.
+export function withShares<T extends { seconds: number }>(
+  parts: readonly T[],
+): (T & { share: number })[] {
   const total = parts.reduce((sum, { seconds }) => sum + seconds, 0);
-  return parts
-    .map((part) => ({ ...part, share: part.seconds / total }))
-    .sort((a, b) => b.share - a.share);
+  return parts.flatMap((part) =>
+    part.seconds > 0 ? [{ ...part, share: part.seconds / total }] : [],
+  );
 }
 
 // In the order of the first run's parts, so that bars below each other compare.

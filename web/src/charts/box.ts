@@ -1,5 +1,6 @@
 // Box plots: median, quartiles, whiskers to the farthest values within 1.5 interquartile ranges, what lies
 // beyond as dots. Pure.
+import { quantile } from "../format/quantile";
 import type { FontMetrics } from "./font";
 import type { Mark } from "./marks";
 import { text, titleMarks } from "./plot";
@@ -31,14 +32,6 @@ export interface BoxStatistics {
   low: number;
   high: number;
   outliers: number[];
-}
-
-// Between two values in proportion, as R's type 7 and numpy's default.
-export function quantile(sorted: ArrayLike<number>, part: number): number {
-  const at = (sorted.length - 1) * part;
-  const low = sorted[Math.floor(at)] as number;
-  const high = sorted[Math.ceil(at)] as number;
-  return low + (at - Math.floor(at)) * (high - low);
 }
 
 // Null when no value is finite.

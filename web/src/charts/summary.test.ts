@@ -1,5 +1,6 @@
 // Charts of summaries: bars, boxes, scatter, parallel coordinates.
 import { describe, expect, it } from "vitest";
+import { quantile } from "../format/quantile";
 import { kThin } from "../format/units";
 import {
   type BarCell,
@@ -10,7 +11,7 @@ import {
   ratioOf,
   summariseBars,
 } from "./bars";
-import { boxStatistics, boxTable, drawBoxes, quantile, summariseBoxes } from "./box";
+import { boxStatistics, boxTable, drawBoxes, summariseBoxes } from "./box";
 import { kFixedFont } from "./font";
 import type { LineMark, RectMark } from "./marks";
 import {

@@ -8,6 +8,7 @@ import { type HealthPart, type RunHealth, useHealth } from "../../api/health";
 import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
 import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
 import { laneTitle } from "../../board/laneRows";
+import { percent } from "../../board/timeBar";
 import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
 import { formatCount, formatNumber, formatValue } from "../../format/units";
 import { Footprint } from "./Footprint";
@@ -113,7 +114,7 @@ const kHealthColumns: Column<HealthPart>[] = [
 const kCoverageColumns: Column<RunHealth["coverage"][number]>[] = [
   { name: "lane", cell: ({ lane }) => lane, left: true },
   { name: "outermost phases", cell: (one) => formatCount(one.phases) },
-  { name: "share of the run's time", cell: ({ share }) => formatValue(share, "share", 3) },
+  { name: "share of the run's time", cell: ({ share }) => percent(share) },
 ];
 
 function Health({ run }: { run: string }) {

@@ -1,12 +1,12 @@
 // The energy of a run by component, and how much it used of what it was given. It is read only where this is shown.
 import { type EnergyPart, type Footprint as Found, useFootprint } from "../../api/footprint";
+import { percent } from "../../board/timeBar";
 import {
   componentWords,
   efficiencyWords,
   methodWords,
   missingWords,
   ownWords,
-  percentWords,
   priceWords,
   unitWords,
   wholeWords,
@@ -49,7 +49,7 @@ const kColumns: Column<EnergyPart>[] = [
   { name: "energy of", cell: ({ component }) => componentWords(component), left: true },
   { name: "sensor", cell: ({ source }) => source, left: true },
   { name: "method", cell: methodWords, left: true },
-  { name: "measured", cell: ({ coverage }) => percentWords(coverage) },
+  { name: "measured", cell: ({ coverage }) => percent(coverage) },
   { name: "whole", cell: wholeWords },
   { name: "of the run", cell: ownWords },
 ];

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { ApiError } from "../../api/client";
-import { delayOfRetry, type EnergyPart, type Footprint, retryBusy } from "../../api/footprint";
+import type { EnergyPart, Footprint } from "../../api/footprint";
+import { kLate } from "../../api/late";
 import {
   efficiencyWords,
   methodWords,
@@ -86,6 +87,7 @@ it("what was used of what was given; nothing where nothing is known", () => {
     devices: [],
     cpus: { allowed: null, used: null },
     memory: { peak_bytes: null, limit_bytes: null },
+    profile: [],
   };
   expect(efficiencyWords(unknown)).toEqual([]);
   const device = {
@@ -104,6 +106,7 @@ it("what was used of what was given; nothing where nothing is known", () => {
       ],
       cpus: { allowed: 8, used: 1.5 },
       memory: { peak_bytes: 6 * 2 ** 30, limit_bytes: null },
+      profile: [],
     }),
   ).toEqual([
     "gpu0: 0.278 device hours, 60\u2009% SM activity, 0.0694\u2009h idle",
@@ -114,9 +117,36 @@ it("what was used of what was given; nothing where nothing is known", () => {
   ]);
 });
 
+it("a profile has what is known of each device, and why the rest is not", () => {
+  const value = { source: "gpu0", value: null, unit: "share", reason: "no DCGM" };
+  const { devices, ...rest } = {
+    devices: ["gpu0", "gpu1"].map((source) => ({
+      source,
+      hours: 1,
+      activity: null,
+      metric: null,
+      idle_hours: null,
+    })),
+    cpus: { allowed: null, used: null },
+    memory: { peak_bytes: null, limit_bytes: null },
+  };
+  const profile = [
+    { ...value, name: "sm_active", value: 0.8, reason: null },
+    { ...value, name: "gpu_memory_peak", value: 2 ** 32, unit: "B", reason: null },
+    { ...value, name: "sm_occupancy" },
+    { ...value, name: "dram_active" },
+    { ...value, name: "sm_active", source: "gpu1" },
+  ];
+  expect(efficiencyWords({ devices, ...rest, profile }).slice(2)).toEqual([
+    "profile of gpu0: sm_active 80\u2009%, gpu_memory_peak 4\u2009GiB; " +
+      "not available: sm_occupancy, dram_active (no DCGM)",
+    "profile of gpu1: not available: sm_active (no DCGM)",
+  ]);
+});
+
 it("a busy server is asked again, ever more rarely; other errors are told at once", () => {
   const busy = new ApiError("busy", 503, "");
-  expect([0, 11, 12].map((count) => retryBusy(count, busy))).toEqual([true, true, false]);
-  expect(retryBusy(0, new ApiError("gone", 404, ""))).toBe(false);
-  expect([0, 1, 2, 9].map(delayOfRetry)).toEqual([2000, 4000, 8000, 30_000]);
+  expect([0, 11, 12].map((count) => kLate.retry(count, busy))).toEqual([true, true, false]);
+  expect(kLate.retry(0, new ApiError("gone", 404, ""))).toBe(false);
+  expect([0, 1, 2, 9].map(kLate.retryDelay)).toEqual([2000, 4000, 8000, 30_000]);
 });

@@ -6,9 +6,11 @@ import type {
   Efficiency,
   EnergyPart,
   Footprint,
+  ProfileValue,
   UnitEnergy,
 } from "../../api/footprint";
-import { formatCount, formatNumber, formatValue, kThin } from "../../format/units";
+import { percent } from "../../board/timeBar";
+import { formatNumber, formatValue, kThin, plural } from "../../format/units";
 
 const kLabels: Record<Component, string> = {
   gpu: "GPU",
@@ -21,7 +23,6 @@ export const componentWords = (component: Component) => kLabels[component];
 export const methodWords = ({ method }: EnergyPart) =>
   method === "counter" ? "counter" : "power integrated";
 const joulesWords = (joules: number) => formatValue(joules, "J");
-export const percentWords = (share: number) => formatValue(share, "share", 3);
 export const wholeWords = ({ joules }: EnergyPart) => joulesWords(joules);
 
 // The run's part of a sensor's energy.
@@ -43,7 +44,7 @@ export function missingWords({ missing }: Pick<Footprint, "missing">): string {
 export function unitWords({ unit, count, joules, from, reason }: UnitEnergy): string {
   if (count === null || joules === null)
     return `per ${unit}: not available: ${count === null ? reason : "no energy"}`;
-  return `per ${unit}: ${joulesWords(joules)} (${formatCount(count)} ${unit}s, from ${from})`;
+  return `per ${unit}: ${joulesWords(joules)} (${plural(count, unit)}, from ${from})`;
 }
 
 function costWords({ total, currency, energy, time, ...prices }: Cost): string {
@@ -79,11 +80,26 @@ function deviceWords({ source, hours, activity, metric, idle_hours }: DeviceUse)
   if (activity === null) return `${given}, their use was not recorded`;
   const kind = metric === "host.gpu.busy" ? "utilization (how often, not how much)" : "SM activity";
   const idle = idle_hours === null ? "" : `, ${formatNumber(idle_hours, 3)}${kThin}h idle`;
-  return `${given}, ${percentWords(activity)} ${kind}${idle}`;
+  return `${given}, ${percent(activity)} ${kind}${idle}`;
+}
+
+// As `profile_line` there: what is known of a device's use, then what is not, by reason.
+function profileWords(source: string, profile: readonly ProfileValue[]): string {
+  const mine = profile.filter((one) => one.source === source);
+  const known = mine.flatMap(({ name, value, unit }) =>
+    value === null ? [] : [`${name} ${formatValue(value, unit, 3)}`],
+  );
+  const missing = new Map<string, string[]>();
+  for (const { name, value, reason } of mine)
+    if (value === null) missing.set(reason ?? "", [...(missing.get(reason ?? "") ?? []), name]);
+  const without = [...missing].map(
+    ([reason, names]) => `not available: ${names.join(", ")} (${reason})`,
+  );
+  return `profile of ${source}: ${[...(known.length > 0 ? [known.join(", ")] : []), ...without].join("; ")}`;
 }
 
 // The parts that the run used of what it was given; empty: nothing is known.
-export function efficiencyWords({ devices, cpus, memory }: Efficiency): string[] {
+export function efficiencyWords({ devices, cpus, memory, profile }: Efficiency): string[] {
   const words = devices.map(deviceWords);
   if (cpus.used !== null)
     words.push(
@@ -94,5 +110,7 @@ export function efficiencyWords({ devices, cpus, memory }: Efficiency): string[]
       memory.limit_bytes === null ? "an unknown limit" : formatValue(memory.limit_bytes, "B");
     words.push(`memory: peak ${formatValue(memory.peak_bytes, "B")} of ${limit}`);
   }
+  // CPUs and memory are above; without a GPU there is no more to say.
+  if (profile.length > 0) words.push(...devices.map(({ source }) => profileWords(source, profile)));
   return words;
 }

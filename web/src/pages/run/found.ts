@@ -9,6 +9,7 @@ import type {
   TimePart,
 } from "../../api/explain";
 import type { MarkedNote } from "../../api/notes";
+import { withShares } from "../../board/timeBar";
 import { formatDuration } from "../../format/time";
 import { formatCount, formatValue, plural } from "../../format/units";
 
@@ -125,10 +126,7 @@ export function deviceParts({ busy_s, idle }: DeviceTime): TimePart[] {
     { part: "untracked", name: "idle: other", kind: null, seconds: idle.other_s },
     { part: "untracked", name: "idle: unknown", kind: null, seconds: idle.unknown_s },
   ] as const;
-  const total = parts.reduce((sum, { seconds }) => sum + seconds, 0);
-  return parts
-    .filter(({ seconds }) => seconds > 0)
-    .map((part) => ({ ...part, type: part.name, phases: 0, share: part.seconds / total }));
+  return withShares(parts).map((part) => ({ ...part, type: part.name, phases: 0 }));
 }
 
 // Kinds that ran side by side add up to more than the device was busy.

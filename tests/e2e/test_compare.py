@@ -60,6 +60,15 @@ def test_groups_by_a_param_and_by_filters(groups: Corral) -> None:
     assert filtered["differences"][0]["ratio"] == by["differences"][0]["ratio"]
 
 
+def test_the_name_of_a_workload_is_a_group(corral: Corral) -> None:
+    script = corral.script("train.py", TRAIN)
+    for name in ("alone", "other"):
+        for seed in range(2):
+            corral("run", "--quiet", "--no-listeners", "--workload", f"of {name}", script, "0.004", str(seed))
+    found = corral.json("compare", "of alone", "of other")
+    assert [len(group["units"]) for group in found["groups"]] == [2, 2]
+
+
 def test_formats_and_conditions(groups: Corral) -> None:
     rows = list(csv.DictReader(io.StringIO(groups("compare", "short", "long", "--format", "csv").stdout.decode())))
     assert [(row["a"], row["b"], row["n_a"], row["verdict"]) for row in rows] == [("short", "long", "3", "greater")]
@@ -102,6 +111,17 @@ try:
     corral.compare(["short", "nobody"], as_="dict")
 except LookupError as error:
     print(error)
+filters = ["params.wait = '0.004'", {"filter": "params.wait = '0.03'"}]
+lists = [[run["id"] for unit in group["units"] for run in unit["runs"]] for group in found["groups"]]
+for groups in (filters, lists):
+    print(corral.compare(groups, as_="dict")["differences"][0]["ratio"])
+by = corral.compare(["short", "long"], by="params.wait", value="duration", margin=0.5, as_="dict")
+print(by["value"], by["margin"], [group["name"] for group in by["groups"]])
+for arguments in (("short",), (["short", 1],), (["short", "long"], {"margin": 2}), (["short", "long"], {"as_": "csv"})):
+    try:
+        corral.compare(arguments[0], **dict(*arguments[1:]))
+    except (TypeError, ValueError) as error:
+        print(type(error).__name__)
 frame = corral.compare(["short", "long"])
 print(frame.loc[0, "verdict"], frame.attrs["comparison"] == found)
 """
@@ -112,7 +132,10 @@ print(frame.loc[0, "verdict"], frame.attrs["comparison"] == found)
     lines = done.stdout.decode().splitlines()
     assert json.loads(lines[0]) == groups.json("compare", "short", "long")["differences"][0]["ratio"]
     assert "no run or workload 'nobody'" in lines[1]
-    if len(lines) == 2:
+    assert lines[2:4] == [lines[0], lines[0]]
+    assert lines[4] == "duration 0.5 ['0.004', '0.03']"
+    assert lines[5:9] == ["TypeError", "TypeError", "ValueError", "ValueError"]
+    if len(lines) == 9:
         assert "needs pandas" in done.stderr.decode()
         pytest.skip("pandas is not there")
-    assert lines[2] == "greater True"
+    assert lines[9] == "greater True"

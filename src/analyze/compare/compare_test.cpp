@@ -196,6 +196,21 @@ TEST(Compare, AFamilyIsCorrected) {
   EXPECT_GT(*four.differences[0].more, *alone.differences[0].more) << "its interval is wider";
 }
 
+TEST(Compare, ManyMoreValuesOnOneSideAreNamed) {
+  const auto warnings = [](std::size_t few, std::size_t many) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < many; ++i) values.push_back(10 + 0.1 * static_cast<double>(i));
+    const std::vector<double> less(values.begin(), values.begin() + static_cast<long>(few));
+    return judge_groups({group_of("a", less), group_of("b", values)}, {})
+        .differences.front()
+        .warnings;
+  };
+  EXPECT_TRUE(warnings(3, 8).empty());
+  ASSERT_EQ(warnings(3, 9).size(), 1U);
+  EXPECT_TRUE(warnings(3, 9).front().starts_with("One side has many more values"));
+  EXPECT_TRUE(warnings(1, 9).empty()) << "there is no interval";
+}
+
 TEST(Compare, OfMetricsNoSideIsBetter) {
   ComparedGroup a = group_of("a", {100, 101, 102}), b = group_of("b", {200, 202, 204});
   for (auto* group : {&a, &b})

@@ -220,7 +220,7 @@ bool uses_gpu(const RunData& data) { return on_gpu(data, "run.gpu.processes") !=
 // The GPU beside a wait of the host, which bounds only while the GPU idles.
 struct GpuBeside {
   bool hides = false;            // the wait does not bound
-  const PartUse* use = nullptr;  // of the GPU in the wait
+  const PartUse* use = nullptr;  // the GPU's, in the wait
   std::string unknown;           // why that is not known; empty: it is, or there is no GPU
 };
 
@@ -961,7 +961,7 @@ std::optional<Bottleneck> find_bottleneck(std::span<const LaneLeaves> lanes, con
   const GpuBeside beside = find_gpu_beside(place, data, seen);
   if (!beside.hides)
     return Judge(place, lanes, {.data = data, .given = given, .seen = seen}).judge(beside, waits);
-  // What was seen in the waits says nothing of another part.
+  // Use that was seen in the waits says nothing of another part.
   place = find_place(lanes, false);
   const SeenUse elsewhere{.devices = seen.devices};
   return Judge(place, lanes, {.data = data, .given = given, .seen = elsewhere})

@@ -34,7 +34,7 @@ struct EnergyCost {
   [[nodiscard]] double total() const { return energy.value_or(0) + time.value_or(0); }
 };
 
-// What energy and time cost, as far as prices and joules are known.
+// Energy and time as emissions and money, as far as joules and prices are known.
 struct Priced {
   std::optional<double> kwh;    // with the PUE, if there is one
   std::optional<double> grams;  // CO2e

@@ -30,22 +30,25 @@ class CompareRoute : public HandlerTest {
     auto body = frames::session_body(run, "supervisor");
     body.run_name = name;
     body.started = boot_time(at_);
-    const auto done = store_->append(std::vector{
-        writers_.emplace_back().frame(body),
-        writers_.back().frame(codec::FactsBody{
-            {{.kind = codec::FactKind::kParam, .key = "batch", .value = batch},
-             {.kind = codec::FactKind::kInfo, .key = "given.tags", .value = R"("corral.margin\n")"},
-             {.kind = codec::FactKind::kTag, .key = "corral.margin", .value = "2%"}}}),
-        writers_.back().frame(codec::RunEndBody{.time = boot_time(at_ + ms * 1'000'000),
-                                                .reason = codec::EndReason::kExit,
-                                                .exit_code = status,
-                                                .exit_signal = {}})});
+    const auto done = store_->append(
+        std::vector{writers_.emplace_back().frame(body),
+                    writers_.back().frame(codec::FactsBody{
+                        {{.kind = codec::FactKind::kParam, .key = "batch", .value = batch},
+                         {.kind = codec::FactKind::kInfo,
+                          .key = "given.tags",
+                          .value = margin_given_ ? R"("corral.margin\n")" : R"("")"},
+                         {.kind = codec::FactKind::kTag, .key = "corral.margin", .value = "2%"}}}),
+                    writers_.back().frame(codec::RunEndBody{.time = boot_time(at_ + ms * 1'000'000),
+                                                            .reason = codec::EndReason::kExit,
+                                                            .exit_code = status,
+                                                            .exit_signal = {}})});
     EXPECT_TRUE(done && done->refusals.empty());
     at_ += 1000 * kNanos;
     return run;
   }
   Json compare(const std::string& body) { return ok(Method::kPost, kPath, body); }
 
+  bool margin_given_ = true;  // runs that are added have it from the start
   std::int64_t at_ = kNanos;
   std::deque<frames::SessionWriter> writers_;
 };
@@ -82,6 +85,26 @@ TEST_F(CompareRoute, GroupsByNameByFilterAndByAParam) {
   EXPECT_EQ(by.find("groups")->as_array()->at(0).get_string("name"), "32");
   EXPECT_FALSE(compare(R"({"groups": [{"named": "base"}, {"named": "slow"}], "margin": 0.05})")
                    .get_bool("margin_planned"));
+}
+
+TEST_F(CompareRoute, AMarginIsPlannedOnlyIfItWasGivenAtTheStart) {
+  for (int i = 0; i < 2; ++i) add("early", "1", 100'000 + i * 100);
+  margin_given_ = false;
+  for (int i = 0; i < 2; ++i) add("late", "1", 100'000 + i * 100);
+  const auto planned = [&](const std::string& name) {
+    return compare(R"({"groups": [{"named": "base"}, {"named": ")" + name + R"("}]})")
+        .get_bool("margin_planned");
+  };
+  EXPECT_TRUE(planned("early"));
+  EXPECT_FALSE(planned("late")) << "its tag was set afterwards";
+}
+
+TEST_F(CompareRoute, ARunThatIsNamedTwiceCountsOnce) {
+  const std::string a = add("a", "1", 100'000).hex(), b = add("b", "1", 200'000).hex();
+  const Json found = compare(R"({"groups": [{"runs": [")" + a + R"(", ")" + a +
+                             R"("]}, {"runs": [")" + b + R"("]}], "value": "duration"})");
+  EXPECT_EQ(found.find("groups")->as_array()->at(0).get_int("n"), 1);
+  EXPECT_NEAR(found.find("differences")->as_array()->at(0).find("ratio")->as_double(0), 2, 1e-9);
 }
 
 // A name counts before the beginning of an id.

@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from _build import BUILD, ROOT, SKIPPED, python_of
+from _build import BUILD, ROOT, SKIPPED, python_or_why_not
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 RUN = "000102030405060708090a0b0c0d0e0f"
@@ -214,7 +214,8 @@ def main() -> int:
         parser.error(f"unknown case {unknown[0]!r}")
     chosen = [known[name] for name in options.cases or (SMOKE if options.smoke else known)]
     if not options.smoke:
-        return prove(chosen, options.python or python_of("frameworks"))
+        python = options.python or python_or_why_not("frameworks")
+        return SKIPPED if python is None else prove(chosen, python)
     here = [case for case in chosen if all(importlib.util.find_spec(name) for name in case.needs)]
     if not here:
         print("skipped: neither PyTorch nor scikit-learn is installed")

@@ -167,8 +167,9 @@ def check_sources(clone: Path) -> None:
         if source.endswith(".cpp"):
             run("g++", *flags, source, cwd=clone)
     if (clone / "web/node_modules").exists():
-        run("npm", "exec", "--", "tsc", "--noEmit", cwd=clone / "web")
-        run("npm", "exec", "--", "vitest", "run", "--update", "src/charts/dial.test.ts", "src/pages/runs", cwd=clone / "web")
+        run_tool = ("npm", "exec", "--")
+        run(*run_tool, "tsc", "--noEmit", cwd=clone / "web")
+        run(*run_tool, "vitest", "run", "--update", "src/charts/dial.test.ts", "src/pages/runs", cwd=clone / "web")
 
 
 def build_and_use(clone: Path, home: Path) -> None:

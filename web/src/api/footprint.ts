@@ -56,7 +56,7 @@ export interface Efficiency {
   devices: DeviceUse[];
   cpus: { allowed: number | null; used: number | null };
   memory: { peak_bytes: number | null; limit_bytes: number | null };
-  // What a device did for the run; `source` is the device.
+  // The profile card, by device (`source`).
   profile: ProfileValue[];
 }
 

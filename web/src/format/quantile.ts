@@ -1,6 +1,4 @@
-// Pure.
-
-// Of sorted values, between two of them in proportion, as R's type 7 and numpy's default.
+// A quantile of sorted values, between two of them in proportion, as R's type 7 and numpy's default. Pure.
 export function quantile(sorted: ArrayLike<number>, part: number): number {
   const at = (sorted.length - 1) * part;
   const low = Math.floor(at);

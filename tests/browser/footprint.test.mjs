@@ -93,6 +93,7 @@ test("the energy of a run is read when its details are opened, with its units, p
     await page.getByTestId("efficiency").textContent(),
     /gpu0: [\d.]+ device hours, 50\u2009% utilization \(how often, not how much\), 0\u2009h idle/,
   );
+  await page.getByTestId("efficiency").getByText(/^profile of gpu0: .*not available: /).waitFor();
   await atRest(page);
   assert.deepEqual(await violations(page), []);
   // Nothing is wider than a phone.
@@ -109,7 +110,7 @@ test("a run without phases has its energy among all that is known about it", asy
   const { page, complaints, close } = await open(browser, home, `/runs/${id.plain}?tab=about`);
   const footprint = page.getByTestId("footprint");
   await footprint.getByText(/per epoch: not available: /).waitFor();
-  await page.getByTestId("efficiency").getByText(/gpu0: /).waitFor();
+  await page.getByTestId("efficiency").getByText(/^gpu0: /).waitFor();
   assert.deepEqual(await violations(page), []);
   assert.deepEqual(complaints, []);
   await close();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -663,6 +664,7 @@ TEST(BottleneckNames, AreOneForEachResource) {
   EXPECT_EQ(resource_name(Resource::kOthersOnGpu), "other programs on the GPU");
   EXPECT_EQ(resource_name(Resource::kLaunches), "launches");
   EXPECT_EQ(names.back(), "one thread");
+  EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
 }
 
 TEST(BottleneckText, SaysThatTheRunWasNotSteady) {

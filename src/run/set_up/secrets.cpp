@@ -163,11 +163,12 @@ std::optional<Value> next_value(std::string_view line, std::size_t at) {
     std::string_view name = line.substr(at, end - at);
     name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
     at = end;
+    const auto begin = behind_separator(line, end, shape.option);
+    if (!begin) continue;  // first: most names have no value
     const bool in_query = shape.query && std::ranges::find(kInQuery, name) != kInQuery.end();
     if (!in_query && !names_secret(name)) continue;
     shape.header = std::ranges::find(kHeaders, spelled(name)) != kHeaders.end();
-    const auto begin = behind_separator(line, end, shape.option);
-    const auto value = begin ? value_at(line, *begin, shape) : std::nullopt;
+    const auto value = value_at(line, *begin, shape);
     if (value) return value;
   }
   return std::nullopt;
@@ -199,16 +200,17 @@ bool names_secret(std::string_view name) {
   if (!std::ranges::all_of(name, in_name)) return false;
   const std::string spelling = spelled(name);
   const auto ends = [&](std::string_view ending) { return spelling.ends_with(ending); };
+  // The last words.
+  const auto ends_as_words = [&](std::string_view ending) {
+    return ends(ending) && (spelling.size() == ending.size() ||
+                            spelling[spelling.size() - ending.size() - 1] == '-');
+  };
   if (std::ranges::find(kNames, spelling) != kNames.end() || std::ranges::any_of(kWords, ends))
     return true;
-  if (std::ranges::any_of(kEndings, [&](std::string_view ending) {
-        return spelling == ending || ends("-" + std::string(ending));
-      }))
-    return true;
+  if (std::ranges::any_of(kEndings, ends_as_words)) return true;
   return std::ranges::none_of(name, is_lower) && std::ranges::any_of(kCapitals, ends) &&
          std::ranges::none_of(kNoSecrets, [&](std::string_view word) {
-           return spelling == std::string(word) + "-token" ||
-                  ends("-" + std::string(word) + "-token");
+           return ends_as_words(std::string(word) + "-token");
          });
 }
 

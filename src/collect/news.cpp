@@ -19,15 +19,16 @@ std::uint8_t copy_text(std::string_view text, std::array<char, kRoom>& to) {
 
 }  // namespace
 
-void News::put(std::string_view source, std::string_view text) {
+void News::put(const Item& item) {
   const std::uint64_t at = written_.load(std::memory_order_relaxed);
   if (at - taken_.load(std::memory_order_acquire) >= kItems) {
     lost_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   Slot& slot = slots_[at % kItems];
-  slot.source_size = copy_text(source, slot.source);
-  slot.text_size = copy_text(text, slot.text);
+  slot.source_size = copy_text(item.source, slot.source);
+  slot.text_size = copy_text(item.text, slot.text);
+  slot.note = item.note;
   written_.store(at + 1, std::memory_order_release);
 }
 
@@ -36,7 +37,8 @@ void News::drain(const std::function<void(const Item&)>& take) {
   for (std::uint64_t at = taken_.load(std::memory_order_relaxed); at < end; ++at) {
     const Slot& slot = slots_[at % kItems];
     take({.source = {slot.source.data(), slot.source_size},
-          .text = {slot.text.data(), slot.text_size}});
+          .text = {slot.text.data(), slot.text_size},
+          .note = slot.note});
     taken_.store(at + 1, std::memory_order_release);
   }
 }

@@ -40,11 +40,12 @@ inline std::string missing(const SeriesTable& table, std::string_view source) {
   return "";
 }
 
-// Returns the messages since the last call, as "source: text".
+// Returns the messages since the last call, as "source: text"; a note as "note: source: text".
 inline std::vector<std::string> drained(News& news) {
   std::vector<std::string> all;
   news.drain([&](const News::Item& item) {
-    all.push_back(std::string(item.source) + ": " + std::string(item.text));
+    all.push_back((item.note ? "note: " : "") + std::string(item.source) + ": " +
+                  std::string(item.text));
   });
   return all;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -32,19 +33,20 @@ constexpr auto kKinds = std::to_array<Kind>({
     {"decoder", false},
     {"samples", false},
     {"instance_memory"},
-    {"gpm_sample"},
+    {"gpm_sample", false},  // as gpm_metrics
     {"gpm_metrics"},
 });
 static_assert(kKinds.size() == kCallCount);
 
-double milliseconds(Nanos d) { return static_cast<double>(d.count()) * 1e-3 * 1e-3; }
+constexpr std::uint32_t kFewCosts = 8;      // fewer prove nothing
+constexpr std::uint32_t kRecentCosts = 16;  // of the mean
 
 }  // namespace
 
 std::string_view call_name(Call call) { return kKinds[static_cast<std::size_t>(call)].name; }
 
-CallMeter::CallMeter(sys::Clock& clock, std::shared_ptr<News> news)
-    : clock_(&clock), news_(std::move(news)) {}
+CallMeter::CallMeter(sys::Clock& clock, std::shared_ptr<News> news, Nanos tick)
+    : clock_(&clock), news_(std::move(news)), tick_(tick) {}
 
 void CallMeter::declare(SeriesTable& table) {
   for (std::size_t i = 0; i < kCallCount; ++i) {
@@ -58,13 +60,34 @@ void CallMeter::declare(SeriesTable& table) {
 
 void CallMeter::begin(BootTime now) {
   now_ = now;
-  for (Meter& meter : meters_) {
-    meter.due = !meter.slowed || now >= meter.next;
-    if (meter.slowed && meter.due) meter.next = now + kPause;
+  for (std::size_t i = 0; i < kCallCount; ++i) {
+    Meter& meter = meters_[i];
+    if (kKinds[i].every_tick && meter.tick_calls > 0) choose_period(static_cast<Call>(i), meter);
+    meter.tick_cost = Nanos(0);
+    meter.tick_calls = 0;
+    // A tick may come a little early.
+    meter.due = meter.period <= tick_ || now >= meter.next - tick_ / 2;
+    if (meter.due) meter.next = now + meter.period;
   }
 }
 
-void CallMeter::note(Call call, Nanos took) {
+void CallMeter::choose_period(Call call, Meter& meter) {
+  const double cost = seconds(meter.tick_cost) / meter.tick_calls;
+  meter.costs = std::min(meter.costs + 1, kRecentCosts);
+  meter.cost_s += (cost - meter.cost_s) / meter.costs;
+  if (meter.costs < kFewCosts) return;
+  const double ticks = std::max(std::ceil(meter.cost_s / kShare / seconds(tick_)), 1.0);
+  const double most = std::max(seconds(kLongestPause) / seconds(tick_), 1.0);
+  const Nanos wanted = tick_ * static_cast<std::int64_t>(std::min(ticks, std::floor(most)));
+  // Back only if it is much cheaper than it was.
+  if (wanted <= meter.period && wanted * 2 > meter.period) return;
+  meter.period = wanted;
+  if (wanted <= tick_ || std::exchange(meter.noted, true)) return;
+  note(news_, "nvidia", "the driver's call for {} takes {:.1f} ms: read every {:.0f} ms",
+       call_name(call), meter.cost_s * 1e3, seconds(wanted) * 1e3);
+}
+
+void CallMeter::count(Call call, Nanos took) {
   Meter& meter = meters_[static_cast<std::size_t>(call)];
   const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(took.count(), 0)) / 1000;
   ++meter.histogram[std::min<std::size_t>(std::bit_width(us), meter.histogram.size() - 1)];
@@ -72,24 +95,11 @@ void CallMeter::note(Call call, Nanos took) {
   meter.sum += took;
   ++meter.calls;
   meter.made = true;
-  check_budget(call, meter, took);
-}
-
-void CallMeter::check_budget(Call call, Meter& meter, Nanos took) {
-  const bool ticks_began = now_ != BootTime{};  // a probe at the open may wake the device up
-  if (meter.slowed || !ticks_began || !kKinds[static_cast<std::size_t>(call)].every_tick) return;
-  if (took <= kBudget) {
-    if (++meter.in_budget % kPardon == 0 && meter.strikes > 0) --meter.strikes;
-    return;
-  }
-  if (++meter.strikes < kStrikes) return;
-  meter.slowed = true;
-  meter.next = now_ + kPause;
-  tell(
-      news_, "nvidia",
-      "the driver's call for {} takes {:.1f} ms, more than {:.0f} ms: read once a second from here "
-      "on",
-      call_name(call), milliseconds(took), milliseconds(kBudget));
+  if (now_ == BootTime{}) return;  // a probe at the open may wake the device up
+  const bool of_gpm = call == Call::kGpmSample;
+  Meter& charged = of_gpm ? meters_[static_cast<std::size_t>(Call::kGpmMetrics)] : meter;
+  charged.tick_cost += took;
+  charged.tick_calls += of_gpm ? 0 : 1;
 }
 
 Nanos CallMeter::p99(const Histogram& histogram) {

@@ -1,10 +1,10 @@
 // CallMeter: what calls into a vendor library cost, by kind of call, and which of them are too
 // dear for every tick.
 //
-// A call that exceeds its budget three times within a short while is made once a second from then
-// on, and that is reported once. Costs are series: per second the longest and the mean, and the
-// 99th percentile of the run so far, from a histogram. One thread; no allocation after
-// construction.
+// A kind of call may take 1 % of a core for each device. One that takes more is made at every
+// second, third, ... tick only, at least once a second; that is noted once. Costs are series: per
+// second the longest and the mean, and the 99th percentile of the run so far, from a histogram. One
+// thread; no allocation after construction.
 #pragma once
 
 #include <fmt/core.h>
@@ -50,17 +50,16 @@ std::string_view call_name(Call call);
 
 class CallMeter {
  public:
-  // Longer than this is too long for a call at every tick.
-  static constexpr Nanos kBudget = std::chrono::milliseconds(2);
-  static constexpr Nanos kPause = std::chrono::seconds(1);
-  static constexpr int kStrikes = 3;
-  static constexpr int kPardon = 50;  // so many calls in the budget take one strike back
+  static constexpr double kShare = 0.01;  // of a core, for a kind of call and a device
+  static constexpr Nanos kLongestPause = std::chrono::seconds(1);
 
-  CallMeter(sys::Clock& clock, std::shared_ptr<News> news);
+  // `tick` is the time from one begin() to the next.
+  CallMeter(sys::Clock& clock, std::shared_ptr<News> news, Nanos tick);
   // Series of the calls made so far: after the open, whose probes make each once.
   void declare(SeriesTable& table);
 
   // Begins a tick: from here to the next one a call is due or it is not, for every device alike.
+  // kGpmMetrics says it of both calls of GPM, which are made together.
   void begin(BootTime now);
   [[nodiscard]] bool due(Call call) const { return of(call).due; }
   [[nodiscard]] BootTime now() const { return now_; }
@@ -69,7 +68,7 @@ class CallMeter {
   Status measure(Call call, Work&& work) {
     const BootTime before = clock_->now();
     const Status status = work();
-    note(call, clock_->now() - before);
+    count(call, clock_->now() - before);
     return status;
   }
   // Fills the series and begins the next second.
@@ -84,22 +83,27 @@ class CallMeter {
     Nanos sum{0};
     std::uint32_t calls = 0;
     bool made = false;
-    int strikes = 0;
-    int in_budget = 0;
-    bool slowed = false;
+    // Of the last tick, all devices together.
+    Nanos tick_cost{0};
+    std::uint32_t tick_calls = 0;
+    double cost_s = 0;  // recent mean for a device
+    std::uint32_t costs = 0;
+    Nanos period{0};
+    bool noted = false;
     bool due = true;
     BootTime next{};
     Column longest_column = kNoColumn;
     Column mean_column = kNoColumn;
     Column p99_column = kNoColumn;
   };
-  void note(Call call, Nanos took);
-  void check_budget(Call call, Meter& meter, Nanos took);
+  void count(Call call, Nanos took);
+  void choose_period(Call call, Meter& meter);
   static Nanos p99(const Histogram& histogram);
   [[nodiscard]] const Meter& of(Call call) const { return meters_[static_cast<std::size_t>(call)]; }
 
   sys::Clock* clock_;
   std::shared_ptr<News> news_;
+  Nanos tick_;
   BootTime now_{};
   std::array<Meter, kCallCount> meters_;
 };

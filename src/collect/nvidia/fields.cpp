@@ -21,7 +21,6 @@ constexpr std::string_view kPower = "host.gpu.power";
 constexpr std::uint32_t kModule = 1;
 
 constexpr auto kFast = std::to_array<Field>({
-    {"host.gpu.energy", {{{83, 0, kMilli}}}},
     {kPower, {{{185, 0, kMilli}, {185, kModule, kMilli}}}},
     {"host.gpu.power.instant", {{{186, 0, kMilli}, {186, kModule, kMilli}}}},
     {"host.gpu.pcie.tx", {{{197}}}, true},

@@ -127,7 +127,7 @@ Status GpmMeter::read_metrics(std::size_t earlier, std::size_t later, CallMeter&
 }
 
 void GpmMeter::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
-  if (!meter.due(Call::kGpmSample) || !meter.due(Call::kGpmMetrics)) return;
+  if (!meter.due(Call::kGpmMetrics)) return;
   if (!take_sample(meter, health)) return;
   const auto start = window_start();
   if (start && health.accept(Call::kGpmMetrics, read_metrics(*start, newest_, meter)))

@@ -1,9 +1,10 @@
 // GpmMeter: activity of the units of one GPU or MIG instance, from the driver's performance
 // monitors (GPM: Hopper and later, no profiler's lock).
 //
-// The driver gives averages between two samples that lie more than 100 ms apart. Some samples are
-// kept, so that each tick has an average over the shortest window that is long enough; a window
-// across a pause is not used. All metrics come in one call. Never changes GPM's own settings.
+// The driver gives averages between two samples that lie more than 100 ms apart: on an H100,
+// windows of 50 and 80 ms succeeded and held 0 or 100 %. Some samples are kept, so that each tick
+// has an average over the shortest window that is long enough; a window across a pause is not used.
+// All metrics come in one call. Never changes GPM's own settings.
 //
 // A device that claims to have GPM may still refuse to sample: two samples are taken before
 // anything is declared, so that DCGM is asked for the metrics that are missing here.

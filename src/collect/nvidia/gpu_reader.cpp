@@ -266,7 +266,7 @@ void GpuReader::sample_fast(CallMeter& meter, Row& row) {
   if (health_.lost() || asleep()) return;
   fast_.sample(meter, health_, row);
   fast_fields_.sample(meter, health_, row);
-  check_energy(meter.now());
+  if (meter.due(Call::kEnergy)) check_energy(meter.now());
   if (gpm_ != nullptr && !health_.lost()) gpm_->sample(meter, health_, row);
   for (const auto& instance : instances_) {
     if (!health_.lost()) instance->sample_fast(meter, row);
@@ -282,11 +282,9 @@ void GpuReader::sample_slow(CallMeter& meter, Row& row) {
 
 void GpuReader::check_energy(BootTime now) {
   if (energy_reported_) return;
-  const auto latest = [this](std::string_view metric) {
-    const double field = fast_fields_.latest(metric);
-    return std::isnan(field) ? fast_.latest(metric) : field;
-  };
-  const auto window = energy_check_.add(now, latest("host.gpu.power"), latest("host.gpu.energy"));
+  const double field = fast_fields_.latest("host.gpu.power");
+  const double power = std::isnan(field) ? fast_.latest("host.gpu.power") : field;
+  const auto window = energy_check_.add(now, power, fast_.latest("host.gpu.energy"));
   if (!window || window->agrees()) return;
   energy_reported_ = true;
   health_.tell(

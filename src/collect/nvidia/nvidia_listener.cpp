@@ -15,7 +15,7 @@ class NvidiaListener final : public Listener {
  public:
   NvidiaListener(std::shared_ptr<const Nvml> nvml, const ListenerContext& context,
                  const Clocks& clocks)
-      : nvml_(std::move(nvml)), clocks_(clocks), meter_(*clocks.boot, context.news) {}
+      : nvml_(std::move(nvml)), clocks_(clocks), meter_(*clocks.boot, context.news, context.tick) {}
 
   void open(const ListenerContext& context, SeriesTable& table) {
     for (const FoundGpu& gpu : find_gpus(*nvml_, context.device_uuids, table)) {

@@ -290,7 +290,7 @@ TEST(NvidiaListener, FindsThatEnergyAndPowerOverTimeAgree) {
 }
 
 TEST(NvidiaListener, TellsOnceThatEnergyAndPowerOverTimeDiffer) {
-  FakeDriver driver("gpus 1\ngpu0.field.83 0+100000\ngpu0.field.185 120000\n");
+  FakeDriver driver("gpus 1\ngpu0.energy 0+100000\ngpu0.field.185 120000\n");
   Opened gpu(driver);
   for (int i = 0; i <= 300; ++i) gpu.fast_at(20 + i * 0.25);
   EXPECT_TRUE(
@@ -300,7 +300,7 @@ TEST(NvidiaListener, TellsOnceThatEnergyAndPowerOverTimeDiffer) {
 }
 
 TEST(NvidiaListener, ComparesEnergyWithPowerOfOlderDriversToo) {
-  FakeDriver driver("gpus 1\ngpu0.field.83 0+100000\ngpu0.power 120000\n");
+  FakeDriver driver("gpus 1\ngpu0.energy 0+100000\ngpu0.power 120000\n");
   Opened gpu(driver);
   for (int i = 0; i <= 300; ++i) gpu.fast_at(20 + i * 0.25);
   EXPECT_TRUE(just(gpu.told(), "gpu0: energy is implausible"));

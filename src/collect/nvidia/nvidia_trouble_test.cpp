@@ -123,12 +123,12 @@ TEST(NvidiaTrouble, AnOldDriverHasNoNewerVersionsOfItsFunctions) {
   const ScratchFile old(library_without(
       {"nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetFieldValues", "nvmlGpmQueryDeviceSupport",
        "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetMigMode"}));
-  FakeDriver driver(timeline("one") + "gpu0.power 321000\ngpu0.energy 5000+321000\n", old.path());
+  FakeDriver driver(timeline("one") + "gpu0.power 321000\n", old.path());
   Opened gpu(driver);
   const Values v = gpu.fast_at(12);
   EXPECT_EQ(v.at("host.gpu.memory.used/gpu0"), 600e6 + 20e9) << "v1 counts what is reserved in";
   EXPECT_EQ(v.at("host.gpu.power/gpu0"), 321);
-  EXPECT_DOUBLE_EQ(v.at("host.gpu.energy/gpu0"), 5 + 12 * 321);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.energy/gpu0"), 1770 + 2 * 650);
   EXPECT_EQ(v.at("host.gpu.throttle.reasons/gpu0"), 4);
   EXPECT_FALSE(v.contains("host.gpu.sm.active/gpu0"));
   EXPECT_TRUE(holds(gpu.missing("host.gpu.memory.reserved of gpu0"), "no such function"));
@@ -211,23 +211,41 @@ TEST(NvidiaTrouble, AMemoryThatIsNotAvailableIsMissing) {
   EXPECT_FALSE(gpu.fast_at(1).contains("host.gpu.memory.used/gpu0"));
 }
 
-TEST(NvidiaTrouble, ACallThatIsTooDearIsMadeOnceASecondAndToldOnce) {
-  FakeDriver driver(timeline("one") + "at 5 call.nvmlDeviceGetUtilizationRates.latency 0.005\n");
-  Opened gpu(driver);
-  for (int tick = 0; tick < 10; ++tick) gpu.fast_at(4 + tick * 0.1);
-  EXPECT_TRUE(gpu.told().empty());
-  for (int tick = 0; tick < 3; ++tick) gpu.fast_at(5 + tick * 0.1);
-  EXPECT_TRUE(just(gpu.told(),
-                   "nvidia: the driver's call for utilization takes 5.0 ms, more than 2 ms: read "
-                   "once a second from here on"));
+// In so many ticks of 100 ms from that time on: values of a metric.
+int values_in(Opened& gpu, double from, int ticks, const std::string& metric) {
   int values = 0;
-  for (int tick = 0; tick < 100; ++tick) {
-    const Values v = gpu.fast_at(6 + tick * 0.1);
-    values += v.contains("host.gpu.busy/gpu0") ? 1 : 0;
-    EXPECT_TRUE(v.contains("host.gpu.power/gpu0")) << "the others go on";
-  }
-  EXPECT_NEAR(values, 10, 1);
+  for (int tick = 0; tick < ticks; ++tick)
+    values += gpu.fast_at(from + tick * 0.1).contains(metric) ? 1 : 0;
+  return values;
+}
+
+TEST(NvidiaTrouble, ADearCallIsMadeLessOftenAndNotedOnce) {
+  FakeDriver driver(
+      "gpus 1\ngpu0.busy 1\ngpu0.memory_busy 1\ngpu0.power 100000\n"
+      "at 5 call.nvmlDeviceGetUtilizationRates.latency 0.0024\n"
+      "at 50 call.nvmlDeviceGetUtilizationRates.latency 0.02\n"
+      "at 200 call.nvmlDeviceGetUtilizationRates.latency 0.0001\n");
+  Opened gpu(driver);
+  EXPECT_EQ(values_in(gpu, 4, 10, "host.gpu.busy/gpu0"), 10);
   EXPECT_TRUE(gpu.told().empty());
+  values_in(gpu, 5, 150, "host.gpu.busy/gpu0");
+  EXPECT_EQ(gpu.told(), std::vector<std::string>({"note: nvidia: the driver's call for utilization "
+                                                  "takes 1.1 ms: read every 200 ms"}));
+  EXPECT_EQ(values_in(gpu, 20, 30, "host.gpu.busy/gpu0"), 10) << "of 2.4 ms, in 1 % of the time";
+  EXPECT_EQ(values_in(gpu, 30, 30, "host.gpu.power/gpu0"), 30) << "the others go on";
+  values_in(gpu, 50, 100, "host.gpu.busy/gpu0");
+  EXPECT_EQ(values_in(gpu, 60, 100, "host.gpu.busy/gpu0"), 10) << "once a second, however dear";
+  values_in(gpu, 200, 2000, "host.gpu.busy/gpu0");
+  EXPECT_EQ(values_in(gpu, 400, 10, "host.gpu.busy/gpu0"), 10) << "cheap again";
+  EXPECT_EQ(gpu.told(), std::vector<std::string>());
+}
+
+TEST(NvidiaTrouble, TheTwoCallsOfUnitActivityStayTogether) {
+  FakeDriver driver(timeline("one") +
+                    "call.nvmlGpmSampleGet.latency 0.002\ncall.nvmlGpmMetricsGet.latency 0.0025\n");
+  Opened gpu(driver);
+  values_in(gpu, 5, 200, "host.gpu.sm.active/gpu0");
+  EXPECT_NEAR(values_in(gpu, 30, 100, "host.gpu.sm.active/gpu0"), 20, 1) << "4.5 ms: every 500 ms";
 }
 
 TEST(NvidiaTrouble, NowAndThenASlowCallIsForgiven) {

@@ -77,7 +77,7 @@ class LibraryListener final : public Listener {
 
 std::unique_ptr<Listener> open_library(const ListenerContext& context, SeriesTable& table) {
   library.at_open.pass();
-  if (context.news) context.news->put("fake0", "it is lost");
+  if (context.news) tell(context.news, "fake0", "it is lost");
   table.unavailable("fake.power", "this device has no sensor");
   return std::make_unique<LibraryListener>(table.add("host.load.1m", "fake"));
 }

@@ -300,10 +300,12 @@ std::vector<Problem> Sampling::take_problems() {
   std::vector<Problem> problems;
   for (Source& source : sources_) report_slow(source, problems);
   news_->drain([&](const News::Item& item) {
-    problems.push_back({.source = std::string(item.source),
-                        .text = std::string(item.text),
-                        .missing = true,
-                        .state = metric::HealthState::kGivenUp});
+    problems.push_back(
+        {.source = std::string(item.source),
+         .text = std::string(item.text),
+         .missing = !item.note,
+         .state = item.note ? metric::HealthState::kActive : metric::HealthState::kGivenUp,
+         .note = item.note});
   });
   report_hung(problems);
   return problems;

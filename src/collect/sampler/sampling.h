@@ -92,6 +92,7 @@ struct Problem {
   std::string text;
   bool missing;  // its values are no longer available
   metric::HealthState state;
+  bool note = false;  // for the journal alone
 };
 
 class Sampling {

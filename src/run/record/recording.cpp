@@ -617,9 +617,10 @@ void Recording::report_lanes() {
     }
   }
   std::vector<codec::Health> health;
-  for (const auto& [source, text, missing, state] : lanes_->take_problems()) {
-    notices_.warn(fmt::format("listener {}: {}", source, text));
+  for (const auto& [source, text, missing, state, note] : lanes_->take_problems()) {
     journal_.event(fmt::format("listener {}: {}", source, text), {});
+    if (note) continue;
+    notices_.warn(fmt::format("listener {}: {}", source, text));
     const bool active = state == codec::HealthState::kActive;
     health.push_back(
         {.part = "listener." + source, .state = state, .reason = active ? std::string() : text});

@@ -46,6 +46,12 @@ class Samples(Dataset):  # type: ignore[misc]
         return torch.full((WIDTH,), float(index % 7))
 
 
+def catch_up(step: int) -> None:
+    """Waits for the GPU now and then, as a training does that shows its loss."""
+    if step % 10 == 0:
+        torch.cuda.synchronize()
+
+
 def train(
     net: torch.nn.Module,
     batches: Iterable[torch.Tensor],
@@ -53,12 +59,13 @@ def train(
     after_step: Callable[[int], None] = lambda _: None,
     after_epoch: Callable[[], None] = lambda: None,
 ) -> None:
-    """Epochs over `batches` until the time is over."""
+    """Epochs over `batches` until the time is over, where the model is."""
+    device = next(net.parameters()).device
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     end, steps = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         for batch in batches:
-            loss = net(batch).square().mean()
+            loss = net(batch.to(device, non_blocking=True)).square().mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

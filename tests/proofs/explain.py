@@ -157,6 +157,25 @@ def burners() -> Iterator[None]:
             one.wait()
 
 
+@contextlib.contextmanager
+def gpu(beside: bool) -> Iterator[None]:
+    """With another program that keeps it busy, if wanted."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise NotPossibleError("PyTorch finds no GPU")
+    if not beside:
+        yield
+        return
+    command = [sys.executable, PROGRAMS / "gpu_cores.py", "--seconds", "3600"]
+    other = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        other.kill()
+        other.wait()
+
+
 def device_of(folder: Path) -> str:
     """major:minor of the disk below it, not of its partition."""
     number = os.stat(folder).st_dev
@@ -174,6 +193,9 @@ def given(needs: str, folder: Path) -> Iterator[list[Path]]:
         yield []
     elif needs == "burners":
         with burners():
+            yield []
+    elif needs in ("GPU", "busy GPU"):
+        with gpu(beside=needs == "busy GPU"):
             yield []
     elif needs == "CPU quota":
         old = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "50000"}

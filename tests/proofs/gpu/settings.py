@@ -1,4 +1,4 @@
-"""Step 8, only with --settings and as root: MIG profiles and instances, clocks and power, all put back."""
+"""Step 8: MIG profiles; and only with --settings and as root instances, clocks and power, all put back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ MOVING = re.compile(
 
 def settings(machine: Machine) -> None:
     variables = changing(machine)
-    divided(machine, profiles(machine, variables), variables)
+    profile = profiles(machine, variables)
+    if not (machine.settings or machine.fake):
+        machine.record.impossible("settings", "they are changed only with --settings, as root")
+        return
+    divided(machine, profile, variables)
     tuned(machine, variables)
 
 

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "collect/proc_file.h"
@@ -178,12 +180,29 @@ std::vector<PowerEvent> power_events(const fs::path& root) {
 namespace {
 
 constexpr std::string_view kCores = "host.energy.cores";
+constexpr std::string_view kStill =
+    "its counter stays at 0: virtual machines show counters that nothing moves";
+
+// Counters move about once a millisecond.
+constexpr auto kLook = std::chrono::milliseconds(2);
+constexpr int kLooks = 10;
+
+// False of a counter that stays at 0; a read that fails is no proof of that.
+template <class Read>
+bool moves(const Read& read) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (look > 0) std::this_thread::sleep_for(kLook);
+    if (read() != 0.0) return true;
+  }
+  return false;
+}
 
 class EnergyListener final : public Listener {
  public:
   EnergyListener(const fs::path& root, SeriesTable& table, OpenEvent open_event) {
     open_events(root, table, open_event);
     open_zones(root, table);
+    if (empty() && still_) return;
     if (empty()) {
       table.unavailable("host.energy.*", why_not());
     } else if (!file_error_.empty()) {
@@ -193,9 +212,7 @@ class EnergyListener final : public Listener {
 
   void sample_fast(Row& row) override {
     for (const Event& event : events_) {
-      std::uint64_t count = 0;
-      if (::read(event.fd.get(), &count, sizeof count) == sizeof count)
-        row.set(event.column, static_cast<double>(count) * event.joules);
+      if (const auto count = read_count(event.fd)) row.set(event.column, *count * event.joules);
     }
     for (Zone& zone : zones_) {
       if (const auto microjoules = zone.file.read())
@@ -217,11 +234,22 @@ class EnergyListener final : public Listener {
     Column column;
   };
 
+  static std::optional<double> read_count(const sys::Fd& fd) {
+    std::uint64_t count = 0;
+    if (::read(fd.get(), &count, sizeof count) != sizeof count) return std::nullopt;
+    return static_cast<double>(count);
+  }
+
   void open_events(const fs::path& root, SeriesTable& table, OpenEvent open_event) {
     for (const PowerEvent& event : power_events(root)) {
       sys::Fd fd(open_event(event));
       if (!fd) {
         perf_error_ = errno;
+        continue;
+      }
+      if (!moves([&] { return read_count(fd); })) {
+        table.unavailable(std::string(event.metric), event.source, std::string(kStill));
+        still_ = true;
         continue;
       }
       events_.push_back({.fd = std::move(fd),
@@ -245,6 +273,11 @@ class EnergyListener final : public Listener {
       if (!file) {
         file_error_ = file.error().message;
         denied_ = denied_ || file.error().code == Code::kPermission;
+        continue;
+      }
+      if (!moves([&] { return file->read(); })) {
+        table.unavailable(std::string(zone.metric), zone.source, std::string(kStill));
+        still_ = true;
         continue;
       }
       const auto range =
@@ -277,6 +310,7 @@ class EnergyListener final : public Listener {
   int perf_error_ = 0;
   std::string file_error_;
   bool denied_ = false;
+  bool still_ = false;  // there are counters, but some stay at 0
 };
 
 }  // namespace

@@ -129,14 +129,22 @@ void write_pmu(const FakeRoot& root) {
   root.write(cpu + "2/topology/physical_package_id", "1\n");
 }
 
-// Stands in for the kernel: the event's count is 10 * config + CPU.
-int counting_event(const energy::PowerEvent& event) {
+// Stands in for the kernel: so many counts.
+int event_of(std::uint64_t count, int counts) {
   std::array<int, 2> pipe{};
   if (::pipe(pipe.data()) != 0) return -1;
-  const std::uint64_t count = event.attr.config * 10 + event.cpu;
-  [[maybe_unused]] const ssize_t n = ::write(pipe[1], &count, sizeof count);
+  for (int i = 0; i < counts; ++i) {
+    [[maybe_unused]] const ssize_t n = ::write(pipe[1], &count, sizeof count);
+  }
   ::close(pipe[1]);
   return pipe[0];
+}
+// 10 * config + CPU, at the open and in one sample.
+int counting_event(const energy::PowerEvent& event) {
+  return event_of(event.attr.config * 10 + event.cpu, 2);
+}
+int still_event(const energy::PowerEvent& event) {
+  return event.metric == "host.energy.dram" ? event_of(0, 100) : counting_event(event);
 }
 
 TEST(EnergyPerf, OpensOneEventForEachDomainAndPackage) {
@@ -151,6 +159,28 @@ TEST(EnergyPerf, OpensOneEventForEachDomainAndPackage) {
                                       {"host.energy.dram/package-0", 15},
                                       {"host.energy.dram/package-1", 16}}));
   EXPECT_TRUE(machine.sample().empty()) << "no count, no value";
+}
+
+// Seen in a virtual machine whose perf showed "psys" alone.
+TEST(EnergyPerf, ACounterThatStaysAt0IsNotAvailable) {
+  const FakeRoot root;
+  write_pmu(root);
+  write_zone(root, "intel-rapl:2", "psys", "0");
+  Machine machine(root, still_event);
+  EXPECT_EQ(machine.sample(),
+            (Values{{"host.energy.package/package-0", 10}, {"host.energy.package/package-1", 11}}));
+  for (const char* counter : {"host.energy.dram of package-0", "host.energy.dram of package-1",
+                              "host.energy.platform of psys"})
+    EXPECT_NE(missing(machine.table, counter).find("stays at 0"), std::string::npos) << counter;
+}
+
+TEST(EnergyPowercap, SaysThatAllItsCountersStayAt0) {
+  const FakeRoot root;
+  write_zone(root, "intel-rapl:0", "package-0", "0");
+  const Machine machine(root);
+  EXPECT_EQ(machine.listener, nullptr);
+  EXPECT_NE(missing(machine.table, "host.energy.package of package-0").find("stays at 0"),
+            std::string::npos);
 }
 
 TEST(EnergyPerf, IsPreferredDomainByDomain) {

@@ -39,7 +39,7 @@ constexpr auto kKinds = std::to_array<Kind>({
 static_assert(kKinds.size() == kCallCount);
 
 constexpr std::uint32_t kFewCosts = 8;      // fewer prove nothing
-constexpr std::uint32_t kRecentCosts = 16;  // of the mean
+constexpr std::uint32_t kRecentCosts = 16;  // they make the mean
 
 }  // namespace
 

@@ -50,7 +50,7 @@ std::string_view call_name(Call call);
 
 class CallMeter {
  public:
-  static constexpr double kShare = 0.01;  // of a core, for a kind of call and a device
+  static constexpr double kShare = 0.01;  // a kind of call may have this part of a core, for each device
   static constexpr Nanos kLongestPause = std::chrono::seconds(1);
 
   // `tick` is the time from one begin() to the next.
@@ -83,7 +83,7 @@ class CallMeter {
     Nanos sum{0};
     std::uint32_t calls = 0;
     bool made = false;
-    // Of the last tick, all devices together.
+    // The last tick's, all devices together.
     Nanos tick_cost{0};
     std::uint32_t tick_calls = 0;
     double cost_s = 0;  // recent mean for a device

@@ -40,6 +40,7 @@ constexpr double kBusyCpus = 0.75;         // share of those allowed
 constexpr std::size_t kMostCpusShown = 4;  // as evidence
 constexpr double kFree = 0.8;              // cores: another worker would have room
 constexpr double kLinkBusy = 0.7;          // share of a link's speed, in one direction
+constexpr double kPcieBusy = 0.5;          // likewise, of one that is busier than the GPU's cores
 constexpr double kMuchTraffic = 1e7;       // B/s: may fill a slow link
 constexpr double kCollectorPart = 0.1;     // share of the CPUs that the run may use
 constexpr double kOthersOfGpu = 0.2;       // share of the time
@@ -546,10 +547,10 @@ class Judge {
   // The busiest one that is saturated; without one, a link with much traffic whose speed is not
   // known makes the rule unproven.
   std::optional<LinkUse> saturated(Resource resource, std::span<const LinkUse> all,
-                                   std::string_view fact) {
+                                   std::string_view fact, double full = kLinkBusy) {
     if (all.empty()) return std::nullopt;
     const LinkUse busiest = *std::ranges::max_element(all, {}, &LinkUse::share);
-    if (busiest.share >= kLinkBusy) {
+    if (busiest.share >= full) {
       if (busiest.in_part != nullptr)
         use_in_part(*busiest.in_part, busiest.traffic->unit);
       else
@@ -660,8 +661,8 @@ class Judge {
     }
     const MetricMean* cores = on_gpu(data_, "host.gpu.sm.active");
     if (cores == nullptr) return cannot_tell(Resource::kGpuCores, "host.gpu.sm.active");
-    return others_on_gpu(*cores) || gpu_clocks() || gpu_memory() || gpu_cores(*cores) || pcie() ||
-           nvlink();
+    return others_on_gpu(*cores) || gpu_clocks() || gpu_memory() || gpu_cores(*cores) ||
+           pcie(*cores) || nvlink();
   }
 
   // The driver samples how often a device works, and for which processes.
@@ -722,13 +723,20 @@ class Judge {
                 "It computes: use lower precision, or a faster GPU.");
   }
 
-  bool pcie() {
+  // The PCIe links of the run's devices.
+  [[nodiscard]] std::vector<LinkUse> pcie_links() const {
     std::vector<LinkUse> all = links(kPcieTraffic);
     std::erase_if(all, [&](const LinkUse& link) {
       return mean_or_0(data_.of_source("run.gpu.processes", link.traffic->source)) <= 0;
     });
+    return all;
+  }
+  // Copies and kernels that take turns share the time: the greater part bounds.
+  bool pcie(const MetricMean& cores) {
+    const std::vector<LinkUse> all = pcie_links();
     if (all.empty()) return cannot_tell(Resource::kPcie, "host.gpu.pcie.rx_rate");
-    const auto link = saturated(Resource::kPcie, all, kPcieFact);
+    const auto link = saturated(Resource::kPcie, all, kPcieFact,
+                                std::min(kLinkBusy, std::max(kPcieBusy, cores.mean)));
     return link && hold(Resource::kPcie, link_text(*link, "its PCIe link's"),
                         "Copy less: keep data on the GPU, use smaller data types, or copy while "
                         "it computes.");
@@ -752,14 +760,15 @@ class Judge {
     if (place_.part != BoundPart::kWork && place_.part != BoundPart::kEvaluation) return false;
     if (seen_.devices.empty()) return false;
     if (trainer_ == nullptr) return cannot_tell(Resource::kLaunches, "run.thread.cpu");
-    if (trainer_->cpu < kBusyThread) return false;
+    const Launching host = launching();
+    if (host.cpu < kBusyThread) return false;
     if (mean_or_0(on_gpu(data_, "host.gpu.sm.active")) >= kLaunchCores) return false;
     std::string why = idle_by_trace();
     if (why.empty()) return false;
-    use("run.thread.cpu", trainer_->place);
+    use_threads(host);
     return hold(Resource::kLaunches,
-                fmt::format("{}, while the training thread computed with {:.2f} CPUs",
-                            std::move(why), trainer_->cpu),
+                fmt::format("{}, while {} computed with {:.2f} CPUs", std::move(why), host.name(),
+                            host.cpu),
                 "Launch less often: CUDA graphs, torch.compile, or a greater batch.");
   }
   // Empty: nothing proves that it waited for the host.
@@ -775,19 +784,64 @@ class Judge {
     return fmt::format("{} waited for the host's next launch {:.0f} % of its traced time",
                        most.device, waited * 100);
   }
-  // A GPU of the run that had often no work; empty: it had, or that is not known.
-  std::string idle_by_samples() {
-    const MetricMean* cores = on_gpu(data_, "host.gpu.sm.active");
-    if (cores == nullptr) return "";
-    if (cores->mean >= kLaunchCores) return "";
-    // Few SMs may be busy all the time.
-    const MetricMean* busy = data_.of_source("host.gpu.graphics.active", cores->source);
-    if (busy == nullptr) busy = data_.of_source("host.gpu.busy", cores->source);
-    if (busy == nullptr || busy->mean >= kGpuBusy) return "";
-    use(cores);
-    use(busy);
-    return fmt::format("{} had no work {:.0f} % of the time, and its SMs were active {:.0f} %",
-                       cores->source, (1 - busy->mean) * 100, cores->mean * 100);
+  // The host's threads that start a GPU's work: PyTorch runs the backward pass in a thread of its
+  // own, for which the training thread waits. Another training waits for its GPU in a loop, which
+  // looks like computing: only a GPU that has no work proves that it does not.
+  struct Launching {
+    const Thread* trainer = nullptr;
+    const Thread* other = nullptr;  // takes turns with it
+    double cpu = 0;
+    [[nodiscard]] std::string_view name() const {
+      return other == nullptr ? "the training thread"
+                              : "the training thread, in turn with another of its process,";
+    }
+  };
+  [[nodiscard]] Launching launching() const {
+    Launching host{.trainer = trainer_, .other = nullptr, .cpu = trainer_->cpu};
+    if (!uses_gpu(data_) || host.cpu >= kBusyThread || trainer_->process == nullptr) return host;
+    for (const Thread& thread : threads_) {
+      if (&thread == trainer_ || thread.cpu < kTakesPart) continue;
+      if (!Thread::is_always(thread.process, trainer_->process->least)) continue;
+      if (host.other == nullptr || thread.cpu > host.other->cpu) host.other = &thread;
+    }
+    const double both = host.cpu + (host.other != nullptr ? host.other->cpu : 0);
+    if (both < kBusyThread || both > kOneCore)
+      host.other = nullptr;
+    else
+      host.cpu = both;
+    return host;
+  }
+  void use_threads(const Launching& host) {
+    use("run.thread.cpu", host.trainer->place);
+    if (host.other != nullptr) use("run.thread.cpu", host.other->place);
+  }
+
+  // A GPU of the run that had often no work.
+  struct IdleGpu {
+    const MetricMean* busy = nullptr;   // null: not known
+    const MetricMean* cores = nullptr;  // null: not known
+    double share = 0;                   // the part of the time without work
+    [[nodiscard]] bool is_often() const { return busy != nullptr && share > 1 - kGpuBusy; }
+    [[nodiscard]] std::string text() const {
+      std::string said =
+          fmt::format("{} had no work {:.0f} % of the time", busy->source, share * 100);
+      if (cores != nullptr)
+        said += fmt::format(", and its SMs were active {:.0f} %", cores->mean * 100);
+      return said;
+    }
+  };
+  [[nodiscard]] IdleGpu idle_by_samples() const {
+    IdleGpu gpu{.busy = on_gpu(data_, "host.gpu.graphics.active"),
+                .cores = on_gpu(data_, "host.gpu.sm.active")};
+    if (gpu.busy == nullptr) gpu.busy = on_gpu(data_, "host.gpu.busy");
+    if (gpu.busy == nullptr) return gpu;
+    // Copies are no work of its cores; together they may take less time than this.
+    double copies = 0;
+    for (const LinkUse& link : pcie_links())
+      if (link.traffic->source == gpu.busy->source) copies = std::max(copies, link.share);
+    gpu.share = std::max(1 - gpu.busy->mean - copies, 0.0);
+    if (mean_or_0(gpu.cores) >= kLaunchCores) gpu.share = 0;
+    return gpu;
   }
 
   // A lock that threads need all the time, or work that they hand to each other: both are waits on
@@ -853,25 +907,32 @@ class Judge {
 
   bool one_thread() {
     if (trainer_ == nullptr) return cannot_tell(Resource::kOneThread, "run.thread.cpu");
-    if (trainer_->cpu < kBusyThread || !needs_cpu() || loader_ != nullptr) return false;
-    use("run.thread.cpu", trainer_->place);
-    use("run.cpu.used");
+    const Launching host = launching();
+    if (host.cpu < kBusyThread || !needs_cpu() || loader_ != nullptr) return false;
     const bool loads = place_.part == BoundPart::kWait;
-    const double others = mean("run.cpu.used") - trainer_->cpu;
+    const bool gpu = !loads && uses_gpu(data_);
+    const IdleGpu idle = gpu ? idle_by_samples() : IdleGpu();
+    if (gpu && idle.busy == nullptr)
+      return cannot_tell(Resource::kOneThread, "host.gpu.graphics.active");
+    if (gpu && !idle.is_often()) return false;
+    use_threads(host);
+    use("run.cpu.used");
+    const double others = mean("run.cpu.used") - host.cpu;
     const std::string beside =
         others >= kTakesPart ? fmt::format(", all others together with {:.2f}", others) : "";
-    std::string why =
-        fmt::format("the training thread {} all the time, with {:.2f} CPUs{}",
-                    loads ? "loads data or computes" : "computes", trainer_->cpu, beside);
-    const std::string idle = loads ? "" : idle_by_samples();
-    if (!idle.empty()) why += ", while " + idle;
+    std::string why = fmt::format("{} {} all the time, with {:.2f} CPUs{}", host.name(),
+                                  loads ? "loads data or computes" : "computes", host.cpu, beside);
+    if (gpu) {
+      use(idle.cores);
+      use(idle.busy);
+      why += ", while " + idle.text();
+    }
     return hold(Resource::kOneThread, std::move(why),
                 loads ? "Load the data in other processes: DataLoader(num_workers=...). If they "
                         "do, fetch larger batches."
-                : idle.empty()
-                    ? "Do more in one step (a greater batch), or use more threads."
-                    : "Give the GPU more to do for each launch (a greater batch, CUDA graphs, "
-                      "torch.compile), or move the thread's own work to it.");
+                : gpu ? "Give the GPU more to do for each launch (a greater batch, CUDA graphs, "
+                        "torch.compile), or move the thread's own work to it."
+                      : "Do more in one step (a greater batch), or use more threads.");
   }
 
   // ---- the sentence

@@ -474,12 +474,52 @@ TEST(BottleneckResource, OfOneThreadNamesAGpuWithoutWork) {
   EXPECT_EQ(metrics_of(found),
             (std::vector<std::string>{"run.thread.cpu", "run.cpu.used", "host.gpu.sm.active",
                                       "host.gpu.graphics.active"}));
+  const Bottleneck none = judge(Metrics(metrics).without("run.gpu"));
+  EXPECT_EQ(none.resource, Resource::kOneThread);
+  EXPECT_EQ(none.text.find("no work"), std::string::npos);
+}
+
+// A thread that waits for its GPU in a loop looks as if it computed.
+TEST(BottleneckResource, IsNotTheThreadThatWaitsForAGpuThatWorks) {
+  Metrics metrics = with_gpu(0.08).thread("1", kTrainer, kTrainer, 0.97);
+  metrics.set("run.cpu.used", 1).set("host.gpu.graphics.active", 0.35, "gpu0");
   for (Metrics other : {Metrics(metrics).set("host.gpu.graphics.active", 0.95, "gpu0"),
-                        Metrics(metrics).set("host.gpu.sm.active", 0.6, "gpu0"),
-                        Metrics(metrics).without("run.gpu")}) {
-    EXPECT_EQ(judge(other).resource, Resource::kOneThread);
-    EXPECT_EQ(judge(other).text.find("no work"), std::string::npos);
-  }
+                        Metrics(metrics).set("host.gpu.sm.active", 0.6, "gpu0")})
+    EXPECT_EQ(judge(other).resource, Resource::kUnknown);
+  // A GPU before Hopper, without DCGM.
+  Metrics older = Metrics(metrics).without("host.gpu.");
+  EXPECT_EQ(judge(older).resource, Resource::kUnknown);
+  EXPECT_EQ(judge(older).unproven.back().resource, Resource::kOneThread);
+  EXPECT_EQ(judge(older.set("host.gpu.busy", 1, "gpu0")).resource, Resource::kUnknown);
+  EXPECT_EQ(judge(older.set("host.gpu.busy", 0.4, "gpu0")).resource, Resource::kOneThread);
+}
+
+// PyTorch's backward pass: as an H100 showed it.
+TEST(BottleneckResource, IsOneThreadThatTwoTakeInTurn) {
+  Metrics metrics = with_gpu(0.002).thread("1", kTrainer, kTrainer, 0.49);
+  metrics.thread("19", kTrainer, kTrainer + 19, 0.49);
+  metrics.set("run.cpu.used", 1).set("host.gpu.graphics.active", 0.17, "gpu0");
+  EXPECT_EQ(judge(metrics).text,
+            "The steps are bound by one thread: the training thread, in turn with another of its "
+            "process, computes all the time, with 0.98 CPUs, while gpu0 had no work 83 % of the "
+            "time, and its SMs were active 0 %.");
+  EXPECT_EQ(judge(metrics.thread("19", kTrainer, kTrainer + 19, 0.9)).resource, Resource::kUnknown)
+      << "at the same time";
+}
+
+// Copies that take turns with kernels, as an H100 showed them.
+TEST(BottleneckResource, IsPcieThatIsBusierThanTheCores) {
+  const auto with = [](double cores, double received) {
+    Metrics metrics = with_gpu(cores).thread("1", kTrainer, kTrainer, 0.96);
+    metrics.set("run.cpu.used", 1).set("host.gpu.graphics.active", 0.31, "gpu0");
+    metrics.set("host.gpu.pcie.rx_rate", received, "gpu0");
+    return judge(waiting(0.01), metrics, {.cpus = {0, 1, 2, 3}, .links = {{"gpu0", 63e9}}});
+  };
+  EXPECT_EQ(with(0.29, 38e9).resource, Resource::kPcie);
+  EXPECT_NE(with(0.65, 38e9).resource, Resource::kPcie) << "the cores are busier";
+  const Bottleneck less = with(0.29, 28e9);
+  EXPECT_EQ(less.resource, Resource::kOneThread) << "less than half of its speed";
+  EXPECT_NE(less.text.find("no work 25 % of the time"), std::string::npos) << less.text;
 }
 
 TEST(BottleneckResource, IsTheLaunchesThatATraceShows) {
@@ -493,7 +533,7 @@ TEST(BottleneckResource, IsTheLaunchesThatATraceShows) {
             "The steps are bound by launches: node7/GPU 0 waited for the host's next launch 30 % "
             "of its traced time, while the training thread computed with 0.97 CPUs.");
   const Metrics busy = with_gpu(0.75).thread("1", kTrainer, kTrainer, 0.97).set("run.cpu.used", 1);
-  EXPECT_EQ(judge_seen(waiting(0.01), busy, {.devices = {device}}).resource, Resource::kOneThread)
+  EXPECT_EQ(judge_seen(waiting(0.01), busy, {.devices = {device}}).resource, Resource::kUnknown)
       << "it works in all of the time, and waited in the few steps that were traced";
   device.host_wait = Nanos(150);
   EXPECT_EQ(judge_seen(waiting(0.01), metrics, {.devices = {device}}).resource,

@@ -14,6 +14,9 @@ namespace corral::analyze {
 namespace {
 
 constexpr double kEquivalent = 0.01;  // part of the last segment's mean
+constexpr double kRareTime = 0.5;     // part of the time: longer rare steps are no outliers
+constexpr double kOddBlocks = 0.1;    // part of the time of blocks unlike the others
+constexpr std::size_t kFewBlocks = 16;
 
 struct Segment {
   std::size_t begin = 0, end = 0;
@@ -31,8 +34,18 @@ double deviation_of(std::span<const double> values, double mean) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-std::vector<Segment> find_segments(std::span<const double> bins) {
-  const double noise = std::max(noise_around_jumps(bins), 1e-9 * std::abs(mean_of(bins)));
+// The standard deviation that the differences of neighbours show.
+double difference_noise(std::span<const double> values) {
+  double squares = 0;
+  for (std::size_t i = 1; i < values.size(); ++i)
+    squares += (values[i] - values[i - 1]) * (values[i] - values[i - 1]);
+  return values.size() < 2 ? 0 : std::sqrt(squares / 2 / static_cast<double>(values.size() - 1));
+}
+
+// `least_noise`: a standard deviation.
+std::vector<Segment> find_segments(std::span<const double> bins, double least_noise) {
+  const double noise =
+      std::max({noise_around_jumps(bins), least_noise, 1e-9 * std::abs(mean_of(bins))});
   const double penalty = 15 * std::log(static_cast<double>(bins.size())) * noise * noise;
   std::vector<std::size_t> borders = find_mean_changes(bins, penalty);
   borders.insert(borders.begin(), 0);
@@ -46,6 +59,28 @@ std::vector<Segment> find_segments(std::span<const double> bins) {
     segments.push_back(segment);
   }
   return segments;
+}
+
+// Steps without the rare long ones. A training on a device starts its work early, and waits now and
+// then for all of it: these long steps are rare and yet most of the time. Then blocks of steps are
+// taken, as long as needed for each to be like the others; none if there would be too few.
+struct Blocks {
+  std::vector<double> means;
+  std::size_t size = 1;  // steps of each; those of no whole block are left out
+};
+
+Blocks join_steps(std::span<const double> lengths) {
+  const double all = mean_of(lengths);
+  for (std::size_t size = 1; size == 1 || lengths.size() / size >= kFewBlocks; size *= 2) {
+    std::vector<double> means;
+    for (std::size_t i = 0; i + size <= lengths.size(); i += size)
+      means.push_back(mean_of(lengths.subspan(i, size)));
+    std::vector<double> typical = replace_outliers(means);
+    const double apart = std::abs(mean_of(typical) - all);
+    if (apart >= (size == 1 ? kRareTime : kOddBlocks) * all) continue;
+    return {.means = size == 1 ? std::move(typical) : std::move(means), .size = size};
+  }
+  return {};
 }
 
 // ---- of a lane
@@ -143,8 +178,12 @@ bool is_apart(std::string_view name) {
 std::size_t find_steady_step(std::span<const double> lengths) {
   const std::size_t n = lengths.size();
   if (n == 0) return 0;
-  const Bins bins = bin_means(replace_outliers(lengths));
-  const std::vector<Segment> segments = find_segments(bins.means);
+  const Blocks blocks = join_steps(lengths);
+  if (blocks.means.empty()) return n;
+  const Bins bins = bin_means(blocks.means);
+  // Blocks hold one wait more or less, which the median of their differences does not see.
+  const double least_noise = blocks.size == 1 ? 0 : difference_noise(bins.means);
+  const std::vector<Segment> segments = find_segments(bins.means, least_noise);
   const Segment& last = segments.back();
   const double reach = std::max(kEquivalent * last.mean, last.deviation);
   std::size_t first = last.begin;
@@ -152,7 +191,7 @@ std::size_t find_steady_step(std::span<const double> lengths) {
     if (std::abs(segments[i].mean - last.mean) > reach) break;
     first = segments[i].begin;
   }
-  const std::size_t cut = std::min(first * bins.size, n);
+  const std::size_t cut = std::min(first * bins.size * blocks.size, n);
   return n - cut < std::max(kFewSteps, n / 4) ? n : cut;
 }
 

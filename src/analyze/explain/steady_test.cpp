@@ -123,6 +123,27 @@ TEST(Steady, RareStallsAreNoChange) {
   EXPECT_GE(found(make, 45, 55), kEnough);
 }
 
+// As an H100 showed: work is started in 1 ms a step, and waited for in each tenth.
+TEST(Steady, StepsThatOnlyStartWorkAreTakenInBlocks) {
+  const auto make = [](std::uint64_t seed, double later) {
+    std::vector<double> lengths;
+    Steps noise(seed);
+    noise.add(1000, 1.0);
+    for (std::size_t i = 0; i < 1000; ++i) {
+      const double early = noise.lengths()[i] * (i < 500 ? 1.2e-3 : 1e-3);
+      lengths.push_back(i % 10 == 9 ? 0.13 * (i < 500 ? later : 1) : early);
+    }
+    return find_steady_step(lengths);
+  };
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    EXPECT_EQ(make(seed, 1), 0U) << "how long it takes to start it means nothing";
+    EXPECT_NEAR(static_cast<double>(make(seed, 2)), 500, 32);
+  }
+  std::vector<double> lengths(60, 0.001);
+  lengths[29] = lengths[59] = 0.13;
+  EXPECT_EQ(find_steady_step(lengths), 60U) << "two waits prove nothing";
+}
+
 TEST(Steady, ManyStepsAreBinned) {
   const std::size_t cut = Steps(1).add(10'000, 0.2).add(90'000, 0.1).steady();
   EXPECT_GE(cut, 10'000U);

@@ -5,8 +5,11 @@ Required counter: run.thread.waited.lock. Expected: the steps, by threads in tur
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # else a product takes all CPUs
 
 import common
 import numpy as np

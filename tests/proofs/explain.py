@@ -45,6 +45,7 @@ FRAMEWORKS_ENVIRONMENT = {
 PLANTED = range(0, 41, 5)  # percent of a step
 GROUPS = Path("/sys/fs/cgroup")
 MIB = 1 << 20
+MEMORY_LIMIT = 256 * MIB
 RIGHT, UNKNOWN, WRONG = "right", "unknown", "wrong"
 SECONDS = 20
 SMOKE_SECONDS = 8
@@ -204,8 +205,10 @@ def given(needs: str, folder: Path) -> Iterator[list[Path]]:
     elif needs in ("memory limit", "swap"):
         if needs == "swap" and len(Path("/proc/swaps").read_text().splitlines()) < 2:
             raise NotPossibleError("the machine has no swap")
+        if (alone := torch_memory()) > MEMORY_LIMIT - 64 * MIB:
+            raise NotPossibleError(f"PyTorch alone takes {alone / MIB:.0f} of {MEMORY_LIMIT // MIB} MiB")
         name = "memory.limit_in_bytes" if legacy("memory") else "memory.max"
-        with group("memory", {name: str(256 * MIB)}) as made:
+        with group("memory", {name: str(MEMORY_LIMIT)}) as made:
             yield [made]
     elif needs == "slow disk":
         rate = f"{device_of(folder)} "
@@ -214,6 +217,13 @@ def given(needs: str, folder: Path) -> Iterator[list[Path]]:
             yield [made]
     else:
         raise AssertionError(needs)
+
+
+def torch_memory() -> int:
+    """Bytes that no file backs, of a process that has only loaded PyTorch."""
+    code = "import torch; print(open('/proc/self/status').read())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[1]) << 10 for line in told.splitlines() if line.startswith("RssAnon"))
 
 
 class Bench:

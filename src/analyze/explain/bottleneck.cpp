@@ -940,7 +940,8 @@ class Judge {
     std::string& text = found_.text;
     if (place_.part == BoundPart::kWork) {
       const std::string_view unit = unit_name(given_.unit);
-      text = why_.empty() ? fmt::format("Nothing that was measured bounds the {}s", unit)
+      text = why_.empty() ? fmt::format("Nothing that was measured bounds the {}s{}", unit,
+                                        beside.use != nullptr ? "" : gpu_without_verdict())
                           : fmt::format("The {}s are bound by {}: {}", unit,
                                         resource_name(found_.resource), why_);
     } else {
@@ -956,6 +957,14 @@ class Judge {
     }
     text += text_of_gpu(beside, waits);
     text += given_.steady ? "." : " (the run was not steady).";
+  }
+  // How far the GPU is from bounding it.
+  std::string gpu_without_verdict() {
+    const MetricMean* cores = on_gpu(data_, "host.gpu.sm.active");
+    if (cores == nullptr) return "";
+    use(cores);
+    return fmt::format("; the SMs of {} were active {:.0f} % of the time", cores->source,
+                       cores->mean * 100);
   }
   static std::string text_of_gpu(const GpuBeside& beside, double waits) {
     if (beside.hides && beside.use != nullptr)

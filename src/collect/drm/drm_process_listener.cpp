@@ -350,7 +350,8 @@ ProcessListener::Gpus find(const ListenerContext& context, SeriesTable& table) {
 
 std::unique_ptr<Listener> open_drm_process_listener(const ListenerContext& context,
                                                     SeriesTable& table, sys::Clock& clock) {
-  constexpr const char* kWhat = "run.gpu.* of AMD's and Intel's GPUs";
+  // No pattern of metrics: NVIDIA's may be there.
+  constexpr const char* kWhat = "the run's share of AMD's and Intel's GPUs";
   if (context.run_pid == 0) {
     table.unavailable(kWhat, "there is no run");
     return nullptr;

@@ -276,7 +276,7 @@ TEST(DrmProcesses, SaysWhyThereIsNothing) {
   SeriesTable table;
   EXPECT_EQ(open_drm_process_listener({.root = fixture_root("root_vm"), .run_pid = 1}, table),
             nullptr);
-  EXPECT_EQ(missing(table, "run.gpu.* of AMD's and Intel's GPUs"),
+  EXPECT_EQ(missing(table, "the run's share of AMD's and Intel's GPUs"),
             "no card of theirs in /sys/class/drm");
   const FakeRoot rocm{{"sys/class/drm/card0/device/vendor", "0x1002\n"},
                       {"sys/class/drm/card0/device/uevent", "PCI_SLOT_NAME=0000:03:00.0\n"},

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
+
 #include "collect/nvidia/fake/fake_driver.h"
+#include "collect/nvidia/fields.h"
+#include "core/json.h"
 
 namespace corral::collect::nvidia {
 namespace {
@@ -74,6 +79,23 @@ TEST(NvidiaListener, SaysHowFastItsPcieLinkCanBe) {
   EXPECT_EQ(speed("gpu0.link.generation 4\ngpu0.link.width 16\n"), "31504000000");
   EXPECT_EQ(speed("gpu0.link.generation 9\ngpu0.link.width 16\n"), "") << "not known yet";
   EXPECT_EQ(speed("gpu0.link.generation 4\n"), "");
+}
+
+// The answers of a real driver: the type of each field, its bytes, and the number that they are.
+TEST(NvidiaFields, AreReadAsAnH100GaveThem) {
+  const Json fields = Json::parse(fixture_text("nvml/h100/fields.json")).value();
+  std::size_t read = 0;
+  for (const Json& field : *fields.as_array()) {
+    if (*field.find("status")->as_int() != 0) continue;
+    const std::string& raw = *field.find("raw")->as_string();
+    std::array<std::byte, 8> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      bytes.at(i) = std::byte(std::stoul(raw.substr(2 * i, 2), nullptr, 16));
+    const auto type = static_cast<ValueType>(*field.find("type")->as_int());
+    EXPECT_EQ(read_number(type, bytes), field.find("number")->as_double(-1));
+    ++read;
+  }
+  EXPECT_EQ(read, 22U);
 }
 
 TEST(NvidiaListener, FillsAllThatItDeclares) {

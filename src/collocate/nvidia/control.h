@@ -55,7 +55,7 @@ struct ControlFunctions {
   Function<Device, unsigned*> gpu_instance_id;     // for a MIG device
   Function<Device, unsigned*> compute_instance_id;
   Function<Device, unsigned, ProfileInfoV1*> profile_v1;
-  Function<Device, unsigned, void*> profile;  // ProfileInfoV2 or V3, according to its version word
+  Function<Device, unsigned, void*> profile;  // ProfileInfoV2
   Function<Device, unsigned, Placement*, unsigned*> placements;
   Function<Device, unsigned, unsigned*> remaining_capacity;
   Function<Device, unsigned, const Placement*, GpuInstance*> create_gpu_instance;

@@ -41,7 +41,7 @@ static_assert(sizeof(Placement) == 8);
 
 inline constexpr std::size_t kProfileNameSize = 96;
 
-// The oldest form has no name; the others differ only by their version words.
+// The oldest form has no name.
 struct ProfileInfoV1 {
   std::uint32_t id;
   std::uint32_t peer_to_peer;
@@ -66,21 +66,6 @@ struct ProfileInfoV2 {
 };
 static_assert(sizeof(ProfileInfoV2) == 152 && offsetof(ProfileInfoV2, memory_mib) == 48);
 inline constexpr std::uint32_t kProfileInfoV2Version = version_word(sizeof(ProfileInfoV2), 2);
-
-struct ProfileInfoV3 {
-  std::uint32_t version;
-  std::uint32_t id;
-  std::uint32_t slices;
-  std::uint32_t most;
-  std::uint32_t multiprocessors;
-  std::uint32_t engines[5];
-  std::uint64_t memory_mib;
-  char name[kProfileNameSize];
-  std::uint32_t capabilities;
-};
-static_assert(sizeof(ProfileInfoV3) == 152 && offsetof(ProfileInfoV3, memory_mib) == 40 &&
-              offsetof(ProfileInfoV3, capabilities) == 144);
-inline constexpr std::uint32_t kProfileInfoV3Version = version_word(sizeof(ProfileInfoV3), 3);
 
 struct GpuInstanceInfo {
   Device device;

@@ -115,8 +115,7 @@ TEST_F(DevicePlanTest, MakesMigInstancesAndTakesThemAway) {
 }
 
 TEST_F(DevicePlanTest, AnOldDriversProfilesAreNamedForIt) {
-  for (const char* driver :
-       {"profile_version 2\n", "profile_version 1\n", "profiles_need_mode 1\n"}) {
+  for (const char* driver : {"profile_version 1\n", "profiles_need_mode 1\n"}) {
     state(driver);
     with({mig("1g.10gb"), mig("1g.5gb+me")}, [&](const DevicePlan& planned) {
       EXPECT_EQ(planned.seats()[1].devices[0].profile, "1g.5gb+me") << driver;

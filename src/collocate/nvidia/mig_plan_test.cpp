@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
+#include <sstream>
 
 #include "collocate/nvidia/fake/models.h"
+#include "core/test_paths.h"
+#include "core/text.h"
+#include "sys/file.h"
 
 namespace corral::collocate::nvidia {
 namespace {
@@ -23,6 +28,48 @@ std::vector<Profile> read_profiles(std::string_view model) {
                         .placements = p.placements});
   }
   return profiles;
+}
+
+// The bytes behind "0:" in a word of the fixture, as `Info`; nullopt for another status.
+template <class Info>
+std::optional<Info> answer(const std::string& word) {
+  if (!word.starts_with("0:")) return std::nullopt;
+  Info info{};
+  for (std::size_t i = 0; i < sizeof info; ++i)
+    reinterpret_cast<std::uint8_t*>(&info)[i] =
+        static_cast<std::uint8_t>(std::stoul(word.substr(2 + 2 * i, 2), nullptr, 16));
+  return info;
+}
+
+// The answers of a real driver, read with the structs that Corral uses.
+TEST(MigProfiles, AreReadFromAnH100AndLikeTheFakes) {
+  std::istringstream lines(
+      sys::read_file(source_dir() + "/tests/fixtures/nvml/h100/profiles.txt").value());
+  const fake::Model& model = *fake::find_model("h100");
+  std::size_t known = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    const std::vector<std::string_view> words = split(line, ' ');
+    const auto number = static_cast<unsigned>(std::stoul(std::string(words[0])));
+    const auto fake = std::ranges::find(model.profiles, number, &fake::ModelProfile::number);
+    const auto v1 = answer<ProfileInfoV1>(std::string(words[1]));
+    const auto v2 = answer<ProfileInfoV2>(std::string(words[2]));
+    ASSERT_EQ(v1.has_value(), fake != model.profiles.end()) << number;
+    if (!v1) continue;
+    ASSERT_TRUE(v2);
+    ++known;
+    const auto compare = [&](const auto& info) {
+      EXPECT_EQ(info.id, fake->id);
+      EXPECT_EQ(info.slices, fake->slices);
+      EXPECT_EQ(info.most, fake->most);
+      EXPECT_EQ(info.memory_mib, fake->memory_mib);
+    };
+    compare(*v1);
+    compare(*v2);
+    EXPECT_EQ(profile_name(v2->name), fake->name);
+    EXPECT_EQ(profile_name(*v1, number, model.memory_mib), fake->name);
+  }
+  EXPECT_EQ(known, model.profiles.size());
 }
 
 std::vector<WantedInstance> wanted(const std::vector<std::string>& names) {

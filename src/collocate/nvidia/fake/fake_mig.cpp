@@ -17,12 +17,12 @@ Status give_profile(const ModelProfile& profile, Info& info) {
 }
 
 // Checks that precede any answer about profiles.
-Status profile_status(const Call& call, Device device, unsigned number, bool versioned) {
+Status profile_status(const Call& call, Device device, unsigned number) {
   if (call.failed()) return call.status;
   // Unknown numbers lie between the known ones, as with a driver.
-  if (number >= 18 || number == 5 || number == 6) return Status::kInvalidArgument;
+  if (number >= 17 || number == 5 || number == 6) return Status::kInvalidArgument;
   if (call.profile(number) == nullptr) return Status::kNotSupported;
-  const bool needs_mode = versioned || call.state.number("profiles_need_mode") != 0;
+  const bool needs_mode = call.state.number("profiles_need_mode") != 0;
   if (needs_mode && !call.mig(device->gpu)) return Status::kNotSupported;
   return Status::kSuccess;
 }
@@ -112,22 +112,17 @@ Status nvmlDeviceGetComputeInstanceId(Device device, unsigned* id) {
 
 Status nvmlDeviceGetGpuInstanceProfileInfo(Device device, unsigned number, ProfileInfoV1* info) {
   const Call call(__func__, device);
-  const Status status = profile_status(call, device, number, false);
+  const Status status = profile_status(call, device, number);
   return status == Status::kSuccess ? give_profile(*call.profile(number), *info) : status;
 }
 Status nvmlDeviceGetGpuInstanceProfileInfoV(Device device, unsigned number, void* info) {
   const Call call(__func__, device);
-  const Status status = profile_status(call, device, number, true);
+  const Status status = profile_status(call, device, number);
   if (status != Status::kSuccess) return status;
   const ModelProfile& profile = *call.profile(number);
   const std::string name = "MIG " + profile.name;
   const auto version = *static_cast<std::uint32_t*>(info);
-  if (version == kProfileInfoV3Version && call.state.number("profile_version", 3) >= 3) {
-    auto& v3 = *static_cast<ProfileInfoV3*>(info);
-    copy(name, v3.name, sizeof v3.name);
-    return give_profile(profile, v3);
-  }
-  if (version != kProfileInfoV2Version || call.state.number("profile_version", 3) < 2)
+  if (version != kProfileInfoV2Version || call.state.number("profile_version", 2) < 2)
     return Status::kVersionMismatch;
   auto& v2 = *static_cast<ProfileInfoV2*>(info);
   copy(name, v2.name, sizeof v2.name);

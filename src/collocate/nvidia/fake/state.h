@@ -5,7 +5,7 @@
 // Keys: model (models.h; a100-40), gpus (1); gpuN.mig, gpuN.mig.pending, gpuN.persistence,
 // gpuN.compute_mode, gpuN.power (mW), gpuN.lock.gpu and .memory ("1410 1410"); gpuN.gi.ID "PROFILE
 // START SIZE"; gpuN.ci.GI.ID "PROFILE"; gpuN.process.PID "-" or "GI.CI"; gpuN.needs_reset: a change
-// of MIG mode asks for one; refuse.FUNCTION STATUS (NVML's number); profile_version (3): the newest
+// of MIG mode asks for one; refuse.FUNCTION STATUS (NVML's number); profile_version (2): the newest
 // that it knows; profiles_need_mode: profiles are reported only while MIG mode is on.
 #pragma once
 

@@ -269,8 +269,7 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "Utilization of the video decoder, sampled by the driver."},
     {"host.gpu.memory.used", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
      "Allocated memory of the device, of all processes. Older drivers include their reserved "
-     "memory. For newer ones NVIDIA's header says the same, while its tools show the two "
-     "separately."},
+     "memory. Driver 580 does not, although NVIDIA's header says so."},
     {"host.gpu.memory.free", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
      "Unallocated memory of the device."},
     {"host.gpu.memory.total", "B", "", kGauge, kOnce, kHost, "gpu", kSlow,

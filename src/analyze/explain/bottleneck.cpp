@@ -958,7 +958,7 @@ class Judge {
     text += text_of_gpu(beside, waits);
     text += given_.steady ? "." : " (the run was not steady).";
   }
-  // How far the GPU is from bounding it.
+  // The GPU that does not bound it: the least that is worth knowing.
   std::string gpu_without_verdict() {
     const MetricMean* cores = on_gpu(data_, "host.gpu.sm.active");
     if (cores == nullptr) return "";

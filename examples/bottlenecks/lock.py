@@ -42,6 +42,7 @@ def multiply() -> None:
 
 def main() -> None:
     chosen = common.options(__doc__)
+    torch.set_num_threads(1)  # more of them wait for work in a loop
     turns = Turns()
 
     def prepare() -> None:

@@ -14,6 +14,7 @@
 #include "server/api/handlers.h"
 #include "server/api/late.h"
 #include "server/api/requests.h"
+#include "server/api/run_group.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -137,15 +138,6 @@ Response write_comparison(const Comparison& all) {
 
 // ---- the groups
 
-constexpr std::string_view kByNames =
-    "params.KEY, tags.KEY, name, workload, experiment, host or commit";
-
-bool is_by(std::string_view by) {
-  for (const std::string_view prefix : {"params.", "tags."})
-    if (by.starts_with(prefix)) return by.size() > prefix.size();
-  return by == "name" || by == "workload" || by == "experiment" || by == "host" || by == "commit";
-}
-
 Result<std::vector<RunId>> find_filtered(const store::Reader& store,
                                          const std::vector<mlflow::Comparison>& filter) {
   store::tracking::RunQuestion question;
@@ -223,21 +215,6 @@ Result<std::vector<analyze::GroupRuns>> read_groups(const store::Reader& store,
   return groups;
 }
 
-std::string value_by(const store::Run& run, std::string_view by) {
-  const auto find = [](const auto& facts, std::string_view key) -> std::string {
-    const auto found = std::ranges::find(facts, key, [](const auto& fact) { return fact.first; });
-    return found != facts.end() ? found->second : "";
-  };
-  if (by.starts_with("params.")) return find(run.params, by.substr(7));
-  if (by.starts_with("tags.")) return find(run.tags, by.substr(5));
-  if (by == "name") return run.name;
-  if (by == "workload") return run.workload_name;
-  if (by == "experiment") return run.experiment_name;
-  if (by == "host") return run.host;
-  const auto commit = Json::parse(find(run.info, "git_commit"));
-  return commit && commit->as_string() != nullptr ? *commit->as_string() : "";
-}
-
 // A group for each value, in the order of their first runs' starts.
 Result<std::vector<analyze::GroupRuns>> split_groups(std::vector<analyze::GroupRuns> all,
                                                      std::string_view by) {
@@ -248,7 +225,7 @@ Result<std::vector<analyze::GroupRuns>> split_groups(std::vector<analyze::GroupR
   runs.erase(std::unique(runs.begin(), runs.end(), same), runs.end());
   std::vector<analyze::GroupRuns> groups;
   for (store::Run& run : runs) {
-    std::string value = value_by(run, by);
+    std::string value = field_of_run(run, by);
     if (value.empty()) value = "not set";
     auto group = std::ranges::find(groups, value, &analyze::GroupRuns::name);
     if (group == groups.end() && groups.size() == kMostComparedGroups)
@@ -297,7 +274,8 @@ Parsed<CompareQuestion> parse_compare_request(std::string_view text) {
   question.value = read_value(fields);
   question.margin = fields.number("margin", question.margin, {.low = 1e-6, .high = 0.999999});
   question.by = fields.text("by", kMostName);
-  if (!question.by.empty() && !is_by(question.by)) fields.wrong("by", std::string(kByNames));
+  if (!question.by.empty() && !is_run_field(question.by))
+    fields.wrong("by", std::string(kRunFields));
   fields.each("groups", kMostComparedGroups,
               [&](RequestFields& one) { question.groups.push_back(read_group_fields(one, text)); });
   return fields.finish(std::move(question));

@@ -11,8 +11,8 @@
 #include "core/text.h"
 #include "server/api/handlers.h"
 #include "server/api/late.h"
+#include "server/api/run_group.h"
 #include "server/api/write.h"
-#include "store/tables/plans.h"
 
 namespace corral::server::api {
 namespace {
@@ -22,65 +22,6 @@ using analyze::WorkflowRun;
 using store::page::SharingRun;
 
 constexpr std::size_t kMostNamedRuns = 100;  // in each list of an answer
-
-// The plan, workload or experiment that the request names.
-struct RunGroup {
-  std::string kind, id;
-  std::function<Result<std::vector<SharingRun>>(store::Reading&)> read;
-};
-
-Parsed<RunGroup> requested_group(const Request& request) {
-  if (const std::string id(request.param("plan")); !id.empty())
-    return RunGroup{"plan", id, [id](store::Reading& reading) {
-                      return store::page::runs_of_plan(reading, id);
-                    }};
-  if (const std::string_view text = request.param("workload"); !text.empty()) {
-    const auto id = TRY_PARSED(about("workload", WorkloadId::parse(text)));
-    return RunGroup{"workload", id.hex(), [id](store::Reading& reading) {
-                      return store::page::runs_of_workload(reading, id);
-                    }};
-  }
-  const auto number = parse_int(request.param("experiment"));
-  if (!number)
-    return fail_about("experiment", Code::kInvalidArgument, "an experiment's id is a number");
-  return RunGroup{"experiment", std::to_string(*number),
-                  [id = ExperimentId{*number}](store::Reading& reading) {
-                    return store::page::runs_of_experiment(reading, id);
-                  }};
-}
-
-// kNotFound: no such runs; but a plan may have none yet.
-Result<std::vector<SharingRun>> read_run_group(const store::Reader& store, const RunGroup& group) {
-  std::vector<SharingRun> runs;
-  bool known = false;
-  const auto read = [&](store::Reading& reading) -> Result<> {
-    runs = TRY(group.read(reading));
-    known = !runs.empty() ||
-            (group.kind == "plan" && TRY(store::page::plan_document(reading, group.id)));
-    return {};
-  };
-  TRY(store.inspect(read));
-  if (!known)
-    return fail(Code::kNotFound, fmt::format("no {} {}", group.kind, printable(group.id)));
-  return runs;
-}
-
-std::string state_of(const std::vector<SharingRun>& runs) {
-  std::size_t hash = 0;
-  const auto add = [&](const std::string& text) {
-    hash = std::hash<std::string>{}(fmt::format("{} {}", hash, text));
-  };
-  for (const SharingRun& run : runs) {
-    add(run.id.hex() + std::string(store::status_name(run.status)));
-    add(run.name);
-    add(std::to_string(ns_of(run.end)));
-    for (const auto& [key, value] : run.tags) {
-      add(key);
-      add(value);
-    }
-  }
-  return fmt::format("{} {:x} ", runs.size(), hash);
-}
 
 void write_run_name(JsonWriter& json, const WorkflowRun& run) {
   json.member("run", run.id).member("name", run.name).member("outcome", run.outcome);

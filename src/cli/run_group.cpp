@@ -1,0 +1,85 @@
+#include "cli/run_group.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "cli/answers.h"
+#include "cli/destination.h"
+#include "core/json.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+bool has_id(const Json& one, const std::string& text) {
+  constexpr std::size_t kLeastPrefix = 4;
+  return text.size() >= kLeastPrefix && one.get_string("id").starts_with(text);
+}
+
+RunGroup group_of_workload(const Json& workload) {
+  RunGroup group{.what = "workload " + printable(workload.get_string("name")),
+                 .path = "/api/corral/v1/workloads/" + workload.get_string("id"),
+                 .runs = {}};
+  for (const Json& run : items(workload, "members")) group.runs.push_back(run.get_string("id"));
+  return group;
+}
+
+Result<RunGroup> group_of_plan(const sys::HttpTarget& server, const Json& plan) {
+  const std::string path = "/api/corral/v1/plans/" + sys::url_encode(plan.get_string("id"));
+  const Json document = TRY(get_json(server, path));
+  RunGroup group{
+      .what = "plan " + printable(document.get_string("file")), .path = path, .runs = {}};
+  for (const Json& row : items(document, "runs")) {
+    if (std::string run = row.get_string("run"); run.empty()) {
+      ++group.without_run;
+    } else {
+      group.runs.push_back(std::move(run));
+    }
+  }
+  return group;
+}
+
+// The experiment of this name.
+Result<RunGroup> find_experiment(const sys::HttpTarget& server, const std::string& name) {
+  const Json experiments = TRY(get_json(server, "/api/corral/v1/experiments"));
+  for (const Json& one : items(experiments, "experiments")) {
+    if (one.get_string("name") != name) continue;
+    const std::string id = one.get_string("id");
+    RunGroup group{.what = "experiment " + printable(name),
+                   .path = "/api/corral/v1/experiments/" + id,
+                   .runs = {}};
+    const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?experiment=" + id));
+    for (const Json& workload : items(workloads, "workloads"))
+      for (const Json& run : items(workload, "runs")) group.runs.push_back(*run.as_string());
+    return group;
+  }
+  return fail(Code::kNotFound,
+              fmt::format("no run, workload, plan or experiment '{}'", printable(name)));
+}
+
+}  // namespace
+
+Result<RunGroup> find_group(const sys::HttpTarget& server, const std::string& text) {
+  const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?members=true"));
+  const Json plans = TRY(get_json(server, "/api/corral/v1/plans"));
+  // Plans are known by the name of their file alone.
+  const std::string file = std::filesystem::path(text).filename();
+  std::vector<const Json*> of_workloads, of_plans;
+  for (const Json& one : items(workloads, "workloads"))
+    if (one.get_string("name") == text || has_id(one, text)) of_workloads.push_back(&one);
+  for (const Json& one : items(plans, "plans"))
+    if (one.get_string("file") == file || has_id(one, text)) of_plans.push_back(&one);
+  if (of_workloads.size() + of_plans.size() > 1) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} workloads and {} plans are called '{}': give an id, as `corral ls "
+                            "workloads --format json` and `corral ls plans` show it",
+                            of_workloads.size(), of_plans.size(), printable(text)));
+  }
+  if (!of_workloads.empty()) return group_of_workload(*of_workloads.front());
+  if (!of_plans.empty()) return group_of_plan(server, *of_plans.front());
+  return find_experiment(server, text);
+}
+
+}  // namespace corral::cli

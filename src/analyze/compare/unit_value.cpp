@@ -243,12 +243,9 @@ class UnitReader {
         unit.reason = fmt::format("its runs have more than {} phases together", kMostUnitPhases);
         return {};
       }
-      const SteadyPart& part = steady.back().steady;
-      if (!part.steady) unit.runs[i].unsteady = part.reason;
       unit.runs[i].uncaptured = TRY(find_uncaptured(runs[i]->id));
-      unit.window.from = i == 0 ? part.window.from : std::max(unit.window.from, part.window.from);
-      unit.window.to = i == 0 ? part.window.to : std::min(unit.window.to, part.window.to);
     }
+    find_common_window(steady, unit);
     if (unit.window.from >= unit.window.to) {
       unit.reason = runs.size() > 1 ? "its runs were never steady at the same time"
                                     : "it has no time that could be measured";
@@ -264,11 +261,35 @@ class UnitReader {
     return {};
   }
 
+  // A run beside another one goes faster once that one ended: only what is steady while all of them
+  // train counts.
+  static void find_common_window(std::vector<SteadyRun>& runs, UnitValue& unit) {
+    if (runs.size() > 1) {
+      Window common{.from = UtcTime::min(), .to = UtcTime::max()};
+      for (const SteadyRun& run : runs) {
+        for (const std::size_t lane : run.lanes) {
+          const auto begins = begins_of_steps(run.timeline, lane, {UtcTime::min(), UtcTime::max()});
+          common.from = std::max(common.from, begins.empty() ? UtcTime::max() : begins.front());
+          common.to = std::min(common.to, begins.empty() ? UtcTime::min() : begins.back());
+        }
+      }
+      for (SteadyRun& run : runs)
+        if (common.from < common.to) run.steady = find_steady_part(run.timeline, run.lanes, common);
+    }
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const SteadyPart& part = runs[i].steady;
+      if (!part.steady) unit.runs[i].unsteady = part.reason;
+      unit.window.from = i == 0 ? part.window.from : std::max(unit.window.from, part.window.from);
+      unit.window.to = i == 0 ? part.window.to : std::min(unit.window.to, part.window.to);
+    }
+  }
+
   // Several runs make their steps beside each other: as many as all of them together in a second.
   static void set_step_time(const std::vector<SteadyRun>& runs, UnitValue& unit) {
     double rate = 0;
     const std::string_view name = unit_name(runs.front().steady.unit);
-    for (const SteadyRun& run : runs) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const SteadyRun& run = runs[i];
       MeasuredSteps steps = measure_steps(run, unit.window);
       if (run.steady.steps == 0) {
         unit.reason = run.steady.reason;
@@ -284,6 +305,7 @@ class UnitReader {
       }
       if (!unit.reason.empty()) return;
       rate += 1 / steps.time;
+      unit.runs[i].step_s = steps.time;
       unit.stall = std::max(unit.stall, steps.stall);
       if (runs.size() == 1) unit.parts = std::move(steps.parts);
     }

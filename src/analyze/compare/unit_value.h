@@ -46,7 +46,8 @@ struct UnitRun {
   RunId id;
   std::string name, host;
   store::RunStatus status = store::RunStatus::kFinished;
-  std::string unsteady = {};    // why it has no steady part; empty: it has
+  std::optional<double> step_s = {};  // its own time per step, if that is the value
+  std::string unsteady = {};          // why it has no steady part; empty: it has
   std::string uncaptured = {};  // a part of the capture that it lacks, with the reason; empty: none
 };
 

@@ -24,6 +24,7 @@ struct Training {
   std::int32_t exit_code = 0;
   bool ends = true;
   int steps_in_evaluation = 0;
+  int faster_from = 1 << 20;  // from this step on, half of the work
 };
 
 class UnitsOfAStore : public ::testing::Test {
@@ -85,7 +86,8 @@ class UnitsOfAStore : public ::testing::Test {
     };
     for (int i = 0; i < training.steps; ++i) {
       if (training.wait_ms > 0) add("data wait", codec::PhaseKind::kWait, training.wait_ms);
-      add("step", codec::PhaseKind::kCompute, training.work_ms);
+      add("step", codec::PhaseKind::kCompute,
+          i < training.faster_from ? training.work_ms : training.work_ms / 2);
       if (i + 10 != training.steps) continue;
       const std::int64_t before = at;
       add("evaluation", codec::PhaseKind::kCompute, 1000);
@@ -185,6 +187,24 @@ TEST_F(UnitsOfAStore, RunsBesideEachOtherAreOneUnitAndLaterOnesAnother) {
   EXPECT_TRUE(units[0].parts.empty());
   EXPECT_EQ(units[1].name, "c");
   EXPECT_NEAR(*units[1].value, 0.1, 1e-9);
+}
+
+// The other ended: what follows is no longer beside it, and has no part in the value.
+TEST_F(UnitsOfAStore, RunsBesideEachOtherAreMeasuredWhileBothTrain) {
+  add({.name = "short", .workload = "7", .steps = 100, .wait_ms = 0, .work_ms = 200});
+  add({.name = "long",
+       .workload = "7",
+       .start_ms = 1000,
+       .steps = 1000,
+       .wait_ms = 0,
+       .work_ms = 200,
+       .faster_from = 100});
+  const std::vector<UnitValue> units = read();
+  ASSERT_EQ(units.size(), 1U);
+  ASSERT_TRUE(units[0].value) << units[0].reason;
+  EXPECT_NEAR(*units[0].runs[0].step_s, 0.2, 1e-9);
+  EXPECT_NEAR(*units[0].runs[1].step_s, 0.2, 1e-9);
+  EXPECT_NEAR(*units[0].value, 0.1, 1e-9) << "both together";
 }
 
 TEST_F(UnitsOfAStore, MetricsAndDurations) {

@@ -1,0 +1,119 @@
+// Collocation: how much slower trainings are beside others than alone, and what the hardware gains
+// by it. docs/shared-hardware.md defines every number.
+//
+// A cell is the runs of a workload that were beside each other. Its runs are measured over the time
+// in which all of them were steady, by whole steps (compare/unit_value.h). What a run would take
+// alone comes from runs of the same job, a command or the value of another field, that were alone
+// in their workload on the same host. Nothing is assumed for a job without one: it is named.
+//
+// Cells of the same jobs, shared in the same way, repeat each other. Copies of a job within a cell
+// do not: the cell gives one value of each job.
+// Sources: those of read_units, and GPUs' energy. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/compare/ratio.h"
+#include "analyze/compare/unit_value.h"
+
+namespace corral::analyze {
+
+// One run of a cell, or one that was alone.
+struct PlacedRun {
+  RunId id;
+  std::string name, host, outcome;
+  std::size_t job = 0;
+  std::string place;             // the part of the hardware that it may use; empty: all
+  std::optional<double> step_s;  // time per step
+  double duration_s = 0;
+  // Beside others, as ratios of times per step:
+  std::optional<double> slowdown = {};      // to alone on all of the hardware
+  std::optional<double> capacity = {};      // alone on its part, to alone on all
+  std::optional<double> interference = {};  // beside the others, to alone on its part
+};
+
+struct Cell {
+  std::string workload;         // its name
+  std::string sharing;          // "mps", "naive", "3g.20gb"
+  std::vector<PlacedRun> runs;  // two or more
+  Window window;                // that they are measured over; empty if they are not
+  std::string reason;           // why they are not
+  double makespan_s = 0;
+  std::optional<double> watts;  // of the GPUs that they used, in the window
+  // Known if what they need of runs alone is known for all of its runs:
+  std::optional<double> throughput = {};  // STP: the sum of 1 / slowdown
+  std::optional<double> turnaround = {};  // ANTT: mean slowdown
+  std::optional<double> fairness = {};    // least by greatest 1 / slowdown
+  std::optional<double> speedup = {};     // durations alone, one after the other, by the makespan
+  std::optional<double> energy = {};      // joules by those that the same steps take alone
+};
+
+// A job alone on one host and place.
+struct AloneJob {
+  std::size_t job = 0;
+  std::string host, place;
+  std::vector<double> step_logs;  // logarithms of times per step
+  double step_s = 0;              // their geometric mean
+  double duration_s = 0;          // mean
+  std::optional<double> watts;    // mean
+};
+
+// A job beside others, over the cells of one configuration.
+struct Disturbance {
+  std::size_t job = 0;
+  std::string place;
+  std::vector<std::size_t> beside;      // jobs, ascending
+  RatioInterval slowdown;               // 95 %; without limits from fewer than two values on a side
+  std::size_t alone = 0, together = 0;  // values
+};
+
+struct Configuration {
+  std::string sharing, host;
+  std::vector<std::size_t> jobs;    // ascending, a copy each
+  std::vector<std::string> places;  // likewise
+  std::vector<std::size_t> cells;   // indices
+  std::size_t measured = 0;         // of them
+  // Geometric means over the cells that have one.
+  std::optional<double> throughput, turnaround, fairness, speedup, energy;
+  std::vector<Disturbance> disturbances;
+};
+
+struct Collocation {
+  std::vector<std::string> jobs;  // what they are
+  std::vector<AloneJob> alone;
+  std::vector<Cell> cells;  // by start
+  std::vector<Configuration> configurations;
+  std::vector<std::string> missing;  // sentences: runs alone that would be needed
+};
+
+// The letters of a job: "A", ..., "Z", "AA", ....
+std::string job_letters(std::size_t job);
+
+struct CollocationOptions {
+  // What a run trains, the same text for the same job; empty function: its command.
+  std::function<std::string(const store::Run&)> job = {};
+  Left left = {};
+};
+
+Result<Collocation> read_collocation(const store::Reader& store, std::span<const store::Run> runs,
+                                     const CollocationOptions& options);
+
+// A unit of runs with what is known of them, before they are compared.
+struct MeasuredRuns {
+  std::string workload, sharing;
+  std::vector<PlacedRun> runs;
+  std::size_t beside = 0;  // other runs of its workload that overlapped with them
+  Window window;
+  std::string reason;
+  double makespan_s = 0;
+  std::optional<double> watts;
+};
+// Pure. `jobs`: by PlacedRun::job.
+Collocation compare_places(std::vector<std::string> jobs, std::vector<MeasuredRuns> all);
+
+}  // namespace corral::analyze

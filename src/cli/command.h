@@ -19,6 +19,7 @@ int serve_command(std::span<char* const> args);
 int ls_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
 int explain_command(std::span<char* const> args);
+int collocation_command(std::span<char* const> args);
 int compare_command(std::span<char* const> args);
 int export_command(std::span<char* const> args);
 int import_command(std::span<char* const> args);

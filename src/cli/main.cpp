@@ -21,6 +21,7 @@ constexpr std::array kCommands = {
     Verb{"ls", "list experiments, workloads, plans, runs, metrics or phases", ls_command},
     Verb{"show", "show one run: command, host, times, outcome, metrics", show_command},
     Verb{"explain", "explain where the time of a run went", explain_command},
+    Verb{"collocation", "runs beside others against the same alone", collocation_command},
     Verb{"compare", "compare groups of runs, with intervals and verdicts", compare_command},
     Verb{"export", "write the points of runs as CSV, JSON, Parquet or a trace", export_command},
     Verb{"import", "import an MLflow or radT database, or a profiler's trace", import_command},

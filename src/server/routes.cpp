@@ -50,6 +50,12 @@ constexpr std::array kApi = {
                        "how the runs of a plan followed each other, and their energy"),
     get<api::workflow>("/api/corral/v1/experiments/{experiment}/workflow",
                        "how the runs of an experiment followed each other, and their energy"),
+    get<api::collocation>("/api/corral/v1/workloads/{workload}/collocation",
+                          "its runs beside each other against the same alone (?job=)"),
+    get<api::collocation>("/api/corral/v1/plans/{plan}/collocation",
+                          "runs of a plan beside others against the same alone (?job=)"),
+    get<api::collocation>("/api/corral/v1/experiments/{experiment}/collocation",
+                          "runs of an experiment beside others against the same alone (?job=)"),
     get<api::runs>("/api/corral/v1/runs",
                    "runs, newest first (?experiment=&workload=&status=&limit=&before=)"),
     post<api::search_runs>(

@@ -25,6 +25,7 @@ Handler summaries, sparklines;
 Handler metrics, latest;                        // metrics.cpp
 Handler phases, phase_statistics, check_trace;  // phases.cpp
 Handler epochs, events, health, explain, interest, footprint, attribution, workflow;
+Handler collocation;
 Handler logs, search_logs;                           // logs.cpp
 Handler notes, add_note, change_note, delete_note;   // notes.cpp
 Handler save_view, view;                             // views.cpp

@@ -18,7 +18,7 @@ using analyze::Left;
 using State = std::function<Result<std::string>()>;
 
 // The answer that `make` makes, or an equal one of before, of the same state. The request is a GET;
-// its path and the parameters from_ns, to_ns, lane, metric and source decide the answer.
+// its path and the parameters from_ns, to_ns, lane, metric, source and job decide the answer.
 Answer late_answer(
     const Request& request, Context& context, State state,
     std::function<Answer(const Left& left)> make);  // after `state`, which is the answer's

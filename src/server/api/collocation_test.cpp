@@ -1,0 +1,147 @@
+// GET /plans/{plan}/collocation and its siblings, over a real store.
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/core/test_handlers.h"
+#include "store/test_frames.h"
+
+namespace corral::server {
+namespace {
+
+namespace frames = store::testing;
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr const char* kPlanId = "0123456789abcdef0123456789abcdef";
+const std::string kPath = std::string("/api/corral/v1/plans/") + kPlanId + "/collocation";
+
+class CollocationRoute : public HandlerTest {
+ protected:
+  struct Placed {
+    std::string workload, model;
+    std::int64_t start_ms = 0, step_ms = 100;
+    std::string sharing = {};
+    double watts = 0;  // of the GPU; 0: there is none
+    int status = 0;
+  };
+
+  // 100 steps, with half a second before and after them.
+  void add(const Placed& placed) {
+    frames::SessionWriter& writer = writers_.emplace_back();
+    auto body = frames::session_body(RunId::random(), "supervisor");
+    body.run_name = placed.model;
+    const auto [place, fresh] = workloads_.try_emplace(placed.workload);
+    if (fresh) place->second = WorkloadId::random();
+    body.workload = place->second;
+    body.workload_name = placed.workload;
+    body.machine = "m7";
+    body.started = boot_time(placed.start_ms * kMs);
+    codec::FactsBody facts;
+    facts.facts.push_back({.kind = codec::FactKind::kTag, .key = "corral.plan", .value = kPlanId});
+    if (!placed.sharing.empty())
+      facts.facts.push_back(
+          {.kind = codec::FactKind::kTag, .key = "corral.collocation", .value = placed.sharing});
+    facts.facts.push_back({.kind = codec::FactKind::kParam, .key = "model", .value = placed.model});
+    codec::PhasesBody phases;
+    std::int64_t at = placed.start_ms + 500;
+    for (int i = 0; i < 100; ++i, at += placed.step_ms)
+      phases.phases.push_back({.id = phases.phases.size() + 1,
+                               .parent = 0,
+                               .begin = boot_time(at * kMs),
+                               .end = boot_time((at + placed.step_ms) * kMs),
+                               .kind = codec::PhaseKind::kCompute,
+                               .name = "step",
+                               .type = "step",
+                               .lane = "node7/4711/MainThread",
+                               .links = {},
+                               .attributes = {}});
+    std::vector<codec::Frame> all = {writer.frame(body), writer.frame(facts), writer.frame(phases)};
+    if (placed.watts > 0) add_gpu(placed, at, writer, all);
+    all.push_back(writer.frame(codec::RunEndBody{.time = boot_time((at + 500) * kMs),
+                                                 .reason = codec::EndReason::kExit,
+                                                 .exit_code = placed.status,
+                                                 .exit_signal = {}}));
+    const auto done = store_->append(all);
+    ASSERT_TRUE(done);
+    for (const store::Refusal& refusal : done->refusals) ADD_FAILURE() << refusal.error.message;
+  }
+
+  static void add_gpu(const Placed& placed, std::int64_t end_ms, frames::SessionWriter& writer,
+                      std::vector<codec::Frame>& all) {
+    codec::SeriesDef energy = frames::series_def(1, "host.gpu.energy");
+    energy.kind = metric::Kind::kCounter;
+    energy.owner = metric::Owner::kHost;
+    energy.source = "gpu0";
+    codec::SeriesDef processes = frames::series_def(2, "run.gpu.processes");
+    processes.source = "gpu0";
+    std::vector<std::pair<std::int64_t, double>> joules, ones;
+    for (std::int64_t ms = placed.start_ms; ms <= end_ms; ms += 500) {
+      joules.emplace_back(ms * kMs, placed.watts * static_cast<double>(ms) / 1000);
+      ones.emplace_back(ms * kMs, 1);
+    }
+    all.push_back(writer.frame(codec::SchemaBody{{energy, processes}}));
+    all.push_back(writer.frame(frames::samples(1, joules)));
+    all.push_back(writer.frame(frames::samples(2, ones)));
+  }
+
+  std::deque<frames::SessionWriter> writers_;
+  std::map<std::string, WorkloadId> workloads_;
+};
+
+TEST_F(CollocationRoute, ComparesRunsBesideEachOtherWithTheSameAlone) {
+  add({.workload = "1", .model = "small", .watts = 200});
+  add({.workload = "2",
+       .model = "small",
+       .start_ms = 30'000,
+       .step_ms = 160,
+       .sharing = "mps",
+       .watts = 300});
+  add({.workload = "2",
+       .model = "small",
+       .start_ms = 32'000,
+       .step_ms = 160,
+       .sharing = "mps",
+       .watts = 300});
+  const Json found = ok(Method::kGet, kPath + "?job=params.model");
+  const Json& job = found.find("jobs")->as_array()->at(0);
+  EXPECT_EQ(job.get_string("what"), "small");
+  EXPECT_NEAR(job.find("alone")->as_array()->at(0).find("step_s")->as_double(0), 0.1, 1e-9);
+  const Json& one = found.find("configurations")->as_array()->at(0);
+  EXPECT_EQ(one.get_string("sharing"), "mps");
+  EXPECT_EQ(one.find("jobs")->dump(), R"(["A","A"])");
+  EXPECT_NEAR(one.find("throughput")->as_double(0), 1.25, 1e-9);
+  EXPECT_NEAR(one.find("turnaround")->as_double(0), 1.6, 1e-9);
+  EXPECT_NEAR(one.find("speedup")->as_double(0), 22.0 / 19, 1e-9);
+  // 300 W for two steps in 0.16 s; alone 20 J each.
+  EXPECT_NEAR(one.find("energy")->as_double(0), 1.2, 1e-3);
+  const Json& slow = one.find("slowdowns")->as_array()->at(0);
+  EXPECT_NEAR(slow.find("slowdown")->as_double(0), 1.6, 1e-9);
+  EXPECT_TRUE(slow.find("low")->is_null()) << "one value has no interval";
+  EXPECT_EQ(found.find("missing")->dump(), "[]");
+}
+
+TEST_F(CollocationRoute, SaysWhatItCannotKnow) {
+  add({.workload = "1", .model = "small"});
+  add({.workload = "2", .model = "large", .start_ms = 30'000, .sharing = "1g.5gb", .status = 1});
+  add({.workload = "2", .model = "small", .start_ms = 30'000, .sharing = "1g.5gb"});
+  const Json found = ok(Method::kGet, kPath + "?job=params.model");
+  const Json& cell = found.find("cells")->as_array()->at(0);
+  EXPECT_EQ(cell.get_string("sharing"), "mig");
+  EXPECT_EQ(cell.get_string("reason"), "large: it ended as failed");
+  EXPECT_TRUE(cell.find("throughput")->is_null());
+  EXPECT_EQ(found.find("missing")->as_array()->size(), 3U) << found.find("missing")->dump();
+}
+
+TEST_F(CollocationRoute, RefusesAFieldThatNoRunHas) {
+  add({.workload = "1", .model = "small"});
+  EXPECT_EQ(send(Method::kGet, kPath + "?job=colour").status, 400);
+  EXPECT_EQ(send(Method::kGet, "/api/corral/v1/plans/none/collocation").status, 404);
+}
+
+}  // namespace
+}  // namespace corral::server

@@ -7,8 +7,8 @@ cannot be kept (spool limit, full disk) is counted and said by `corral run`.
 
 Safe with threads, asyncio, fork (DataLoader workers log as processes of their own), spawn, os._exit and kill -9.
 
-read(), explain(), workflow() and compare() are for afterwards, and for any process: points of runs, where their time
-went, and which of two groups is faster, from a server.
+read(), explain(), workflow(), collocation() and compare() are for afterwards, and for any process: points of runs,
+where their time went, how much others slowed them down, and which of two groups is faster, from a server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from corral import _native as _impl
     from corral._columns import Series
     from corral._compare import compare
-    from corral._explain import explain, workflow
+    from corral._explain import collocation, explain, workflow
     from corral._read import DamageWarning, read
     from corral._stream import Gap
 elif _os.environ.get("CORRAL_PURE_PYTHON", "") not in ("", "0"):
@@ -43,6 +43,7 @@ __all__ = [
     "Gap",
     "Series",
     "artifact",
+    "collocation",
     "compare",
     "epochs",
     "event",
@@ -170,7 +171,7 @@ def run_id() -> str | None:
 
 _LATE = {
     **dict.fromkeys(("DamageWarning", "Gap", "Series", "read"), "_read"),
-    **dict.fromkeys(("explain", "workflow"), "_explain"),
+    **dict.fromkeys(("collocation", "explain", "workflow"), "_explain"),
     "compare": "_compare",
 }
 

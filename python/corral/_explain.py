@@ -1,4 +1,4 @@
-"""explain() and workflow(): where the time and the energy of a run or of several went, from a server."""
+"""explain(), workflow() and collocation(): where the time and the energy of a run or of several went, from a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from corral._read import bounds
-from corral._server import find_server, get
+from corral._server import Server, find_server, get
 from corral._stream import EARLIEST, LATEST
 
 
@@ -71,9 +71,33 @@ def workflow(
     `group`: a plan's file, a workload's name, or an id of one (a unique prefix of at least 4 digits); else an
     experiment's name. `server`, `store` and `token` are as in `read`. LookupError: there is no such group, or several.
     """
+    place = find_server(server, store, token)
+    return get(place, f"{_path_of(place, group)}/workflow")
+
+
+def collocation(
+    group: str,
+    *,
+    job: str | None = None,
+    server: str | None = None,
+    store: str | os.PathLike[str] | None = None,
+    token: str | None = None,
+) -> dict[str, Any]:
+    """Returns how much slower the runs of a plan, workload or experiment were beside others than alone: the document of
+    `corral collocation GROUP --format json`, described in docs/shared-hardware.md.
+
+    `job`: runs with the same one do the same ("params.model"); None: runs of one command do. All else is as in
+    `workflow`.
+    """
+    place = find_server(server, store, token)
+    query = "" if job is None else "?" + urlencode({"job": job})
+    return get(place, f"{_path_of(place, group)}/collocation{query}")
+
+
+def _path_of(place: Server, group: str) -> str:
+    """The route of a plan, workload or experiment, without its last part."""
     if not isinstance(group, str) or not group:
         raise TypeError(f"corral: group must be a name, a file or an id, not {group!r}")
-    place = find_server(server, store, token)
     file = os.path.basename(group)
     found = []
     for kind, member, name in (("workloads", "name", group), ("plans", "file", file)):
@@ -88,4 +112,4 @@ def workflow(
     if len(found) != 1:
         what = "no workload, plan or experiment" if not found else f"{len(found)} workloads and plans are called"
         raise LookupError(f"corral: {what} {group!r}")
-    return get(place, f"/api/corral/v1/{found[0]}/workflow")
+    return f"/api/corral/v1/{found[0]}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import subprocess
 import sys
@@ -417,6 +419,58 @@ def test_runs_of_a_workload_and_of_a_plan_have_a_line_each(corral: Corral) -> No
     assert len(rows) == 2
     assert any(run["name"] in rows[0] for run in corral.runs())
     assert len(corral.json("explain", str(plan.path))["runs"]) == 2
+
+
+def test_collocation_of_a_plan(corral: Corral) -> None:
+    """A training of 10 ms a step, and two at once of 20 ms: what they wait for in the GPU, here asleep."""
+    script = corral.script(
+        "train.py",
+        """
+        import corral, sys, time
+        length = float(sys.argv[sys.argv.index("--step") + 1])
+        for _ in range(120):
+            with corral.phase("step"):
+                time.sleep(length)
+        """,
+    )
+    header = "Experiment,Workload,Name,Status,Run,Devices,Collocation,Listeners,File,Params"
+    rows = [
+        f"shared,{number},,,,,,proc,{script},--model small --step {step}"
+        for number, step in ((1, 0.01), (2, 0.02), (2, 0.02), (3, 0.01))
+    ]
+    plan = Plan(corral, rows, header)
+    plan.run()
+    corral.wait_spool_empty()
+
+    found = corral.json("collocation", "plan.csv", "--job", "params.model")
+    (job,) = found["jobs"]
+    assert (job["what"], job["alone"][0]["n"]) == ("small", 2)
+    (one,) = found["configurations"]
+    assert (one["jobs"], one["measured"]) == (["A", "A"], 1)
+    # Sleeping takes longer on a busy machine, the more the shorter it is.
+    assert 1.3 < one["slowdowns"][0]["slowdown"] < 2.5
+    assert one["throughput"] == pytest.approx(2 / one["turnaround"], rel=0.01)
+    assert one["energy"] is None, "no GPU is here"
+    for run in found["cells"][0]["runs"]:
+        assert run["slowdown"] == pytest.approx(run["step_s"] / job["alone"][0]["step_s"])
+    told = corral("collocation", "plan.csv", "--job", "params.model").stdout.decode()
+    assert "2A" in told
+    assert "Who is slowed down by whom" in told
+    lines = list(csv.DictReader(io.StringIO(corral("collocation", "shared", "--format", "csv").stdout.decode())))
+    assert len(lines) == 1, "by its command, the two at once are another job"
+    assert lines[0]["slowdown"] == ""
+    assert b"no run of" in corral("collocation", "shared").stdout
+    assert b"job must be params.KEY" in corral("collocation", "shared", "--job", "colour", status=2).stderr
+    program = "import json, corral; print(json.dumps(corral.collocation('plan.csv', job='params.model')))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        env=corral.environment | {"PYTHONPATH": str(BUILD / "python"), "CORRAL_PURE_PYTHON": "1"},
+        cwd=corral.home,
+        capture_output=True,
+        timeout=180,
+    )
+    assert json.loads(done.stdout) == found
 
 
 def test_the_workflow_of_a_plan(corral: Corral) -> None:

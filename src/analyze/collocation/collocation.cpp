@@ -184,7 +184,8 @@ class PlaceComparison {
   }
 
   void measure(Cell& cell) const {
-    double sum = 0, inverse = 0, least = 0, greatest = 0, serial = 0, alone_watts = 0;
+    double sum = 0, inverse = 0, least_progress = 0, most_progress = 0;
+    double serial = 0, alone_watts = 0;
     bool slow = true, timed = true, powered = cell.watts.has_value();
     for (const PlacedRun& run : cell.runs) {
       slow = slow && run.slowdown;
@@ -196,14 +197,14 @@ class PlaceComparison {
       if (!slow) continue;
       const double progress = 1 / *run.slowdown;
       sum += *run.slowdown;
-      least = inverse == 0 ? progress : std::min(least, progress);
-      greatest = std::max(greatest, progress);
+      least_progress = inverse == 0 ? progress : std::min(least_progress, progress);
+      most_progress = std::max(most_progress, progress);
       inverse += progress;
     }
     if (slow) {
       cell.throughput = inverse;
       cell.turnaround = sum / static_cast<double>(cell.runs.size());
-      cell.fairness = least / greatest;
+      cell.fairness = least_progress / most_progress;
     }
     if (timed && cell.makespan_s > 0) cell.speedup = serial / cell.makespan_s;
     if (powered && alone_watts > 0) cell.energy = *cell.watts / alone_watts;

@@ -2,9 +2,9 @@
 // by it. docs/shared-hardware.md defines every number.
 //
 // A cell is the runs of a workload that were beside each other. Its runs are measured over the time
-// in which all of them were steady, by whole steps (compare/unit_value.h). What a run would take
-// alone comes from runs of the same job, a command or the value of another field, that were alone
-// in their workload on the same host. Nothing is assumed for a job without one: it is named.
+// in which all of them were steady, by whole steps (compare/unit_value.h). They are compared with
+// runs of the same job (a command, or the value of another field) that were alone in their workload
+// on the same host. Nothing is assumed for a job without one: it is named.
 //
 // Cells of the same jobs, shared in the same way, repeat each other. Copies of a job within a cell
 // do not: the cell gives one value of each job.
@@ -44,8 +44,8 @@ struct Cell {
   Window window;                // that they are measured over; empty if they are not
   std::string reason;           // why they are not
   double makespan_s = 0;
-  std::optional<double> watts;  // of the GPUs that they used, in the window
-  // Known if what they need of runs alone is known for all of its runs:
+  std::optional<double> watts;  // power of the GPUs that they used, in the window
+  // Known if the runs alone that they need are there for all of its runs:
   std::optional<double> throughput = {};  // STP: the sum of 1 / slowdown
   std::optional<double> turnaround = {};  // ANTT: mean slowdown
   std::optional<double> fairness = {};    // least by greatest 1 / slowdown
@@ -77,14 +77,14 @@ struct Configuration {
   std::vector<std::size_t> jobs;    // ascending, a copy each
   std::vector<std::string> places;  // likewise
   std::vector<std::size_t> cells;   // indices
-  std::size_t measured = 0;         // of them
+  std::size_t measured = 0;         // those cells that are
   // Geometric means over the cells that have one.
   std::optional<double> throughput, turnaround, fairness, speedup, energy;
   std::vector<Disturbance> disturbances;
 };
 
 struct Collocation {
-  std::vector<std::string> jobs;  // what they are
+  std::vector<std::string> jobs;  // by number: the command or other field
   std::vector<AloneJob> alone;
   std::vector<Cell> cells;  // by start
   std::vector<Configuration> configurations;
@@ -95,7 +95,7 @@ struct Collocation {
 std::string job_letters(std::size_t job);
 
 struct CollocationOptions {
-  // What a run trains, the same text for the same job; empty function: its command.
+  // The same text for the same job; empty function: its command.
   std::function<std::string(const store::Run&)> job = {};
   Left left = {};
 };

@@ -62,7 +62,7 @@ void write_placed_run(JsonWriter& json, const analyze::PlacedRun& run) {
   json.end_object();
 }
 
-// Of a cell, and of a configuration's cells.
+// The same of a cell and of a configuration.
 template <class Gains>
 void write_gains(JsonWriter& json, const Gains& gains) {
   write_optional(json, "throughput", gains.throughput);

@@ -26,7 +26,7 @@ class CollocationRoute : public HandlerTest {
     std::string workload, model;
     std::int64_t start_ms = 0, step_ms = 100;
     std::string sharing = {};
-    double watts = 0;  // of the GPU; 0: there is none
+    double watts = 0;  // power of the GPU; 0: there is none
     int status = 0;
   };
 

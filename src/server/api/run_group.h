@@ -23,7 +23,7 @@ Result<std::vector<store::page::SharingRun>> read_run_group(const store::Reader&
 // A text that changes with the runs, their ends and their tags.
 std::string state_of(const std::vector<store::page::SharingRun>& runs);
 
-// What a run has of a field: "params.KEY", "tags.KEY", "name", "workload", "experiment", "host" or
+// The value of a run's field: "params.KEY", "tags.KEY", "name", "workload", "experiment", "host" or
 // "commit"; empty: nothing.
 inline constexpr std::string_view kRunFields =
     "params.KEY, tags.KEY, name, workload, experiment, host or commit";

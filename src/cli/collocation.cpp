@@ -88,8 +88,8 @@ void print_configurations(const TextPage& page, const Json& found) {
                      number_text(member(one, "energy"))});
     for (const Json& slow : items(one, "slowdowns"))
       slowdowns.push_back(
-          {sharing, slow.get_string("job"), place_text(slow), jobs_text(items(slow, "beside")),
-           slowdown_text(slow),
+          {sharing, slow.get_string("job"), printable(slow.get_string("host")), place_text(slow),
+           jobs_text(items(slow, "beside")), slowdown_text(slow),
            fmt::format("{}, {}", slow.get_int("n_alone"), slow.get_int("n_together"))});
   }
   if (gains.empty()) {
@@ -101,7 +101,7 @@ void print_configurations(const TextPage& page, const Json& found) {
       {"SHARING", "JOBS", "MEASURED", "THROUGHPUT", "TURNAROUND", "FAIRNESS", "SPEED-UP", "ENERGY"},
       gains);
   page.title("Who is slowed down by whom");
-  page.table({"SHARING", "JOB", "PART", "BESIDE", "SLOWDOWN (95 %)", "RUNS"}, slowdowns);
+  page.table({"SHARING", "JOB", "HOST", "PART", "BESIDE", "SLOWDOWN (95 %)", "RUNS"}, slowdowns);
 }
 
 // Slices: what a part of the hardware costs, and what the others cost beside it.
@@ -128,21 +128,39 @@ void print_unmeasured(const TextPage& page, const Json& found) {
     rows.push_back({printable(cell.get_string("workload")), printable(cell.get_string("sharing")),
                     printable(ends), printable(cell.get_string("reason"))});
   }
+  for (const Json& alone : items(found, "unmeasured")) {
+    const Json& run = member(alone, "run");
+    rows.push_back({printable(run.get_string("name")), "alone",
+                    run.get_string("job") + " " + printable(run.get_string("outcome")),
+                    printable(alone.get_string("reason"))});
+  }
   if (!rows.empty()) {
     page.title("Not measured");
     page.table({"WORKLOAD", "SHARING", "RUNS", "REASON"}, rows);
   }
+  std::size_t unsteady = 0, all = 0;
+  for (const Json& cell : items(found, "cells"))
+    for (const Json& run : items(cell, "runs")) {
+      if (member(run, "step_s").is_null()) continue;
+      ++all;
+      unsteady += run.get_string("not_steady").empty() ? 0 : 1;
+    }
+  if (unsteady > 0)
+    page.line(
+        fmt::format("{} of {} runs beside others were not steady: all their common steps "
+                    "count, the first ones too.",
+                    unsteady, all));
   for (const Json& text : items(found, "missing"))
     page.line("Not known: " + printable(*text.as_string()) + ".");
 }
 
-void print_csv(const Json& found) {
+void print_collocation_csv(const Json& found) {
   Table table({{"sharing", "sharing"},
-               {"host", "host"},
                {"jobs", "jobs"},
                {"job", "job"},
                {"what", "what"},
                {"part", "part"},
+               {"host", "host"},
                {"beside", "beside"},
                {"slowdown", "slowdown"},
                {"low", "low"},
@@ -162,7 +180,7 @@ void print_csv(const Json& found) {
   const auto text = [](const std::string& value) { return plain(Json(value)); };
   for (const Json& one : items(found, "configurations"))
     for (const Json& slow : items(one, "slowdowns"))
-      table.add({plain(member(one, "sharing")), plain(member(one, "host")),
+      table.add({plain(member(one, "sharing")),
                  text(jobs_text(items(one, "jobs"), items(one, "places"))),
                  plain(member(slow, "job")), what_of(slow.get_string("job")),
                  text(slow.get_string("place")), text(jobs_text(items(slow, "beside"))),
@@ -183,7 +201,7 @@ Result<int> collocation(const CollocationFlags& flags) {
   if (flags.format == "json") {
     fmt::print("{}\n", found.dump());
   } else if (flags.format == "csv") {
-    print_csv(found);
+    print_collocation_csv(found);
   } else {
     const TextPage page(flags.format);
     page.heading(fmt::format("{}: {} runs", group.what, group.runs.size()));

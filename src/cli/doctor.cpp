@@ -166,7 +166,7 @@ class Probe {
     for (const auto& [source, reason] : sampler_->unavailable())
       report.add({.part = part, .metric = source, .why = reason});
     for (const auto& problem : sampler_->take_problems())
-      report.add({.part = part, .metric = problem.source, .why = problem.text});
+      if (!problem.note) report.add({.part = part, .metric = problem.source, .why = problem.text});
   }
 
  private:

@@ -30,7 +30,7 @@ function plantGpu() {
     `gpu0.uuid ${kGpu}`,
     "gpu0.busy 50",
     "gpu0.memory_busy 1",
-    "gpu0.field.83 1000000+360000",
+    "gpu0.energy 1000000+360000",
   ];
   writeFileSync(timeline, `${lines.join("\n")}\n`);
   home.environment.CORRAL_NVML_LIBRARY = join(kBuild, "fakes/libnvidia-ml.so.1");

@@ -35,7 +35,7 @@ def record(corral: Corral, **more: str) -> dict[str, Any]:
         gpu0.uuid GPU-00000000-1111-2222-3333-444444444444
         gpu0.busy 50
         gpu0.memory_busy 1
-        gpu0.field.83 1000000+{WATTS * 1000}
+        gpu0.energy 1000000+{WATTS * 1000}
         gpu0.field.185 {WATTS * 1000 * 11 // 10}
         """,
     )

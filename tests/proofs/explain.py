@@ -168,7 +168,7 @@ def gpu(beside: bool) -> Iterator[None]:
     if not beside:
         yield
         return
-    command = [sys.executable, PROGRAMS / "gpu_cores.py", "--seconds", "3600"]
+    command: list[str | Path] = [sys.executable, PROGRAMS / "gpu_cores.py", "--seconds", "3600"]
     other = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
     try:
         yield

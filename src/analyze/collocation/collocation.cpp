@@ -32,23 +32,68 @@ std::string run_tag(const store::Run& run, std::string_view key) {
   return found != run.tags.end() ? found->second : "";
 }
 
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 bool is_profile(std::string_view sharing) { return sharing.find("g.") != std::string_view::npos; }
+
+// Percent of the threads in "mps=50" or "mps:threads=50;memory=8G"; 100 if it does not say.
+std::int64_t percent_of_threads(const std::string& mps) {
+  const std::size_t equals = mps.find("threads=");
+  const std::string number = equals != std::string::npos
+                                 ? mps.substr(equals + 8)
+                                 : mps.substr(std::min(mps.size(), std::size_t{4}));
+  const auto percent = parse_int(number.substr(0, number.find_first_not_of("0123456789")));
+  return percent && *percent > 0 ? *percent : 100;
+}
+
+// As a plan's cell may be spelled: "MPS", "time-slicing", "nan" of radT.
+std::string sharing_of(const store::Run& run) {
+  std::string tag = lower(run_tag(run, "corral.collocation"));
+  std::erase_if(tag, [](char c) { return c == '-' || c == '_' || c == ' '; });
+  if (is_profile(tag)) return "mig";
+  if (tag.starts_with("mps")) return "mps";
+  return tag.empty() || tag == "nan" ? "naive" : tag;
+}
+
+struct Devices {
+  std::size_t whole = 0;
+  bool instance = false;
+};
+Devices devices_of(const store::Run& run) {
+  Devices devices;
+  const auto list = Json::parse(run_tag(run, "corral.devices"));
+  if (!list || list->as_array() == nullptr) return devices;
+  for (const Json& one : *list->as_array()) {
+    const bool part =
+        !one.get_string("instance").empty() || one.get_string("device").starts_with("MIG-");
+    devices.instance = devices.instance || part;
+    devices.whole += part ? 0 : 1;
+  }
+  return devices;
+}
 
 // The part of the hardware: a MIG profile, a part of the threads of MPS, some CPUs.
 std::string hardware_part(const store::Run& run) {
-  std::string place = run_tag(run, "corral.collocation");
-  for (const char* whole : {"-", "naive", "timeslicing", "mps"})
-    if (place == whole) place.clear();
+  const std::string tag = lower(run_tag(run, "corral.collocation"));
+  std::string part;
+  if (is_profile(tag)) {
+    part = tag;
+  } else if (devices_of(run).instance) {
+    part = "a MIG instance";
+  } else if (tag.starts_with("mps") && percent_of_threads(tag) < 100) {
+    part = fmt::format("mps={}", percent_of_threads(tag));
+  }
   if (const auto cpus = parse_cpu_list(run_tag(run, "corral.cpus")); cpus && !cpus->empty())
-    place += fmt::format("{}{} CPUs", place.empty() ? "" : ", ", cpus->size());
-  return place;
+    part += fmt::format("{}{} CPUs", part.empty() ? "" : ", ", cpus->size());
+  return part;
 }
 
-std::string sharing_of(const store::Run& run) {
-  const std::string tag = run_tag(run, "corral.collocation");
-  if (is_profile(tag)) return "mig";
-  if (tag.starts_with("mps")) return "mps";
-  return tag.empty() || tag == "-" ? "together" : tag;
+std::string machine_of(const store::Run& run) {
+  const std::size_t whole = devices_of(run).whole;
+  return whole > 1 ? fmt::format("{}, {} GPUs", run.host, whole) : run.host;
 }
 
 std::string command_text(const store::Run& run) {
@@ -69,16 +114,18 @@ Result<std::optional<double>> read_watts(const store::Reader& store,
   std::map<std::pair<std::string, std::string>, double> power;
   for (const store::Run* run : runs) {
     const RunData data = TRY(RunData::read(store, *run, window, kMetrics));
+    bool found = false;
     for (const MetricMean& processes : data.all_of(kGpuProcesses)) {
       if (processes.mean <= 0) continue;
       // An instance has no power of its own.
       const std::string gpu = processes.source.substr(0, processes.source.find(".mig"));
       const MetricMean* energy = data.of_source(kGpuEnergy, gpu);
-      if (energy == nullptr) return std::nullopt;
+      if (energy == nullptr || energy->mean <= 0) return std::nullopt;
       power[{run->host, gpu}] = energy->mean;
+      found = true;
     }
+    if (!found) return std::nullopt;
   }
-  if (power.empty()) return std::nullopt;
   double sum = 0;
   for (const auto& [gpu, watts] : power) sum += watts;
   return sum;
@@ -91,11 +138,12 @@ class PlaceComparison {
   explicit PlaceComparison(std::vector<std::string> jobs) { found_.jobs = std::move(jobs); }
 
   Collocation compare(std::vector<MeasuredRuns> all) && {
-    for (const MeasuredRuns& unit : all)
+    for (MeasuredRuns& unit : all)
       if (unit.runs.size() == 1 && unit.beside == 0) add_alone(unit);
     for (auto& [key, job] : alone_) {
       job.step_s = std::exp(mean_value(job.step_logs));
       job.duration_s /= static_cast<double>(job.step_logs.size());
+      job.steps /= static_cast<double>(job.step_logs.size());
       if (job.watts) *job.watts /= static_cast<double>(job.step_logs.size());
       found_.alone.push_back(job);
     }
@@ -109,13 +157,16 @@ class PlaceComparison {
 
  private:
   using AloneKey = std::tuple<std::size_t, std::string, std::string>;  // job, host, place
-  // Sharing, host, and job and place of each run.
-  using ConfigurationKey =
-      std::tuple<std::string, std::string, std::vector<std::pair<std::size_t, std::string>>>;
+  // Job, place and host of a run.
+  using Placing = std::tuple<std::size_t, std::string, std::string>;
+  using ConfigurationKey = std::pair<std::string, std::vector<Placing>>;
 
-  void add_alone(const MeasuredRuns& unit) {
-    const PlacedRun& run = unit.runs.front();
-    if (!run.step_s) return;
+  void add_alone(MeasuredRuns& unit) {
+    PlacedRun& run = unit.runs.front();
+    if (!unit.reason.empty() || !run.step_s) {
+      found_.unmeasured.push_back({.run = std::move(run), .reason = std::move(unit.reason)});
+      return;
+    }
     const auto [at, fresh] = alone_.try_emplace({run.job, run.host, run.place});
     AloneJob& job = at->second;
     if (fresh) {
@@ -126,6 +177,7 @@ class PlaceComparison {
     }
     job.step_logs.push_back(std::log(*run.step_s));
     job.duration_s += run.duration_s;
+    job.steps += static_cast<double>(run.steps);
     job.watts = job.watts && unit.watts ? std::optional(*job.watts + *unit.watts) : std::nullopt;
   }
 
@@ -142,19 +194,26 @@ class PlaceComparison {
               .reason = std::move(unit.reason),
               .makespan_s = unit.makespan_s,
               .watts = unit.watts};
+    if (unit.beside > 0 && cell.reason.empty())
+      cell.reason =
+          fmt::format("{} more run{} of its workload, not among these, {} beside it", unit.beside,
+                      unit.beside == 1 ? "" : "s", unit.beside == 1 ? "was" : "were");
     std::ranges::stable_sort(cell.runs, {}, &PlacedRun::job);
-    for (PlacedRun& run : cell.runs) compare_run(run);
+    for (PlacedRun& run : cell.runs) {
+      if (!cell.reason.empty()) run.step_s.reset();
+      compare_run(run);
+    }
     if (cell.reason.empty()) measure(cell);
-    ConfigurationKey key{cell.sharing, cell.runs.front().host, {}};
-    for (const PlacedRun& run : cell.runs) std::get<2>(key).emplace_back(run.job, run.place);
-    std::ranges::sort(std::get<2>(key));
+    ConfigurationKey key{cell.sharing, {}};
+    for (const PlacedRun& run : cell.runs) key.second.emplace_back(run.job, run.place, run.host);
+    std::ranges::sort(key.second);
     const auto [at, fresh] = configurations_.try_emplace(key);
     if (fresh) {
       at->second.sharing = cell.sharing;
-      at->second.host = cell.runs.front().host;
-      for (const auto& [job, place] : std::get<2>(key)) {
+      for (const auto& [job, place, host] : key.second) {
         at->second.jobs.push_back(job);
         at->second.places.push_back(place);
+        at->second.hosts.push_back(host);
       }
     }
     at->second.cells.push_back(found_.cells.size());
@@ -183,6 +242,13 @@ class PlaceComparison {
                     elsewhere == found_.alone.end() ? "" : ", only on " + elsewhere->host));
   }
 
+  // Durations of unequal work are no gain.
+  static bool has_steps_of(const PlacedRun& run, const AloneJob& alone) {
+    constexpr double kSameSteps = 0.05;
+    const double steps = static_cast<double>(run.steps);
+    return steps > 0 && std::abs(steps - alone.steps) <= kSameSteps * alone.steps;
+  }
+
   void measure(Cell& cell) const {
     double sum = 0, inverse = 0, least_progress = 0, most_progress = 0;
     double serial = 0, alone_watts = 0;
@@ -190,7 +256,7 @@ class PlaceComparison {
     for (const PlacedRun& run : cell.runs) {
       slow = slow && run.slowdown;
       const AloneJob* whole = find_alone(run, "");
-      timed = timed && whole != nullptr;
+      timed = timed && whole != nullptr && has_steps_of(run, *whole);
       powered = powered && whole != nullptr && whole->watts && run.step_s;
       if (whole != nullptr) serial += whole->duration_s;
       if (powered) alone_watts += *whole->watts * whole->step_s / *run.step_s;
@@ -226,31 +292,30 @@ class PlaceComparison {
     configuration.fairness = mean_over(configuration, &Cell::fairness);
     configuration.speedup = mean_over(configuration, &Cell::speedup);
     configuration.energy = mean_over(configuration, &Cell::energy);
-    std::set<std::pair<std::size_t, std::string>> places;
+    std::set<Placing> placings;
     for (const PlacedRun& run : found_.cells[configuration.cells.front()].runs)
-      places.emplace(run.job, run.place);
-    for (const auto& [job, place] : places)
-      configuration.disturbances.push_back(disturbance(configuration, job, place));
+      placings.emplace(run.job, run.place, run.host);
+    for (const Placing& placing : placings)
+      configuration.disturbances.push_back(disturbance(configuration, placing));
     return std::move(configuration);
   }
 
   // Copies of a job in a cell give one value.
-  Disturbance disturbance(const Configuration& configuration, std::size_t job,
-                          const std::string& place) const {
+  [[nodiscard]] Disturbance disturbance(const Configuration& configuration,
+                                        const Placing& placing) const {
     Disturbance found;
-    found.job = job;
-    found.place = place;
+    std::tie(found.job, found.place, found.host) = placing;
     found.beside = configuration.jobs;
-    found.beside.erase(std::ranges::find(found.beside, job));
+    found.beside.erase(std::ranges::find(found.beside, found.job));
     std::vector<double> logs;
     for (const std::size_t cell : configuration.cells) {
       std::vector<double> copies;
       for (const PlacedRun& run : found_.cells[cell].runs)
-        if (run.job == job && run.place == place && run.step_s)
+        if (Placing(run.job, run.place, run.host) == placing && run.step_s)
           copies.push_back(std::log(*run.step_s));
       if (!copies.empty()) logs.push_back(mean_value(copies));
     }
-    const auto whole = alone_.find({job, configuration.host, ""});
+    const auto whole = alone_.find({found.job, found.host, ""});
     const std::vector<double> none;
     const std::vector<double>& alone = whole != alone_.end() ? whole->second.step_logs : none;
     found.alone = alone.size();
@@ -300,7 +365,12 @@ Result<Collocation> read_collocation(const store::Reader& store, std::span<const
     for (const UnitRun& one : unit.runs) {
       const store::Run& run = *by_id.at(one.id);
       members.push_back(&run);
-      const std::string text = options.job ? options.job(run) : command_text(run);
+      std::string text = options.job ? options.job(run) : command_text(run);
+      if (text.empty()) {
+        measured.reason =
+            options.job ? "it does not have what tells jobs apart" : "its command was not recorded";
+        text = "not known";
+      }
       const auto [number, fresh] = numbers.try_emplace(text, jobs.size());
       if (fresh) jobs.push_back(text);
       const UtcTime run_end = run.end.value_or(run.newest);
@@ -309,11 +379,13 @@ Result<Collocation> read_collocation(const store::Reader& store, std::span<const
       measured.runs.push_back(
           {.id = run.id,
            .name = run.name,
-           .host = run.host,
            .outcome = outcome.empty() ? std::string(store::status_name(run.status)) : outcome,
+           .host = machine_of(run),
            .job = number->second,
            .place = hardware_part(run),
            .step_s = one.step_s,
+           .steps = one.steps,
+           .unsteady = one.unsteady,
            .duration_s = seconds(run_end - run.start)});
     }
     measured.sharing = sharing_of(*members.front());

@@ -26,10 +26,13 @@ namespace corral::analyze {
 // One run of a cell, or one that was alone.
 struct PlacedRun {
   RunId id;
-  std::string name, host, outcome;
+  std::string name, outcome;
+  std::string host;  // "node7"; with several GPUs "node7, 2 GPUs"
   std::size_t job = 0;
   std::string place;             // the part of the hardware that it may use; empty: all
   std::optional<double> step_s;  // time per step
+  std::size_t steps = 0;         // in the whole run
+  std::string unsteady;          // why it has no steady part; empty: it has
   double duration_s = 0;
   // Beside others, as ratios of times per step:
   std::optional<double> slowdown = {};      // to alone on all of the hardware
@@ -49,8 +52,15 @@ struct Cell {
   std::optional<double> throughput = {};  // STP: the sum of 1 / slowdown
   std::optional<double> turnaround = {};  // ANTT: mean slowdown
   std::optional<double> fairness = {};    // least by greatest 1 / slowdown
-  std::optional<double> speedup = {};     // durations alone, one after the other, by the makespan
-  std::optional<double> energy = {};      // joules by those that the same steps take alone
+  // Durations alone, one after the other, by the makespan; of runs with as many steps as alone.
+  std::optional<double> speedup = {};
+  std::optional<double> energy = {};  // joules by those that the same steps take alone
+};
+
+// A run alone that could not be measured.
+struct UnmeasuredRun {
+  PlacedRun run;
+  std::string reason;
 };
 
 // A job alone on one host and place.
@@ -60,24 +70,25 @@ struct AloneJob {
   std::vector<double> step_logs;  // logarithms of times per step
   double step_s = 0;              // their geometric mean
   double duration_s = 0;          // mean
+  double steps = 0;               // mean, of whole runs
   std::optional<double> watts;    // mean
 };
 
 // A job beside others, over the cells of one configuration.
 struct Disturbance {
   std::size_t job = 0;
-  std::string place;
+  std::string place, host;
   std::vector<std::size_t> beside;      // jobs, ascending
   RatioInterval slowdown;               // 95 %; without limits from fewer than two values on a side
   std::size_t alone = 0, together = 0;  // values
 };
 
 struct Configuration {
-  std::string sharing, host;
-  std::vector<std::size_t> jobs;    // ascending, a copy each
-  std::vector<std::string> places;  // likewise
-  std::vector<std::size_t> cells;   // indices
-  std::size_t measured = 0;         // those cells that are
+  std::string sharing;
+  std::vector<std::size_t> jobs;           // ascending, a copy each
+  std::vector<std::string> places, hosts;  // likewise
+  std::vector<std::size_t> cells;          // indices
+  std::size_t measured = 0;                // those cells that are
   // Geometric means over the cells that have one.
   std::optional<double> throughput, turnaround, fairness, speedup, energy;
   std::vector<Disturbance> disturbances;
@@ -86,7 +97,8 @@ struct Configuration {
 struct Collocation {
   std::vector<std::string> jobs;  // by number: the command or other field
   std::vector<AloneJob> alone;
-  std::vector<Cell> cells;  // by start
+  std::vector<UnmeasuredRun> unmeasured;  // that were alone
+  std::vector<Cell> cells;                // by start
   std::vector<Configuration> configurations;
   std::vector<std::string> missing;  // sentences: runs alone that would be needed
 };

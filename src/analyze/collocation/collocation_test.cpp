@@ -19,6 +19,7 @@ PlacedRun run_of(std::size_t job, std::optional<double> step_s, double duration_
   run.place = place;
   run.step_s = step_s;
   run.duration_s = duration_s;
+  run.steps = 100;
   return run;
 }
 MeasuredRuns unit_of(std::vector<PlacedRun> runs, const std::string& sharing = "naive") {
@@ -108,6 +109,7 @@ TEST(Collocation, ARunBesideOthersIsNoneAlone) {
 TEST(Collocation, CellsThatFailedStayWithTheirReason) {
   MeasuredRuns failed = unit_of({run_of(0, std::nullopt), run_of(0, std::nullopt)}, "mps");
   failed.reason = "small: it ended as failed";
+  failed.runs[0].step_s = 99;
   failed.runs[1].outcome = "out of memory";
   const Collocation found = compare_places(
       {"train"},
@@ -138,6 +140,45 @@ TEST(Collocation, CopiesAreNoRepetitions) {
   EXPECT_NEAR(slow.slowdown.mean, 3, 1e-12);
   EXPECT_LT(slow.slowdown.low, 2.9);
   EXPECT_GT(slow.slowdown.high, 3.1);
+}
+
+TEST(Collocation, ACellBesideAnotherRunOfItsWorkloadIsNotMeasured) {
+  MeasuredRuns cell = unit_of({run_of(0, 16), run_of(0, 16)});
+  cell.beside = 2;
+  const Collocation found = compare_places({"train"}, {unit_of({run_of(0, 10)}), cell});
+  EXPECT_EQ(found.cells.at(0).reason,
+            "2 more runs of its workload, not among these, were beside it");
+  EXPECT_FALSE(found.cells[0].throughput);
+  EXPECT_EQ(found.configurations.at(0).disturbances.at(0).together, 0U);
+}
+
+TEST(Collocation, RunsAloneThatWereNotMeasuredAreKept) {
+  MeasuredRuns failed = unit_of({run_of(0, std::nullopt)});
+  failed.reason = "it ended as failed";
+  const Collocation found = compare_places({"train"}, {failed});
+  ASSERT_EQ(found.unmeasured.size(), 1U);
+  EXPECT_EQ(found.unmeasured[0].reason, "it ended as failed");
+}
+
+// A on one host and B on another: each is compared with itself there.
+TEST(Collocation, EachRunIsComparedWithItsOwnHost) {
+  const Collocation found =
+      compare_places({"A", "B"}, {unit_of({run_of(0, 10)}), unit_of({run_of(1, 10)}),
+                                  unit_of({run_of(1, 40, 100, "", "node8")}),
+                                  unit_of({run_of(0, 12), run_of(1, 48, 100, "", "node8")})});
+  for (const Disturbance& one : found.configurations.at(0).disturbances)
+    EXPECT_NEAR(one.slowdown.mean, 1.2, 1e-12);
+}
+
+TEST(Collocation, DurationsOfUnequalWorkAreNoSpeedUp) {
+  MeasuredRuns cell = unit_of({run_of(0, 16), run_of(0, 16)});
+  cell.makespan_s = 100;
+  const MeasuredRuns alone = unit_of({run_of(0, 10)});
+  EXPECT_TRUE(compare_places({"train"}, {alone, cell}).cells.at(0).speedup);
+  cell.runs[1].steps = 60;
+  const Collocation found = compare_places({"train"}, {alone, cell});
+  EXPECT_FALSE(found.cells.at(0).speedup);
+  EXPECT_TRUE(found.cells.at(0).throughput);
 }
 
 TEST(Collocation, JobsHaveLetters) {

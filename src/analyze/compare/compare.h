@@ -77,12 +77,6 @@ struct Comparison {
   std::vector<GroupDifference> differences;
 };
 
-// A group by name, with its runs and all their facts.
-struct GroupRuns {
-  std::string name;
-  std::vector<store::Run> runs;
-};
-
 inline constexpr std::size_t kMostComparedRuns = 2000;  // the caller checks it
 
 // kInvalidArgument: fewer than two groups, an empty one, or a run in two of them.

@@ -245,7 +245,7 @@ class UnitReader {
       }
       unit.runs[i].uncaptured = TRY(find_uncaptured(runs[i]->id));
     }
-    find_common_window(steady, unit);
+    find_common_window(runs, steady, unit);
     if (unit.window.from >= unit.window.to) {
       unit.reason = runs.size() > 1 ? "its runs were never steady at the same time"
                                     : "it has no time that could be measured";
@@ -263,21 +263,26 @@ class UnitReader {
 
   // A run beside another one goes faster once that one ended: only what is steady while all of them
   // train counts.
-  static void find_common_window(std::vector<SteadyRun>& runs, UnitValue& unit) {
-    if (runs.size() > 1) {
-      Window common{.from = UtcTime::min(), .to = UtcTime::max()};
-      for (const SteadyRun& run : runs) {
-        for (const std::size_t lane : run.lanes) {
-          const auto begins = begins_of_steps(run.timeline, lane, {UtcTime::min(), UtcTime::max()});
-          common.from = std::max(common.from, begins.empty() ? UtcTime::max() : begins.front());
-          common.to = std::min(common.to, begins.empty() ? UtcTime::min() : begins.back());
-        }
-      }
-      for (SteadyRun& run : runs)
-        if (common.from < common.to) run.steady = find_steady_part(run.timeline, run.lanes, common);
-    }
+  static void find_common_window(std::span<const store::Run* const> runs,
+                                 std::vector<SteadyRun>& steady, UnitValue& unit) {
+    Window common{.from = UtcTime::min(), .to = UtcTime::max()};
+    const auto narrow = [&](UtcTime from, UtcTime to) {
+      common = {.from = std::max(common.from, from), .to = std::min(common.to, to)};
+    };
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      const SteadyPart& part = runs[i].steady;
+      const Window whole{.from = runs[i]->start, .to = runs[i]->end.value_or(runs[i]->newest)};
+      narrow(whole.from, whole.to);
+      for (const std::size_t lane : steady[i].lanes) {
+        const auto begins = begins_of_steps(steady[i].timeline, lane, whole);
+        if (!begins.empty()) narrow(begins.front(), begins.back());
+        const bool fewest = lane == steady[i].lanes.front() || begins.size() < unit.runs[i].steps;
+        if (fewest) unit.runs[i].steps = begins.size();
+      }
+    }
+    if (runs.size() > 1 && common.from < common.to)
+      for (SteadyRun& run : steady) run.steady = find_steady_part(run.timeline, run.lanes, common);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const SteadyPart& part = steady[i].steady;
       if (!part.steady) unit.runs[i].unsteady = part.reason;
       unit.window.from = i == 0 ? part.window.from : std::max(unit.window.from, part.window.from);
       unit.window.to = i == 0 ? part.window.to : std::min(unit.window.to, part.window.to);
@@ -303,7 +308,10 @@ class UnitReader {
       } else if (steps.fewest == 0 || !(steps.time > 0)) {
         unit.reason = fmt::format("it has fewer than two {}s to measure", name);
       }
-      if (!unit.reason.empty()) return;
+      if (!unit.reason.empty()) {
+        for (UnitRun& one : unit.runs) one.step_s.reset();
+        return;
+      }
       rate += 1 / steps.time;
       unit.runs[i].step_s = steps.time;
       unit.stall = std::max(unit.stall, steps.stall);

@@ -46,7 +46,8 @@ struct UnitRun {
   RunId id;
   std::string name, host;
   store::RunStatus status = store::RunStatus::kFinished;
-  std::optional<double> step_s = {};  // its own time per step, if that is the value
+  std::optional<double> step_s = {};  // its own time per step, if that is the unit's value
+  std::size_t steps = 0;              // all that ended, of the training lane with fewest
   std::string unsteady = {};          // why it has no steady part; empty: it has
   std::string uncaptured = {};  // a part of the capture that it lacks, with the reason; empty: none
 };
@@ -63,6 +64,12 @@ struct UnitValue {
   double stall = 0;                // the longest step by the median one; 0: not known
   std::vector<TimePerStep> parts;  // one run's time per step, untracked time too
   RunData means;                   // one run's, over the window
+};
+
+// A group by name, with its runs and all their facts.
+struct GroupRuns {
+  std::string name;
+  std::vector<store::Run> runs;
 };
 
 struct UnitOptions {

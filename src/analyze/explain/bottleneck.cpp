@@ -40,7 +40,9 @@ constexpr double kBusyCpus = 0.75;         // share of those allowed
 constexpr std::size_t kMostCpusShown = 4;  // as evidence
 constexpr double kFree = 0.8;              // cores: another worker would have room
 constexpr double kLinkBusy = 0.7;          // share of a link's speed, in one direction
-constexpr double kPcieBusy = 0.5;          // likewise, of one that is busier than the GPU's cores
+constexpr double kPcieBusy = 0.5;          // likewise, in turn with kernels
+constexpr double kTurnsFill = 0.85;        // share of a device's time of copies and kernels in turn
+constexpr double kTurnsOverlap = 1.1;      // more: they are at the same time
 constexpr double kMuchTraffic = 1e7;       // B/s: may fill a slow link
 constexpr double kCollectorPart = 0.1;     // share of the CPUs that the run may use
 constexpr double kOthersOfGpu = 0.2;       // share of the time
@@ -67,6 +69,8 @@ constexpr auto kMetrics = std::to_array<std::string_view>({
     "host.gpu.busy",
     "host.gpu.dram.active",
     "host.gpu.graphics.active",
+    "host.gpu.mig.graphics.active",
+    "host.gpu.mig.sm.active",
     "host.gpu.nvlink.rx",
     "host.gpu.nvlink.rx_rate",
     "host.gpu.nvlink.tx",
@@ -661,8 +665,8 @@ class Judge {
     }
     const MetricMean* cores = on_gpu(data_, "host.gpu.sm.active");
     if (cores == nullptr) return cannot_tell(Resource::kGpuCores, "host.gpu.sm.active");
-    return others_on_gpu(*cores) || gpu_clocks() || gpu_memory() || gpu_cores(*cores) ||
-           pcie(*cores) || nvlink();
+    return others_on_gpu(*cores) || gpu_clocks() || gpu_memory() || gpu_cores(*cores) || pcie() ||
+           nvlink();
   }
 
   // The driver samples how often a device works, and for which processes.
@@ -731,12 +735,23 @@ class Judge {
     });
     return all;
   }
-  // Copies and kernels that take turns share the time: the greater part bounds.
-  bool pcie(const MetricMean& cores) {
+  // Copies and kernels that take turns fill the time of their device together: then the greater
+  // part bounds.
+  [[nodiscard]] bool take_turns(const LinkUse& link) const {
+    const std::string& gpu = link.traffic->source;
+    const MetricMean* busy = data_.of_source("host.gpu.graphics.active", gpu);
+    const double cores = mean_or_0(data_.of_source("host.gpu.sm.active", gpu));
+    const double others = mean_or_0(data_.of_source("host.gpu.busy", gpu)) -
+                          mean_or_0(data_.of_source("run.gpu.busy", gpu));
+    return busy != nullptr && link.share > cores && busy->mean + link.share >= kTurnsFill &&
+           busy->mean + link.share <= kTurnsOverlap && others < kOthersOfGpu;
+  }
+  bool pcie() {
     const std::vector<LinkUse> all = pcie_links();
     if (all.empty()) return cannot_tell(Resource::kPcie, "host.gpu.pcie.rx_rate");
-    const auto link = saturated(Resource::kPcie, all, kPcieFact,
-                                std::min(kLinkBusy, std::max(kPcieBusy, cores.mean)));
+    const LinkUse busiest = *std::ranges::max_element(all, {}, &LinkUse::share);
+    const auto link =
+        saturated(Resource::kPcie, all, kPcieFact, take_turns(busiest) ? kPcieBusy : kLinkBusy);
     return link && hold(Resource::kPcie, link_text(*link, "its PCIe link's"),
                         "Copy less: keep data on the GPU, use smaller data types, or copy while "
                         "it computes.");
@@ -799,8 +814,9 @@ class Judge {
   [[nodiscard]] Launching launching() const {
     Launching host{.trainer = trainer_, .other = nullptr, .cpu = trainer_->cpu};
     if (!uses_gpu(data_) || host.cpu >= kBusyThread || trainer_->process == nullptr) return host;
+    if (!trainer_->waits_for_lock()) return host;
     for (const Thread& thread : threads_) {
-      if (&thread == trainer_ || thread.cpu < kTakesPart) continue;
+      if (&thread == trainer_ || thread.cpu < kTakesPart || !thread.waits_for_lock()) continue;
       if (!Thread::is_always(thread.process, trainer_->process->least)) continue;
       if (host.other == nullptr || thread.cpu > host.other->cpu) host.other = &thread;
     }
@@ -831,10 +847,14 @@ class Judge {
     }
   };
   [[nodiscard]] IdleGpu idle_by_samples() const {
-    IdleGpu gpu{.busy = on_gpu(data_, "host.gpu.graphics.active"),
-                .cores = on_gpu(data_, "host.gpu.sm.active")};
-    if (gpu.busy == nullptr) gpu.busy = on_gpu(data_, "host.gpu.busy");
+    IdleGpu gpu;
+    for (const char* metric :
+         {"host.gpu.graphics.active", "host.gpu.mig.graphics.active", "host.gpu.busy"})
+      if (gpu.busy == nullptr) gpu.busy = on_gpu(data_, metric);
     if (gpu.busy == nullptr) return gpu;
+    gpu.cores = data_.of_source("host.gpu.sm.active", gpu.busy->source);
+    if (gpu.cores == nullptr)
+      gpu.cores = data_.of_source("host.gpu.mig.sm.active", gpu.busy->source);
     // Copies are no work of its cores; together they may take less time than this.
     double copies = 0;
     for (const LinkUse& link : pcie_links())

@@ -499,19 +499,23 @@ TEST(BottleneckResource, IsOneThreadThatTwoTakeInTurn) {
   Metrics metrics = with_gpu(0.002).thread("1", kTrainer, kTrainer, 0.49);
   metrics.thread("19", kTrainer, kTrainer + 19, 0.49);
   metrics.set("run.cpu.used", 1).set("host.gpu.graphics.active", 0.17, "gpu0");
+  metrics.set("run.thread.waited.lock", 0.4, "1").set("run.thread.waited.lock", 0.4, "19");
   EXPECT_EQ(judge(metrics).text,
             "The steps are bound by one thread: the training thread, in turn with another of its "
             "process, computes all the time, with 0.98 CPUs, while gpu0 had no work 83 % of the "
             "time, and its SMs were active 0 %.");
+  Metrics other = metrics;
+  EXPECT_EQ(judge(other.set("run.thread.waited.lock", 0, "19")).resource, Resource::kUnknown)
+      << "it does not wait for the training thread";
   EXPECT_EQ(judge(metrics.thread("19", kTrainer, kTrainer + 19, 0.9)).resource, Resource::kUnknown)
       << "at the same time";
 }
 
 // Copies that take turns with kernels, as an H100 showed them.
 TEST(BottleneckResource, IsPcieThatIsBusierThanTheCores) {
-  const auto with = [](double cores, double received) {
+  const auto with = [](double cores, double received, double graphics = 0.31) {
     Metrics metrics = with_gpu(cores).thread("1", kTrainer, kTrainer, 0.96);
-    metrics.set("run.cpu.used", 1).set("host.gpu.graphics.active", 0.31, "gpu0");
+    metrics.set("run.cpu.used", 1).set("host.gpu.graphics.active", graphics, "gpu0");
     metrics.set("host.gpu.pcie.rx_rate", received, "gpu0");
     return judge(waiting(0.01), metrics, {.cpus = {0, 1, 2, 3}, .links = {{"gpu0", 63e9}}});
   };
@@ -520,6 +524,7 @@ TEST(BottleneckResource, IsPcieThatIsBusierThanTheCores) {
   const Bottleneck less = with(0.29, 28e9);
   EXPECT_EQ(less.resource, Resource::kOneThread) << "less than half of its speed";
   EXPECT_NE(less.text.find("no work 25 % of the time"), std::string::npos) << less.text;
+  EXPECT_NE(with(0.29, 43e9, 0.6).resource, Resource::kPcie) << "at the same time as kernels";
 }
 
 TEST(BottleneckResource, IsTheLaunchesThatATraceShows) {

@@ -34,12 +34,16 @@ double deviation_of(std::span<const double> values, double mean) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-// The standard deviation that the differences of neighbours show.
+// The standard deviation that the differences of neighbours show, but for the greatest tenth of
+// them: these may be changes.
 double difference_noise(std::span<const double> values) {
-  double squares = 0;
+  std::vector<double> squares;
   for (std::size_t i = 1; i < values.size(); ++i)
-    squares += (values[i] - values[i - 1]) * (values[i] - values[i - 1]);
-  return values.size() < 2 ? 0 : std::sqrt(squares / 2 / static_cast<double>(values.size() - 1));
+    squares.push_back((values[i] - values[i - 1]) * (values[i] - values[i - 1]));
+  std::ranges::sort(squares);
+  squares.resize(squares.size() -
+                 std::min(squares.size(), std::max<std::size_t>(2, squares.size() / 10)));
+  return squares.empty() ? 0 : std::sqrt(mean_of(squares) / 2);
 }
 
 // `least_noise`: a standard deviation.
@@ -63,24 +67,64 @@ std::vector<Segment> find_segments(std::span<const double> bins, double least_no
 
 // Steps without the rare long ones. A training on a device starts its work early, and waits now and
 // then for all of it: these long steps are rare and yet most of the time. Then blocks of steps are
-// taken, as long as needed for each to be like the others; none if there would be too few.
+// taken, from one wait to the next or several of them; none if there would be too few.
 struct Blocks {
   std::vector<double> means;
   std::size_t size = 1;  // steps of each; those of no whole block are left out
 };
 
+// The usual number of steps from one long step to the next, at least 2.
+std::size_t steps_between_waits(std::span<const double> lengths, std::span<const double> typical) {
+  std::vector<double> gaps;
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] <= typical[i]) continue;
+    if (last > 0) gaps.push_back(static_cast<double>(i - last));
+    last = i;
+  }
+  if (gaps.empty()) return 2;
+  return std::max<std::size_t>(2, static_cast<std::size_t>(quantile_of(std::move(gaps), 0.5)));
+}
+
 Blocks join_steps(std::span<const double> lengths) {
   const double all = mean_of(lengths);
-  for (std::size_t size = 1; size == 1 || lengths.size() / size >= kFewBlocks; size *= 2) {
+  std::vector<double> typical = replace_outliers(lengths);
+  if (std::abs(mean_of(typical) - all) <= kRareTime * all) return {.means = std::move(typical)};
+  for (std::size_t size = steps_between_waits(lengths, typical);
+       lengths.size() / size >= kFewBlocks; size *= 2) {
     std::vector<double> means;
     for (std::size_t i = 0; i + size <= lengths.size(); i += size)
       means.push_back(mean_of(lengths.subspan(i, size)));
-    std::vector<double> typical = replace_outliers(means);
-    const double apart = std::abs(mean_of(typical) - all);
-    if (apart >= (size == 1 ? kRareTime : kOddBlocks) * all) continue;
-    return {.means = size == 1 ? std::move(typical) : std::move(means), .size = size};
+    const double odd = std::abs(mean_of(replace_outliers(means)) - mean_of(means));
+    if (odd <= kOddBlocks * all) return {.means = std::move(means), .size = size};
   }
   return {};
+}
+
+// `step`: the first steady one; the number of steps if there is none.
+struct WarmUp {
+  std::size_t step = 0;
+  bool few_waits = false;  // for a device: too few to tell
+};
+
+WarmUp find_warm_up(std::span<const double> lengths) {
+  const std::size_t n = lengths.size();
+  if (n == 0) return {};
+  const Blocks blocks = join_steps(lengths);
+  if (blocks.means.empty()) return {.step = n, .few_waits = true};
+  const Bins bins = bin_means(blocks.means);
+  // Blocks hold one wait more or less, which the median of their differences does not see.
+  const double least_noise = blocks.size == 1 ? 0 : difference_noise(bins.means);
+  const std::vector<Segment> segments = find_segments(bins.means, least_noise);
+  const Segment& last = segments.back();
+  const double reach = std::max(kEquivalent * last.mean, last.deviation);
+  std::size_t first = last.begin;
+  for (std::size_t i = segments.size() - 1; i-- > 0;) {
+    if (std::abs(segments[i].mean - last.mean) > reach) break;
+    first = segments[i].begin;
+  }
+  const std::size_t cut = std::min(first * bins.size * blocks.size, n);
+  return {.step = n - cut < std::max(kFewSteps, n / 4) ? n : cut};
 }
 
 // ---- of a lane
@@ -130,14 +174,17 @@ void choose_epochs(const LaneSteps& steps, SteadyPart& part) {
 void cut_warm_up(std::span<const LaneSteps> all, SteadyPart& part) {
   part.steady = true;
   for (const LaneSteps& steps : all) {
-    const std::size_t cut = find_steady_step(steps.lengths);
-    if (cut < steps.lengths.size()) {
-      part.window.from = std::max(part.window.from, steps.begins[cut]);
+    const WarmUp warm_up = find_warm_up(steps.lengths);
+    if (warm_up.step < steps.lengths.size()) {
+      part.window.from = std::max(part.window.from, steps.begins[warm_up.step]);
       continue;
     }
     part.steady = false;
+    const std::string_view unit = unit_name(part.unit);
     part.reason =
-        fmt::format("the length of its {}s changed until near its end", unit_name(part.unit));
+        warm_up.few_waits
+            ? fmt::format("too few of its {}s waited for what the others only started", unit)
+            : fmt::format("the length of its {}s changed until near its end", unit);
   }
   if (part.steady) return;
   // All steps then: none of them is better than another.
@@ -175,25 +222,7 @@ bool is_apart(std::string_view name) {
   return name == "checkpoint" || name == "evaluation" || name == "compile";
 }
 
-std::size_t find_steady_step(std::span<const double> lengths) {
-  const std::size_t n = lengths.size();
-  if (n == 0) return 0;
-  const Blocks blocks = join_steps(lengths);
-  if (blocks.means.empty()) return n;
-  const Bins bins = bin_means(blocks.means);
-  // Blocks hold one wait more or less, which the median of their differences does not see.
-  const double least_noise = blocks.size == 1 ? 0 : difference_noise(bins.means);
-  const std::vector<Segment> segments = find_segments(bins.means, least_noise);
-  const Segment& last = segments.back();
-  const double reach = std::max(kEquivalent * last.mean, last.deviation);
-  std::size_t first = last.begin;
-  for (std::size_t i = segments.size() - 1; i-- > 0;) {
-    if (std::abs(segments[i].mean - last.mean) > reach) break;
-    first = segments[i].begin;
-  }
-  const std::size_t cut = std::min(first * bins.size * blocks.size, n);
-  return n - cut < std::max(kFewSteps, n / 4) ? n : cut;
-}
+std::size_t find_steady_step(std::span<const double> lengths) { return find_warm_up(lengths).step; }
 
 SteadyPart find_steady_part(const Timeline& timeline, std::span<const std::size_t> lanes,
                             Window run) {

@@ -129,12 +129,22 @@ TEST(Steady, StepsThatOnlyStartWorkAreTakenInBlocks) {
     std::vector<double> lengths;
     Steps noise(seed);
     noise.add(1000, 1.0);
+    double started = 0;  // since the last wait, which is so much shorter
     for (std::size_t i = 0; i < 1000; ++i) {
       const double early = noise.lengths()[i] * (i < 500 ? 1.2e-3 : 1e-3);
-      lengths.push_back(i % 10 == 9 ? 0.13 * (i < 500 ? later : 1) : early);
+      const double wait = 0.13 * (i < 500 ? later : 1) - started;
+      lengths.push_back(i % 10 == 9 ? wait : early);
+      started = i % 10 == 9 ? 0 : started + early;
     }
     return find_steady_step(lengths);
   };
+  std::vector<double> warm(640, 0.001);
+  for (std::size_t i = 9; i < warm.size(); i += 10) warm[i] = 0.13;
+  EXPECT_EQ(find_steady_step(warm), 0U);
+  EXPECT_EQ(find_steady_step(std::span(warm).first(200)), 0U) << "twenty waits";
+  warm[0] += 5;
+  EXPECT_EQ(find_steady_step(warm), 10U) << "the first block";
+  EXPECT_EQ(find_steady_step(std::vector<double>(100, 0.0)), 0U);
   for (std::uint64_t seed = 1; seed < 20; ++seed) {
     EXPECT_EQ(make(seed, 1), 0U) << "how long it takes to start it means nothing";
     EXPECT_NEAR(static_cast<double>(make(seed, 2)), 500, 32);

@@ -183,6 +183,11 @@ constexpr std::string_view kCores = "host.energy.cores";
 constexpr std::string_view kStill =
     "its counter stays at 0: virtual machines show counters that nothing moves";
 
+// False of parts that may be off: cores, memory, a GPU in the package.
+bool always_used(std::string_view metric) {
+  return metric == "host.energy.package" || metric == "host.energy.platform";
+}
+
 // Counters move about once a millisecond.
 constexpr auto kLook = std::chrono::milliseconds(2);
 constexpr int kLooks = 10;
@@ -202,7 +207,7 @@ class EnergyListener final : public Listener {
   EnergyListener(const fs::path& root, SeriesTable& table, OpenEvent open_event) {
     open_events(root, table, open_event);
     open_zones(root, table);
-    if (empty() && still_) return;
+    if (empty() && !still_metrics_.empty()) return;
     if (empty()) {
       table.unavailable("host.energy.*", why_not());
     } else if (!file_error_.empty()) {
@@ -247,9 +252,9 @@ class EnergyListener final : public Listener {
         perf_error_ = errno;
         continue;
       }
-      if (!moves([&] { return read_count(fd); })) {
+      if (always_used(event.metric) && !moves([&] { return read_count(fd); })) {
         table.unavailable(std::string(event.metric), event.source, std::string(kStill));
-        still_ = true;
+        still_metrics_.push_back(event.metric);
         continue;
       }
       events_.push_back({.fd = std::move(fd),
@@ -269,15 +274,16 @@ class EnergyListener final : public Listener {
     }
     for (const PowercapZone& zone : zones) {
       if (std::ranges::find(counted_, zone.metric) != counted_.end()) continue;
+      if (std::ranges::find(still_metrics_, zone.metric) != still_metrics_.end()) continue;
       auto file = sysfs::NumberFile::open(zone.directory / "energy_uj");
       if (!file) {
         file_error_ = file.error().message;
         denied_ = denied_ || file.error().code == Code::kPermission;
         continue;
       }
-      if (!moves([&] { return file->read(); })) {
+      if (always_used(zone.metric) && !moves([&] { return file->read(); })) {
         table.unavailable(std::string(zone.metric), zone.source, std::string(kStill));
-        still_ = true;
+        still_metrics_.push_back(zone.metric);
         continue;
       }
       const auto range =
@@ -310,7 +316,7 @@ class EnergyListener final : public Listener {
   int perf_error_ = 0;
   std::string file_error_;
   bool denied_ = false;
-  bool still_ = false;  // there are counters, but some stay at 0
+  std::vector<std::string_view> still_metrics_;  // their counters stay at 0
 };
 
 }  // namespace

@@ -139,12 +139,13 @@ int event_of(std::uint64_t count, int counts) {
   ::close(pipe[1]);
   return pipe[0];
 }
-// 10 * config + CPU, at the open and in one sample.
+// 10 * config + CPU, in one sample, and at the open if that looks.
 int counting_event(const energy::PowerEvent& event) {
-  return event_of(event.attr.config * 10 + event.cpu, 2);
+  const bool looked_at = event.metric == "host.energy.package";
+  return event_of(event.attr.config * 10 + event.cpu, looked_at ? 2 : 1);
 }
 int still_event(const energy::PowerEvent& event) {
-  return event.metric == "host.energy.dram" ? event_of(0, 100) : counting_event(event);
+  return event.metric == "host.energy.package" ? event_of(0, 100) : counting_event(event);
 }
 
 TEST(EnergyPerf, OpensOneEventForEachDomainAndPackage) {
@@ -165,12 +166,14 @@ TEST(EnergyPerf, OpensOneEventForEachDomainAndPackage) {
 TEST(EnergyPerf, ACounterThatStaysAt0IsNotAvailable) {
   const FakeRoot root;
   write_pmu(root);
+  write_zone(root, "intel-rapl:0", "package-0", "0");
   write_zone(root, "intel-rapl:2", "psys", "0");
   Machine machine(root, still_event);
-  EXPECT_EQ(machine.sample(),
-            (Values{{"host.energy.package/package-0", 10}, {"host.energy.package/package-1", 11}}));
-  for (const char* counter : {"host.energy.dram of package-0", "host.energy.dram of package-1",
-                              "host.energy.platform of psys"})
+  const Values v = machine.sample();
+  EXPECT_EQ(v.size(), 2U) << "the memory's: it may be off";
+  EXPECT_TRUE(v.contains("host.energy.dram/package-0"));
+  for (const char* counter : {"host.energy.package of package-0",
+                              "host.energy.package of package-1", "host.energy.platform of psys"})
     EXPECT_NE(missing(machine.table, counter).find("stays at 0"), std::string::npos) << counter;
 }
 

@@ -39,6 +39,8 @@ constexpr auto kKinds = std::to_array<Kind>({
 static_assert(kKinds.size() == kCallCount);
 
 constexpr std::uint32_t kFewCosts = 8;      // fewer prove nothing
+constexpr double kFewTimes = 4;             // more than so many times the mean is an exception
+constexpr double kCheap = 1e-4;             // s
 constexpr std::uint32_t kRecentCosts = 16;  // they make the mean
 
 }  // namespace
@@ -72,7 +74,9 @@ void CallMeter::begin(BootTime now) {
 }
 
 void CallMeter::choose_period(Call call, Meter& meter) {
-  const double cost = seconds(meter.tick_cost) / meter.tick_calls;
+  // A call that was interrupted proves nothing.
+  const double highest = std::max(kFewTimes * meter.cost_s, kCheap);
+  const double cost = std::min(seconds(meter.tick_cost) / meter.tick_calls, highest);
   meter.costs = std::min(meter.costs + 1, kRecentCosts);
   meter.cost_s += (cost - meter.cost_s) / meter.costs;
   if (meter.costs < kFewCosts) return;
@@ -83,8 +87,9 @@ void CallMeter::choose_period(Call call, Meter& meter) {
   if (wanted <= meter.period && wanted * 2 > meter.period) return;
   meter.period = wanted;
   if (wanted <= tick_ || std::exchange(meter.noted, true)) return;
-  note(news_, "nvidia", "the driver's call for {} takes {:.1f} ms: read every {:.0f} ms",
-       call_name(call), meter.cost_s * 1e3, seconds(wanted) * 1e3);
+  note(news_, "nvidia",
+       "the driver's call for {} would take more than {:.0f} % of a core: it is made less often",
+       call_name(call), kShare * 100);
 }
 
 void CallMeter::count(Call call, Nanos took) {

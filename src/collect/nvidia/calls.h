@@ -1,10 +1,10 @@
 // CallMeter: what calls into a vendor library cost, by kind of call, and which of them are too
 // dear for every tick.
 //
-// A kind of call may take 1 % of a core for each device. One that takes more is made at every
-// second, third, ... tick only, at least once a second; that is noted once. Costs are series: per
-// second the longest and the mean, and the 99th percentile of the run so far, from a histogram. One
-// thread; no allocation after construction.
+// A kind of call may take 1 % of a core for each device or MIG instance. One that takes more is
+// made at every second, third, ... tick only, at least once a second; that is noted once. Costs are
+// series: per second the longest and the mean, and the 99th percentile of the run so far, from a
+// histogram. One thread; no allocation after construction.
 #pragma once
 
 #include <fmt/core.h>
@@ -50,7 +50,8 @@ std::string_view call_name(Call call);
 
 class CallMeter {
  public:
-  static constexpr double kShare = 0.01;  // a kind of call may have this part of a core, for each device
+  static constexpr double kShare =
+      0.01;  // a kind of call may have this part of a core, for each device
   static constexpr Nanos kLongestPause = std::chrono::seconds(1);
 
   // `tick` is the time from one begin() to the next.

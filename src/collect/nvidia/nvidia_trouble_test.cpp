@@ -230,7 +230,8 @@ TEST(NvidiaTrouble, ADearCallIsMadeLessOftenAndNotedOnce) {
   EXPECT_TRUE(gpu.told().empty());
   values_in(gpu, 5, 150, "host.gpu.busy/gpu0");
   EXPECT_EQ(gpu.told(), std::vector<std::string>({"note: nvidia: the driver's call for utilization "
-                                                  "takes 1.1 ms: read every 200 ms"}));
+                                                  "would take more than 1 % of a core: it is made "
+                                                  "less often"}));
   EXPECT_EQ(values_in(gpu, 20, 30, "host.gpu.busy/gpu0"), 10) << "of 2.4 ms, in 1 % of the time";
   EXPECT_EQ(values_in(gpu, 30, 30, "host.gpu.power/gpu0"), 30) << "the others go on";
   values_in(gpu, 50, 100, "host.gpu.busy/gpu0");

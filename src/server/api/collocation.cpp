@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "server/api/late.h"
 #include "server/api/run_group.h"
 #include "server/api/write.h"
+#include "store/tables/run_state.h"
 
 namespace corral::server::api {
 namespace {
@@ -29,6 +31,10 @@ std::int64_t count(std::size_t number) { return static_cast<std::int64_t>(number
 void write_jobs(JsonWriter& json, std::string_view name, const std::vector<std::size_t>& jobs) {
   write_array(json, name, jobs,
               [](JsonWriter& out, std::size_t job) { out.value(analyze::job_letters(job)); });
+}
+
+void write_texts_of(JsonWriter& json, std::string_view name, const std::vector<std::string>& all) {
+  write_array(json, name, all, [](JsonWriter& out, const std::string& text) { out.value(text); });
 }
 
 void write_alone(JsonWriter& json, const Collocation& found) {
@@ -56,6 +62,8 @@ void write_placed_run(JsonWriter& json, const analyze::PlacedRun& run) {
   write_text(json, "place", run.place);
   json.member("outcome", run.outcome).member("duration_s", run.duration_s);
   write_optional(json, "step_s", run.step_s);
+  json.member("steps", count(run.steps));
+  write_text(json, "not_steady", run.unsteady);
   write_optional(json, "slowdown", run.slowdown);
   write_optional(json, "capacity", run.capacity);
   write_optional(json, "interference", run.interference);
@@ -86,15 +94,16 @@ void write_cell(JsonWriter& json, const analyze::Cell& cell) {
 }
 
 void write_configuration(JsonWriter& json, const analyze::Configuration& one) {
-  json.begin_object().member("sharing", one.sharing).member("host", one.host);
+  json.begin_object().member("sharing", one.sharing);
   write_jobs(json, "jobs", one.jobs);
-  write_array(json, "places", one.places,
-              [](JsonWriter& out, const std::string& place) { out.value(place); });
+  write_texts_of(json, "places", one.places);
+  write_texts_of(json, "hosts", one.hosts);
   json.member("cells", count(one.cells.size())).member("measured", count(one.measured));
   write_gains(json, one);
   write_array(json, "slowdowns", one.disturbances, [](JsonWriter& out, const auto& slow) {
     out.begin_object().member("job", analyze::job_letters(slow.job));
     write_text(out, "place", slow.place);
+    out.member("host", slow.host);
     write_jobs(out, "beside", slow.beside);
     const auto finite = [](double value) {
       return std::isfinite(value) ? std::optional(value) : std::nullopt;
@@ -122,13 +131,30 @@ Result<std::vector<store::Run>> read_all(const store::Reader& store,
   return read;
 }
 
+// Changes with everything that the runs' sessions store, and with their params and tags.
+Result<std::string> state_of_data(const store::Reader& store, const std::vector<SharingRun>& runs) {
+  std::size_t hash = 0;
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    for (const SharingRun& run : runs)
+      hash = std::hash<std::string>{}(
+          fmt::format("{} {}", hash, TRY(store::page::run_state(reading, run.id))));
+    return {};
+  };
+  TRY(store.inspect(read));
+  return fmt::format("{:x} ", hash);
+}
+
 Response written_collocation(const Collocation& found) {
   return object_response([&](JsonWriter& json) {
     write_alone(json, found);
     write_array(json, "configurations", found.configurations, write_configuration);
     write_array(json, "cells", found.cells, write_cell);
-    write_array(json, "missing", found.missing,
-                [](JsonWriter& out, const std::string& text) { out.value(text); });
+    write_array(json, "unmeasured", found.unmeasured, [](JsonWriter& out, const auto& alone) {
+      out.begin_object().key("run");
+      write_placed_run(out, alone.run);
+      out.member("reason", alone.reason).end_object();
+    });
+    write_texts_of(json, "missing", found.missing);
   });
 }
 
@@ -141,7 +167,7 @@ Answer collocation(const Request& request, Context& context) {
   const auto runs = std::make_shared<std::vector<SharingRun>>();
   const auto state = [&context, group, runs]() -> Result<std::string> {
     *runs = TRY(read_run_group(context.reader, group));
-    return state_of(*runs);
+    return state_of(*runs) + TRY(state_of_data(context.reader, *runs));
   };
   const auto make = [&context, runs, field](const Left& left) -> Answer {
     const std::vector<store::Run> read = TRY(read_all(context.reader, *runs, left));

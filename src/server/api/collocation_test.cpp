@@ -125,6 +125,42 @@ TEST_F(CollocationRoute, ComparesRunsBesideEachOtherWithTheSameAlone) {
   EXPECT_EQ(found.find("missing")->dump(), "[]");
 }
 
+// A plan's cell is recorded as it was written.
+TEST_F(CollocationRoute, SpellingsOfASharingAreOne) {
+  std::int64_t at = 0;
+  for (const char* alone : {"nan", "Naive", "-", ""}) {
+    add({.workload = std::string("alone") + alone,
+         .model = "small",
+         .start_ms = at,
+         .sharing = alone});
+    at += 30'000;
+  }
+  for (const char* shared : {"MPS", "mps:memory=8G", "mps=100"}) {
+    for (int i = 0; i < 2; ++i)
+      add({.workload = shared,
+           .model = "small",
+           .start_ms = at,
+           .step_ms = 150,
+           .sharing = shared});
+    at += 30'000;
+  }
+  for (int i = 0; i < 2; ++i)
+    add({.workload = "half",
+         .model = "small",
+         .start_ms = at,
+         .step_ms = 180,
+         .sharing = "mps:threads=50;memory=8G"});
+  const Json found = ok(Method::kGet, kPath + "?job=params.model");
+  const Json::Array& alone = *found.find("jobs")->as_array()->at(0).find("alone")->as_array();
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_EQ(alone[0].get_int("n"), 4);
+  const Json::Array& all = *found.find("configurations")->as_array();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].find("places")->dump(), R"(["",""])");
+  EXPECT_EQ(all[0].get_int("cells"), 3);
+  EXPECT_EQ(all[1].find("places")->dump(), R"(["mps=50","mps=50"])");
+}
+
 TEST_F(CollocationRoute, SaysWhatItCannotKnow) {
   add({.workload = "1", .model = "small"});
   add({.workload = "2", .model = "large", .start_ms = 30'000, .sharing = "1g.5gb", .status = 1});
@@ -140,7 +176,8 @@ TEST_F(CollocationRoute, SaysWhatItCannotKnow) {
 TEST_F(CollocationRoute, RefusesAFieldThatNoRunHas) {
   add({.workload = "1", .model = "small"});
   EXPECT_EQ(send(Method::kGet, kPath + "?job=colour").status, 400);
-  EXPECT_EQ(send(Method::kGet, "/api/corral/v1/plans/none/collocation").status, 404);
+  EXPECT_EQ(send(Method::kGet, "/api/corral/v1/plans/none/collocation").body.find("no route"),
+            std::string::npos);
 }
 
 }  // namespace

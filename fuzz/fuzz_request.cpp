@@ -69,6 +69,12 @@ void fuzz_findings(std::string_view text) {
   } else {
     check_error(compare.error(), text);
   }
+  const auto history = corral::server::api::parse_history_request(text);
+  if (history) {
+    check(!history->of.groups.empty());
+  } else {
+    check_error(history.error(), text);
+  }
 
   const auto changes = corral::server::api::parse_changes_request(text);
   if (changes) {

@@ -22,6 +22,7 @@ int explain_command(std::span<char* const> args);
 int collocation_command(std::span<char* const> args);
 int compare_command(std::span<char* const> args);
 int export_command(std::span<char* const> args);
+int history_command(std::span<char* const> args);
 int import_command(std::span<char* const> args);
 int profile_command(std::span<char* const> args);
 int plan_command(std::span<char* const> args);

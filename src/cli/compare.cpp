@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/group_flags.h"
 #include "cli/text_page.h"
 #include "core/text.h"
 
@@ -26,8 +27,8 @@ constexpr Nanos kLongest = std::chrono::minutes(10);  // many runs may have many
 
 struct CompareFlags {
   DestinationFlags destination;
-  std::vector<std::string> groups;
-  std::string by, metric, of, margin = "2%", fail_if, format = "table";
+  GroupFlags of;
+  std::string fail_if, format = "table";
 };
 
 // ---- --fail-if: "slower > 3%", "faster", "greater > 1%", "less", "different", "inconclusive",
@@ -198,35 +199,12 @@ void print_csv(const Json& found) {
 
 // ---- the request
 
-// A filter has a comparison in it.
-bool is_filter(const std::string& text) {
-  std::string upper = text;
-  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return text.find_first_of("=<>") != std::string::npos ||
-         upper.find(" LIKE ") != std::string::npos || upper.find(" ILIKE ") != std::string::npos ||
-         upper.find(" IN (") != std::string::npos;
-}
-
 Result<Json> question_of(const CompareFlags& flags) {
-  const auto margin = parse_share(flags.margin);
-  if (!margin || !(*margin > 0 && *margin < 1))
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("--margin '{}': expected a share such as 2% or 0.02", printable(flags.margin)));
-  if (flags.groups.size() < 2 && flags.by.empty())
+  if (flags.of.groups.size() < 2 && flags.of.by.empty())
     return fail(Code::kInvalidArgument,
                 "expected two groups or more, or one and --by; each is the name of runs, a "
                 "workload, a run or a filter");
-  Json question{Json::Object{}};
-  Json::Array groups;
-  for (const std::string& group : flags.groups)
-    groups.emplace_back(Json::Object{{is_filter(group) ? "filter" : "named", Json(group)}});
-  question.set("groups", Json(std::move(groups)));
-  question.set("margin", *margin);
-  if (!flags.by.empty()) question.set("by", flags.by);
-  if (!flags.metric.empty()) question.set("value", flags.metric);
-  if (!flags.of.empty()) question.set("of", flags.of);
-  return question;
+  return group_question(flags.of);
 }
 
 // The exit status.
@@ -247,7 +225,7 @@ Result<int> compare(const CompareFlags& flags) {
   std::optional<FailIf> condition;
   if (!flags.fail_if.empty()) condition = TRY(parse_fail_if(flags.fail_if));
   const bool of_time =
-      flags.metric.empty() || flags.metric == "step_time" || flags.metric == "duration";
+      flags.of.metric.empty() || flags.of.metric == "step_time" || flags.of.metric == "duration";
   if (condition && is_of_time(*condition) && !of_time)
     return fail(
         Code::kInvalidArgument,
@@ -277,15 +255,9 @@ int compare_command(std::span<char* const> args) {
                       "Compares groups of runs with the first one: how many times as much time a "
                       "step takes, how sure that is, whether it matters, and where it comes from.",
                       kCompareExamples);
-  arguments.positionals("group", flags.groups,
-                        "name of runs, a workload's name, a run, or a filter");
-  arguments.text("by", flags.by, "make the groups anew: params.KEY, tags.KEY, name, workload, ...");
-  arguments.text("metric", flags.metric, "compare this metric, or duration (default: step_time)");
-  arguments.choice("of", flags.of, {"mean", "min", "max", "last"},
-                   "of the metric in the steady part (default: mean)");
-  arguments.text("margin", flags.margin, "smaller differences do not matter (default: 2%)");
+  add_group_flags(arguments, flags.of);
   arguments.text("fail-if", flags.fail_if, "exit with 1 if this is shown, e.g. 'slower > 3%'");
-  for (const char* name : {"by", "metric", "of", "margin", "fail-if"}) arguments.as_flag_only(name);
+  arguments.as_flag_only("fail-if");
   arguments.choice("format", flags.format, {"table", "json", "csv", "markdown", "latex"},
                    "output format (default: table)");
   add_destination(arguments, flags.destination);

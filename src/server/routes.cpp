@@ -137,6 +137,8 @@ constexpr std::array kApi = {
     post<api::changes>("/api/corral/v1/changes",
                        "series ranked by how much they changed in a window"),
     post<api::compare>("/api/corral/v1/compare", "groups of runs compared with the first one"),
+    post<api::history>("/api/corral/v1/history",
+                       "how a value of groups of runs changed from run to run"),
     get<api::stream>("/api/corral/v1/stream", "server-sent events"),
     get<api::openapi_page>("/api/corral/v1/openapi.json", "these routes as an OpenAPI document"),
     post<api::stop>("/api/corral/v1/stop", "stop the server (Unix socket only)"),

@@ -1,5 +1,7 @@
 // POST /compare: groups of runs compared with the first one (docs/compare.md).
+// POST /history: how the value of each group changed from run to run (docs/history.md).
 #include "analyze/compare/compare.h"
+#include "analyze/compare/run_history.h"
 
 #include <fmt/core.h>
 
@@ -94,6 +96,13 @@ void write_compared_group(JsonWriter& json, const ComparedGroup& group) {
   json.end_object();
 }
 
+void write_set_up(JsonWriter& json, const std::vector<analyze::SetUpDifference>& set_up) {
+  write_array(json, "set_up", set_up, [](JsonWriter& out, const auto& one) {
+    out.begin_object().member("part", one.part).member("key", one.key);
+    out.member("a", one.a).member("b", one.b).end_object();
+  });
+}
+
 void write_difference(JsonWriter& json, const GroupDifference& found, const Comparison& all) {
   json.begin_object().member("a", all.groups.front().name);
   json.member("b", all.groups[found.b].name);
@@ -116,10 +125,7 @@ void write_difference(JsonWriter& json, const GroupDifference& found, const Comp
     write_text(out, "source", mean.source);
     out.member("a", mean.a).member("b", mean.b).member("unit", mean.unit).end_object();
   });
-  write_array(json, "set_up", found.set_up, [](JsonWriter& out, const auto& one) {
-    out.begin_object().member("part", one.part).member("key", one.key);
-    out.member("a", one.a).member("b", one.b).end_object();
-  });
+  write_set_up(json, found.set_up);
   json.member("set_up_left_out", static_cast<std::int64_t>(found.set_up_left_out)).end_object();
 }
 
@@ -134,6 +140,54 @@ Response write_comparison(const Comparison& all) {
         json, "differences", all.differences,
         [&](JsonWriter& out, const GroupDifference& found) { write_difference(out, found, all); });
   });
+}
+
+// ---- the answer of a history
+
+void write_history_unit(JsonWriter& json, const analyze::HistoryUnit& unit) {
+  json.begin_object().member("name", unit.value.name);
+  write_array(json, "runs", unit.value.runs,
+              [](JsonWriter& out, const analyze::UnitRun& run) { out.value(run.id.hex()); });
+  write_text(json, "commit", unit.commit);
+  write_time(json, "start_ns", unit.value.start);
+  write_optional(json, "value", unit.value.value);
+  write_text(json, "reason", unit.value.reason);
+  const auto segment = static_cast<std::int64_t>(unit.segment);
+  write_integer(json, "segment", unit.value.value ? std::optional(segment) : std::nullopt);
+  json.end_object();
+}
+
+void write_run_history(JsonWriter& json, const analyze::RunHistory& history) {
+  json.begin_object().member("name", history.name);
+  write_text(json, "unit", history.unit);
+  write_array(json, "units", history.units, write_history_unit);
+  write_array(json, "segments", history.segments, [&](JsonWriter& out, const auto& segment) {
+    const auto unit = [&](std::size_t at) {
+      return static_cast<std::int64_t>(history.counted[at]);
+    };
+    out.begin_object().member("first", unit(segment.begin));
+    out.member("last", unit(segment.end - 1));
+    out.member("n", static_cast<std::int64_t>(segment.end - segment.begin));
+    out.member("mean", segment.mean);
+    write_number(out, "low", segment.low);
+    write_number(out, "high", segment.high);
+    out.end_object();
+  });
+  write_array(json, "changes", history.changes, [](JsonWriter& out, const auto& change) {
+    out.begin_object().member("segment", static_cast<std::int64_t>(change.segment));
+    out.member("text", change.text).member("confirmed", change.confirmed).key("worse");
+    if (change.worse) {
+      out.value(*change.worse);
+    } else {
+      out.null();
+    }
+    write_number(out, "ratio", change.ratio.mean);
+    write_number(out, "low", change.ratio.low);
+    write_number(out, "high", change.ratio.high);
+    write_set_up(out, change.set_up);
+    out.end_object();
+  });
+  json.end_object();
 }
 
 // ---- the groups
@@ -246,6 +300,23 @@ Answer compare_now(const CompareQuestion& question, const Context& context, cons
   return write_comparison(TRY(analyze::compare_groups(context.reader, groups, options)));
 }
 
+Answer history_now(const HistoryQuestion& question, const Context& context, const Left& left) {
+  std::vector<analyze::GroupRuns> groups = TRY(read_groups(context.reader, question.of, left));
+  if (!question.of.by.empty()) groups = TRY(split_groups(std::move(groups), question.of.by));
+  std::vector<analyze::RunHistory> histories;
+  for (const analyze::GroupRuns& group : groups) {
+    const analyze::HistoryOptions options{.value = question.of.value,
+                                          .margin = question.of.margin,
+                                          .less_is_better = question.less_is_better,
+                                          .left = left};
+    histories.push_back(TRY(analyze::read_run_history(context.reader, group, options)));
+  }
+  return object_response([&](JsonWriter& json) {
+    json.member("value", analyze::describe(question.of.value)).member("margin", question.of.margin);
+    write_array(json, "histories", histories, write_run_history);
+  });
+}
+
 CompareQuestion::Group read_group_fields(RequestFields& fields, std::string_view body) {
   fields.only({"name", "runs", "named", "filter"});
   CompareQuestion::Group group;
@@ -264,12 +335,7 @@ CompareQuestion::Group read_group_fields(RequestFields& fields, std::string_view
   return group;
 }
 
-}  // namespace
-
-Parsed<CompareQuestion> parse_compare_request(std::string_view text) {
-  const Json json = TRY_PARSED(parse_body(text));
-  RequestFields fields(text, json);
-  fields.only({"groups", "by", "value", "of", "margin"});
+CompareQuestion read_question(RequestFields& fields, std::string_view text) {
   CompareQuestion question;
   question.value = read_value(fields);
   question.margin = fields.number("margin", question.margin, {.low = 1e-6, .high = 0.999999});
@@ -278,6 +344,28 @@ Parsed<CompareQuestion> parse_compare_request(std::string_view text) {
     fields.wrong("by", std::string(kRunFields));
   fields.each("groups", kMostComparedGroups,
               [&](RequestFields& one) { question.groups.push_back(read_group_fields(one, text)); });
+  return question;
+}
+
+}  // namespace
+
+Parsed<CompareQuestion> parse_compare_request(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  fields.only({"groups", "by", "value", "of", "margin"});
+  return fields.finish(read_question(fields, text));
+}
+
+Parsed<HistoryQuestion> parse_history_request(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  fields.only({"groups", "by", "value", "of", "margin", "better"});
+  HistoryQuestion question;
+  question.of = read_question(fields, text);
+  question.less_is_better = fields.choice<bool>("better", {{"less", true}, {"greater", false}});
+  if (question.less_is_better && question.of.value.kind != ComparedValue::Kind::kMetric)
+    fields.wrong("better", "absent where no metric is compared");
+  if (question.of.groups.empty()) fields.wrong("groups", "one group or more");
   return fields.finish(std::move(question));
 }
 
@@ -286,6 +374,15 @@ Answer compare(const Request& request, Context& context) {
   Response response;
   response.late = [&context, question = std::move(question)](const Left& left) -> Response {
     return response_of(compare_now(question, context, left));
+  };
+  return response;
+}
+
+Answer history(const Request& request, Context& context) {
+  auto question = TRY_PARSED(parse_history_request(request.body));
+  Response response;
+  response.late = [&context, question = std::move(question)](const Left& left) -> Response {
+    return response_of(history_now(question, context, left));
   };
   return response;
 }

@@ -67,6 +67,29 @@ void expect_slower(const Json& found) {
             R"([{"part":"param","key":"batch","a":"32","b":"64"}])");
 }
 
+TEST_F(CompareRoute, HistoriesSayWhereAValueChanged) {
+  const std::string history = "/api/corral/v1/history";
+  for (int i = 0; i < 5; ++i) add("base", "32", 150'000 + i * 100);
+  const Json found =
+      ok(Method::kPost, history,
+         R"({"groups": [{"named": "base"}, {"named": "slow"}], "value": "duration"})");
+  EXPECT_EQ(found.get_string("value"), "duration");
+  const Json::Array& all = *found.find("histories")->as_array();
+  ASSERT_EQ(all.size(), 2U);
+  const Json& change = all[0].find("changes")->as_array()->at(0);
+  EXPECT_NEAR(change.find("ratio")->as_double(0), 1.5, 0.01);
+  EXPECT_FALSE(change.get_bool("confirmed"));
+  EXPECT_TRUE(change.get_bool("worse"));
+  EXPECT_EQ(all[0].find("segments")->as_array()->at(1).get_int("first"), 5);
+  EXPECT_EQ(all[1].find("changes")->dump(), "[]");
+  EXPECT_EQ(all[1].find("units")->as_array()->back().get_string("reason"), "it ended as failed");
+  const auto refused_body = [&](const char* body) {
+    return send(Method::kPost, history, body).status;
+  };
+  EXPECT_EQ(refused_body(R"({"groups": []})"), 400);
+  EXPECT_EQ(refused_body(R"({"groups": [{"named": "base"}], "better": "less"})"), 400);
+}
+
 TEST_F(CompareRoute, GroupsByNameByFilterAndByAParam) {
   const Json by_name =
       compare(R"({"groups": [{"named": "base"}, {"named": "slow"}], "value": "duration"})");

@@ -34,6 +34,7 @@ Handler plans, plan, save_plan, delete_plan;         // plans.cpp
 Handler profile, request_profile, report_profile;    // profiles.cpp
 Handler list_artifacts, get_artifact, put_artifact;  // artifacts.cpp
 Handler points, export_points;                       // points.cpp
-Handler charts, lines, xy, windows, changes, compare;
+Handler charts, lines, xy, windows, changes;
+Handler compare, history;  // compare.cpp
 
 }  // namespace corral::server::api

@@ -68,6 +68,11 @@ struct CompareQuestion {
   double margin = 0.02;
 };
 Parsed<CompareQuestion> parse_compare_request(std::string_view text);
+struct HistoryQuestion {
+  CompareQuestion of;
+  std::optional<bool> less_is_better;  // a metric's
+};
+Parsed<HistoryQuestion> parse_history_request(std::string_view text);
 
 inline constexpr std::size_t kMostReadRuns = 1000;
 inline constexpr std::size_t kMostReadMetrics = 1000;

@@ -1,0 +1,52 @@
+#include "cli/group_flags.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+// A filter has a comparison in it.
+bool is_filter(const std::string& text) {
+  std::string upper = text;
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return text.find_first_of("=<>") != std::string::npos ||
+         upper.find(" LIKE ") != std::string::npos || upper.find(" ILIKE ") != std::string::npos ||
+         upper.find(" IN (") != std::string::npos;
+}
+
+}  // namespace
+
+void add_group_flags(Arguments& arguments, GroupFlags& flags) {
+  arguments.positionals("group", flags.groups,
+                        "name of runs, a workload's name, a run, or a filter");
+  arguments.text("by", flags.by, "make the groups anew: params.KEY, tags.KEY, name, workload, ...");
+  arguments.text("metric", flags.metric, "compare this metric, or duration (default: step_time)");
+  arguments.choice("of", flags.of, {"mean", "min", "max", "last"},
+                   "of the metric in the steady part (default: mean)");
+  arguments.text("margin", flags.margin, "smaller differences do not matter (default: 2%)");
+  for (const char* name : {"by", "metric", "of", "margin"}) arguments.as_flag_only(name);
+}
+
+Result<Json> group_question(const GroupFlags& flags) {
+  const auto margin = parse_share(flags.margin);
+  if (!margin || !(*margin > 0 && *margin < 1))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--margin '{}': expected a share such as 2% or 0.02", printable(flags.margin)));
+  Json question{Json::Object{}};
+  Json::Array groups;
+  for (const std::string& group : flags.groups)
+    groups.emplace_back(Json::Object{{is_filter(group) ? "filter" : "named", Json(group)}});
+  question.set("groups", Json(std::move(groups)));
+  question.set("margin", *margin);
+  if (!flags.by.empty()) question.set("by", flags.by);
+  if (!flags.metric.empty()) question.set("value", flags.metric);
+  if (!flags.of.empty()) question.set("of", flags.of);
+  return question;
+}
+
+}  // namespace corral::cli

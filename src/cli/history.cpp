@@ -1,0 +1,172 @@
+#include <fmt/core.h>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "cli/group_flags.h"
+#include "cli/text_page.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kHistoryExamples =
+    "  corral history nightly                           time per step of all runs of this name\n"
+    "  corral history nightly --by params.model         one for each model\n"
+    "  corral history nightly --metric val_acc --of last --better greater\n"
+    "  corral history nightly --check                   exit with 1 if it became worse\n";
+
+constexpr Nanos kLongestHistory = std::chrono::minutes(10);  // many runs may have many phases
+constexpr std::int64_t kNewest = 8;
+
+struct HistoryFlags {
+  DestinationFlags destination;
+  GroupFlags of;
+  std::string better, format = "table";
+  bool check = false;
+};
+
+std::string in_unit(const Json& value, const std::string& unit) {
+  if (value.is_null()) return "–";
+  if (unit.starts_with("s/") || unit == "s") return precise_duration_text(value);
+  return with_unit(value.as_double(0), unit);
+}
+
+// "1.31 × (1.27 to 1.35)"
+std::string ratio_text(const Json& change) {
+  std::string text = fmt::format("{:.3g} ×", member(change, "ratio").as_double(1));
+  if (!member(change, "low").is_null())
+    text += fmt::format(" ({:.3g} to {:.3g})", member(change, "low").as_double(1),
+                        member(change, "high").as_double(1));
+  return text + (change.get_bool("confirmed") ? "" : ", suspected");
+}
+
+// The name and commit of a segment's first or last unit.
+std::string unit_text(const Json& history, std::int64_t index) {
+  constexpr std::size_t kDigits = 8;
+  const Json& unit = items(history, "units")[static_cast<std::size_t>(index)];
+  const std::string commit = unit.get_string("commit").substr(0, kDigits);
+  return printable(unit.get_string("name")) + (commit.empty() ? "" : " " + printable(commit));
+}
+
+void print_run_history(const TextPage& page, const Json& history) {
+  constexpr std::size_t kMost = 8;
+  page.title(printable(history.get_string("name")));
+  const std::string unit = history.get_string("unit");
+  const Json::Array& changes = items(history, "changes");
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < items(history, "segments").size(); ++i) {
+    const Json& segment = items(history, "segments")[i];
+    const bool changed = i > 0 && i <= changes.size();
+    rows.push_back({unit_text(history, segment.get_int("first")),
+                    unit_text(history, segment.get_int("last")),
+                    std::to_string(segment.get_int("n")), in_unit(member(segment, "mean"), unit),
+                    in_unit(member(segment, "low"), unit), in_unit(member(segment, "high"), unit),
+                    changed ? ratio_text(changes[i - 1]) : "–"});
+  }
+  if (rows.empty()) {
+    page.line("No run of it has such a value.");
+    for (const Json& one : items(history, "units"))
+      if (rows.size() < kMost)
+        rows.push_back({printable(one.get_string("name")), printable(one.get_string("reason"))});
+    if (!rows.empty()) page.table({"RUN", "REASON"}, rows);
+    return;
+  }
+  page.table({"FROM", "TO", "RUNS", "MEAN", "LOW", "HIGH", "CHANGE"}, rows);
+  for (const Json& change : changes) page.line(printable(change.get_string("text")));
+  if (changes.empty()) {
+    page.line("No change was found.");
+    return;
+  }
+  rows.clear();
+  for (const Json& set_up : items(changes.back(), "set_up"))
+    if (rows.size() < kMost)
+      rows.push_back({printable(set_up.get_string("part")), brief(set_up.get_string("key")),
+                      brief(set_up.get_string("a")), brief(set_up.get_string("b"))});
+  if (!rows.empty()) page.table({"SET-UP", "WHAT", "BEFORE", "AFTER"}, rows);
+}
+
+void print_history_csv(const Json& found) {
+  Table table({{"history", "history"},
+               {"run", "run"},
+               {"commit", "commit"},
+               {"start_ns", "start_ns"},
+               {"value", "value"},
+               {"unit", "unit"},
+               {"segment", "segment"},
+               {"reason", "reason"}});
+  for (const Json& history : items(found, "histories"))
+    for (const Json& one : items(history, "units"))
+      table.add({plain(member(history, "name")), plain(member(one, "name")),
+                 plain(member(one, "commit")), plain(member(one, "start_ns")),
+                 plain(member(one, "value")), plain(member(history, "unit")),
+                 plain(member(one, "segment")), plain(member(one, "reason"))});
+  fmt::print("{}", table.print("csv"));
+}
+
+// The exit status: 1 if the newest runs of a history are worse than those before them.
+int check_newest(const Json& found) {
+  int status = kDone;
+  for (const Json& history : items(found, "histories")) {
+    if (items(history, "changes").empty()) continue;
+    const Json& change = items(history, "changes").back();
+    if (!change.get_bool("worse") || items(history, "segments").back().get_int("n") > kNewest)
+      continue;
+    fmt::print(stderr, "corral history: --check: {}: {}\n", printable(history.get_string("name")),
+               printable(change.get_string("text")));
+    status = kFailed;
+  }
+  return status;
+}
+
+Result<int> history(const HistoryFlags& flags) {
+  const bool of_time =
+      flags.of.metric.empty() || flags.of.metric == "step_time" || flags.of.metric == "duration";
+  if (flags.check && !of_time && flags.better.empty())
+    return fail(Code::kInvalidArgument,
+                "--check of a metric needs --better less or --better greater");
+  if (of_time && !flags.better.empty())
+    return fail(Code::kInvalidArgument, "--better is for metrics: of times less is better");
+  Json question = TRY(group_question(flags.of));
+  if (!flags.better.empty()) question.set("better", flags.better);
+  const sys::HttpTarget server = TRY(connect(flags.destination));
+  const std::string body = question.dump();
+  const Json found = TRY(send_json(server, {.method = "POST",
+                                            .path = "/api/corral/v1/history",
+                                            .body = body,
+                                            .timeout = kLongestHistory}));
+  if (flags.format == "json") {
+    fmt::print("{}\n", found.dump());
+  } else if (flags.format == "csv") {
+    print_history_csv(found);
+  } else {
+    const TextPage page(flags.format);
+    page.heading(fmt::format("{}, changes above {:.3g} %", printable(found.get_string("value")),
+                             member(found, "margin").as_double(0) * 100));
+    for (const Json& one : items(found, "histories")) print_run_history(page, one);
+  }
+  return flags.check ? check_newest(found) : kDone;
+}
+
+}  // namespace
+
+int history_command(std::span<char* const> args) {
+  HistoryFlags flags;
+  Arguments arguments("history",
+                      "Shows how a value of runs changed from one to the next, and between which "
+                      "commits.",
+                      kHistoryExamples);
+  add_group_flags(arguments, flags.of);
+  arguments.choice("better", flags.better, {"less", "greater"},
+                   "values of the metric (for --check)");
+  arguments.flag("check", flags.check, "exit with 1 if the newest runs became worse");
+  for (const char* name : {"better", "check"}) arguments.as_flag_only(name);
+  arguments.choice("format", flags.format, {"table", "json", "csv", "markdown", "latex"},
+                   "output format (default: table)");
+  add_destination(arguments, flags.destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  return finish("history", history(flags));
+}
+
+}  // namespace corral::cli

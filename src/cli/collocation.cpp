@@ -180,15 +180,15 @@ void print_collocation_csv(const Json& found) {
   const auto text = [](const std::string& value) { return plain(Json(value)); };
   for (const Json& one : items(found, "configurations"))
     for (const Json& slow : items(one, "slowdowns"))
-      table.add({plain(member(one, "sharing")),
-                 text(jobs_text(items(one, "jobs"), items(one, "places"))),
-                 plain(member(slow, "job")), what_of(slow.get_string("job")),
-                 text(slow.get_string("place")), text(jobs_text(items(slow, "beside"))),
-                 plain(member(slow, "slowdown")), plain(member(slow, "low")),
-                 plain(member(slow, "high")), plain(member(slow, "n_alone")),
-                 plain(member(slow, "n_together")), plain(member(one, "throughput")),
-                 plain(member(one, "turnaround")), plain(member(one, "fairness")),
-                 plain(member(one, "speedup")), plain(member(one, "energy"))});
+      table.add(
+          {plain(member(one, "sharing")), text(jobs_text(items(one, "jobs"), items(one, "places"))),
+           plain(member(slow, "job")), what_of(slow.get_string("job")),
+           text(slow.get_string("place")), plain(member(slow, "host")),
+           text(jobs_text(items(slow, "beside"))), plain(member(slow, "slowdown")),
+           plain(member(slow, "low")), plain(member(slow, "high")), plain(member(slow, "n_alone")),
+           plain(member(slow, "n_together")), plain(member(one, "throughput")),
+           plain(member(one, "turnaround")), plain(member(one, "fairness")),
+           plain(member(one, "speedup")), plain(member(one, "energy"))});
   fmt::print("{}", table.print("csv"));
 }
 

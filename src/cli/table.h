@@ -1,6 +1,7 @@
 // Lists as a table for people, JSON or CSV for programs: the same rows in all three.
 #pragma once
 
+#include <cassert>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,11 @@ Cell plain(const Json& value);
 class Table {
  public:
   explicit Table(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
-  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  // A cell for each column.
+  void add(std::vector<Cell> row) {
+    assert(row.size() == columns_.size());
+    rows_.push_back(std::move(row));
+  }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   // format: "table", "json" or "csv".
   [[nodiscard]] std::string print(const std::string& format) const;

@@ -458,6 +458,8 @@ def test_collocation_of_a_plan(corral: Corral) -> None:
     assert "Who is slowed down by whom" in told
     lines = list(csv.DictReader(io.StringIO(corral("collocation", "shared", "--format", "csv").stdout.decode())))
     assert len(lines) == 1, "by its command, the two at once are another job"
+    assert (lines[0]["sharing"], lines[0]["beside"], lines[0]["n_together"]) == ("naive", "B", "1")
+    assert lines[0]["host"] == found["cells"][0]["runs"][0]["host"]
     assert lines[0]["slowdown"] == ""
     assert b"no run of" in corral("collocation", "shared").stdout
     assert b"job must be params.KEY" in corral("collocation", "shared", "--job", "colour", status=2).stderr

@@ -60,17 +60,20 @@ std::string sharing_of(const store::Run& run) {
 
 struct Devices {
   std::size_t whole = 0;
-  bool instance = false;
+  std::string instance;  // its profile, else its name; empty: none
 };
 Devices devices_of(const store::Run& run) {
   Devices devices;
   const auto list = Json::parse(run_tag(run, "corral.devices"));
   if (!list || list->as_array() == nullptr) return devices;
   for (const Json& one : *list->as_array()) {
-    const bool part =
-        !one.get_string("instance").empty() || one.get_string("device").starts_with("MIG-");
-    devices.instance = devices.instance || part;
-    devices.whole += part ? 0 : 1;
+    std::string instance = one.get_string("instance"), profile = one.get_string("profile");
+    if (instance.empty() && one.get_string("device").starts_with("MIG-"))
+      instance = one.get_string("device");
+    if (instance.empty())
+      ++devices.whole;
+    else
+      devices.instance = profile.empty() ? instance : profile;
   }
   return devices;
 }
@@ -81,8 +84,8 @@ std::string hardware_part(const store::Run& run) {
   std::string part;
   if (is_profile(tag)) {
     part = tag;
-  } else if (devices_of(run).instance) {
-    part = "a MIG instance";
+  } else if (!devices_of(run).instance.empty()) {
+    part = devices_of(run).instance;
   } else if (tag.starts_with("mps") && percent_of_threads(tag) < 100) {
     part = fmt::format("mps={}", percent_of_threads(tag));
   }

@@ -104,14 +104,14 @@ Blocks join_steps(std::span<const double> lengths) {
 // `step`: the first steady one; the number of steps if there is none.
 struct WarmUp {
   std::size_t step = 0;
-  bool few_waits = false;  // for a device: too few to tell
+  bool few_long = false;  // a few long steps take most of the time
 };
 
 WarmUp find_warm_up(std::span<const double> lengths) {
   const std::size_t n = lengths.size();
   if (n == 0) return {};
   const Blocks blocks = join_steps(lengths);
-  if (blocks.means.empty()) return {.step = n, .few_waits = true};
+  if (blocks.means.empty()) return {.step = n, .few_long = true};
   const Bins bins = bin_means(blocks.means);
   // Blocks hold one wait more or less, which the median of their differences does not see.
   const double least_noise = blocks.size == 1 ? 0 : difference_noise(bins.means);
@@ -181,10 +181,9 @@ void cut_warm_up(std::span<const LaneSteps> all, SteadyPart& part) {
     }
     part.steady = false;
     const std::string_view unit = unit_name(part.unit);
-    part.reason =
-        warm_up.few_waits
-            ? fmt::format("too few of its {}s waited for what the others only started", unit)
-            : fmt::format("the length of its {}s changed until near its end", unit);
+    part.reason = warm_up.few_long
+                      ? fmt::format("a few long {}s took most of its time", unit)
+                      : fmt::format("the length of its {}s changed until near its end", unit);
   }
   if (part.steady) return;
   // All steps then: none of them is better than another.

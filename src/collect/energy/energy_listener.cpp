@@ -183,9 +183,9 @@ constexpr std::string_view kCores = "host.energy.cores";
 constexpr std::string_view kStill =
     "its counter stays at 0: virtual machines show counters that nothing moves";
 
-// False of parts that may be off: cores, memory, a GPU in the package.
+// False of parts that may be off: cores, a GPU in the package.
 bool always_used(std::string_view metric) {
-  return metric == "host.energy.package" || metric == "host.energy.platform";
+  return metric != "host.energy.cores" && metric != "host.energy.uncore";
 }
 
 // Counters move about once a millisecond.
@@ -252,7 +252,7 @@ class EnergyListener final : public Listener {
         perf_error_ = errno;
         continue;
       }
-      if (always_used(event.metric) && !moves([&] { return read_count(fd); })) {
+      if (is_still(event.metric, [&] { return read_count(fd); })) {
         table.unavailable(std::string(event.metric), event.source, std::string(kStill));
         still_metrics_.push_back(event.metric);
         continue;
@@ -272,16 +272,17 @@ class EnergyListener final : public Listener {
                         "AMD's processors count each core separately, and powercap "
                         "shows only the first one of a package");
     }
+    const std::vector<std::string_view> still_of_perf = still_metrics_;
     for (const PowercapZone& zone : zones) {
       if (std::ranges::find(counted_, zone.metric) != counted_.end()) continue;
-      if (std::ranges::find(still_metrics_, zone.metric) != still_metrics_.end()) continue;
+      if (std::ranges::find(still_of_perf, zone.metric) != still_of_perf.end()) continue;
       auto file = sysfs::NumberFile::open(zone.directory / "energy_uj");
       if (!file) {
         file_error_ = file.error().message;
         denied_ = denied_ || file.error().code == Code::kPermission;
         continue;
       }
-      if (always_used(zone.metric) && !moves([&] { return file->read(); })) {
+      if (is_still(zone.metric, [&] { return file->read(); })) {
         table.unavailable(std::string(zone.metric), zone.source, std::string(kStill));
         still_metrics_.push_back(zone.metric);
         continue;
@@ -292,6 +293,14 @@ class EnergyListener final : public Listener {
                         .counter = WrappingCounter(range.value_or(0)),
                         .column = table.add(zone.metric, zone.source)});
     }
+  }
+
+  // Packages come before their parts: where a package stands still, so does what is in it.
+  template <class Read>
+  [[nodiscard]] bool is_still(std::string_view metric, const Read& read) const {
+    const bool dead =
+        std::ranges::find(still_metrics_, "host.energy.package") != still_metrics_.end();
+    return (dead || always_used(metric)) && !moves(read);
   }
 
   [[nodiscard]] std::string why_not() const {

@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -38,10 +40,7 @@ constexpr auto kKinds = std::to_array<Kind>({
 });
 static_assert(kKinds.size() == kCallCount);
 
-constexpr std::uint32_t kFewCosts = 8;      // fewer prove nothing
-constexpr double kFewTimes = 4;             // more than so many times the mean is an exception
-constexpr double kCheap = 1e-4;             // s
-constexpr std::uint32_t kRecentCosts = 16;  // they make the mean
+constexpr std::uint32_t kFewCosts = 8;  // fewer prove nothing
 
 }  // namespace
 
@@ -74,13 +73,15 @@ void CallMeter::begin(BootTime now) {
 }
 
 void CallMeter::choose_period(Call call, Meter& meter) {
-  // A call that was interrupted proves nothing.
-  const double highest = std::max(kFewTimes * meter.cost_s, kCheap);
-  const double cost = std::min(seconds(meter.tick_cost) / meter.tick_calls, highest);
-  meter.costs = std::min(meter.costs + 1, kRecentCosts);
-  meter.cost_s += (cost - meter.cost_s) / meter.costs;
-  if (meter.costs < kFewCosts) return;
-  const double ticks = std::max(std::ceil(meter.cost_s / kShare / seconds(tick_)), 1.0);
+  meter.recent.at(meter.costs++ % meter.recent.size()) =
+      seconds(meter.tick_cost) / meter.tick_calls;
+  const std::size_t known = std::min<std::size_t>(meter.costs, meter.recent.size());
+  if (known < kFewCosts) return;
+  // One call that was interrupted proves nothing.
+  const std::span<const double> recent = std::span(meter.recent).first(known);
+  const double sum = std::accumulate(recent.begin(), recent.end(), 0.0);
+  const double cost_s = (sum - std::ranges::max(recent)) / static_cast<double>(known - 1);
+  const double ticks = std::max(std::ceil(cost_s / kShare / seconds(tick_)), 1.0);
   const double most = std::max(seconds(kLongestPause) / seconds(tick_), 1.0);
   const Nanos wanted = tick_ * static_cast<std::int64_t>(std::min(ticks, std::floor(most)));
   // Back only if it is much cheaper than it was.

@@ -87,8 +87,8 @@ class CallMeter {
     // The last tick's, all devices together.
     Nanos tick_cost{0};
     std::uint32_t tick_calls = 0;
-    double cost_s = 0;  // recent mean for a device
-    std::uint32_t costs = 0;
+    std::array<double, 16> recent{};  // s for a device
+    std::size_t costs = 0;            // ever
     Nanos period{0};
     bool noted = false;
     bool due = true;

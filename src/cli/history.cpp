@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -18,7 +20,7 @@ constexpr const char* kHistoryExamples =
     "  corral history nightly --check                   exit with 1 if it became worse\n";
 
 constexpr Nanos kLongestHistory = std::chrono::minutes(10);  // many runs may have many phases
-constexpr std::int64_t kNewest = 8;
+constexpr std::size_t kFewRuns = 6;
 
 struct HistoryFlags {
   DestinationFlags destination;
@@ -79,6 +81,11 @@ void print_run_history(const TextPage& page, const Json& history) {
     page.line("No change was found.");
     return;
   }
+  std::size_t outliers = 0;
+  for (const Json& one : items(history, "units")) outliers += one.get_bool("outlier") ? 1 : 0;
+  if (outliers > 0)
+    page.line(fmt::format("{} run{} counted as the median of those around.", outliers,
+                          outliers == 1 ? "" : "s"));
   rows.clear();
   for (const Json& set_up : items(changes.back(), "set_up"))
     if (rows.size() < kMost)
@@ -105,17 +112,31 @@ void print_history_csv(const Json& found) {
   fmt::print("{}", table.print("csv"));
 }
 
-// The exit status: 1 if the newest runs of a history are worse than those before them.
+// The exit status: 1 if the newest runs of a history are worse than those before them, or if that
+// cannot be known.
 int check_newest(const Json& found) {
   int status = kDone;
-  for (const Json& history : items(found, "histories")) {
-    if (items(history, "changes").empty()) continue;
-    const Json& change = items(history, "changes").back();
-    if (!change.get_bool("worse") || items(history, "segments").back().get_int("n") > kNewest)
-      continue;
+  const auto tell = [](const Json& history, const std::string& text) {
     fmt::print(stderr, "corral history: --check: {}: {}\n", printable(history.get_string("name")),
-               printable(change.get_string("text")));
-    status = kFailed;
+               text);
+  };
+  for (const Json& history : items(found, "histories")) {
+    const Json::Array& units = items(history, "units");
+    const auto has_value = [](const Json& unit) { return !member(unit, "value").is_null(); };
+    const auto known = std::ranges::count_if(units, has_value);
+    const Json& newest = member(history, "newest");
+    if (known == 0 || !has_value(units.back())) {
+      tell(history, "cannot be judged: " +
+                        (units.empty() ? "it has no runs"
+                                       : "the newest run has no value: " +
+                                             printable(units.back().get_string("reason"))));
+      status = kFailed;
+    } else if (newest.get_bool("worse")) {
+      tell(history, printable(newest.get_string("text")));
+      status = kFailed;
+    } else if (static_cast<std::size_t>(known) < kFewRuns) {
+      tell(history, fmt::format("only {} runs: too few to find a change", known));
+    }
   }
   return status;
 }

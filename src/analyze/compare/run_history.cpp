@@ -15,13 +15,21 @@
 namespace corral::analyze {
 namespace {
 
-constexpr double kSureBorder = 1e-4;     // p of a border
-constexpr double kNearerPart = 0.6;      // part of the shorter side
-constexpr double kHistoryPenalty = 3;    // times ln n and the noise's variance
+constexpr double kSureBorder = 1e-4;   // p of a border
+constexpr double kNearerPart = 0.6;    // part of the shorter side
+constexpr double kHistoryPenalty = 3;  // times ln n and the noise's variance
+constexpr double kFarAway = 5;         // standard deviations of an outlier
+constexpr double kLeastHistoryNoise = 1e-9;
+constexpr double kPlausible = 3.84;      // chi square of one place, 95 %
 constexpr std::size_t kLeastRuns = 4;    // in a segment
 constexpr std::size_t kLeastNewest = 2;  // in the last one
-constexpr std::size_t kKeptNewest = 5;   // the newest values, which are never outliers
+constexpr std::size_t kKeptNewest = 5;   // steps may begin there
+constexpr std::size_t kAround = 5;       // values on each side of one
 constexpr std::size_t kCommitDigits = 8;
+
+double noise_of(std::span<const double> values) {
+  return std::max(noise_around_jumps(values), kLeastHistoryNoise);
+}
 
 // Sums, from which the t of every border follows.
 class Sums {
@@ -70,16 +78,37 @@ class BorderSearch {
       : values_(values), sums_(values), least_(std::log1p(margin)) {}
 
   std::vector<std::size_t> find() && {
-    const double noise = std::max(noise_around_jumps(values_), kLeastNoise);
-    const double n = static_cast<double>(values_.size());
-    borders_ = find_mean_changes(values_, kHistoryPenalty * std::log(n) * noise * noise);
+    cut();
     while (take_back_weakest()) {
     }
     return std::move(borders_);
   }
 
  private:
-  static constexpr double kLeastNoise = 1e-9;
+  [[nodiscard]] std::size_t least_runs(std::size_t end) const {
+    return end == values_.size() ? kLeastNewest : kLeastRuns;
+  }
+
+  // The segments of the least cost, none shorter than allowed.
+  void cut() {
+    const std::size_t n = values_.size();
+    const double noise = noise_of(values_);
+    const double penalty = kHistoryPenalty * std::log(static_cast<double>(n)) * noise * noise;
+    std::vector<double> cost(n + 1, HUGE_VAL);
+    std::vector<std::size_t> from(n + 1, 0);
+    cost[0] = 0;
+    for (std::size_t end = 1; end <= n; ++end) {
+      for (std::size_t begin = 0; begin + least_runs(end) <= end; ++begin) {
+        const double with = cost[begin] + sums_.scatter(begin, end) + penalty;
+        if (with >= cost[end]) continue;
+        cost[end] = with;
+        from[end] = begin;
+      }
+    }
+    if (!std::isfinite(cost[n])) return;
+    for (std::size_t at = from[n]; at > 0; at = from[at]) borders_.push_back(at);
+    std::ranges::reverse(borders_);
+  }
 
   // Few outliers move a mean, but not most of the values.
   [[nodiscard]] bool is_nearer(std::size_t begin, std::size_t at, std::size_t end) const {
@@ -95,8 +124,6 @@ class BorderSearch {
 
   // Above kSureBorder there is no border.
   [[nodiscard]] double doubt(std::size_t begin, std::size_t at, std::size_t end) const {
-    const std::size_t after = end == values_.size() ? kLeastNewest : kLeastRuns;
-    if (at - begin < kLeastRuns || end - at < after) return 2;
     const Border border = border_at(sums_, begin, at, end);
     if (std::abs(border.difference) <= least_ || !is_nearer(begin, at, end)) return 1;
     return border.p;
@@ -147,24 +174,43 @@ class HistoryMaker {
       : found_(std::move(history)), runs_(runs), options_(options) {}
 
   RunHistory make() && {
+    keep_newest_unit();
+    std::vector<double> logs;
     for (std::size_t i = 0; i < found_.units.size(); ++i) {
       if (!found_.units[i].value.value) continue;
       found_.counted.push_back(i);
-      found_.unit = found_.units[i].value.unit;
-      logs_.push_back(std::log(*found_.units[i].value.value));
+      logs.push_back(std::log(*found_.units[i].value.value));
     }
-    if (logs_.empty()) return std::move(found_);
-    std::vector<std::size_t> borders = find_run_changes(logs_, options_.margin);
+    if (logs.empty()) return std::move(found_);
+    clean_ = without_outliers(logs);
+    for (std::size_t i = 0; i < logs.size(); ++i) unit(i).outlier = clean_[i] != logs[i];
+    std::vector<std::size_t> borders = find_run_changes(clean_, options_.margin);
     borders.insert(borders.begin(), 0);
-    borders.push_back(logs_.size());
+    borders.push_back(logs.size());
     for (std::size_t i = 0; i + 1 < borders.size(); ++i) add_segment(borders[i], borders[i + 1]);
-    for (std::size_t i = 1; i < found_.segments.size(); ++i) add_change(i);
+    for (std::size_t i = 1; i < found_.segments.size(); ++i)
+      found_.changes.push_back(change_of(i - 1, i));
+    find_newest();
     return std::move(found_);
   }
 
  private:
+  [[nodiscard]] HistoryUnit& unit(std::size_t counted) {
+    return found_.units[found_.counted[counted]];
+  }
   [[nodiscard]] std::span<const double> logs_of(const HistorySegment& segment) const {
-    return std::span(logs_).subspan(segment.begin, segment.end - segment.begin);
+    return std::span(clean_).subspan(segment.begin, segment.end - segment.begin);
+  }
+
+  void keep_newest_unit() {
+    for (const HistoryUnit& one : found_.units)
+      if (one.value.value) found_.unit = one.value.unit;
+    for (HistoryUnit& one : found_.units) {
+      if (!one.value.value || one.value.unit == found_.unit) continue;
+      one.value.value.reset();
+      one.value.reason = fmt::format("its value is in {}, newer ones are in {}",
+                                     printable(one.value.unit), printable(found_.unit));
+    }
   }
 
   void add_segment(std::size_t begin, std::size_t end) {
@@ -173,69 +219,121 @@ class HistoryMaker {
     segment.mean = mean.mean;
     segment.low = mean.low;
     segment.high = mean.high;
-    for (std::size_t i = begin; i < end; ++i)
-      found_.units[found_.counted[i]].segment = found_.segments.size();
+    for (std::size_t i = begin; i < end; ++i) unit(i).segment = found_.segments.size();
     found_.segments.push_back(segment);
   }
 
-  [[nodiscard]] std::vector<SetUp> set_ups_of(std::size_t begin, std::size_t end) const {
+  [[nodiscard]] std::vector<SetUp> set_ups_of(std::size_t begin, std::size_t end) {
     std::vector<store::Run> runs;
     for (std::size_t i = begin; i < end; ++i)
-      for (const UnitRun& run : found_.units[found_.counted[i]].value.runs)
-        runs.push_back(*runs_.at(run.id));
+      for (const UnitRun& run : unit(i).value.runs) runs.push_back(*runs_.at(run.id));
     return read_set_ups(runs);
   }
 
-  void add_change(std::size_t segment) {
-    const HistorySegment &before = found_.segments[segment - 1], &after = found_.segments[segment];
+  // Other places that fit hardly worse.
+  void find_places(HistoryChange& change) const {
+    const std::size_t begin = found_.segments[change.before].begin;
+    const std::size_t end = found_.segments[change.after].end;
+    const std::size_t at = found_.segments[change.before + 1].begin;
+    const Sums sums{std::span<const double>(clean_).subspan(begin, end - begin)};
+    const double noise = noise_of(clean_);
+    const auto scatter = [&](std::size_t place) {
+      return sums.scatter(0, place - begin) + sums.scatter(place - begin, end - begin);
+    };
+    const double most = scatter(at) + kPlausible * noise * noise;
+    std::size_t first = at, last = found_.segments[change.after].begin;
+    while (first > begin + 1 && scatter(first - 1) <= most) --first;
+    while (last + 1 < end && scatter(last + 1) <= most) ++last;
+    change.last_before = first - 1;
+    change.first_after = last;
+  }
+
+  [[nodiscard]] HistoryChange change_of(std::size_t before, std::size_t after) {
+    const HistorySegment &a = found_.segments[before], &b = found_.segments[after];
     HistoryChange change;
-    change.segment = segment;
-    change.ratio = interval_of(log_ratio_of_groups(logs_of(before), logs_of(after)), 0.95);
-    change.confirmed = after.end - after.begin >= kSureRuns;
+    change.before = before;
+    change.after = after;
+    change.ratio = interval_of(log_ratio_of_groups(logs_of(a), logs_of(b)), 0.95);
+    change.confirmed = clean_.size() - b.begin >= kSureRuns;
     const bool time = options_.value.kind != ComparedValue::Kind::kMetric;
     const auto less_is_better = time ? std::optional(true) : options_.less_is_better;
     if (less_is_better) change.worse = (change.ratio.mean > 1) == *less_is_better;
-    const std::size_t from = before.end - std::min(before.end - before.begin, kSureRuns);
-    const std::size_t to = std::min(after.end, after.begin + kSureRuns);
-    change.set_up =
-        find_set_up_differences(set_ups_of(from, before.end), set_ups_of(after.begin, to));
-    change.text = text_of(change, before, after);
-    found_.changes.push_back(std::move(change));
+    find_places(change);
+    const std::size_t from =
+        std::max(a.begin, change.last_before + 1 - std::min(change.last_before + 1, kSureRuns));
+    const std::size_t to = std::min(b.end, change.first_after + kSureRuns);
+    change.set_up = find_set_up_differences(set_ups_of(from, change.last_before + 1),
+                                            set_ups_of(change.first_after, to));
+    change.text = text_of(change);
+    return change;
   }
 
-  [[nodiscard]] std::string text_of(const HistoryChange& change, const HistorySegment& before,
-                                    const HistorySegment& after) const {
+  // A partial recovery is still worse than what was before.
+  void find_newest() {
+    const std::size_t n = clean_.size(), last = found_.segments.size() - 1;
+    const std::size_t then = unit(n - 1 - std::min(n - 1, kSureRuns)).segment;
+    if (then == last) return;
+    HistoryChange change = change_of(then, last);
+    if (std::abs(std::log(change.ratio.mean)) > std::log1p(options_.margin))
+      found_.newest = std::move(change);
+  }
+
+  [[nodiscard]] std::string text_of(const HistoryChange& change) {
     const double ratio = change.ratio.mean;
     const bool time = options_.value.kind != ComparedValue::Kind::kMetric;
     const std::string_view more = time ? "slower" : "greater", less = time ? "faster" : "less";
-    std::string text = fmt::format("Between {} and {} it became {:.3g} × {}",
-                                   unit_text(found_.units[found_.counted[before.end - 1]]),
-                                   unit_text(found_.units[found_.counted[after.begin]]),
-                                   ratio > 1 ? ratio : 1 / ratio, ratio > 1 ? more : less);
+    std::string text =
+        fmt::format("Between {} and {} it became {:.3g} × {}", unit_text(unit(change.last_before)),
+                    unit_text(unit(change.first_after)), ratio > 1 ? ratio : 1 / ratio,
+                    ratio > 1 ? more : less);
     if (std::isfinite(change.ratio.low))
       text += fmt::format(" (95 %: {:.3g} to {:.3g})",
                           ratio > 1 ? change.ratio.low : 1 / change.ratio.high,
                           ratio > 1 ? change.ratio.high : 1 / change.ratio.low);
-    const std::size_t follow = after.end - after.begin;
+    const std::size_t between = change.first_after - change.last_before - 1;
+    if (between > 0)
+      text += fmt::format("; {} run{} between them may belong to either", between,
+                          between == 1 ? "" : "s");
+    const std::size_t follow = clean_.size() - found_.segments[change.after].begin;
     if (!change.confirmed)
-      text += fmt::format(": suspected, {} of {} runs that confirm it followed", follow, kSureRuns);
+      text += fmt::format("; suspected, {} of {} runs that confirm it followed", follow, kSureRuns);
     return text + ".";
   }
 
   RunHistory found_;
   const std::map<RunId, const store::Run*>& runs_;
   const HistoryOptions& options_;
-  std::vector<double> logs_;
+  std::vector<double> clean_;  // logarithms of the values that count
 };
 
 }  // namespace
 
-std::vector<std::size_t> find_run_changes(std::span<const double> logs, double margin) {
-  if (logs.empty()) return {};
-  std::vector<double> values = replace_outliers(logs);
-  for (std::size_t i = logs.size() - std::min(logs.size(), kKeptNewest); i < logs.size(); ++i)
-    values[i] = logs[i];
-  return BorderSearch(values, margin).find();
+std::vector<double> without_outliers(std::span<const double> logs) {
+  std::vector<double> clean(logs.begin(), logs.end());
+  const std::size_t n = logs.size();
+  if (n < 3) return clean;
+  const double far = kFarAway * noise_of(logs);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t first = std::min(i - std::min(i, kAround), n - std::min(n, 2 * kAround + 1));
+    const std::size_t last = std::min(n, first + 2 * kAround + 1);
+    std::vector<double> around(logs.begin() + static_cast<std::ptrdiff_t>(first),
+                               logs.begin() + static_cast<std::ptrdiff_t>(last));
+    const double median = quantile_of(around, 0.5);
+    for (double& one : around) one = std::abs(one - median);
+    // Beside a step the values around it are far from their median, too.
+    const double usual = kFarAway * kMadToDeviation * quantile_of(std::move(around), 0.5);
+    if (std::abs(logs[i] - median) <= std::max(far, usual)) continue;
+    const bool newest = i + kKeptNewest >= n;
+    const bool single = i + 1 < n && i > 0 && std::abs(logs[i] - logs[i - 1]) > far &&
+                        std::abs(logs[i] - logs[i + 1]) > far;
+    if (!newest || single) clean[i] = median;
+  }
+  return clean;
+}
+
+std::vector<std::size_t> find_run_changes(std::span<const double> clean, double margin) {
+  if (clean.empty()) return {};
+  return BorderSearch(clean, margin).find();
 }
 
 Result<RunHistory> read_run_history(const store::Reader& store, const GroupRuns& group,

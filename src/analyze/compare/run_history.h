@@ -1,11 +1,12 @@
 // RunHistory: how a value changed from run to run and commit to commit, and where.
 // docs/history.md defines every number.
 //
-// The values of a group's units (unit_value.h) are put in the order of their starts. PELT proposes
-// where their mean changed (explain/change_points.h). Then the proposals that do not hold are taken
-// back, the weakest first: Student's t between the segments beside them must have a p below 0.0001,
-// the change must exceed the margin, and most values must be nearer to their own mean. Single
-// outliers count as the median around them.
+// The values of a group's units (unit_value.h) are put in the order of their starts and cut into
+// the segments that leave the least squared differences to their means, with a penalty for each.
+// Then the changes that do not hold are taken back, the weakest first: Student's t between the
+// segments beside them must have a p below 0.0001, the change must exceed the margin, and most
+// values must be nearer to their own mean. Outliers count as the median around them, in the means
+// too.
 //
 // Sources: those of read_units. Any thread.
 #pragma once
@@ -26,8 +27,9 @@ inline constexpr std::size_t kSureRuns = 8;  // so many after a change confirm i
 
 struct HistoryUnit {
   UnitValue value;
-  std::string commit;   // its first run's; empty: not recorded
-  std::size_t segment;  // only with a value
+  std::string commit;    // its first run's; empty: not recorded
+  std::size_t segment;   // only with a value
+  bool outlier = false;  // counts as the median around it
 };
 
 // Values between two changes.
@@ -37,12 +39,15 @@ struct HistorySegment {
   double low = 0, high = 0;        // 95 % of it; NaN below two values
 };
 
+// Between two segments, not always neighbours.
 struct HistoryChange {
-  std::size_t segment = 0;  // that begins with it
-  RatioInterval ratio;      // its segment by the one before, 95 %
-  bool confirmed = false;   // else suspected: fewer than kSureRuns values follow
+  std::size_t before = 0, after = 0;  // the segments
+  // Among the values that count: the last that is surely before it, and the first surely after it.
+  std::size_t last_before = 0, first_after = 0;
+  RatioInterval ratio;     // after by before, 95 %
+  bool confirmed = false;  // else suspected: fewer than kSureRuns values follow
   std::optional<bool> worse;
-  // Among the last and first kSureRuns units around it.
+  // Among the kSureRuns units before the first place and after the last one.
   std::vector<SetUpDifference> set_up;
   std::string text;  // a sentence
 };
@@ -53,6 +58,8 @@ struct RunHistory {
   std::vector<std::size_t> counted;  // indices of units with a value
   std::vector<HistorySegment> segments;
   std::vector<HistoryChange> changes;  // by time
+  // The newest segment against that of kSureRuns values before the newest one; none: the same.
+  std::optional<HistoryChange> newest;
 };
 
 struct HistoryOptions {
@@ -65,7 +72,11 @@ struct HistoryOptions {
 Result<RunHistory> read_run_history(const store::Reader& store, const GroupRuns& group,
                                     const HistoryOptions& options);
 
-// Indices at which a segment begins, but for the first; ascending. Pure.
-std::vector<std::size_t> find_run_changes(std::span<const double> logs, double margin);
+// Values without outliers: more than five standard deviations from the median of the eleven around
+// them, by the noise of neighbours and by the deviations of those eleven. Among the newest five
+// only single ones between others are outliers. Pure.
+std::vector<double> without_outliers(std::span<const double> logs);
+// Indices at which a segment of such values begins, but for the first; ascending. O(n^2). Pure.
+std::vector<std::size_t> find_run_changes(std::span<const double> clean, double margin);
 
 }  // namespace corral::analyze

@@ -27,7 +27,7 @@ class Logs {
     return *this;
   }
   [[nodiscard]] std::vector<std::size_t> changes() const {
-    return find_run_changes(logs_, kMargin);
+    return find_run_changes(without_outliers(logs_), kMargin);
   }
 
  private:
@@ -79,6 +79,32 @@ TEST(RunHistory, ALargeStepIsSuspectedFromTwoRunsOn) {
   EXPECT_TRUE(Logs(1).add(20, 1).add(1, 1.3).changes().empty());
 }
 
+// Wherever it stalls: in the first runs, in the newest ones, beside the step.
+TEST(RunHistory, AStepIsFoundBesideAStall) {
+  for (const int at : {0, 3, 20, 41, 46}) {
+    int found = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      Logs logs(seed);
+      const auto add = [&](int from, int to, double level) {
+        for (int i = from; i < to; ++i) i == at ? logs.add_stall() : logs.add(1, level);
+      };
+      add(0, 40, 1);
+      add(40, 48, 1.1);
+      found += logs.changes().size() == 1 ? 1 : 0;
+    }
+    EXPECT_GE(found, 90) << at;
+  }
+}
+
+TEST(RunHistory, AShortStepHidesNoLastingOne) {
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const auto changes = Logs(seed).add(20, 1).add(3, 1.4).add(8, 1.1).changes();
+    found += !changes.empty() && changes.back() >= 20 && changes.back() <= 24 ? 1 : 0;
+  }
+  EXPECT_GE(found, 90);
+}
+
 TEST(RunHistory, SmallStepsDoNotMatter) {
   EXPECT_TRUE(Logs(1, 0.001).add(50, 1).add(50, 1.01).changes().empty()) << "the margin is 2 %";
   EXPECT_EQ(Logs(1, 0.001).add(50, 1).add(50, 1.03).changes(), std::vector<std::size_t>{50});
@@ -86,6 +112,7 @@ TEST(RunHistory, SmallStepsDoNotMatter) {
 
 TEST(RunHistory, EqualAndFewValuesHaveNone) {
   EXPECT_TRUE(find_run_changes({}, kMargin).empty());
+  EXPECT_TRUE(without_outliers({}).empty());
   EXPECT_TRUE(find_run_changes(std::vector<double>(100, 0.5), kMargin).empty());
   EXPECT_TRUE(find_run_changes(std::vector<double>{0, 1, 0}, kMargin).empty());
   const std::vector<double> clean = {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1};

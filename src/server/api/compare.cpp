@@ -152,8 +152,31 @@ void write_history_unit(JsonWriter& json, const analyze::HistoryUnit& unit) {
   write_time(json, "start_ns", unit.value.start);
   write_optional(json, "value", unit.value.value);
   write_text(json, "reason", unit.value.reason);
-  const auto segment = static_cast<std::int64_t>(unit.segment);
-  write_integer(json, "segment", unit.value.value ? std::optional(segment) : std::nullopt);
+  json.member("outlier", unit.outlier).key("segment");
+  if (unit.value.value) {
+    json.value(static_cast<std::int64_t>(unit.segment));
+  } else {
+    json.null();
+  }
+  json.end_object();
+}
+
+void write_history_change(JsonWriter& json, const analyze::HistoryChange& change,
+                          const analyze::RunHistory& history) {
+  const auto unit = [&](std::size_t at) { return static_cast<std::int64_t>(history.counted[at]); };
+  json.begin_object().member("segment", static_cast<std::int64_t>(change.after));
+  json.member("last_before", unit(change.last_before));
+  json.member("first_after", unit(change.first_after));
+  json.member("text", change.text).member("confirmed", change.confirmed).key("worse");
+  if (change.worse) {
+    json.value(*change.worse);
+  } else {
+    json.null();
+  }
+  write_number(json, "ratio", change.ratio.mean);
+  write_number(json, "low", change.ratio.low);
+  write_number(json, "high", change.ratio.high);
+  write_set_up(json, change.set_up);
   json.end_object();
 }
 
@@ -173,20 +196,15 @@ void write_run_history(JsonWriter& json, const analyze::RunHistory& history) {
     write_number(out, "high", segment.high);
     out.end_object();
   });
-  write_array(json, "changes", history.changes, [](JsonWriter& out, const auto& change) {
-    out.begin_object().member("segment", static_cast<std::int64_t>(change.segment));
-    out.member("text", change.text).member("confirmed", change.confirmed).key("worse");
-    if (change.worse) {
-      out.value(*change.worse);
-    } else {
-      out.null();
-    }
-    write_number(out, "ratio", change.ratio.mean);
-    write_number(out, "low", change.ratio.low);
-    write_number(out, "high", change.ratio.high);
-    write_set_up(out, change.set_up);
-    out.end_object();
+  write_array(json, "changes", history.changes, [&](JsonWriter& out, const auto& change) {
+    write_history_change(out, change, history);
   });
+  json.key("newest");
+  if (history.newest) {
+    write_history_change(json, *history.newest, history);
+  } else {
+    json.null();
+  }
   json.end_object();
 }
 

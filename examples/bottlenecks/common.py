@@ -46,6 +46,13 @@ class Samples(Dataset):  # type: ignore[misc]
         return torch.full((WIDTH,), float(index % 7))
 
 
+def multiply_on_gpu(width: int, layers: int, seconds: float) -> None:
+    """Trains layers of square matrices on the GPU, where the batches are."""
+    net = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers))).to("cuda")
+    batches = [torch.rand(width, width, device="cuda") for _ in range(2)] * 50
+    train(net, batches, seconds, catch_up)
+
+
 def catch_up(step: int) -> None:
     """Waits for the GPU now and then, as a training does that shows its loss."""
     if step % 10 == 0:

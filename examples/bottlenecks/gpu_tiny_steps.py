@@ -6,7 +6,6 @@ Required counters: run.thread.cpu, host.gpu.sm.active. Expected: the steps, by o
 from __future__ import annotations
 
 import common
-import torch
 
 EXPECTED = ("work", "one thread")
 NEEDS = "GPU"
@@ -14,10 +13,7 @@ NEEDS = "GPU"
 
 def main() -> None:
     chosen = common.options(__doc__)
-    width = 8192 if chosen.cure else 64
-    net = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(8))).to("cuda")
-    batches = [torch.rand(width, width, device="cuda") for _ in range(2)] * 50
-    common.train(net, batches, chosen.seconds, common.catch_up)
+    common.multiply_on_gpu(8192 if chosen.cure else 64, 8, chosen.seconds)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,12 @@ Cell short_id(const Json& object, const char* name) {
   return {member(object, name), object.get_string(name).substr(0, 8)};
 }
 
+std::string value_in_unit(const Json& value, const std::string& unit) {
+  if (value.is_null()) return "–";
+  if (unit.starts_with("s/") || unit == "s") return precise_duration_text(value);
+  return with_unit(value.as_double(0), unit);
+}
+
 Cell time_cell(const Json& object, const char* name) {
   return {member(object, name), time_text(member(object, name))};
 }

@@ -28,6 +28,8 @@ std::string precise_time_text(const Json& ns);
 std::string duration_text(const Json& seconds);
 // The same with three significant digits, as the page has it: "63 ms", "1.2 s", "2:05".
 std::string precise_duration_text(const Json& seconds);
+// A compared value: a duration, or a number with its unit; "–" for null.
+std::string value_in_unit(const Json& value, const std::string& unit);
 // The cells of such members.
 Cell time_cell(const Json& object, const char* name);
 Cell precise_time_cell(const Json& object, const char* name);

@@ -84,17 +84,11 @@ std::optional<bool> holds(const FailIf& condition, const Json& difference) {
 
 // ---- as text
 
-std::string value_text(const Json& value, const std::string& unit) {
-  if (value.is_null()) return "–";
-  if (unit.starts_with("s/") || unit == "s") return precise_duration_text(value);
-  return with_unit(value.as_double(0), unit);
-}
-
 void print_groups(const TextPage& page, const Json& found) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& group : items(found, "groups")) {
     const std::string unit = group.get_string("unit");
-    const auto text = [&](const char* name) { return value_text(member(group, name), unit); };
+    const auto text = [&](const char* name) { return value_in_unit(member(group, name), unit); };
     rows.push_back({printable(group.get_string("name")), unit.empty() ? "–" : unit,
                     fmt::format("{} of {}", group.get_int("n"), items(group, "units").size()),
                     text("mean"), text("min"), text("max")});

@@ -29,12 +29,6 @@ struct HistoryFlags {
   bool check = false;
 };
 
-std::string in_unit(const Json& value, const std::string& unit) {
-  if (value.is_null()) return "–";
-  if (unit.starts_with("s/") || unit == "s") return precise_duration_text(value);
-  return with_unit(value.as_double(0), unit);
-}
-
 // "1.31 × (1.27 to 1.35)"
 std::string ratio_text(const Json& change) {
   std::string text = fmt::format("{:.3g} ×", member(change, "ratio").as_double(1));
@@ -61,11 +55,11 @@ void print_run_history(const TextPage& page, const Json& history) {
   for (std::size_t i = 0; i < items(history, "segments").size(); ++i) {
     const Json& segment = items(history, "segments")[i];
     const bool changed = i > 0 && i <= changes.size();
-    rows.push_back({unit_text(history, segment.get_int("first")),
-                    unit_text(history, segment.get_int("last")),
-                    std::to_string(segment.get_int("n")), in_unit(member(segment, "mean"), unit),
-                    in_unit(member(segment, "low"), unit), in_unit(member(segment, "high"), unit),
-                    changed ? ratio_text(changes[i - 1]) : "–"});
+    rows.push_back(
+        {unit_text(history, segment.get_int("first")), unit_text(history, segment.get_int("last")),
+         std::to_string(segment.get_int("n")), value_in_unit(member(segment, "mean"), unit),
+         value_in_unit(member(segment, "low"), unit), value_in_unit(member(segment, "high"), unit),
+         changed ? ratio_text(changes[i - 1]) : "–"});
   }
   if (rows.empty()) {
     page.line("No run of it has such a value.");

@@ -6,11 +6,11 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "analyze/compare/set_up.h"
 #include "core/cpu_list.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -21,20 +21,11 @@ namespace {
 constexpr double kCollocationConfidence = 0.95;
 constexpr std::string_view kGpuEnergy = "host.gpu.energy", kGpuProcesses = "run.gpu.processes";
 
-double mean_value(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 // ---- what a run is
 
 std::string run_tag(const store::Run& run, std::string_view key) {
   const auto found = std::ranges::find(run.tags, key, [](const auto& tag) { return tag.first; });
   return found != run.tags.end() ? found->second : "";
-}
-
-std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
 }
 
 bool is_profile(std::string_view sharing) { return sharing.find("g.") != std::string_view::npos; }
@@ -51,7 +42,7 @@ std::int64_t percent_of_threads(const std::string& mps) {
 
 // As a plan's cell may be spelled: "MPS", "time-slicing", "nan" of radT.
 std::string sharing_of(const store::Run& run) {
-  std::string tag = lower(run_tag(run, "corral.collocation"));
+  std::string tag = lower_ascii(run_tag(run, "corral.collocation"));
   std::erase_if(tag, [](char c) { return c == '-' || c == '_' || c == ' '; });
   if (is_profile(tag)) return "mig";
   if (tag.starts_with("mps")) return "mps";
@@ -80,7 +71,7 @@ Devices devices_of(const store::Run& run) {
 
 // The part of the hardware: a MIG profile, a part of the threads of MPS, some CPUs.
 std::string hardware_part(const store::Run& run) {
-  const std::string tag = lower(run_tag(run, "corral.collocation"));
+  const std::string tag = lower_ascii(run_tag(run, "corral.collocation"));
   std::string part;
   if (is_profile(tag)) {
     part = tag;
@@ -97,17 +88,6 @@ std::string hardware_part(const store::Run& run) {
 std::string machine_of(const store::Run& run) {
   const std::size_t whole = devices_of(run).whole;
   return whole > 1 ? fmt::format("{}, {} GPUs", run.host, whole) : run.host;
-}
-
-std::string command_text(const store::Run& run) {
-  std::string text;
-  for (const auto& [key, value] : run.info) {
-    const auto words = key == "command" ? Json::parse(value) : Result<Json>();
-    if (!words || words->as_array() == nullptr) continue;
-    for (const Json& word : *words->as_array())
-      text += (text.empty() ? "" : " ") + (word.as_string() != nullptr ? *word.as_string() : "");
-  }
-  return text;
 }
 
 // Power of the GPUs on which the runs had processes, each once; nullopt: not known for all.
@@ -144,7 +124,7 @@ class PlaceComparison {
     for (MeasuredRuns& unit : all)
       if (unit.runs.size() == 1 && unit.beside == 0) add_alone(unit);
     for (auto& [key, job] : alone_) {
-      job.step_s = std::exp(mean_value(job.step_logs));
+      job.step_s = std::exp(mean_of_logs(job.step_logs));
       job.duration_s /= static_cast<double>(job.step_logs.size());
       job.steps /= static_cast<double>(job.step_logs.size());
       if (job.watts) *job.watts /= static_cast<double>(job.step_logs.size());
@@ -159,7 +139,6 @@ class PlaceComparison {
   }
 
  private:
-  using AloneKey = std::tuple<std::size_t, std::string, std::string>;  // job, host, place
   // Job, place and host of a run.
   using Placing = std::tuple<std::size_t, std::string, std::string>;
   using ConfigurationKey = std::pair<std::string, std::vector<Placing>>;
@@ -170,7 +149,7 @@ class PlaceComparison {
       found_.unmeasured.push_back({.run = std::move(run), .reason = std::move(unit.reason)});
       return;
     }
-    const auto [at, fresh] = alone_.try_emplace({run.job, run.host, run.place});
+    const auto [at, fresh] = alone_.try_emplace({run.job, run.place, run.host});
     AloneJob& job = at->second;
     if (fresh) {
       job.job = run.job;
@@ -185,7 +164,7 @@ class PlaceComparison {
   }
 
   const AloneJob* find_alone(const PlacedRun& run, const std::string& place) const {
-    const auto found = alone_.find({run.job, run.host, place});
+    const auto found = alone_.find({run.job, place, run.host});
     return found == alone_.end() ? nullptr : &found->second;
   }
 
@@ -284,7 +263,7 @@ class PlaceComparison {
     std::vector<double> logs;
     for (const std::size_t cell : configuration.cells)
       if (const auto& value = found_.cells[cell].*member) logs.push_back(std::log(*value));
-    return logs.empty() ? std::nullopt : std::optional(std::exp(mean_value(logs)));
+    return logs.empty() ? std::nullopt : std::optional(std::exp(mean_of_logs(logs)));
   }
 
   Configuration finish(Configuration&& configuration) const {
@@ -316,9 +295,9 @@ class PlaceComparison {
       for (const PlacedRun& run : found_.cells[cell].runs)
         if (Placing(run.job, run.place, run.host) == placing && run.step_s)
           copies.push_back(std::log(*run.step_s));
-      if (!copies.empty()) logs.push_back(mean_value(copies));
+      if (!copies.empty()) logs.push_back(mean_of_logs(copies));
     }
-    const auto whole = alone_.find({found.job, found.host, ""});
+    const auto whole = alone_.find({found.job, "", found.host});
     const std::vector<double> none;
     const std::vector<double>& alone = whole != alone_.end() ? whole->second.step_logs : none;
     found.alone = alone.size();
@@ -328,7 +307,7 @@ class PlaceComparison {
   }
 
   Collocation found_;
-  std::map<AloneKey, AloneJob> alone_;
+  std::map<Placing, AloneJob> alone_;
   std::map<ConfigurationKey, Configuration> configurations_;
   std::set<std::string> missing_;
 };
@@ -368,7 +347,7 @@ Result<Collocation> read_collocation(const store::Reader& store, std::span<const
     for (const UnitRun& one : unit.runs) {
       const store::Run& run = *by_id.at(one.id);
       members.push_back(&run);
-      std::string text = options.job ? options.job(run) : command_text(run);
+      std::string text = options.job ? options.job(run) : fact_text(run, "command");
       if (text.empty()) {
         measured.reason =
             options.job ? "it does not have what tells jobs apart" : "its command was not recorded";

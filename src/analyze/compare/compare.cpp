@@ -104,16 +104,6 @@ void warn_of_runs(ComparedGroup& group) {
   if (group.counted == 2) group.warnings.emplace_back("Two values make a very uncertain interval.");
 }
 
-// Values of another unit than the comparison's do not count.
-void keep_unit(ComparedGroup& group, const std::string& unit) {
-  for (UnitValue& one : group.units) {
-    if (!one.value || one.unit == unit) continue;
-    one.value.reset();
-    one.reason =
-        fmt::format("its value is in {}, others are in {}", printable(one.unit), printable(unit));
-  }
-}
-
 std::string first_unit(const std::vector<ComparedGroup>& groups) {
   for (const ComparedGroup& group : groups)
     for (const UnitValue& one : group.units)
@@ -402,7 +392,7 @@ Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions&
   all.margin = options.margin;
   const std::string unit = first_unit(groups);
   for (ComparedGroup& group : groups) {
-    keep_unit(group, unit);
+    for (UnitValue& one : group.units) drop_other_unit(one, unit);
     summarize_group(group);
   }
   if (unit == "s/epoch") all.value = "time per epoch";

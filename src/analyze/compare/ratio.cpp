@@ -17,17 +17,10 @@ constexpr std::size_t kMostPairs = 1'000'000;
 constexpr double kSignificant = 0.05;
 constexpr double kRounding = 1e-12;  // logarithms that differ by less are equal
 
-// From the first value on, so that the mean of equal values is that value to the last bit.
-double mean_value(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value - values.front();
-  return values.front() + sum / static_cast<double>(values.size());
-}
-
 // NaN for fewer than two.
 double variance_of(std::span<const double> values) {
   if (values.size() < 2) return kNone;
-  const double mean = mean_value(values);
+  const double mean = mean_of_logs(values);
   double squares = 0;
   for (const double v : values) squares += (v - mean) * (v - mean);
   return squares / static_cast<double>(values.size() - 1);
@@ -62,10 +55,17 @@ std::optional<std::size_t> enough_for(double half_width, const Sample& sample, d
 
 }  // namespace
 
+// From the first value on, so that the mean of equal values is that value to the last bit.
+double mean_of_logs(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value - values.front();
+  return values.front() + sum / static_cast<double>(values.size());
+}
+
 LogRatio log_ratio_of_groups(std::span<const double> logs_a, std::span<const double> logs_b) {
   LogRatio out{.a = logs_a.size(), .b = logs_b.size()};
   if (logs_a.empty() || logs_b.empty()) return out;
-  out.log = mean_value(logs_b) - mean_value(logs_a);
+  out.log = mean_of_logs(logs_b) - mean_of_logs(logs_a);
   if (logs_a.size() < 2 || logs_b.size() < 2) return out;
   const double a = variance_of(logs_a), b = variance_of(logs_b);
   const double na = static_cast<double>(out.a), nb = static_cast<double>(out.b);
@@ -80,7 +80,7 @@ LogRatio log_ratio_of_groups(std::span<const double> logs_a, std::span<const dou
 LogRatio log_ratio_of_pairs(std::span<const double> log_ratios) {
   LogRatio out{.a = log_ratios.size(), .b = log_ratios.size()};
   if (log_ratios.empty()) return out;
-  out.log = mean_value(log_ratios);
+  out.log = mean_of_logs(log_ratios);
   if (log_ratios.size() < 2) return out;
   out.deviation = std::sqrt(variance_of(log_ratios));
   out.error = out.deviation / std::sqrt(static_cast<double>(out.a));

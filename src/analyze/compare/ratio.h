@@ -22,6 +22,9 @@
 
 namespace corral::analyze {
 
+// There is one value or more; the exponential of it is their geometric mean.
+double mean_of_logs(std::span<const double> logs);
+
 // The ratio of B by A as a difference of logarithms.
 struct LogRatio {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();

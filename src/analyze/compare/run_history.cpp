@@ -9,7 +9,6 @@
 
 #include "analyze/explain/change_points.h"
 #include "analyze/student_t.h"
-#include "core/json.h"
 #include "core/text.h"
 
 namespace corral::analyze {
@@ -152,14 +151,6 @@ class BorderSearch {
   std::vector<std::size_t> borders_;
 };
 
-std::string commit_of_run(const store::Run& run) {
-  for (const auto& [key, value] : run.info) {
-    const auto text = key == "git_commit" ? Json::parse(value) : Result<Json>();
-    if (text && text->as_string() != nullptr) return *text->as_string();
-  }
-  return "";
-}
-
 std::string unit_text(const HistoryUnit& unit) {
   std::string text = printable(unit.value.name);
   if (!unit.commit.empty())
@@ -205,12 +196,7 @@ class HistoryMaker {
   void keep_newest_unit() {
     for (const HistoryUnit& one : found_.units)
       if (one.value.value) found_.unit = one.value.unit;
-    for (HistoryUnit& one : found_.units) {
-      if (!one.value.value || one.value.unit == found_.unit) continue;
-      one.value.value.reset();
-      one.value.reason = fmt::format("its value is in {}, newer ones are in {}",
-                                     printable(one.value.unit), printable(found_.unit));
-    }
+    for (HistoryUnit& one : found_.units) drop_other_unit(one.value, found_.unit);
   }
 
   void add_segment(std::size_t begin, std::size_t end) {
@@ -344,7 +330,7 @@ Result<RunHistory> read_run_history(const store::Reader& store, const GroupRuns&
   history.name = group.name;
   for (UnitValue& value :
        TRY(read_units(store, group.runs, {.value = options.value, .left = options.left}))) {
-    const std::string commit = commit_of_run(*runs.at(value.runs.front().id));
+    const std::string commit = fact_text(*runs.at(value.runs.front().id), "git_commit");
     history.units.push_back({.value = std::move(value), .commit = commit, .segment = 0});
   }
   return HistoryMaker(std::move(history), runs, options).make();

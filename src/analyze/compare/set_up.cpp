@@ -111,6 +111,11 @@ std::optional<std::string> common_text(std::span<const SetUp> all, const SetUp::
 
 }  // namespace
 
+std::string fact_text(const store::Run& run, std::string_view key) {
+  const auto fact = std::ranges::find(run.info, key, [](const auto& one) { return one.first; });
+  return fact != run.info.end() ? plain_text(fact->second) : "";
+}
+
 SetUp read_set_up(const store::Run& run) { return SetUpReader().read(run); }
 
 std::vector<SetUp> read_set_ups(std::span<const store::Run> runs) {

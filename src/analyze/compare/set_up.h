@@ -24,6 +24,9 @@ using SetUp = std::map<std::pair<std::size_t, std::string>, std::string>;
 // A sensor that was not there is part of it: "not available: no cpufreq".
 SetUp read_set_up(const store::Run& run);
 
+// A fact of a run as text, a list of words with blanks between them; empty: not recorded.
+std::string fact_text(const store::Run& run, std::string_view key);
+
 // Something that is one thing in all runs of A and another in all runs of B; "–": they lack it.
 struct SetUpDifference {
   std::string_view part;

@@ -243,9 +243,17 @@ class UnitReader {
         unit.reason = fmt::format("its runs have more than {} phases together", kMostUnitPhases);
         return {};
       }
+      const SteadyPart& part = steady.back().steady;
+      unit.runs[i].steps = static_cast<std::size_t>(part.left_out + part.steps);
       unit.runs[i].uncaptured = TRY(find_uncaptured(runs[i]->id));
     }
-    find_common_window(runs, steady, unit);
+    if (runs.size() > 1) find_parts_together(runs, steady);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const SteadyPart& part = steady[i].steady;
+      if (!part.steady) unit.runs[i].unsteady = part.reason;
+      unit.window.from = i == 0 ? part.window.from : std::max(unit.window.from, part.window.from);
+      unit.window.to = i == 0 ? part.window.to : std::min(unit.window.to, part.window.to);
+    }
     if (unit.window.from >= unit.window.to) {
       unit.reason = runs.size() > 1 ? "its runs were never steady at the same time"
                                     : "it has no time that could be measured";
@@ -263,8 +271,8 @@ class UnitReader {
 
   // A run beside another one goes faster once that one ended: only what is steady while all of them
   // train counts.
-  static void find_common_window(std::span<const store::Run* const> runs,
-                                 std::vector<SteadyRun>& steady, UnitValue& unit) {
+  static void find_parts_together(std::span<const store::Run* const> runs,
+                                  std::vector<SteadyRun>& steady) {
     Window common{.from = UtcTime::min(), .to = UtcTime::max()};
     const auto narrow = [&](UtcTime from, UtcTime to) {
       common = {.from = std::max(common.from, from), .to = std::min(common.to, to)};
@@ -275,18 +283,10 @@ class UnitReader {
       for (const std::size_t lane : steady[i].lanes) {
         const auto begins = begins_of_steps(steady[i].timeline, lane, whole);
         if (!begins.empty()) narrow(begins.front(), begins.back());
-        const bool fewest = lane == steady[i].lanes.front() || begins.size() < unit.runs[i].steps;
-        if (fewest) unit.runs[i].steps = begins.size();
       }
     }
-    if (runs.size() > 1 && common.from < common.to)
-      for (SteadyRun& run : steady) run.steady = find_steady_part(run.timeline, run.lanes, common);
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const SteadyPart& part = steady[i].steady;
-      if (!part.steady) unit.runs[i].unsteady = part.reason;
-      unit.window.from = i == 0 ? part.window.from : std::max(unit.window.from, part.window.from);
-      unit.window.to = i == 0 ? part.window.to : std::min(unit.window.to, part.window.to);
-    }
+    if (common.from >= common.to) return;
+    for (SteadyRun& run : steady) run.steady = find_steady_part(run.timeline, run.lanes, common);
   }
 
   // Several runs make their steps beside each other: as many as all of them together in a second.
@@ -383,6 +383,13 @@ struct Beside {
 };
 
 }  // namespace
+
+void drop_other_unit(UnitValue& value, const std::string& unit) {
+  if (!value.value || value.unit == unit) return;
+  value.value.reset();
+  value.reason =
+      fmt::format("its value is in {}, others are in {}", printable(value.unit), printable(unit));
+}
 
 std::string describe(const ComparedValue& value) {
   if (value.kind == ComparedValue::Kind::kStepTime) return "time per step";

@@ -47,7 +47,7 @@ struct UnitRun {
   std::string name, host;
   store::RunStatus status = store::RunStatus::kFinished;
   std::optional<double> step_s = {};  // its own time per step, if that is the unit's value
-  std::size_t steps = 0;              // all that ended, of the training lane with fewest
+  std::size_t steps = 0;              // all that ended, before its steady part and in it
   std::string unsteady = {};          // why it has no steady part; empty: it has
   std::string uncaptured = {};  // a part of the capture that it lacks, with the reason; empty: none
 };
@@ -82,5 +82,8 @@ struct UnitOptions {
 Result<std::vector<UnitValue>> read_units(const store::Reader& store,
                                           std::span<const store::Run> runs,
                                           const UnitOptions& options);
+
+// A value in another unit has none, with that reason.
+void drop_other_unit(UnitValue& value, const std::string& unit);
 
 }  // namespace corral::analyze

@@ -335,6 +335,16 @@ Answer history_now(const HistoryQuestion& question, const Context& context, cons
   });
 }
 
+template <class Question>
+Response answer_later(const Context& context, Question question,
+                      Answer (*now)(const Question&, const Context&, const Left&)) {
+  Response response;
+  response.late = [&context, now, question = std::move(question)](const Left& left) -> Response {
+    return response_of(now(question, context, left));
+  };
+  return response;
+}
+
 CompareQuestion::Group read_group_fields(RequestFields& fields, std::string_view body) {
   fields.only({"name", "runs", "named", "filter"});
   CompareQuestion::Group group;
@@ -388,21 +398,11 @@ Parsed<HistoryQuestion> parse_history_request(std::string_view text) {
 }
 
 Answer compare(const Request& request, Context& context) {
-  auto question = TRY_PARSED(parse_compare_request(request.body));
-  Response response;
-  response.late = [&context, question = std::move(question)](const Left& left) -> Response {
-    return response_of(compare_now(question, context, left));
-  };
-  return response;
+  return answer_later(context, TRY_PARSED(parse_compare_request(request.body)), compare_now);
 }
 
 Answer history(const Request& request, Context& context) {
-  auto question = TRY_PARSED(parse_history_request(request.body));
-  Response response;
-  response.late = [&context, question = std::move(question)](const Left& left) -> Response {
-    return response_of(history_now(question, context, left));
-  };
-  return response;
+  return answer_later(context, TRY_PARSED(parse_history_request(request.body)), history_now);
 }
 
 }  // namespace corral::server::api

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/json.h"
+#include "analyze/compare/set_up.h"
 #include "core/text.h"
 #include "server/api/write.h"
 #include "store/tables/plans.h"
@@ -83,8 +83,7 @@ std::string field_of_run(const store::Run& run, std::string_view field) {
   if (field == "workload") return run.workload_name;
   if (field == "experiment") return run.experiment_name;
   if (field == "host") return run.host;
-  const auto commit = Json::parse(find(run.info, "git_commit"));
-  return commit && commit->as_string() != nullptr ? *commit->as_string() : "";
+  return analyze::fact_text(run, "git_commit");
 }
 
 }  // namespace corral::server::api

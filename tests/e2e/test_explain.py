@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from plan_support import Plan
@@ -31,6 +32,19 @@ TRAIN = """
     time.sleep(0.2)
     print(json.dumps({"waited": waited / 1e9}))
 """
+
+
+def printed_by(corral: Corral, program: str) -> Any:
+    """The JSON that a Python program beside the package prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        env=corral.environment | {"PYTHONPATH": str(BUILD / "python"), "CORRAL_PURE_PYTHON": "1"},
+        cwd=corral.home,
+        capture_output=True,
+        timeout=180,
+    )
+    return json.loads(done.stdout)
 
 
 @pytest.fixture
@@ -255,15 +269,7 @@ for arguments in ({"run": "nobody"}, {"run": "train", "lane": "x"}, {"run": "tra
         errors.append(f"{type(error).__name__} {error}")
 print(json.dumps([whole, parts, errors]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        env=corral.environment | {"PYTHONPATH": str(BUILD / "python"), "CORRAL_PURE_PYTHON": "1"},
-        cwd=corral.home,
-        capture_output=True,
-        timeout=180,
-    )
-    found, parts, errors = json.loads(done.stdout)
+    found, parts, errors = printed_by(corral, program)
     assert found == whole
     assert {(part["from_ns"], int(part["to_ns"]) - int(part["from_ns"])) for part in parts} == {
         (whole["from_ns"], 500_000_000)
@@ -464,15 +470,7 @@ def test_collocation_of_a_plan(corral: Corral) -> None:
     assert b"no run of" in corral("collocation", "shared").stdout
     assert b"job must be params.KEY" in corral("collocation", "shared", "--job", "colour", status=2).stderr
     program = "import json, corral; print(json.dumps(corral.collocation('plan.csv', job='params.model')))"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        env=corral.environment | {"PYTHONPATH": str(BUILD / "python"), "CORRAL_PURE_PYTHON": "1"},
-        cwd=corral.home,
-        capture_output=True,
-        timeout=180,
-    )
-    assert json.loads(done.stdout) == found
+    assert printed_by(corral, program) == found
 
 
 def test_the_workflow_of_a_plan(corral: Corral) -> None:
@@ -534,15 +532,7 @@ for group in ("nothing", ""):
         errors.append(type(error).__name__)
 print(json.dumps([corral.workflow(name) for name in ("some/plan.csv", "2", "sizes")] + errors))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        check=True,
-        env=corral.environment | {"PYTHONPATH": str(BUILD / "python"), "CORRAL_PURE_PYTHON": "1"},
-        cwd=corral.home,
-        capture_output=True,
-        timeout=180,
-    )
-    planned, workload, experiment, *errors = json.loads(done.stdout)
+    planned, workload, experiment, *errors = printed_by(corral, program)
     assert planned == flow
     assert (workload["runs"]["all"], workload["queue"], experiment["runs"]["all"]) == (1, None, 4)
     assert errors == ["LookupError", "TypeError"]

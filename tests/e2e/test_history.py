@@ -68,4 +68,8 @@ def test_a_check_fails_for_the_worse_alone(nightly: Corral) -> None:
     assert b"--better" in nightly(*metric, "--check", status=2).stderr
     nightly(*metric, "--better", "less", "--check")
     nightly(*metric, "--better", "greater", "--check", status=1)
+    failing = nightly.script("fail.py", "raise SystemExit(3)")
+    nightly("run", "--quiet", "--no-listeners", "--name", "nightly", failing, status=3)
+    judged = nightly("history", "nightly", "--metric", "duration", "--check", status=1)
+    assert b"the newest run has no value" in judged.stderr
     assert b"no run or workload" in nightly("history", "unheard-of", status=1).stderr

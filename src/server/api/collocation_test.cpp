@@ -173,6 +173,22 @@ TEST_F(CollocationRoute, SaysWhatItCannotKnow) {
   EXPECT_EQ(found.find("missing")->as_array()->size(), 3U) << found.find("missing")->dump();
 }
 
+// A kept answer is not given again after a tag has changed, which is no fact of Corral's own.
+TEST_F(CollocationRoute, ATagThatChangesAsksAnew) {
+  add({.workload = "1", .model = "small"});
+  const auto jobs = [&] {
+    return ok(Method::kGet, kPath + "?job=tags.kind")
+        .find("jobs")
+        ->as_array()
+        ->at(0)
+        .get_string("what");
+  };
+  EXPECT_EQ(jobs(), "not known");
+  const codec::FactsBody tag{{{.kind = codec::FactKind::kTag, .key = "kind", .value = "vision"}}};
+  ASSERT_TRUE(store_->append(std::vector{writers_.front().frame(tag)}));
+  EXPECT_EQ(jobs(), "vision");
+}
+
 TEST_F(CollocationRoute, RefusesAFieldThatNoRunHas) {
   add({.workload = "1", .model = "small"});
   EXPECT_EQ(send(Method::kGet, kPath + "?job=colour").status, 400);

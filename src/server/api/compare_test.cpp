@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 
 #include "server/core/test_handlers.h"
@@ -88,6 +89,41 @@ TEST_F(CompareRoute, HistoriesSayWhereAValueChanged) {
   };
   EXPECT_EQ(refused_body(R"({"groups": []})"), 400);
   EXPECT_EQ(refused_body(R"({"groups": [{"named": "base"}], "better": "less"})"), 400);
+}
+
+// 30 % slower than eight runs ago, although the last change was for the better.
+TEST_F(CompareRoute, AHalfRepairedHistoryIsStillWorse) {
+  for (const int ms : {100'000, 140'000, 130'000})
+    for (int i = 0; i < (ms == 100'000 ? 6 : 4); ++i) add("nightly", "32", ms + i * 100);
+  const Json found = ok(Method::kPost, "/api/corral/v1/history",
+                        R"({"groups": [{"named": "nightly"}], "value": "duration"})");
+  const Json& history = found.find("histories")->as_array()->at(0);
+  const Json::Array& changes = *history.find("changes")->as_array();
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_FALSE(changes[1].get_bool("worse"));
+  EXPECT_TRUE(changes[0].get_bool("confirmed")) << "eight runs followed";
+  const Json& newest = *history.find("newest");
+  EXPECT_TRUE(newest.get_bool("worse"));
+  EXPECT_NEAR(newest.find("ratio")->as_double(0), 1.3, 0.01);
+  EXPECT_EQ(history.find("units")->as_array()->back().get_int("segment"), 2);
+}
+
+// Runs between two levels may belong to either side, and are named so.
+TEST_F(CompareRoute, AHistorySaysWhichRunsMayBelongToEitherSide) {
+  const std::array<int, 9> noise = {0, 3, -2, 1, -3, 2, -1, 3, 0};
+  for (const int part : {0, 1}) {
+    if (part == 1) add("vague", "32", 106'000);
+    for (const int percent : noise) add("vague", "32", 100'000 + part * 12'000 + percent * 1000);
+  }
+  const Json found = ok(Method::kPost, "/api/corral/v1/history",
+                        R"({"groups": [{"named": "vague"}], "value": "duration"})");
+  const Json& change =
+      found.find("histories")->as_array()->at(0).find("changes")->as_array()->at(0);
+  EXPECT_EQ(change.get_int("last_before"), 8);
+  EXPECT_EQ(change.get_int("first_after"), 10);
+  EXPECT_NE(change.get_string("text").find("1 run between them may belong to either"),
+            std::string::npos)
+      << change.get_string("text");
 }
 
 TEST_F(CompareRoute, GroupsByNameByFilterAndByAParam) {

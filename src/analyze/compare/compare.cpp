@@ -229,9 +229,15 @@ std::string factor(double ratio) {
   return fmt::format("{:.{}g}", ratio, digits);
 }
 
+// "n = 5 and 5"
+std::string count_words(const LogRatio& ratio) {
+  return ratio.paired ? fmt::format("{} pair{}", ratio.a, ratio.a == 1 ? "" : "s")
+                      : fmt::format("n = {} and {}", ratio.a, ratio.b);
+}
+
 // "1.27 to 1.35, n = 5 and 5"
 std::string interval_words(const RatioInterval& interval, const LogRatio& ratio, bool inverse) {
-  const std::string n = fmt::format("n = {} and {}", ratio.a, ratio.b);
+  const std::string n = count_words(ratio);
   if (std::isnan(interval.low)) return n;
   return inverse
              ? fmt::format("{} to {}, {}", factor(1 / interval.high), factor(1 / interval.low), n)
@@ -261,8 +267,8 @@ std::string parts_words(const GroupDifference& found, std::string_view unit) {
 
 std::string more_words(const GroupDifference& found, double margin) {
   if (!found.more || *found.more == 0) return "";
-  return fmt::format(" About {} more on each side would make the interval ±{}.", *found.more,
-                     percent(margin));
+  return fmt::format(" About {} more {} would make the interval ±{}.", *found.more,
+                     found.ratio.paired ? "pairs" : "on each side", percent(margin));
 }
 
 // "B is 1.31 × slower than A", "B is 1.31 × A"
@@ -293,8 +299,8 @@ std::string sentence(const Comparison& all, const GroupDifference& found) {
   const std::string says = relation(all, found);
   switch (found.verdict) {
     case RatioVerdict::kTooFew:
-      return fmt::format("{} (n = {} and {}), but one value on a side says nothing about chance.",
-                         says, found.ratio.a, found.ratio.b);
+      return fmt::format("{} ({}), but one {} says nothing about chance.", says,
+                         count_words(found.ratio), found.ratio.paired ? "pair" : "value on a side");
     case RatioVerdict::kEquivalent:
       return fmt::format("{} and {} are equivalent within {} ({}).", name_a, name_b,
                          percent(all.margin), inside);
@@ -311,13 +317,50 @@ std::string sentence(const Comparison& all, const GroupDifference& found) {
   return fmt::format("{} ({}).{}", says, inside, parts_words(found, a.unit));
 }
 
+// ---- pairs
+
+struct BlockPair {
+  const UnitValue *a = nullptr, *b = nullptr;  // null: none with a value
+};
+
+// By block. Empty: the two were not planned as pairs, for a unit is in no block, or a block has two
+// of a side.
+std::map<std::string, BlockPair> find_pairs(const ComparedGroup& a, const ComparedGroup& b) {
+  std::map<std::string, BlockPair> pairs;
+  for (const auto& [group, side] : {std::pair(&a, &BlockPair::a), std::pair(&b, &BlockPair::b)})
+    for (const UnitValue& unit : group->units) {
+      if (unit.block.empty()) return {};
+      BlockPair& pair = pairs[unit.block];
+      if (!unit.value) continue;
+      if (pair.*side != nullptr) return {};
+      pair.*side = &unit;
+    }
+  return pairs;
+}
+
+// Nothing if no block has both.
+std::vector<double> logs_of_pairs(const std::map<std::string, BlockPair>& pairs) {
+  std::vector<double> logs;
+  for (const auto& [block, pair] : pairs)
+    if (pair.a != nullptr && pair.b != nullptr)
+      logs.push_back(std::log(*pair.b->value) - std::log(*pair.a->value));
+  return logs;
+}
+
 // ---- all of it
 
 GroupDifference compare_with_first(const std::vector<ComparedGroup>& groups, std::size_t b,
                                    double margin) {
   GroupDifference found;
   found.b = b;
-  found.ratio = log_ratio_of_groups(logs_of(groups.front()), logs_of(groups[b]));
+  const auto pairs = find_pairs(groups.front(), groups[b]);
+  const std::vector<double> logs = logs_of_pairs(pairs);
+  found.ratio = logs.empty() ? log_ratio_of_groups(logs_of(groups.front()), logs_of(groups[b]))
+                             : log_ratio_of_pairs(logs);
+  if (!logs.empty() && logs.size() < pairs.size())
+    found.warnings.push_back(
+        fmt::format("{} of {} blocks have a value of both: the others do not count.", logs.size(),
+                    pairs.size()));
   found.tests = found.adjusted = test_ratio(found.ratio, margin);
   found.parts = find_parts(groups.front(), groups[b]);
   found.means = find_means(groups.front(), groups[b]);
@@ -336,7 +379,7 @@ void warn_of_difference(const std::vector<ComparedGroup>& groups, GroupDifferenc
   if (hosts_of(a) != hosts_of(b))
     found.warnings.emplace_back("The two did not run on the same hosts.");
   const auto [few, many] = std::minmax(a.counted, b.counted);
-  if (few >= 2 && many >= kUnevenly * few)
+  if (!found.ratio.paired && few >= 2 && many >= kUnevenly * few)
     found.warnings.emplace_back(
         "One side has many more values than the other: the interval is then too narrow.");
 }

@@ -3,6 +3,7 @@
 //
 // A group is judged by its units (unit_value.h), never by single steps. The first group is the
 // baseline: every other one is compared with it, and the family of these comparisons is corrected.
+// Units of one plan with one of each group in every block of it are compared as pairs.
 // Everything that could confound a comparison is named: other hosts, set-ups that differ, runs that
 // did not finish, that were not steady or have rare stalls.
 // Sources: those of read_units. Any thread.

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -209,6 +211,46 @@ TEST(Compare, ManyMoreValuesOnOneSideAreNamed) {
   ASSERT_EQ(warnings(3, 9).size(), 1U);
   EXPECT_TRUE(warnings(3, 9).front().starts_with("One side has many more values"));
   EXPECT_TRUE(warnings(1, 9).empty()) << "there is no interval";
+}
+
+// Blocks differ by half of the value, the two sides by 5 %. SciPy's ttest_rel on the logarithms.
+TEST(Compare, UnitsOfTheSameBlocksOfAPlanArePairs) {
+  ComparedGroup a = group_of("a", {10, 12, 9, 14}), b = group_of("b", {9.4, 10.5, 12.7, 14.6});
+  EXPECT_EQ(judge_groups({a, b}, {}).differences[0].verdict, RatioVerdict::kInconclusive);
+  const std::array<std::string_view, 4> of_a = {"p#1", "p#2", "p#3", "p#4"},
+                                        of_b = {"p#3", "p#1", "p#2", "p#4"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    a.units[i].block = of_a.at(i);
+    b.units[i].block = of_b.at(i);
+  }
+  const auto compared = [&] { return judge_groups({a, b}, {}).differences[0]; };
+  const GroupDifference found = compared();
+  EXPECT_TRUE(found.ratio.paired);
+  EXPECT_EQ(found.verdict, RatioVerdict::kGreater);
+  EXPECT_NEAR(found.interval.mean, 1.04889130, 1e-6);
+  EXPECT_NEAR(found.interval.low, 1.03784681, 1e-6);
+  EXPECT_NEAR(found.interval.high, 1.06005333, 1e-6);
+  EXPECT_NEAR(found.tests.different, 0.00073334, 1e-6);
+  EXPECT_NE(found.text.find(", 4 pairs)"), std::string::npos) << found.text;
+  b.units[0].value.reset();
+  b.units[0].reason = "it ended as failed";
+  EXPECT_EQ(compared().ratio.a, 3U);
+  EXPECT_EQ(
+      compared().warnings,
+      std::vector<std::string>{"3 of 4 blocks have a value of both: the others do not count."});
+}
+
+TEST(Compare, UnitsOfABlockWithTwoOfASideOrOfNoBlockAreNoPairs) {
+  ComparedGroup a = group_of("a", {10, 12, 9}), b = group_of("b", {10.5, 12.7, 9.4});
+  for (std::size_t i = 0; i < 3; ++i) a.units[i].block = b.units[i].block = i < 2 ? "p#1" : "p#2";
+  const auto is_paired = [&] { return judge_groups({a, b}, {}).differences[0].ratio.paired; };
+  EXPECT_FALSE(is_paired());
+  a.units[0].value.reset();
+  EXPECT_FALSE(is_paired()) << "two of b in a block";
+  b.units[1].value.reset();
+  EXPECT_TRUE(is_paired()) << "one of each that counts";
+  b.units[2].block.clear();
+  EXPECT_FALSE(is_paired());
 }
 
 TEST(Compare, OfMetricsNoSideIsBetter) {

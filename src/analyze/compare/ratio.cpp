@@ -78,7 +78,7 @@ LogRatio log_ratio_of_groups(std::span<const double> logs_a, std::span<const dou
 }
 
 LogRatio log_ratio_of_pairs(std::span<const double> log_ratios) {
-  LogRatio out{.a = log_ratios.size(), .b = log_ratios.size()};
+  LogRatio out{.a = log_ratios.size(), .b = log_ratios.size(), .paired = true};
   if (log_ratios.empty()) return out;
   out.log = mean_of_logs(log_ratios);
   if (log_ratios.size() < 2) return out;
@@ -153,9 +153,10 @@ std::optional<std::size_t> pairs_to_decide(const RatioInterval& interval, double
 std::optional<std::size_t> values_for_width(const LogRatio& ratio, double margin,
                                             double confidence) {
   if (!std::isfinite(ratio.deviation)) return std::nullopt;
-  return enough_for(std::log1p(margin),
-                    {.deviation = ratio.deviation, .values = std::min(ratio.a, ratio.b)},
-                    confidence);
+  return enough_for(
+      std::log1p(margin),
+      {.deviation = ratio.deviation, .values = std::min(ratio.a, ratio.b), .pairs = ratio.paired},
+      confidence);
 }
 
 RatioTests test_ratio(const LogRatio& ratio, double margin) {

@@ -33,6 +33,7 @@ struct LogRatio {
   double degrees = kNone;    // degrees of freedom
   double deviation = kNone;  // pairs: s of their logarithms; groups: the root of s_a² + s_b²
   std::size_t a = 0, b = 0;  // values; pairs count on both sides
+  bool paired = false;
 };
 LogRatio log_ratio_of_groups(std::span<const double> logs_a, std::span<const double> logs_b);
 LogRatio log_ratio_of_pairs(std::span<const double> log_ratios);
@@ -70,8 +71,8 @@ Equivalence judge(const RatioInterval& interval, double margin);
 std::optional<std::size_t> pairs_to_decide(const RatioInterval& interval, double margin,
                                            double confidence);
 
-// The number of values on each side of two groups that would probably give an interval no wider
-// than the bounds of `margin`, were the deviation to stay as it is. nullopt as above.
+// The number of values on each side that would probably give an interval no wider than the bounds
+// of `margin`, were the deviation to stay as it is. nullopt as above.
 std::optional<std::size_t> values_for_width(const LogRatio& ratio, double margin,
                                             double confidence);
 

@@ -39,6 +39,16 @@ Result<SteadyRun> read_steady_run(const store::Reader& store, const store::Run& 
   return found;
 }
 
+// The plan, and the time for which it runs a workload, which the workload's name tells ("7#2").
+std::string block_of(const store::Run& run) {
+  const auto plan = std::ranges::find(run.tags, std::string("corral.plan"),
+                                      [](const auto& tag) { return tag.first; });
+  const std::size_t sign = run.workload_name.rfind('#');
+  if (plan == run.tags.end() || sign == std::string::npos) return "";
+  const auto number = parse_int(std::string_view(run.workload_name).substr(sign + 1));
+  return number ? fmt::format("{}#{}", plan->second, *number) : "";
+}
+
 bool lies_apart(std::string_view type) { return std::ranges::any_of(split(type, '/'), is_apart); }
 
 // The same by the number of a type, looked at once.
@@ -149,6 +159,7 @@ class UnitReader {
     UnitValue unit;
     const store::Run& first = *runs.front();
     unit.name = runs.size() > 1 ? first.workload_name : first.name;
+    unit.block = block_of(first);
     unit.start = first.start;
     for (const store::Run* run : runs)
       unit.runs.push_back(

@@ -53,7 +53,8 @@ struct UnitRun {
 };
 
 struct UnitValue {
-  std::string name;  // the run's, or the workload's
+  std::string name;   // the run's, or the workload's
+  std::string block;  // its plan, and which of the plan's blocks; empty: in none
   std::vector<UnitRun> runs;
   UtcTime start;                   // the first run's
   std::size_t beside = 0;          // other runs of its workload that overlapped with it

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ constexpr std::int64_t kMs = 1'000'000;
 // A training: `steps` steps of `wait_ms` + `work_ms`, with an evaluation of 1 s after the last one
 // but ten. Its steps lie in phases of their own, its waits before the steps.
 struct Training {
-  std::string name = "calm-otter", workload = {};
+  std::string name = "calm-otter", workload = {}, plan = {};
   std::int64_t start_ms = 0;
   int steps = 100;
   std::int64_t wait_ms = 20, work_ms = 80;
@@ -35,11 +36,14 @@ class UnitsOfAStore : public ::testing::Test {
     auto body = store::testing::session_body(run, "supervisor");
     body.run_name = training.name;
     if (!training.workload.empty()) {
-      body.workload = workload_;
+      body.workload = workloads_.try_emplace(training.workload, WorkloadId::random()).first->second;
       body.workload_name = training.workload;
     }
     body.started = boot_time(training.start_ms * kMs);
     store_.append({writer.frame(body)});
+    if (!training.plan.empty())
+      store_.append({writer.frame(codec::FactsBody{
+          {{.kind = codec::FactKind::kTag, .key = "corral.plan", .value = training.plan}}})});
     store_.append({writer.frame(phases_of(training))});
     store_.append(
         {writer.frame(codec::SchemaBody{.series = {store::testing::series_def(1, "loss")}})});
@@ -101,7 +105,7 @@ class UnitsOfAStore : public ::testing::Test {
   }
 
   query::testing::TestStore store_;
-  WorkloadId workload_ = WorkloadId::random();
+  std::map<std::string, WorkloadId> workloads_;
   std::int64_t end_ms_ = 0;
 };
 
@@ -205,6 +209,17 @@ TEST_F(UnitsOfAStore, RunsBesideEachOtherAreMeasuredWhileBothTrain) {
   EXPECT_NEAR(*units[0].runs[0].step_s, 0.2, 1e-9);
   EXPECT_NEAR(*units[0].runs[1].step_s, 0.2, 1e-9);
   EXPECT_NEAR(*units[0].value, 0.1, 1e-9) << "both together";
+}
+
+TEST_F(UnitsOfAStore, ABlockIsTheNumberOfAWorkloadInItsPlan) {
+  add({.workload = "mps#2", .plan = "node7 study.csv"});
+  EXPECT_EQ(read().front().block, "node7 study.csv#2");
+  runs_.clear();
+  add({.workload = "mps#two", .plan = "node7 study.csv"});
+  EXPECT_EQ(read().front().block, "");
+  runs_.clear();
+  add({.workload = "mps#2"});
+  EXPECT_EQ(read().front().block, "") << "no plan says that it is one";
 }
 
 TEST_F(UnitsOfAStore, MetricsAndDurations) {

@@ -107,6 +107,9 @@ void write_difference(JsonWriter& json, const GroupDifference& found, const Comp
   json.begin_object().member("a", all.groups.front().name);
   json.member("b", all.groups[found.b].name);
   json.member("verdict", analyze::verdict_name(found.verdict)).member("text", found.text);
+  write_optional(
+      json, "pairs",
+      found.ratio.paired ? std::optional(static_cast<double>(found.ratio.a)) : std::nullopt);
   write_number(json, "ratio", found.interval.mean);
   write_number(json, "low", found.interval.low);
   write_number(json, "high", found.interval.high);

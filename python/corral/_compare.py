@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     Group = str | Sequence[str] | Mapping[str, Any]
 
-SIGNS = ("=", "<", ">", " LIKE ", " ILIKE ", " IN (")
 COLUMNS = (
     *("a", "b", "value", "n_a", "n_b", "mean_a", "mean_b", "unit", "ratio", "low", "high"),
     *("verdict", "p_different", "p_equivalent", "margin", "confidence", "text"),
@@ -22,7 +21,7 @@ COLUMNS = (
 
 def _group_of(group: Group) -> dict[str, Any]:
     if isinstance(group, str):
-        return {"filter" if any(sign in group.upper() for sign in SIGNS) else "named": group}
+        return {"named": group}
     if isinstance(group, Mapping):
         return dict(group)
     if isinstance(group, Sequence) and all(isinstance(run, str) for run in group):

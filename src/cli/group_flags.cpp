@@ -7,18 +7,6 @@
 #include "core/text.h"
 
 namespace corral::cli {
-namespace {
-
-// A filter has a comparison in it.
-bool is_filter(const std::string& text) {
-  std::string upper = text;
-  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return text.find_first_of("=<>") != std::string::npos ||
-         upper.find(" LIKE ") != std::string::npos || upper.find(" ILIKE ") != std::string::npos ||
-         upper.find(" IN (") != std::string::npos;
-}
-
-}  // namespace
 
 void add_group_flags(Arguments& arguments, GroupFlags& flags) {
   arguments.positionals("group", flags.groups,
@@ -40,7 +28,7 @@ Result<Json> group_question(const GroupFlags& flags) {
   Json question{Json::Object{}};
   Json::Array groups;
   for (const std::string& group : flags.groups)
-    groups.emplace_back(Json::Object{{is_filter(group) ? "filter" : "named", Json(group)}});
+    groups.emplace_back(Json::Object{{"named", Json(group)}});
   question.set("groups", Json(std::move(groups)));
   question.set("margin", *margin);
   if (!flags.by.empty()) question.set("by", flags.by);

@@ -237,8 +237,18 @@ Result<std::vector<RunId>> find_workload(const store::Reader& store, const std::
                           named.size(), printable(name)));
 }
 
+// Those of the filter that a text is which names nothing.
+Result<std::vector<RunId>> find_as_filter(const store::Reader& store, const std::string& text,
+                                          const Error& no_name) {
+  const auto filter = mlflow::parse_filter(mlflow::SearchKind::kRuns, text);
+  if (filter && !filter->empty()) return find_filtered(store, *filter);
+  if (filter || text.find_first_of("=<> ") == std::string::npos) return tl::unexpected(no_name);
+  return fail(Code::kInvalidArgument,
+              fmt::format("{}, and as a filter: {}", no_name.message, filter.error().message));
+}
+
 // All runs of this name; else the one run that it is as people write it; else those of the
-// workload of this name.
+// workload of this name; else those of the filter that it is.
 Result<std::vector<RunId>> find_named(const store::Reader& store, const std::string& name) {
   mlflow::Comparison same;
   same.key = "run_name";
@@ -252,6 +262,8 @@ Result<std::vector<RunId>> find_named(const store::Reader& store, const std::str
   const bool unclear = !workload && workload.error().code == Code::kNotFound &&
                        (one.error().code != Code::kNotFound || name.starts_with('@'));
   if (unclear) return tl::unexpected(one.error());
+  if (!workload && workload.error().code == Code::kNotFound)
+    return find_as_filter(store, name, workload.error());
   return workload;
 }
 

@@ -68,6 +68,14 @@ void expect_slower(const Json& found) {
             R"([{"part":"param","key":"batch","a":"32","b":"64"}])");
 }
 
+TEST_F(CompareRoute, ATextIsANameBeforeItIsAFilter) {
+  const std::string by_filter = R"({"groups": [{"named": "params.batch = '32'"},
+                                               {"named": "params.batch = '64'"}], "value": "duration"})";
+  expect_slower(compare(by_filter));
+  add("params.batch = '64'", "1", 90'000);
+  EXPECT_EQ(compare(by_filter).find("groups")->as_array()->at(1).get_int("n"), 1);
+}
+
 TEST_F(CompareRoute, HistoriesSayWhereAValueChanged) {
   const std::string history = "/api/corral/v1/history";
   for (int i = 0; i < 5; ++i) add("base", "32", 150'000 + i * 100);
@@ -193,6 +201,8 @@ TEST_F(CompareRoute, RefusesWhatCannotBeCompared) {
   expect_refusal(R"({"groups": [{"named": "base"}, {"filter": "params.batch = '1'"}]})", 400,
                  "has no runs");
   expect_refusal(R"({"groups": [{"named": "base"}, {"filter": "params.batch ="}]})", 400, "filter");
+  expect_refusal(R"({"groups": [{"named": "base"}, {"named": "params.batch ="}]})", 400,
+                 "no run or workload 'params.batch =', and as a filter: ");
   expect_refusal(R"({"groups": [{"named": "a", "runs": ["b"]}]})", 400, "groups[0].runs");
   expect_refusal(R"({"groups": [{"named": "a"}], "by": "colour"})", 400, "params.KEY");
   expect_refusal(R"({"groups": [{"named": "a"}], "of": "max"})", 400, "absent where no metric");

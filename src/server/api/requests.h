@@ -59,7 +59,7 @@ struct CompareQuestion {
   struct Group {
     std::string name;
     std::vector<std::string> runs;  // as people write them, one run each
-    std::string named;              // all runs of a name; else a run; else a workload
+    std::string named;              // all runs of a name; else a run, a workload or a filter
     std::vector<mlflow::Comparison> filter;
   };
   std::vector<Group> groups;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kNone = LogRatio::kNone;
 constexpr std::size_t kMostPairs = 1'000'000;
-constexpr double kSignificant = 0.05;
 constexpr double kRounding = 1e-12;  // logarithms that differ by less are equal
 
 // NaN for fewer than two.
@@ -185,8 +184,10 @@ std::vector<RatioTests> adjust_family(std::span<const RatioTests> family) {
 }
 
 std::string_view verdict_name(RatioVerdict verdict) {
-  constexpr std::array<std::string_view, 6> kNames = {
-      "too few", "inconclusive", "less", "greater", "equivalent", "different within the margin"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "too few",        "inconclusive", "less",
+      "greater",        "equivalent",   "different within the margin",
+      "unequal budgets"};
   return kNames.at(static_cast<std::size_t>(verdict));
 }
 

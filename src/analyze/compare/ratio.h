@@ -89,6 +89,7 @@ RatioTests test_ratio(const LogRatio& ratio, double margin);
 // of the hypotheses are true together, which Holm's steps may use; one ratio needs no adjustment.
 std::vector<RatioTests> adjust_family(std::span<const RatioTests> family);
 
+inline constexpr double kSignificant = 0.05;  // p-values below it show something
 enum class RatioVerdict : std::uint8_t {
   kTooFew,        // a side has fewer than two values
   kInconclusive,  // neither a difference nor equivalence is shown
@@ -96,6 +97,7 @@ enum class RatioVerdict : std::uint8_t {
   kGreater,
   kEquivalent,
   kWithinMargin,  // different, and equivalent within the margin
+  kUnequal,       // a run that missed the target ended too early to tell
 };
 std::string_view verdict_name(RatioVerdict verdict);
 // `tests`: adjusted; both are judged at 5 %.

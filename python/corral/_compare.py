@@ -50,6 +50,7 @@ def compare(
     by: str | None = None,
     value: str | None = None,
     of: Literal["mean", "min", "max", "last"] | None = None,
+    target: str | None = None,
     margin: float = 0.02,
     as_: Literal["pandas", "dict"] = "pandas",
     server: str | None = None,
@@ -60,7 +61,8 @@ def compare(
 
     A group is a name of runs, a workload's name, a filter such as "params.lr = '0.1'", a list of runs, or a dict as of
     `POST /compare`. `by`: splits their runs anew, e.g. by "params.lr". `value`: "step_time", "duration" or a metric, of
-    which `of` says what counts. `margin`: smaller differences do not matter, as a share.
+    which `of` says what counts. `target`: instead of a value the time to it, such as "val_acc >= 0.9".
+    `margin`: smaller differences do not matter, as a share.
 
     Returns one row for each comparison, with the whole answer in `attrs["comparison"]`; with `as_="dict"` that answer.
     LookupError: there is no such run or workload; ValueError: fewer than two groups, or what the server refuses.
@@ -73,7 +75,7 @@ def compare(
         raise ValueError(f"corral: as_ must be pandas or dict, not {as_!r}")
     if as_ == "pandas" and not installed("pandas"):
         raise ImportError('corral: as_="pandas" needs pandas, which is not installed here: `pip install pandas`')
-    asked = {"by": by, "value": value, "of": of, "margin": margin}
+    asked = {"by": by, "value": value, "of": of, "target": target, "margin": margin}
     body = {"groups": [_group_of(group) for group in groups]} | {k: v for k, v in asked.items() if v is not None}
     place = find_server(server, store, token)
     found = answer_of(place, post(place, "/api/corral/v1/compare", body))

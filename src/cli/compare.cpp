@@ -21,6 +21,7 @@ constexpr const char* kCompareExamples =
     "  corral compare \"params.batch = '32'\" \"params.batch = '64'\"\n"
     "  corral compare \"params.lr = '0.1'\" --by params.batch   a group for each batch size\n"
     "  corral compare a b --metric run.cpu.used    another value than time per step\n"
+    "  corral compare a b --target 'val_acc >= 0.9'   which reaches it sooner\n"
     "  corral compare main change --fail-if 'slower > 3%'\n";
 
 constexpr Nanos kLongest = std::chrono::minutes(10);  // many runs may have many phases
@@ -28,7 +29,7 @@ constexpr Nanos kLongest = std::chrono::minutes(10);  // many runs may have many
 struct CompareFlags {
   DestinationFlags destination;
   GroupFlags of;
-  std::string fail_if, format = "table";
+  std::string target, fail_if, format = "table";
 };
 
 // ---- --fail-if: "slower > 3%", "faster", "greater > 1%", "less", "different", "inconclusive",
@@ -61,11 +62,11 @@ bool is_of_time(const FailIf& condition) {
   return condition.word == "slower" || condition.word == "faster";
 }
 
-// nullopt: a side has too few values to tell. Otherwise true if the condition is shown; a size is
+// nullopt: that cannot be told of these values. Otherwise true if the condition is shown; a size is
 // shown if the whole interval lies beyond it.
 std::optional<bool> holds(const FailIf& condition, const Json& difference) {
   const std::string verdict = difference.get_string("verdict");
-  if (verdict == "too few") return std::nullopt;
+  if (verdict == "too few" || verdict == "unequal budgets") return std::nullopt;
   const bool within = verdict == "different within the margin";
   if (condition.word == "not equivalent") return verdict != "equivalent" && !within;
   if (condition.word == "inconclusive") return verdict == "inconclusive";
@@ -89,8 +90,10 @@ void print_groups(const TextPage& page, const Json& found) {
   for (const Json& group : items(found, "groups")) {
     const std::string unit = group.get_string("unit");
     const auto text = [&](const char* name) { return value_in_unit(member(group, name), unit); };
+    const std::int64_t missed = group.get_int("missed");
     rows.push_back({printable(group.get_string("name")), unit.empty() ? "–" : unit,
-                    fmt::format("{} of {}", group.get_int("n"), items(group, "units").size()),
+                    fmt::format("{} of {}{}", group.get_int("n"), items(group, "units").size(),
+                                missed > 0 ? fmt::format(", {} missed", missed) : ""),
                     text("mean"), text("min"), text("max")});
   }
   page.table({"GROUP", "UNIT", "COUNTED", "MEAN", "LEAST", "GREATEST"}, rows);
@@ -150,11 +153,13 @@ void print_difference(const TextPage& page, const Json& one, const std::string& 
 void print_comparison(const Json& found, const std::string& format) {
   const TextPage page(format);
   const std::int64_t family = found.get_int("family");
-  page.heading(
-      fmt::format("{}, within a margin of {:.3g} % ({}){}", printable(found.get_string("value")),
-                  member(found, "margin").as_double(0) * 100,
-                  found.get_bool("margin_planned") ? "given when the runs started" : "post hoc",
-                  family > 1 ? fmt::format("; corrected for {} comparisons", family) : ""));
+  std::string heading = printable(found.get_string("value"));
+  if (const Json& margin = member(found, "margin"); !margin.is_null())
+    heading +=
+        fmt::format(", within a margin of {:.3g} % ({})", margin.as_double(0) * 100,
+                    found.get_bool("margin_planned") ? "given when the runs started" : "post hoc");
+  if (family > 1) heading += fmt::format("; corrected for {} comparisons", family);
+  page.heading(heading);
   print_groups(page, found);
   for (const Json& one : items(found, "differences"))
     print_difference(page, one, printable(found.get_string("value")));
@@ -207,9 +212,11 @@ int check_condition(const FailIf& condition, const std::string& text, const Json
   for (const Json& one : items(found, "differences")) {
     const auto held = holds(condition, one);
     if (held && !*held) continue;
-    fmt::print(stderr, "corral compare: --fail-if '{}' {} for {} against {}\n", printable(text),
-               held ? "holds" : "cannot be judged: too few values", printable(one.get_string("b")),
-               printable(one.get_string("a")));
+    const std::string verdict = one.get_string("verdict");
+    fmt::print(
+        stderr, "corral compare: --fail-if '{}' {} for {} against {}\n", printable(text),
+        held ? "holds" : "cannot be judged: " + (verdict == "too few" ? "too few values" : verdict),
+        printable(one.get_string("b")), printable(one.get_string("a")));
     status = kFailed;
   }
   return status;
@@ -220,13 +227,23 @@ Result<int> compare(const CompareFlags& flags) {
   if (!flags.fail_if.empty()) condition = TRY(parse_fail_if(flags.fail_if));
   const bool of_time =
       flags.of.metric.empty() || flags.of.metric == "step_time" || flags.of.metric == "duration";
+  if (!flags.target.empty() && !(flags.of.metric.empty() && flags.of.of.empty()))
+    return fail(Code::kInvalidArgument, "--target is a value itself: without --metric and --of");
+  if (!flags.target.empty() && condition &&
+      (condition->size > 0 || condition->word == "not equivalent"))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--fail-if '{}': times to a target have no interval; use slower, faster "
+                    "or inconclusive, without a size",
+                    printable(flags.fail_if)));
   if (condition && is_of_time(*condition) && !of_time)
     return fail(
         Code::kInvalidArgument,
         fmt::format("--fail-if '{}': a metric is not faster or slower; use greater, less or "
                     "different",
                     printable(flags.fail_if)));
-  const Json question = TRY(question_of(flags));
+  Json question = TRY(question_of(flags));
+  if (!flags.target.empty()) question.set("target", flags.target);
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const std::string body = question.dump();
   const Json found = TRY(send_json(
@@ -250,6 +267,9 @@ int compare_command(std::span<char* const> args) {
                       "step takes, how sure that is, whether it matters, and where it comes from.",
                       kCompareExamples);
   add_group_flags(arguments, flags.of);
+  arguments.text("target", flags.target,
+                 "compare the times to it, e.g. 'val_acc >= 0.9' (instead of --metric)");
+  arguments.as_flag_only("target");
   arguments.text("fail-if", flags.fail_if, "exit with 1 if this is shown, e.g. 'slower > 3%'");
   arguments.as_flag_only("fail-if");
   arguments.choice("format", flags.format, {"table", "json", "csv", "markdown", "latex"},

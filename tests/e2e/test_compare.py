@@ -21,6 +21,7 @@ TRAIN = """
             time.sleep(wait * (1 + seed / 200))
         with corral.phase("step"):
             time.sleep(0.006)
+        corral.log({"done": step / 60})
 """
 
 
@@ -85,6 +86,32 @@ def test_formats_and_conditions(groups: Corral) -> None:
     assert "cannot be judged: too few values" in done.stderr.decode()
     done = groups("compare", "short", "long", "--metric", "corral.supervisor.cpu", "--fail-if", "slower", status=None)
     assert "a metric is not faster or slower" in done.stderr.decode()
+
+
+def test_times_to_a_target(groups: Corral) -> None:
+    found = groups.json("compare", "short", "long", "--target", "done >= 0.5")
+    assert found["value"] == "time to done >= 0.5"
+    assert found["margin"] is None
+    (one,) = found["differences"]
+    assert one["verdict"] == "too few"
+    assert one["ratio"] is None
+    target = one["target"]
+    assert [target[key] for key in ("reached_a", "n_a", "reached_b", "n_b")] == [3, 3, 3, 3]
+    assert 0 < target["mean_a_s"] < target["mean_b_s"] <= target["budget_s"]
+    missed = groups.json("compare", "short", "long", "--target", "done > 1")
+    assert [(group["n"], group["missed"]) for group in missed["groups"]] == [(0, 3), (0, 3)]
+    done = groups("compare", "short", "long", "--target", "done >= 0.5", "--fail-if", "slower", status=None)
+    assert done.returncode == 1
+    assert "3 against 3 runs cannot show a difference at 5 %" in done.stdout.decode()
+    assert "cannot be judged: too few values" in done.stderr.decode()
+    for words, message in (
+        (["--target", "done"], "target"),
+        (["--target", "done > 1", "--metric", "done"], "without --metric"),
+        (["--target", "done > 1", "--fail-if", "slower > 3%"], "have no interval"),
+    ):
+        done = groups("compare", "short", "long", *words, status=None)
+        assert done.returncode == 2, words
+        assert message in done.stderr.decode(), done.stderr
 
 
 def test_wrong_input_is_named(groups: Corral) -> None:

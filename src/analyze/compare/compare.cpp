@@ -55,7 +55,7 @@ std::string percent(double share) { return fmt::format("{:.3g} %", share * 100);
 void warn_of_lost(ComparedGroup& group) {
   std::map<std::string, std::size_t> reasons;
   for (const UnitValue& unit : group.units)
-    if (!unit.value) ++reasons[unit.reason];
+    if (!unit.value && !unit.missed_s) ++reasons[unit.reason];
   for (const auto& [reason, count] : reasons)
     group.warnings.push_back(
         fmt::format("{} of {} do not count: {}.", count, group.units.size(), reason));
@@ -101,7 +101,6 @@ void warn_of_runs(ComparedGroup& group) {
   if (stall >= kStall)
     group.warnings.push_back(fmt::format(
         "Its longest step took {:.3g} × the median one: intervals assume no rare stalls.", stall));
-  if (group.counted == 2) group.warnings.emplace_back("Two values make a very uncertain interval.");
 }
 
 std::string first_unit(const std::vector<ComparedGroup>& groups) {
@@ -114,6 +113,7 @@ std::string first_unit(const std::vector<ComparedGroup>& groups) {
 void summarize_group(ComparedGroup& group) {
   double sum = 0;
   for (const UnitValue& unit : group.units) {
+    group.missed += unit.missed_s.has_value();
     if (!unit.value) continue;
     ++group.counted;
     sum += std::log(*unit.value);
@@ -312,6 +312,7 @@ std::string sentence(const Comparison& all, const GroupDifference& found) {
                          more_words(found, all.margin));
     case RatioVerdict::kLess:
     case RatioVerdict::kGreater:
+    case RatioVerdict::kUnequal:
       break;
   }
   return fmt::format("{} ({}).{}", says, inside, parts_words(found, a.unit));
@@ -347,7 +348,75 @@ std::vector<double> logs_of_pairs(const std::map<std::string, BlockPair>& pairs)
   return logs;
 }
 
+// ---- times to a target
+
+std::vector<TargetTime> target_times_of(const ComparedGroup& group) {
+  std::vector<TargetTime> times;
+  for (const UnitValue& unit : group.units)
+    if (unit.value || unit.missed_s)
+      times.push_back({.seconds = unit.value ? *unit.value : *unit.missed_s,
+                       .reached = unit.value.has_value(),
+                       .name = unit.name});
+  return times;
+}
+
+RatioVerdict judge_times(const TargetDifference& found, double p) {
+  if (!found.problem.empty()) return RatioVerdict::kUnequal;
+  if (!found.can_differ) return RatioVerdict::kTooFew;
+  if (p >= kSignificant) return RatioVerdict::kInconclusive;
+  return found.mean_b_s < found.mean_a_s ? RatioVerdict::kLess : RatioVerdict::kGreater;
+}
+
+// "b: 5 of 5 in 5.2 min; a: 4 of 5 in 6.1 min on average, misses counted as 6.7 min"
+std::string times_words(const Comparison& all, const GroupDifference& found) {
+  const TargetDifference& times = *found.target;
+  std::string words =
+      fmt::format("{}: {} of {} in {}; {}: {} of {} in {} on average",
+                  printable(all.groups[found.b].name), times.reached_b, times.b,
+                  precise_duration(times.mean_b_s), printable(all.groups.front().name),
+                  times.reached_a, times.a, precise_duration(times.mean_a_s));
+  if (times.reached_a < times.a || times.reached_b < times.b)
+    words += fmt::format(", misses counted as {}", precise_duration(times.budget_s));
+  return words;
+}
+
+std::string target_sentence(const Comparison& all, const GroupDifference& found) {
+  const std::string a = printable(all.groups.front().name), b = printable(all.groups[found.b].name);
+  if (!found.target) return fmt::format("{} and {} cannot be compared: a side has no times.", a, b);
+  const TargetDifference& times = *found.target;
+  if (times.reached_a + times.reached_b == 0)
+    return fmt::format("No run of {} or {} reached the target.", a, b);
+  const std::string p = fmt::format("p = {:.2g}", found.adjusted.different);
+  const std::string words = times_words(all, found);
+  switch (found.verdict) {
+    case RatioVerdict::kUnequal:
+      return "No verdict: " + times.problem;
+    case RatioVerdict::kTooFew:
+      return fmt::format(
+          "{} against {} runs cannot show a difference at 5 %, whatever their times are. {}.",
+          times.b, times.a, words);
+    case RatioVerdict::kLess:
+      return fmt::format("{} reaches it sooner than {} ({}). {}.", b, a, p, words);
+    case RatioVerdict::kGreater:
+      return fmt::format("{} reaches it later than {} ({}). {}.", b, a, p, words);
+    default:
+      break;
+  }
+  return fmt::format("Inconclusive: the difference may be chance ({}). {}.", p, words);
+}
+
 // ---- all of it
+
+GroupDifference compare_times_with_first(const std::vector<ComparedGroup>& groups, std::size_t b) {
+  GroupDifference found;
+  found.b = b;
+  found.interval = interval_of(found.ratio, kConfidence);
+  const auto times_a = target_times_of(groups.front()), times_b = target_times_of(groups[b]);
+  if (times_a.empty() || times_b.empty()) return found;
+  found.target = compare_times(times_a, times_b);
+  found.tests.different = found.adjusted.different = found.target->p;
+  return found;
+}
 
 GroupDifference compare_with_first(const std::vector<ComparedGroup>& groups, std::size_t b,
                                    double margin) {
@@ -382,6 +451,53 @@ void warn_of_difference(const std::vector<ComparedGroup>& groups, GroupDifferenc
   if (!found.ratio.paired && few >= 2 && many >= kUnevenly * few)
     found.warnings.emplace_back(
         "One side has many more values than the other: the interval is then too narrow.");
+}
+
+// The family are the comparisons that can be judged.
+void judge_all_ratios(Comparison& all) {
+  std::vector<RatioTests> family;
+  std::vector<std::size_t> judged;
+  for (std::size_t b = 1; b < all.groups.size(); ++b) {
+    all.differences.push_back(compare_with_first(all.groups, b, all.margin));
+    if (!(all.differences.back().ratio.error >= 0)) continue;
+    family.push_back(all.differences.back().tests);
+    judged.push_back(b - 1);
+  }
+  const std::vector<RatioTests> adjusted = adjust_family(family);
+  for (std::size_t i = 0; i < judged.size(); ++i) all.differences[judged[i]].adjusted = adjusted[i];
+  all.family = family.size();
+  all.confidence =
+      1 - (1 - kConfidence) / static_cast<double>(std::max<std::size_t>(1, family.size()));
+  for (GroupDifference& found : all.differences) {
+    found.interval = interval_of(found.ratio, all.confidence);
+    found.more = units_lacking(found.ratio, all);
+    found.verdict = judge_ratio(found.ratio, found.adjusted);
+    found.text = sentence(all, found);
+  }
+  for (ComparedGroup& group : all.groups)
+    if (group.counted == 2)
+      group.warnings.emplace_back("Two values make a very uncertain interval.");
+}
+
+void judge_all_times(Comparison& all) {
+  std::vector<double> family;
+  std::vector<std::size_t> judged;
+  for (ComparedGroup& group : all.groups) group.mean.reset();
+  for (std::size_t b = 1; b < all.groups.size(); ++b) {
+    all.differences.push_back(compare_times_with_first(all.groups, b));
+    const auto& target = all.differences.back().target;
+    if (!target || !target->problem.empty() || !target->can_differ) continue;
+    family.push_back(target->p);
+    judged.push_back(b - 1);
+  }
+  const std::vector<double> adjusted = adjust_by_holm(family);
+  for (std::size_t i = 0; i < judged.size(); ++i)
+    all.differences[judged[i]].adjusted.different = adjusted[i];
+  all.family = family.size();
+  for (GroupDifference& found : all.differences) {
+    if (found.target) found.verdict = judge_times(*found.target, found.adjusted.different);
+    found.text = target_sentence(all, found);
+  }
 }
 
 Result<> check_groups(std::span<const GroupRuns> groups) {
@@ -419,7 +535,7 @@ bool is_planned(std::span<const GroupRuns> groups, double margin) {
   for (const GroupRuns& group : groups)
     for (const store::Run& run : group.runs) {
       const auto planned = planned_margin(run);
-      if (!planned || std::abs(*planned - margin) > 1e-9) return false;
+      if (!planned || !(std::abs(*planned - margin) <= 1e-9)) return false;
     }
   return true;
 }
@@ -432,7 +548,8 @@ Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions&
   Comparison all;
   all.value = describe(options.value);
   all.less_is_better = options.value.kind != ComparedValue::Kind::kMetric;
-  all.margin = options.margin;
+  const bool to_target = options.value.kind == ComparedValue::Kind::kTarget;
+  all.margin = to_target ? LogRatio::kNone : options.margin;
   const std::string unit = first_unit(groups);
   for (ComparedGroup& group : groups) {
     for (UnitValue& one : group.units) drop_other_unit(one, unit);
@@ -440,27 +557,8 @@ Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions&
   }
   if (unit == "s/epoch") all.value = "time per epoch";
   all.groups = std::move(groups);
-  // The family are the comparisons that can be judged.
-  std::vector<RatioTests> family;
-  std::vector<std::size_t> judged;
-  for (std::size_t b = 1; b < all.groups.size(); ++b) {
-    all.differences.push_back(compare_with_first(all.groups, b, options.margin));
-    if (!(all.differences.back().ratio.error >= 0)) continue;
-    family.push_back(all.differences.back().tests);
-    judged.push_back(b - 1);
-  }
-  const std::vector<RatioTests> adjusted = adjust_family(family);
-  for (std::size_t i = 0; i < judged.size(); ++i) all.differences[judged[i]].adjusted = adjusted[i];
-  all.family = family.size();
-  all.confidence =
-      1 - (1 - kConfidence) / static_cast<double>(std::max<std::size_t>(1, family.size()));
-  for (GroupDifference& found : all.differences) {
-    found.interval = interval_of(found.ratio, all.confidence);
-    found.more = units_lacking(found.ratio, all);
-    found.verdict = judge_ratio(found.ratio, found.adjusted);
-    found.text = sentence(all, found);
-    warn_of_difference(all.groups, found);
-  }
+  to_target ? judge_all_times(all) : judge_all_ratios(all);
+  for (GroupDifference& found : all.differences) warn_of_difference(all.groups, found);
   return all;
 }
 
@@ -476,7 +574,7 @@ Result<Comparison> compare_groups(const store::Reader& store, std::span<const Gr
     compared.push_back(std::move(one));
   }
   Comparison all = judge_groups(std::move(compared), options);
-  all.planned = is_planned(groups, options.margin);
+  all.planned = is_planned(groups, all.margin);
   const std::vector<SetUp> of_first = read_set_ups(groups.front().runs);
   for (GroupDifference& found : all.differences) {
     TRY(check_waiting(options.left));

@@ -31,7 +31,8 @@ struct ComparedGroup {
   std::string name;
   std::vector<UnitValue> units;
   std::size_t counted = 0;            // units with a value
-  std::optional<double> mean;         // geometric
+  std::size_t missed = 0;             // units that missed the target
+  std::optional<double> mean;         // geometric; of times to a target none
   std::optional<double> least, most;  // values of units
   std::string unit;                   // "s/step"
   std::vector<std::string> warnings;  // sentences
@@ -55,6 +56,7 @@ struct GroupDifference {
   LogRatio ratio;
   RatioInterval interval;  // 95 %, by Bonferroni in a family
   RatioTests tests, adjusted;
+  std::optional<TargetDifference> target;  // such times have no ratio
   RatioVerdict verdict = RatioVerdict::kTooFew;
   std::optional<std::size_t> more;    // units of each side that the margin's width still lacks
   std::vector<PartDifference> parts;  // the greatest difference first; empty: not known for all
@@ -69,7 +71,7 @@ struct GroupDifference {
 struct Comparison {
   std::string value;  // "time per step"
   bool less_is_better = false;
-  double margin = 0;
+  double margin = 0;       // NaN: of times to a target
   std::size_t family = 0;  // comparisons that were judged, and corrected together
   bool planned =
       false;  // all runs were started with the tag `corral.margin` of it; else it is post hoc

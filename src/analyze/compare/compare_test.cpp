@@ -253,6 +253,77 @@ TEST(Compare, UnitsOfABlockWithTwoOfASideOrOfNoBlockAreNoPairs) {
   EXPECT_FALSE(is_paired());
 }
 
+ComparedGroup times_of(std::string name, const std::vector<double>& reached,
+                       const std::vector<double>& missed = {}) {
+  ComparedGroup group = group_of(std::move(name), reached);
+  for (const double seconds : missed) {
+    group.units.push_back(unit_of(1));
+    group.units.back().value.reset();
+    group.units.back().missed_s = seconds;
+    group.units.back().name = "calm-otter";
+    group.units.back().reason = "it did not reach the target";
+  }
+  return group;
+}
+Comparison judge_times_of(std::vector<ComparedGroup> groups) {
+  for (ComparedGroup& group : groups)
+    for (UnitValue& unit : group.units) unit.unit = "s";
+  return judge_groups(std::move(groups), {.value = {.kind = ComparedValue::Kind::kTarget,
+                                                    .metric = {},
+                                                    .target = *parse_target("val_acc>=0.9")}});
+}
+
+TEST(Compare, TimesToATargetAreComparedByRank) {
+  const Comparison all = judge_times_of(
+      {times_of("a", {405, 377, 340, 392}, {500}), times_of("b", {312, 298, 330, 305, 321})});
+  EXPECT_EQ(all.value, "time to val_acc >= 0.9");
+  EXPECT_EQ(all.groups[0].missed, 1U);
+  EXPECT_TRUE(all.groups[0].warnings.empty());
+  EXPECT_FALSE(all.groups[0].mean);
+  const GroupDifference& found = all.differences.front();
+  EXPECT_EQ(found.verdict, RatioVerdict::kLess);
+  EXPECT_TRUE(std::isnan(found.interval.mean)) << "a miss has no ratio";
+  EXPECT_EQ(found.text,
+            "b reaches it sooner than a (p = 0.0079). b: 5 of 5 in 5:13; a: 4 of 5 in 6:43 on "
+            "average, misses counted as 8:20.");
+}
+
+TEST(Compare, FewTimesCannotDifferAndSayIt) {
+  const GroupDifference found =
+      judge_times_of({times_of("a", {10, 11, 12}), times_of("b", {1, 2, 3})}).differences.front();
+  EXPECT_EQ(found.verdict, RatioVerdict::kTooFew);
+  EXPECT_TRUE(
+      found.text.starts_with("3 against 3 runs cannot show a difference at 5 %, whatever their "
+                             "times are. b: 3 of 3 in 2 s"))
+      << found.text;
+}
+
+TEST(Compare, AMissThatEndedBeforeAnotherReachedItHasNoVerdict) {
+  const GroupDifference found = judge_times_of({times_of("a", {405, 377, 340, 392}, {390}),
+                                                times_of("b", {312, 298, 330, 305, 321})})
+                                    .differences.front();
+  EXPECT_EQ(found.verdict, RatioVerdict::kUnequal);
+  EXPECT_TRUE(found.text.starts_with("No verdict: calm-otter ended after 6:30 without"))
+      << found.text;
+}
+
+TEST(Compare, GroupsThatAllMissAreInconclusive) {
+  const GroupDifference found =
+      judge_times_of({times_of("a", {}, {5, 6, 7, 8}), times_of("b", {}, {50, 60, 70, 80})})
+          .differences.front();
+  EXPECT_EQ(found.verdict, RatioVerdict::kInconclusive);
+  EXPECT_EQ(found.text, "No run of a or b reached the target.");
+}
+
+TEST(Compare, SeveralTimesToATargetAreAFamily) {
+  const ComparedGroup a = times_of("a", {405, 377, 340, 392, 318}),
+                      b = times_of("b", {312, 298, 330, 305, 321});
+  EXPECT_EQ(judge_times_of({a, b}).differences[0].verdict, RatioVerdict::kLess) << "p = 0.032";
+  const Comparison three = judge_times_of({a, b, b});
+  EXPECT_EQ(three.family, 2U);
+  EXPECT_EQ(three.differences[0].verdict, RatioVerdict::kInconclusive) << "p = 0.063";
+}
+
 TEST(Compare, OfMetricsNoSideIsBetter) {
   ComparedGroup a = group_of("a", {100, 101, 102}), b = group_of("b", {200, 202, 204});
   for (auto* group : {&a, &b})

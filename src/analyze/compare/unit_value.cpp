@@ -165,6 +165,10 @@ class UnitReader {
       unit.runs.push_back(
           {.id = run->id, .name = run->name, .host = run->host, .status = run->status});
     unit.beside = TRY(count_beside(runs));
+    if (options_.value.kind == ComparedValue::Kind::kTarget) {
+      TRY(set_time_to_target(runs, unit));
+      return unit;
+    }
     if (const auto lost = std::ranges::find_if(runs, not_finished); lost != runs.end()) {
       unit.reason = fmt::format("{}{}", runs.size() > 1 ? printable((*lost)->name) + ": " : "",
                                 (*lost)->status == store::RunStatus::kRunning
@@ -237,6 +241,39 @@ class UnitReader {
     unit.window = {.from = unit.start, .to = end};
     unit.value = seconds(end - unit.start);
     unit.unit = "s";
+  }
+
+  // That of a workload is its last run's; it missed the target when the first of its runs did.
+  Result<> set_time_to_target(std::span<const store::Run* const> runs, UnitValue& unit) {
+    unit.unit = "s";
+    UtcTime reached = unit.start;
+    std::optional<UtcTime> missed;
+    for (const store::Run* run : runs) {
+      TRY(check_waiting(options_.left));
+      const TargetSearch found = TRY(search_target(store_, run->id, options_.value.target));
+      if (!found.has_values) {
+        unit.reason = no_own_value(options_.value.target.metric);
+        return {};
+      }
+      const UtcTime end = run->end.value_or(run->newest);
+      if (found.reached) {
+        reached = std::max(reached, *found.reached);
+      } else {
+        missed = std::min(missed.value_or(end), end);
+      }
+    }
+    unit.window = {.from = unit.start, .to = missed.value_or(reached)};
+    if (missed) {
+      unit.missed_s = seconds(*missed - unit.start);
+      unit.reason = "it did not reach the target";
+    } else {
+      unit.value = seconds(reached - unit.start);
+    }
+    return {};
+  }
+
+  static std::string no_own_value(std::string_view metric) {
+    return fmt::format("it has no value of {} of its own", printable(metric));
   }
 
   Result<> measure(std::span<const store::Run* const> runs, UnitValue& unit) {
@@ -374,7 +411,7 @@ class UnitReader {
       unit.unit = series.unit;
       return series.last;
     }
-    unit.reason = fmt::format("it has no value of {} of its own", printable(options_.value.metric));
+    unit.reason = no_own_value(options_.value.metric);
     return std::nullopt;
   }
 
@@ -405,6 +442,7 @@ void drop_other_unit(UnitValue& value, const std::string& unit) {
 std::string describe(const ComparedValue& value) {
   if (value.kind == ComparedValue::Kind::kStepTime) return "time per step";
   if (value.kind == ComparedValue::Kind::kDuration) return "duration";
+  if (value.kind == ComparedValue::Kind::kTarget) return "time to " + print_target(value.target);
   constexpr std::array<std::string_view, 4> kOf = {"mean", "least value", "greatest value",
                                                    "last value"};
   return fmt::format("{} of {}", kOf.at(static_cast<std::size_t>(value.of)), value.metric);

@@ -3,7 +3,8 @@
 // one positive number, and for times of steps the parts that this is made of.
 //
 // Values are measured over the run's steady part (analyze/explain/steady.h), those of several runs
-// over the time in which all of them were steady. A run that did not finish has none, and says so.
+// over the time in which all of them were steady. A run that did not finish has none, and says so,
+// but for times to a target, which it reached or missed until it ended.
 // Sources: the store, a few snapshots for each run. Any thread.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/compare/target.h"
 #include "analyze/explain/run_data.h"
 #include "analyze/explain/steady.h"
 #include "analyze/left.h"
@@ -25,12 +27,14 @@ struct ComparedValue {
   enum class Kind : std::uint8_t {
     kStepTime,  // time per step, or per epoch in a run without steps; without what lies apart
     kDuration,  // from the run's begin to its end
-    kMetric
+    kMetric,
+    kTarget  // from the run's begin to the first value that meets the target
   };
   enum class Of : std::uint8_t { kMean, kLeast, kMost, kLast };
   Kind kind = Kind::kStepTime;
   std::string metric;  // kMetric: its name
   Of of = Of::kMean;   // kMetric: over the steady part; kLast: the run's last finite value
+  Target target = {};
 };
 // "time per step", "mean of host.gpu.power".
 std::string describe(const ComparedValue& value);
@@ -60,6 +64,7 @@ struct UnitValue {
   std::size_t beside = 0;          // other runs of its workload that overlapped with it
   std::optional<double> value;     // above 0
   std::string reason;              // why there is none
+  std::optional<double> missed_s;  // it tried to reach the target for so long, and has no value
   std::string unit;                // "s/step", "W"
   Window window;                   // that it is measured over
   double stall = 0;                // the longest step by the median one; 0: not known

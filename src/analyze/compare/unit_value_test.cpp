@@ -222,6 +222,48 @@ TEST_F(UnitsOfAStore, ABlockIsTheNumberOfAWorkloadInItsPlan) {
   EXPECT_EQ(read().front().block, "") << "no plan says that it is one";
 }
 
+// The loss is 10, 5, 3.33, ... each 500 ms from the start on.
+TEST_F(UnitsOfAStore, TimesToATargetAreThoseOfTheFirstValueThatMeetsIt) {
+  add({});
+  const auto to = [&](const char* text) {
+    return read({.kind = ComparedValue::Kind::kTarget, .metric = {}, .target = *parse_target(text)})
+        .front();
+  };
+  EXPECT_NEAR(to("loss <= 2").value.value_or(0), 2.5, 1e-9);
+  EXPECT_NEAR(to("loss < 2").value.value_or(0), 3, 1e-9);
+  EXPECT_EQ(to("loss <= 2").unit, "s");
+  const UnitValue missed = to("loss <= 0.1");
+  EXPECT_FALSE(missed.value);
+  EXPECT_NEAR(missed.missed_s.value_or(0), 12, 1e-9) << "until the run's end";
+  EXPECT_EQ(missed.reason, "it did not reach the target");
+  EXPECT_FALSE(to("accuracy > 0").missed_s);
+  EXPECT_EQ(to("accuracy > 0").reason, "it has no value of accuracy of its own");
+}
+
+TEST_F(UnitsOfAStore, RunsThatFailedOrGoOnHaveTimesToATarget) {
+  add({.name = "failed", .exit_code = 1});
+  add({.name = "alive", .start_ms = 100'000, .ends = false});
+  const auto to = [&](const char* text) {
+    return read(
+        {.kind = ComparedValue::Kind::kTarget, .metric = {}, .target = *parse_target(text)});
+  };
+  for (const UnitValue& unit : to("loss <= 2")) EXPECT_NEAR(unit.value.value_or(0), 2.5, 1e-9);
+  EXPECT_NEAR(to("loss < 0")[0].missed_s.value_or(0), 12, 1e-9);
+  EXPECT_GT(to("loss < 0")[1].missed_s.value_or(0), 10);
+}
+
+TEST_F(UnitsOfAStore, AWorkloadReachesATargetWhenItsLastRunDoes) {
+  add({.name = "a", .workload = "both"});
+  add({.name = "b", .workload = "both", .start_ms = 1000});
+  const auto to = [&](const char* text) {
+    return read(
+        {.kind = ComparedValue::Kind::kTarget, .metric = {}, .target = *parse_target(text)});
+  };
+  ASSERT_EQ(to("loss <= 2").size(), 1U);
+  EXPECT_NEAR(to("loss <= 2")[0].value.value_or(0), 3.5, 1e-9);
+  EXPECT_NEAR(to("loss < 0")[0].missed_s.value_or(0), 12, 1e-9) << "the first one's end";
+}
+
 TEST_F(UnitsOfAStore, MetricsAndDurations) {
   add({});
   const UnitValue duration = read({.kind = ComparedValue::Kind::kDuration, .metric = {}}).front();

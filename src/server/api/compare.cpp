@@ -33,6 +33,15 @@ constexpr std::string_view kStepTime = "step_time", kDuration = "duration";
 ComparedValue read_value(RequestFields& fields) {
   ComparedValue value;
   const std::string name = fields.text("value", kMostName);
+  if (fields.has("target")) {
+    const auto target = analyze::parse_target(fields.text("target", kMostName));
+    if (!target) fields.wrong("target", "a metric, >=, >, <= or <, and a number");
+    if (fields.has("value") || fields.has("of"))
+      fields.wrong("target", "given without value and of");
+    value.kind = ComparedValue::Kind::kTarget;
+    value.target = target.value_or(analyze::Target());
+    return value;
+  }
   using Of = ComparedValue::Of;
   const auto of = fields.choice<Of>(
       "of", {{"mean", Of::kMean}, {"min", Of::kLeast}, {"max", Of::kMost}, {"last", Of::kLast}});
@@ -71,6 +80,7 @@ void write_unit(JsonWriter& json, const analyze::UnitValue& unit) {
   write_time(json, "start_ns", unit.start);
   write_optional(json, "value", unit.value);
   write_text(json, "reason", unit.reason);
+  write_optional(json, "missed_s", unit.missed_s);
   json.member("unit", unit.unit);
   write_time(json, "from_ns", unit.value ? std::optional(unit.window.from) : std::nullopt);
   write_time(json, "to_ns", unit.value ? std::optional(unit.window.to) : std::nullopt);
@@ -87,6 +97,7 @@ void write_texts(JsonWriter& json, std::string_view name, const std::vector<std:
 void write_compared_group(JsonWriter& json, const ComparedGroup& group) {
   json.begin_object().member("name", group.name);
   json.member("n", static_cast<std::int64_t>(group.counted));
+  json.member("missed", static_cast<std::int64_t>(group.missed));
   write_optional(json, "mean", group.mean);
   write_optional(json, "min", group.least);
   write_optional(json, "max", group.most);
@@ -103,6 +114,24 @@ void write_set_up(JsonWriter& json, const std::vector<analyze::SetUpDifference>&
   });
 }
 
+void write_target(JsonWriter& json, const std::optional<analyze::TargetDifference>& target) {
+  json.key("target");
+  if (!target) {
+    json.null();
+    return;
+  }
+  const auto count = [&](std::string_view name, std::size_t number) {
+    json.member(name, static_cast<std::int64_t>(number));
+  };
+  json.begin_object();
+  count("reached_a", target->reached_a);
+  count("reached_b", target->reached_b);
+  count("n_a", target->a);
+  count("n_b", target->b);
+  json.member("mean_a_s", target->mean_a_s).member("mean_b_s", target->mean_b_s);
+  json.member("budget_s", target->budget_s).end_object();
+}
+
 void write_difference(JsonWriter& json, const GroupDifference& found, const Comparison& all) {
   json.begin_object().member("a", all.groups.front().name);
   json.member("b", all.groups[found.b].name);
@@ -117,6 +146,7 @@ void write_difference(JsonWriter& json, const GroupDifference& found, const Comp
   json.member("p_equivalent", found.adjusted.equivalent);
   write_integer(json, "more",
                 found.more ? std::optional(static_cast<std::int64_t>(*found.more)) : std::nullopt);
+  write_target(json, found.target);
   write_texts(json, "warnings", found.warnings);
   write_array(json, "parts", found.parts, [](JsonWriter& out, const auto& part) {
     out.begin_object().member("name", part.name);
@@ -135,7 +165,8 @@ void write_difference(JsonWriter& json, const GroupDifference& found, const Comp
 Response write_comparison(const Comparison& all) {
   return object_response([&](JsonWriter& json) {
     json.member("value", all.value).member("less_is_better", all.less_is_better);
-    json.member("margin", all.margin).member("margin_planned", all.planned);
+    write_number(json, "margin", all.margin);
+    json.member("margin_planned", all.planned);
     json.member("confidence", all.confidence);
     json.member("family", static_cast<std::int64_t>(all.family));
     write_array(json, "groups", all.groups, write_compared_group);
@@ -395,7 +426,7 @@ CompareQuestion read_question(RequestFields& fields, std::string_view text) {
 Parsed<CompareQuestion> parse_compare_request(std::string_view text) {
   const Json json = TRY_PARSED(parse_body(text));
   RequestFields fields(text, json);
-  fields.only({"groups", "by", "value", "of", "margin"});
+  fields.only({"groups", "by", "value", "of", "target", "margin"});
   return fields.finish(read_question(fields, text));
 }
 

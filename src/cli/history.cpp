@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
@@ -17,7 +18,9 @@ constexpr const char* kHistoryExamples =
     "  corral history nightly                           time per step of all runs of this name\n"
     "  corral history nightly --by params.model         one for each model\n"
     "  corral history nightly --metric val_acc --of last --better greater\n"
-    "  corral history nightly --check                   exit with 1 if it became worse\n";
+    "  corral history nightly --check                   exit with 1 if it became worse\n"
+    "  corral history nightly --at-most 0.12 --check    or if the newest run is above 0.12 "
+    "s/step\n";
 
 constexpr Nanos kLongestHistory = std::chrono::minutes(10);  // many runs may have many phases
 constexpr std::size_t kFewRuns = 6;
@@ -25,7 +28,7 @@ constexpr std::size_t kFewRuns = 6;
 struct HistoryFlags {
   DestinationFlags destination;
   GroupFlags of;
-  std::string better, format = "table";
+  std::string better, at_least, at_most, format = "table";
   bool check = false;
 };
 
@@ -70,6 +73,10 @@ void print_run_history(const TextPage& page, const Json& history) {
     return;
   }
   page.table({"FROM", "TO", "RUNS", "MEAN", "LOW", "HIGH", "CHANGE"}, rows);
+  const auto& units = items(history, "units");
+  const auto is_beyond = [](const Json& one) { return one.get_bool("beyond"); };
+  if (const auto beyond = std::ranges::count_if(units, is_beyond); beyond > 0)
+    page.line(fmt::format("{} of {} runs are beyond the limits.", beyond, units.size()));
   for (const Json& change : changes) page.line(printable(change.get_string("text")));
   if (changes.empty()) {
     page.line("No change was found.");
@@ -125,6 +132,11 @@ int check_newest(const Json& found) {
                                        : "the newest run has no value: " +
                                              printable(units.back().get_string("reason"))));
       status = kFailed;
+    } else if (units.back().get_bool("beyond")) {
+      tell(history,
+           fmt::format("the newest run is beyond the limits: {}",
+                       value_in_unit(member(units.back(), "value"), history.get_string("unit"))));
+      status = kFailed;
     } else if (newest.get_bool("worse")) {
       tell(history, printable(newest.get_string("text")));
       status = kFailed;
@@ -135,16 +147,31 @@ int check_newest(const Json& found) {
   return status;
 }
 
+Result<> set_limit(Json& question, const char* name, const std::string& text) {
+  if (text.empty()) return {};
+  const auto limit = parse_double(text);
+  if (!limit || !std::isfinite(*limit))
+    return fail(Code::kInvalidArgument,
+                fmt::format("--{} '{}': expected a number, in the unit of the value (s, s/step)",
+                            std::string_view(name) == "at_least" ? "at-least" : "at-most",
+                            printable(text)));
+  question.set(name, *limit);
+  return {};
+}
+
 Result<int> history(const HistoryFlags& flags) {
   const bool of_time =
       flags.of.metric.empty() || flags.of.metric == "step_time" || flags.of.metric == "duration";
-  if (flags.check && !of_time && flags.better.empty())
+  const bool limited = !flags.at_least.empty() || !flags.at_most.empty();
+  if (flags.check && !of_time && flags.better.empty() && !limited)
     return fail(Code::kInvalidArgument,
-                "--check of a metric needs --better less or --better greater");
+                "--check of a metric needs --better less, --better greater or a limit");
   if (of_time && !flags.better.empty())
     return fail(Code::kInvalidArgument, "--better is for metrics: of times less is better");
   Json question = TRY(group_question(flags.of));
   if (!flags.better.empty()) question.set("better", flags.better);
+  TRY(set_limit(question, "at_least", flags.at_least));
+  TRY(set_limit(question, "at_most", flags.at_most));
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const std::string body = question.dump();
   const Json found = TRY(send_json(server, {.method = "POST",
@@ -175,8 +202,11 @@ int history_command(std::span<char* const> args) {
   add_group_flags(arguments, flags.of);
   arguments.choice("better", flags.better, {"less", "greater"},
                    "values of the metric (for --check)");
-  arguments.flag("check", flags.check, "exit with 1 if the newest runs became worse");
-  for (const char* name : {"better", "check"}) arguments.as_flag_only(name);
+  arguments.text("at-least", flags.at_least, "limit of the values, in their unit (s, s/step, ...)");
+  arguments.text("at-most", flags.at_most, "limit of the values, in their unit");
+  arguments.flag("check", flags.check,
+                 "exit with 1 if the newest runs became worse or pass a limit");
+  for (const char* name : {"better", "at-least", "at-most", "check"}) arguments.as_flag_only(name);
   arguments.choice("format", flags.format, {"table", "json", "csv", "markdown", "latex"},
                    "output format (default: table)");
   add_destination(arguments, flags.destination);

@@ -68,6 +68,12 @@ def test_a_check_fails_for_the_worse_alone(nightly: Corral) -> None:
     assert b"--better" in nightly(*metric, "--check", status=2).stderr
     nightly(*metric, "--better", "less", "--check")
     nightly(*metric, "--better", "greater", "--check", status=1)
+    limit = ("history", "nightly", "--metric", "val_acc", "--of", "last", "--check")
+    beyond = nightly(*limit, "--at-least", "0.89", status=1)
+    assert b"the newest run is beyond the limits: 0.888" in beyond.stderr
+    assert b"3 of 9 runs are beyond the limits." in beyond.stdout
+    nightly(*limit, "--at-most", "0.89")
+    assert b"--at-most 'much'" in nightly(*limit, "--at-most", "much", status=2).stderr
     failing = nightly.script("fail.py", "raise SystemExit(3)")
     nightly("run", "--quiet", "--no-listeners", "--name", "nightly", failing, status=3)
     judged = nightly("history", "nightly", "--metric", "duration", "--check", status=1)

@@ -331,7 +331,10 @@ Result<RunHistory> read_run_history(const store::Reader& store, const GroupRuns&
   for (UnitValue& value :
        TRY(read_units(store, group.runs, {.value = options.value, .left = options.left}))) {
     const std::string commit = fact_text(*runs.at(value.runs.front().id), "git_commit");
-    history.units.push_back({.value = std::move(value), .commit = commit, .segment = 0});
+    const bool beyond = value.value && (*value.value < options.at_least.value_or(*value.value) ||
+                                        *value.value > options.at_most.value_or(*value.value));
+    history.units.push_back(
+        {.value = std::move(value), .commit = commit, .segment = 0, .beyond = beyond});
   }
   return HistoryMaker(std::move(history), runs, options).make();
 }

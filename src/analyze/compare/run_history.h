@@ -30,6 +30,7 @@ struct HistoryUnit {
   std::string commit;    // its first run's; empty: not recorded
   std::size_t segment;   // only with a value
   bool outlier = false;  // counts as the median around it
+  bool beyond = false;   // one of the limits
 };
 
 // Values between two changes.
@@ -65,7 +66,8 @@ struct RunHistory {
 struct HistoryOptions {
   ComparedValue value;
   double margin = 0.02;
-  std::optional<bool> less_is_better;  // a metric's; times are better if they are less
+  std::optional<bool> less_is_better;       // a metric's; times are better if they are less
+  std::optional<double> at_least, at_most;  // limits of the values, in their unit
   Left left = {};
 };
 

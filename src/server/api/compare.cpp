@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <set>
 
 #include "core/json.h"
@@ -186,7 +187,7 @@ void write_history_unit(JsonWriter& json, const analyze::HistoryUnit& unit) {
   write_time(json, "start_ns", unit.value.start);
   write_optional(json, "value", unit.value.value);
   write_text(json, "reason", unit.value.reason);
-  json.member("outlier", unit.outlier).key("segment");
+  json.member("outlier", unit.outlier).member("beyond", unit.beyond).key("segment");
   if (unit.value.value) {
     json.value(static_cast<std::int64_t>(unit.segment));
   } else {
@@ -372,11 +373,15 @@ Answer history_now(const HistoryQuestion& question, const Context& context, cons
     const analyze::HistoryOptions options{.value = question.of.value,
                                           .margin = question.of.margin,
                                           .less_is_better = question.less_is_better,
+                                          .at_least = question.at_least,
+                                          .at_most = question.at_most,
                                           .left = left};
     histories.push_back(TRY(analyze::read_run_history(context.reader, group, options)));
   }
   return object_response([&](JsonWriter& json) {
     json.member("value", analyze::describe(question.of.value)).member("margin", question.of.margin);
+    write_optional(json, "at_least", question.at_least);
+    write_optional(json, "at_most", question.at_most);
     write_array(json, "histories", histories, write_run_history);
   });
 }
@@ -433,12 +438,16 @@ Parsed<CompareQuestion> parse_compare_request(std::string_view text) {
 Parsed<HistoryQuestion> parse_history_request(std::string_view text) {
   const Json json = TRY_PARSED(parse_body(text));
   RequestFields fields(text, json);
-  fields.only({"groups", "by", "value", "of", "margin", "better"});
+  fields.only({"groups", "by", "value", "of", "margin", "better", "at_least", "at_most"});
   HistoryQuestion question;
   question.of = read_question(fields, text);
   question.less_is_better = fields.choice<bool>("better", {{"less", true}, {"greater", false}});
   if (question.less_is_better && question.of.value.kind != ComparedValue::Kind::kMetric)
     fields.wrong("better", "absent where no metric is compared");
+  constexpr double kMost = std::numeric_limits<double>::max();
+  for (const auto& [name, limit] :
+       {std::pair("at_least", &question.at_least), std::pair("at_most", &question.at_most)})
+    if (fields.has(name)) *limit = fields.number(name, 0, {.low = -kMost, .high = kMost});
   if (question.of.groups.empty()) fields.wrong("groups", "one group or more");
   return fields.finish(std::move(question));
 }

@@ -71,6 +71,7 @@ Parsed<CompareQuestion> parse_compare_request(std::string_view text);
 struct HistoryQuestion {
   CompareQuestion of;
   std::optional<bool> less_is_better;  // a metric's
+  std::optional<double> at_least, at_most;
 };
 Parsed<HistoryQuestion> parse_history_request(std::string_view text);
 

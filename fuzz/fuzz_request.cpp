@@ -75,6 +75,12 @@ void fuzz_findings(std::string_view text) {
   } else {
     check_error(history.error(), text);
   }
+  const auto differences = corral::server::api::parse_differences_request(text);
+  if (differences) {
+    check(!differences->runs.empty() && !differences->values.empty());
+  } else {
+    check_error(differences.error(), text);
+  }
 
   const auto changes = corral::server::api::parse_changes_request(text);
   if (changes) {

@@ -139,6 +139,8 @@ constexpr std::array kApi = {
     post<api::compare>("/api/corral/v1/compare", "groups of runs compared with the first one"),
     post<api::history>("/api/corral/v1/history",
                        "how a value of groups of runs changed from run to run"),
+    post<api::differences>("/api/corral/v1/differences",
+                           "values of runs, and their ratios to those of a baseline"),
     get<api::stream>("/api/corral/v1/stream", "server-sent events"),
     get<api::openapi_page>("/api/corral/v1/openapi.json", "these routes as an OpenAPI document"),
     post<api::stop>("/api/corral/v1/stop", "stop the server (Unix socket only)"),

@@ -1,6 +1,8 @@
 // POST /compare: groups of runs compared with the first one (docs/compare.md).
 // POST /history: how the value of each group changed from run to run (docs/history.md).
+// POST /differences: values of runs beside those of a baseline (docs/api.md).
 #include "analyze/compare/compare.h"
+#include "analyze/compare/baseline.h"
 #include "analyze/compare/run_history.h"
 
 #include <fmt/core.h>
@@ -243,6 +245,29 @@ void write_run_history(JsonWriter& json, const analyze::RunHistory& history) {
   json.end_object();
 }
 
+// ---- the answer of differences
+
+void write_baseline(JsonWriter& json, const analyze::BaselineValue& found,
+                    const ComparedValue& value) {
+  json.begin_object().member("value", analyze::describe(value));
+  write_text(json, "unit", found.unit);
+  json.member("n", static_cast<std::int64_t>(found.counted));
+  write_optional(json, "mean", found.mean);
+  write_number(json, "low", found.low);
+  write_number(json, "high", found.high);
+  write_text(json, "reason", found.reason);
+  json.end_object();
+}
+
+void write_from_baseline(JsonWriter& json, const analyze::FromBaseline& found) {
+  json.begin_object();
+  write_optional(json, "value", found.value);
+  write_optional(json, "ratio", found.ratio);
+  json.member("outside", found.outside);
+  write_text(json, "reason", found.reason);
+  json.end_object();
+}
+
 // ---- the groups
 
 Result<std::vector<RunId>> find_filtered(const store::Reader& store,
@@ -386,6 +411,30 @@ Answer history_now(const HistoryQuestion& question, const Context& context, cons
   });
 }
 
+Answer differences_now(const DifferencesQuestion& question, const Context& context,
+                       const Left& left) {
+  CompareQuestion groups;
+  groups.groups = {question.baseline, {.name = "runs", .runs = question.runs}};
+  const auto read = TRY(read_groups(context.reader, groups, left));
+  if (read.front().runs.empty()) return fail(Code::kInvalidArgument, "the baseline has no runs");
+  const analyze::BaselineAnswer answer =
+      TRY(analyze::compare_with_baseline(context.reader, {.baseline = read.front().runs,
+                                                          .runs = read.back().runs,
+                                                          .values = question.values,
+                                                          .left = left}));
+  return object_response([&](JsonWriter& json) {
+    json.member("baseline", question.baseline.name).key("values").begin_array();
+    for (std::size_t i = 0; i < answer.values.size(); ++i)
+      write_baseline(json, answer.values[i], question.values[i]);
+    json.end_array();
+    write_array(json, "runs", answer.runs, [](JsonWriter& out, const analyze::BaselineRow& row) {
+      out.begin_object().member("run", row.run.hex());
+      write_array(out, "values", row.values, write_from_baseline);
+      out.end_object();
+    });
+  });
+}
+
 template <class Question>
 Response answer_later(const Context& context, Question question,
                       Answer (*now)(const Question&, const Context&, const Left&)) {
@@ -452,12 +501,33 @@ Parsed<HistoryQuestion> parse_history_request(std::string_view text) {
   return fields.finish(std::move(question));
 }
 
+Parsed<DifferencesQuestion> parse_differences_request(std::string_view text) {
+  const Json json = TRY_PARSED(parse_body(text));
+  RequestFields fields(text, json);
+  fields.only({"baseline", "runs", "values"});
+  DifferencesQuestion question;
+  if (!fields.has("baseline")) fields.wrong("baseline", "a group");
+  fields.nested("baseline",
+                [&](RequestFields& one) { question.baseline = read_group_fields(one, text); });
+  question.runs = fields.texts("runs", analyze::kMostComparedRuns, kMostName);
+  fields.each("values", kMostBaselineValues, [&](RequestFields& one) {
+    one.only({"value", "of", "target"});
+    question.values.push_back(read_value(one));
+  });
+  return fields.finish(std::move(question));
+}
+
 Answer compare(const Request& request, Context& context) {
   return answer_later(context, TRY_PARSED(parse_compare_request(request.body)), compare_now);
 }
 
 Answer history(const Request& request, Context& context) {
   return answer_later(context, TRY_PARSED(parse_history_request(request.body)), history_now);
+}
+
+Answer differences(const Request& request, Context& context) {
+  return answer_later(context, TRY_PARSED(parse_differences_request(request.body)),
+                      differences_now);
 }
 
 }  // namespace corral::server::api

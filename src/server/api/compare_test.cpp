@@ -99,6 +99,39 @@ TEST_F(CompareRoute, HistoriesSayWhereAValueChanged) {
   EXPECT_EQ(refused_body(R"({"groups": [{"named": "base"}], "better": "less"})"), 400);
 }
 
+TEST_F(CompareRoute, DifferencesAreRatiosToABaselinesMean) {
+  const RunId run = add("other", "1", 130'200);
+  const auto differences = [&](const std::string& baseline) {
+    return ok(Method::kPost, "/api/corral/v1/differences",
+              R"({"baseline": )" + baseline + R"(, "runs": [")" + run.hex() +
+                  R"("], "values": [{"value": "duration"}, {"value": "val_acc", "of": "last"}]})");
+  };
+  const Json found = differences(R"({"named": "base"})");
+  EXPECT_EQ(found.get_string("baseline"), "base");
+  const Json& duration = found.find("values")->as_array()->at(0);
+  EXPECT_EQ(duration.get_int("n"), 5);
+  EXPECT_NEAR(duration.find("mean")->as_double(0), 100.2, 0.01);
+  EXPECT_LT(duration.find("low")->as_double(0), 99.9);
+  EXPECT_EQ(found.find("values")->as_array()->at(1).get_string("reason"),
+            "it has no value of val_acc of its own");
+  const Json& row = found.find("runs")->as_array()->at(0);
+  EXPECT_EQ(row.get_string("run"), run.hex());
+  const Json& value = row.find("values")->as_array()->at(0);
+  EXPECT_NEAR(value.find("ratio")->as_double(0), 1.3, 0.001);
+  EXPECT_TRUE(value.get_bool("outside"));
+  const Json with_itself = differences(R"({"runs": [")" + run.hex() + R"("]})");
+  const Json& same = with_itself.find("runs")->as_array()->at(0).find("values")->as_array()->at(0);
+  EXPECT_EQ(same.find("ratio")->as_double(0), 1);
+  EXPECT_FALSE(same.get_bool("outside")) << "one run has no range";
+  for (
+      const char* body :
+      {R"({"runs": ["@1"], "values": [{"value": "duration"}]})",
+       R"({"baseline": {"named": "base"}, "values": [{"value": "duration"}]})",
+       R"({"baseline": {"named": "base"}, "runs": ["@1"]})",
+       R"({"baseline": {"named": "base"}, "runs": ["@1"], "values": [{"value": "duration", "by": "name"}]})"})
+    EXPECT_EQ(send(Method::kPost, "/api/corral/v1/differences", body).status, 400) << body;
+}
+
 // 30 % slower than eight runs ago, although the last change was for the better.
 TEST_F(CompareRoute, AHalfRepairedHistoryIsStillWorse) {
   for (const int ms : {100'000, 140'000, 130'000})

@@ -35,6 +35,6 @@ Handler profile, request_profile, report_profile;    // profiles.cpp
 Handler list_artifacts, get_artifact, put_artifact;  // artifacts.cpp
 Handler points, export_points;                       // points.cpp
 Handler charts, lines, xy, windows, changes;
-Handler compare, history;  // compare.cpp
+Handler compare, history, differences;  // compare.cpp
 
 }  // namespace corral::server::api

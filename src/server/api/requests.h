@@ -59,8 +59,8 @@ struct CompareQuestion {
   struct Group {
     std::string name;
     std::vector<std::string> runs;  // as people write them, one run each
-    std::string named;              // all runs of a name; else a run, a workload or a filter
-    std::vector<mlflow::Comparison> filter;
+    std::string named = {};         // all runs of a name; else a run, a workload or a filter
+    std::vector<mlflow::Comparison> filter = {};
   };
   std::vector<Group> groups;
   std::string by;  // splits the runs of all groups anew by this field; empty: not
@@ -74,6 +74,13 @@ struct HistoryQuestion {
   std::optional<double> at_least, at_most;
 };
 Parsed<HistoryQuestion> parse_history_request(std::string_view text);
+inline constexpr std::size_t kMostBaselineValues = 20;
+struct DifferencesQuestion {
+  CompareQuestion::Group baseline;
+  std::vector<std::string> runs;  // as people write them
+  std::vector<analyze::ComparedValue> values;
+};
+Parsed<DifferencesQuestion> parse_differences_request(std::string_view text);
 
 inline constexpr std::size_t kMostReadRuns = 1000;
 inline constexpr std::size_t kMostReadMetrics = 1000;

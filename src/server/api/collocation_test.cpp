@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <deque>
 #include <map>
 #include <string>
@@ -28,12 +29,14 @@ class CollocationRoute : public HandlerTest {
     std::string sharing = {};
     double watts = 0;  // power of the GPU; 0: there is none
     int status = 0;
+    std::vector<std::int64_t> steps = std::vector<std::int64_t>(100, step_ms);  // their lengths
   };
 
-  // 100 steps, with half a second before and after them.
-  void add(const Placed& placed) {
+  // Its steps, with half a second before and after them.
+  RunId add(const Placed& placed) {
+    const RunId run = RunId::random();
     frames::SessionWriter& writer = writers_.emplace_back();
-    auto body = frames::session_body(RunId::random(), "supervisor");
+    auto body = frames::session_body(run, "supervisor");
     body.run_name = placed.model;
     const auto [place, fresh] = workloads_.try_emplace(placed.workload);
     if (fresh) place->second = WorkloadId::random();
@@ -49,17 +52,19 @@ class CollocationRoute : public HandlerTest {
     facts.facts.push_back({.kind = codec::FactKind::kParam, .key = "model", .value = placed.model});
     codec::PhasesBody phases;
     std::int64_t at = placed.start_ms + 500;
-    for (int i = 0; i < 100; ++i, at += placed.step_ms)
+    for (const std::int64_t length : placed.steps) {
       phases.phases.push_back({.id = phases.phases.size() + 1,
                                .parent = 0,
                                .begin = boot_time(at * kMs),
-                               .end = boot_time((at + placed.step_ms) * kMs),
+                               .end = boot_time((at + length) * kMs),
                                .kind = codec::PhaseKind::kCompute,
                                .name = "step",
                                .type = "step",
                                .lane = "node7/4711/MainThread",
                                .links = {},
                                .attributes = {}});
+      at += length;
+    }
     std::vector<codec::Frame> all = {writer.frame(body), writer.frame(facts), writer.frame(phases)};
     if (placed.watts > 0) add_gpu(placed, at, writer, all);
     all.push_back(writer.frame(codec::RunEndBody{.time = boot_time((at + 500) * kMs),
@@ -67,8 +72,8 @@ class CollocationRoute : public HandlerTest {
                                                  .exit_code = placed.status,
                                                  .exit_signal = {}}));
     const auto done = store_->append(all);
-    ASSERT_TRUE(done);
-    for (const store::Refusal& refusal : done->refusals) ADD_FAILURE() << refusal.error.message;
+    EXPECT_TRUE(done && done->refusals.empty());
+    return run;
   }
 
   static void add_gpu(const Placed& placed, std::int64_t end_ms, frames::SessionWriter& writer,
@@ -159,6 +164,112 @@ TEST_F(CollocationRoute, SpellingsOfASharingAreOne) {
   EXPECT_EQ(all[0].find("places")->dump(), R"(["",""])");
   EXPECT_EQ(all[0].get_int("cells"), 3);
   EXPECT_EQ(all[1].find("places")->dump(), R"(["mps=50","mps=50"])");
+}
+
+// The matrix of arXiv 2209.06018 (examples/study): 618 runs in 198 workloads. Runs beside each
+// other start 300 ms one after the other, and end so. Each is slowed down by its own factor while
+// all of them train, and goes as fast as alone before and after that.
+class CollocationMatrix : public CollocationRoute {
+ protected:
+  struct Member {
+    std::string model;
+    std::int64_t alone_ms;
+    double slowdown;
+  };
+
+  void add_cell(const std::string& sharing, const std::vector<Member>& members) {
+    constexpr std::int64_t kStagger = 300, kTogether = 6000;
+    const std::string workload = std::to_string(++cells_);
+    const auto k = static_cast<std::int64_t>(members.size());
+    for (std::int64_t i = 0; i < k; ++i) {
+      const Member& one = members[static_cast<std::size_t>(i)];
+      Placed placed{.workload = workload, .model = one.model, .start_ms = at_ + i * kStagger};
+      placed.sharing = sharing;
+      placed.steps.clear();
+      const std::int64_t slow = std::llround(static_cast<double>(one.alone_ms) * one.slowdown);
+      const auto go = [&](std::int64_t time, std::int64_t step) {
+        for (std::int64_t t = 0; t < time; t += step) placed.steps.push_back(step);
+      };
+      go((k - 1 - i) * kStagger, one.alone_ms);
+      go(kTogether, slow);
+      go(i * kStagger, one.alone_ms);
+      planted_[add(placed).hex()] = one.slowdown;
+    }
+    at_ += 20'000;
+  }
+  // Different for each way of sharing, number of runs and place among them, from 1.2 to 2.5.
+  static double planted(std::size_t way, std::size_t runs, std::size_t member) {
+    return 1 + 0.1 * static_cast<double>(way + runs) + 0.1 * static_cast<double>(member);
+  }
+
+  std::int64_t at_ = 0;
+  int cells_ = 0;
+  std::map<std::string, double> planted_;  // slowdown by run
+};
+
+TEST_F(CollocationMatrix, PlantedSlowdownsAreFoundInTheWholeMatrix) {
+  const std::map<std::string, std::int64_t> alone = {{"S", 20}, {"M", 30}, {"L", 50}, {"L32", 40}};
+  const std::vector<std::string> ways = {"naive", "mps", "mig"};
+  const std::map<std::size_t, std::string> slices = {
+      {1, "7g.40gb"}, {2, "3g.20gb"}, {3, "2g.10gb"}, {7, "1g.5gb"}};
+  for (const std::string experiment : {"33", "34", "35", "36"})
+    for (const std::string job : {"S", "M", "L"}) {
+      for (const auto& [k, slice] : slices)
+        for (std::size_t way = 0; way < ways.size(); ++way) {
+          std::vector<Member> members(k, {experiment + job, alone.at(job), 1});
+          for (std::size_t i = 0; k > 1 && i < k; ++i) members[i].slowdown = planted(way, k, i);
+          add_cell(ways[way] == "mig" ? slice : ways[way], members);
+        }
+      add_cell("4g.20gb", {{experiment + job, alone.at(job), 1.5}});
+    }
+  for (const std::vector<std::string>& mix :
+       std::vector<std::vector<std::string>>{{"M", "S"},
+                                             {"M", "S", "S"},
+                                             {"M", "M", "S"},
+                                             {"M", "S", "S", "S"},
+                                             {"M", "M", "S", "S"},
+                                             {"M", "M", "M", "S"},
+                                             {"L32", "S"},
+                                             {"L32", "S", "S"},
+                                             {"L32", "S", "S", "S"},
+                                             {"L32", "M"},
+                                             {"L32", "M", "S"},
+                                             {"L32", "M", "M"},
+                                             {"L32", "M", "S", "S"},
+                                             {"L32", "M", "S", "S", "S"}})
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+      std::vector<Member> members;
+      for (const std::string& job : mix)
+        members.push_back({job == "L32" ? job : "33" + job, alone.at(job),
+                           planted(way, mix.size(), members.size())});
+      add_cell(ways[way] == "mig" ? "2g.10gb" : ways[way], members);
+    }
+  ASSERT_EQ(cells_, 198);
+  ASSERT_EQ(planted_.size(), 618U);
+
+  const Json found = ok(Method::kGet, kPath + "?job=params.model");
+  std::map<std::string, std::string> models;
+  for (const Json& job : *found.find("jobs")->as_array())
+    models[job.get_string("job")] = job.get_string("what");
+  std::size_t judged = 0, beside = 0;
+  for (const Json& cell : *found.find("cells")->as_array()) {
+    EXPECT_TRUE(cell.find("reason")->is_null()) << cell.get_string("reason");
+    for (const Json& run : *cell.find("runs")->as_array()) {
+      ++beside;
+      if (models[run.get_string("job")] == "L32") {
+        EXPECT_TRUE(run.find("slowdown")->is_null()) << "none was alone";
+        continue;
+      }
+      ++judged;
+      const double expected = planted_.at(run.get_string("id"));
+      EXPECT_NEAR(run.find("slowdown")->as_double(0), expected, 0.01 * expected)
+          << cell.get_string("workload");
+    }
+  }
+  EXPECT_EQ(beside, 618U - 48) << "without those alone";
+  EXPECT_EQ(judged, beside - 24);
+  const std::string missing = found.find("missing")->dump();
+  EXPECT_NE(missing.find("alone"), std::string::npos) << missing;
 }
 
 TEST_F(CollocationRoute, SaysWhatItCannotKnow) {

@@ -283,15 +283,28 @@ Result<std::vector<RunId>> find_filtered(const store::Reader& store,
   return runs;
 }
 
+// "7" is called "7#2" when it runs for the second time.
+bool is_repetition(std::string_view workload, std::string_view name) {
+  if (!workload.starts_with(name)) return false;
+  workload.remove_prefix(name.size());
+  return workload.empty() || (workload.front() == '#' && parse_int(workload.substr(1)));
+}
+
+// Those of all repetitions.
 Result<std::vector<RunId>> find_workload(const store::Reader& store, const std::string& name) {
-  std::vector<store::Workload> named = TRY(store.workloads(std::nullopt));
-  std::erase_if(named, [&](const store::Workload& workload) { return workload.name != name; });
-  if (named.size() == 1) return named.front().runs;
-  if (named.empty())
+  std::vector<RunId> runs;
+  std::set<ExperimentId> experiments;
+  for (const store::Workload& workload : TRY(store.workloads(std::nullopt))) {
+    if (!is_repetition(workload.name, name)) continue;
+    runs.insert(runs.end(), workload.runs.begin(), workload.runs.end());
+    experiments.insert(workload.experiment);
+  }
+  if (experiments.size() == 1) return runs;
+  if (experiments.empty())
     return fail(Code::kNotFound, fmt::format("no run or workload '{}'", printable(name)));
   return fail(Code::kInvalidArgument,
-              fmt::format("{} workloads of several experiments are called '{}': give a filter",
-                          named.size(), printable(name)));
+              fmt::format("workloads of {} experiments are called '{}': give a filter",
+                          experiments.size(), printable(name)));
 }
 
 // Those of the filter that a text is which names nothing.

@@ -128,6 +128,32 @@ Result<schedule::Selection> parse_selection(const PlanFlags& flags) {
   return selection;
 }
 
+constexpr int kMostBlocks = 1000;
+
+Result<std::optional<schedule::Blocks>> parse_blocks(const PlanFlags& flags) {
+  if (flags.until_interval.empty()) {
+    for (const auto& [name, given] : {std::pair("--interval-of", &flags.interval_of),
+                                      std::pair("--most-blocks", &flags.most_blocks)})
+      if (!given->empty())
+        return fail(Code::kInvalidArgument, fmt::format("{} needs --until-interval", name));
+    return std::nullopt;
+  }
+  const auto width = parse_share(flags.until_interval);
+  if (!width || !(*width > 0 && *width < 1))
+    return fail(Code::kInvalidArgument,
+                fmt::format("--until-interval {}: expected a share such as 2%",
+                            printable(flags.until_interval)));
+  schedule::Blocks blocks;
+  if (flags.most_blocks.empty()) return blocks;
+  const auto most = parse_int(flags.most_blocks);
+  if (!most || *most < blocks.least || *most > kMostBlocks)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--most-blocks {}: expected a number from {} to {}",
+                            printable(flags.most_blocks), blocks.least, kMostBlocks));
+  blocks.most = static_cast<int>(*most);
+  return blocks;
+}
+
 // Facts and options that all runs of the plan share.
 schedule::PlanFacts plan_facts(const PlanCommand& command, const fs::path& file) {
   const run::Options& o = command.options;
@@ -137,6 +163,9 @@ schedule::PlanFacts plan_facts(const PlanCommand& command, const fs::path& file)
                             .params = o.params,
                             .tags = o.tags,
                             .settings = command.settings};
+  // The rule by which the plan stops is known before its first run.
+  if (!command.flags.until_interval.empty())
+    facts.tags.emplace_back("corral.plan.until_interval", command.flags.until_interval);
   for (const auto& [name, value] : command.variables)
     facts.environment.push_back(fmt::format("{}={}", name, value));
   return facts;
@@ -161,6 +190,7 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   options.places = {.spool_roots = spool::spool_roots(o.spool),
                     .last_words = options.state / "ends"};
   options.selection = TRY(parse_selection(flags));
+  options.blocks = TRY(parse_blocks(flags));
   options.take_over = flags.take_over;
   options.fail_fast = flags.fail_fast;
   options.dry_run = flags.dry_run;
@@ -259,7 +289,15 @@ Result<int> run_plan_checked(const PlanCommand& command) {
                               .holder = options.plan.file,
                               .cancelled = {}});
   std::optional<schedule::RecordedEnds> recorded;
-  if (options.server) recorded.emplace(*options.server);
+  std::optional<schedule::PrecisionQuestion> precision;
+  if (options.server) {
+    recorded.emplace(*options.server);
+    const std::string& value = command.flags.interval_of;
+    precision.emplace(
+        *options.server,
+        schedule::PrecisionGoal{.half_width = parse_share(command.flags.until_interval).value_or(0),
+                                .value = value.empty() ? "step_time" : value});
+  }
   const schedule::ScheduleParts parts{
       .launcher = *launcher,
       .machine = *machine,
@@ -270,6 +308,10 @@ Result<int> run_plan_checked(const PlanCommand& command) {
       .recorded_end = [&](const std::string& run) -> std::optional<schedule::End> {
         return recorded ? recorded->find(run) : std::nullopt;
       },
+      .precision =
+          [&](const auto& workloads) {
+            return precision ? precision->ask(workloads) : schedule::Precision();
+          },
       .undo = [&](const auto& warn) { undo_leftovers(o, warn); }};
   return schedule::run_schedule(options, parts);
 }
@@ -289,10 +331,14 @@ void declare_plan(Arguments& a, PlanFlags& f) {
   a.texts("skip", f.skip, "skip this workload or experiment/workload; may be repeated");
   a.text("shuffle", f.shuffle, "run workloads in a random order, by this seed");
   a.text("until", f.until, "start no workload after 18:30, '2026-11-23 08:00' or 3h from now");
+  a.text("until-interval", f.until_interval,
+         "repeat the plan until its comparisons are so precise, e.g. 2%");
+  a.text("interval-of", f.interval_of, "of this value: step_time, duration or a metric");
+  a.text("most-blocks", f.most_blocks, "repeat at most so often (default: 50; at least 10)");
   a.flag("fail-fast", f.fail_fast, "start no workload after a run has failed");
   a.flag("take-over", f.take_over, "also run rows whose Status names another host");
-  for (const char* name :
-       {"rerun", "dry-run", "only", "skip", "shuffle", "until", "fail-fast", "take-over"})
+  for (const char* name : {"rerun", "dry-run", "only", "skip", "shuffle", "until", "until-interval",
+                           "interval-of", "most-blocks", "fail-fast", "take-over"})
     a.as_flag_only(name);
   a.duration("cool-down", f.cool_down, "pause between two workloads");
   a.choice("quiet-check", f.quiet_check, {"off", "wait", "warn", "refuse"},

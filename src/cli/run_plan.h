@@ -22,6 +22,7 @@ struct PlanFlags {
   std::vector<std::string> skip;
   std::string shuffle;
   std::string until;
+  std::string until_interval, interval_of, most_blocks;
   std::string quiet_check = "off";
   std::string notify;
   Nanos cool_down{0};

@@ -97,6 +97,27 @@ def test_a_choice_of_workloads(corral: Corral) -> None:
     assert "--until" in plan.run("--until", "yesterday", status=2)
 
 
+# Precise to a tenth of a millisecond no plan of short commands is; a factor of 100 it is after the ten blocks.
+def test_a_plan_repeats_until_its_intervals_are_narrow(corral: Corral) -> None:
+    plan = Plan(corral, ["E,a,a,,,,-,work.sh,a 0.05", "E,b,b,,,,-,work.sh,b 0.1"])
+    blocks = ("--interval-of", "duration", "--shuffle", "5")
+    said = plan.run("--until-interval", "99%", *blocks)
+    assert "stopped by precision after 10 blocks: the widest interval is ±" in said
+    starts = plan.starts()
+    assert [sorted(starts[i : i + 2]) for i in range(0, len(starts), 2)] == [["a", "b"]] * 10
+    assert plan.status("a") == "FINISHED"
+    (one,) = corral.json("compare", "a", "b", "--metric", "duration")["differences"]
+    assert one["pairs"] == 10
+    said = plan.run("--until-interval", "0.0001%", "--most-blocks", "11", *blocks)
+    assert "10 blocks: the widest interval is ±" in said
+    assert "stopped by --most-blocks after 11 blocks" in said
+    assert len(plan.starts()) == 22
+    said = plan.run("--until-interval", "99%", status=1)
+    assert "has no value: neither steps nor epochs were recorded" in said
+    assert "needs --until-interval" in plan.run("--most-blocks", "20", status=2)
+    assert "--until-interval much" in plan.run("--until-interval", "much", status=2)
+
+
 def test_ctrl_c_stops_the_runs_and_the_next_scheduler_goes_on(corral: Corral) -> None:
     own = own_name()
     plan = Plan(

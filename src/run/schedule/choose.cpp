@@ -144,10 +144,11 @@ std::vector<Choice> judge(const std::vector<plan::Workload>& workloads, const Bo
   std::vector<std::size_t> order(workloads.size());
   std::iota(order.begin(), order.end(), 0);
   if (selection.shuffle) {
-    std::vector<std::uint64_t> places;
+    // Repetitions stay behind each other: each is a block.
+    std::vector<std::pair<int, std::uint64_t>> places;
     places.reserve(workloads.size());
     for (const plan::Workload& workload : workloads)
-      places.push_back(shuffle_key(workload, *selection.shuffle));
+      places.emplace_back(workload.repetition, shuffle_key(workload, *selection.shuffle));
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return places[i]; });
   }
   Judge judge(workloads, std::move(own));

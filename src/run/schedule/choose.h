@@ -21,7 +21,7 @@ struct Selection {
   bool rerun = false;             // runs that failed before run again
   std::vector<std::string> only;  // patterns of a workload's name or "experiment/name"; empty: all
   std::vector<std::string> skip;
-  std::optional<std::uint64_t> shuffle;  // seed of the order
+  std::optional<std::uint64_t> shuffle;  // seed of the order within each repetition
 };
 
 // Names one repetition of a workload, the same after each re-read of the file.

@@ -14,6 +14,7 @@
 #include "run/schedule/launcher.h"
 #include "run/schedule/notify.h"
 #include "run/schedule/plan_journal.h"
+#include "run/schedule/precision.h"
 #include "run/schedule/quiet.h"
 #include "run/schedule/recovery.h"
 #include "run/schedule/row_order.h"
@@ -26,6 +27,57 @@ namespace {
 using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
+
+Precision judged(const std::string& groups, const std::string& differences) {
+  return judge_precision(
+      *Json::parse(R"({"groups": [)" + groups + R"(], "differences": [)" + differences + "]}"),
+      {.half_width = 0.02, .value = "step_time"});
+}
+
+TEST(Precision, IsTheWidestInterval) {
+  using State = Precision::State;
+  const std::string groups = R"({"name": "E/1", "n": 9}, {"name": "E/2", "n": 9})";
+  const std::string narrow = R"({"a": "E/1", "b": "E/2", "low": 1.3, "high": 1.35})";
+  const std::string wide = R"({"a": "E/1", "b": "E/3", "low": 0.97, "high": 1.02})";
+  EXPECT_EQ(judged(groups, narrow).state, State::kNarrow);
+  EXPECT_EQ(judged(groups, narrow).words, "the widest interval is ±1.9 % (E/2 against E/1)");
+  EXPECT_EQ(judged(groups, narrow + "," + wide).state, State::kWide);
+  EXPECT_EQ(judged(groups, narrow + "," + wide).words,
+            "the widest interval is ±2.5 % (E/3 against E/1)");
+  const Precision none = judged(groups, R"({"a": "E/1", "b": "E/2", "low": null, "high": null})");
+  EXPECT_EQ(none.state, State::kWide);
+  EXPECT_EQ(none.words, "E/2 against E/1 has too few values");
+}
+
+TEST(Precision, WaitsForRunsAndGivesUpWithoutValues) {
+  using State = Precision::State;
+  const std::string failed =
+      R"({"name": "E/2", "n": 0, "units": [{"reason": "it ended as failed", "runs": [{"status": "failed"}]}]})";
+  EXPECT_EQ(judged(failed, "").state, State::kHopeless);
+  EXPECT_EQ(judged(failed, "").words, "E/2 has no value: it ended as failed");
+  const std::string running =
+      R"({"name": "E/1", "n": 1, "units": [{"reason": "it is still running", "runs": [{"status": "running"}]}]})";
+  EXPECT_EQ(judged(failed + "," + running, "").state, State::kWaits);
+}
+
+TEST(Choice, AShuffleKeepsRepetitionsBehindEachOther) {
+  std::vector<plan::Row> rows;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    rows.emplace_back();
+    rows.back().workload = rows.back().key = name;
+    rows.back().repeat = 3;
+  }
+  const auto workloads = plan::workloads_of(rows);
+  std::vector<int> repetitions;
+  std::vector<std::string> order;
+  for (const Choice& choice : judge(workloads, {}, {.only = {}, .skip = {}, .shuffle = 5}, {})) {
+    repetitions.push_back(workloads[choice.workload].repetition);
+    order.push_back(workloads[choice.workload].name);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(repetitions));
+  EXPECT_NE(std::vector<std::string>(order.begin(), order.begin() + 4),
+            std::vector<std::string>(order.begin() + 4, order.begin() + 8));
+}
 
 plan::Row row_of(const std::string& key, const std::string& status = "") {
   plan::Row row;

@@ -53,6 +53,9 @@ constexpr int kRowsLeft = 3;
 constexpr int kInterrupted = 130;
 // Pause between two looks while something disturbs.
 constexpr Nanos kLookAgain{std::chrono::seconds(10)};
+// The longest time until the data of a block's runs have arrived, and the pause between questions.
+constexpr Nanos kDataPatience{std::chrono::minutes(1)};
+constexpr Nanos kAskPrecision{std::chrono::milliseconds(500)};
 
 // If all runs have CPU sets of their own, this process and the supervisors avoid those CPUs.
 std::vector<int> affinity_for(const Machine& machine, const std::vector<collocate::Seat>& seats) {
@@ -92,6 +95,9 @@ class Scheduler {
   bool prepare(const plan::Workload& workload, std::string& reason);
   void fail_workload(const plan::Workload& workload, const std::string& reason);
   void conclude(const plan::Workload& workload, const std::vector<Member>& members, Nanos took);
+  void resume_blocks(const plan::Plan& plan);
+  [[nodiscard]] std::vector<RepeatedWorkload> repeated_workloads() const;
+  bool begin_block();
   int finish();
 
   const ScheduleOptions& options_;
@@ -111,10 +117,13 @@ class Scheduler {
   std::string ended_by_;         // reason why some workloads were not begun; empty: all were
   Nanos spent_{0};
   std::size_t done_ = 0;
+  int blocks_ = 1;  // the number of times that each workload runs at least
 };
 
 void Scheduler::use(const plan::Plan& plan) {
-  workloads_ = plan::workloads_of(plan.rows);
+  std::vector<plan::Row> rows = plan.rows;
+  for (plan::Row& row : rows) row.repeat = std::max(row.repeat, blocks_);
+  workloads_ = plan::workloads_of(rows);
   view_.projection().set_rows(workloads_);
 }
 
@@ -446,6 +455,68 @@ std::string idle_words(const PlanDocument& document) {
       runs == 1 ? "the run has" : fmt::format("all {} runs have", runs));
 }
 
+// ---- blocks
+
+// As many as the last scheduler of the plan had begun.
+void Scheduler::resume_blocks(const plan::Plan& plan) {
+  if (!options_.blocks) return;
+  blocks_ = options_.blocks->least;
+  const auto has_begun = [&](const plan::Row& row) {
+    return journal_.book().latest(row.key, blocks_ + 1) != nullptr;
+  };
+  while (blocks_ < options_.blocks->most && std::ranges::any_of(plan.rows, has_begun)) ++blocks_;
+}
+
+// The selected ones; the baseline comes first.
+std::vector<RepeatedWorkload> Scheduler::repeated_workloads() const {
+  std::vector<RepeatedWorkload> all;
+  std::string baseline;
+  for (const Choice& choice : choices_) {
+    if (choice.verdict == Verdict::kNotSelected) continue;
+    const plan::Workload& workload = workloads_[choice.workload];
+    const std::string label = workload.experiment + "/" + workload.name;
+    auto found = std::ranges::find(all, label, &RepeatedWorkload::label);
+    if (found == all.end()) found = all.insert(all.end(), {.label = label, .runs = {}});
+    for (const plan::Row& row : workload.rows) {
+      if (row.baseline && baseline.empty()) baseline = label;
+      const Attempt* attempt = journal_.book().latest(row.key, workload.repetition);
+      if (attempt != nullptr) found->runs.push_back(attempt->run);
+    }
+  }
+  std::stable_partition(all.begin(), all.end(), [&](const RepeatedWorkload& workload) {
+    return workload.label == baseline;
+  });
+  return all;
+}
+
+// After each block, from the least on; false if no other one follows.
+bool Scheduler::begin_block() {
+  if (!options_.blocks || !parts_.precision) return false;
+  using State = Precision::State;
+  const std::vector<RepeatedWorkload> workloads = repeated_workloads();
+  Precision found = parts_.precision(workloads);
+  const BootTime until = parts_.launcher.now() + kDataPatience;
+  while (found.state == State::kWaits && parts_.launcher.now() < until && pause(kAskPrecision))
+    found = parts_.precision(workloads);
+  if (interrupted_) return false;
+  if (found.state == State::kWide && blocks_ < options_.blocks->most) {
+    view_.say(fmt::format("{} blocks: {}; one more", blocks_, found.words));
+    ++blocks_;
+    reload();
+    return true;
+  }
+  if (found.state == State::kNarrow || found.state == State::kWide) {
+    view_.say(fmt::format("stopped {} after {} blocks: {}",
+                          found.state == State::kNarrow ? "by precision" : "by --most-blocks",
+                          blocks_, found.words));
+  } else {
+    ended_by_ = fmt::format("after {} blocks nothing can be said of the precision: {}", blocks_,
+                            found.words);
+    failed_ = true;
+  }
+  return false;
+}
+
 int Scheduler::finish() {
   const auto unfinished = std::ranges::count_if(choices_, [](const Choice& c) {
     return c.verdict != Verdict::kFinished && c.verdict != Verdict::kNotSelected;
@@ -470,17 +541,20 @@ int Scheduler::finish() {
 }
 
 int Scheduler::run(const plan::Plan& plan) {
+  resume_blocks(plan);
   use(plan);
   recover();
   reload();
   // This follows an interrupt, too: the runs that were waited for have ended.
   if (parts_.undo) parts_.undo([this](const std::string& line) { view_.warn(line); });
-  for (auto workload = next(); workload && may_begin(); workload = next()) {
-    // A copy: the list may change while other runs are waited for.
-    run_workload(plan::Workload(workloads_[*workload]));
-    if (interrupted_ || !ended_by_.empty()) break;
-    reload();
-  }
+  do {
+    for (auto workload = next(); workload && may_begin(); workload = next()) {
+      // A copy: the list may change while other runs are waited for.
+      run_workload(plan::Workload(workloads_[*workload]));
+      if (interrupted_ || !ended_by_.empty()) break;
+      reload();
+    }
+  } while (!interrupted_ && ended_by_.empty() && begin_block());
   if (!interrupted_) next();
   return finish();
 }
@@ -582,6 +656,22 @@ Result<> check_elsewhere(const plan::Plan& plan, const Book& book, const std::st
                           file, found->line, found->run));
 }
 
+// Blocks compare workloads with each other.
+Result<> check_blocks(const plan::Plan& plan) {
+  std::set<std::pair<std::string, std::string>> names;
+  for (const plan::Row& row : plan.rows) {
+    if (row.workload.find('#') != std::string::npos)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--until-interval: line {}: workload '{}' is in a block of the file "
+                              "itself; generate the plan without `repeats`",
+                              row.line, printable(row.workload)));
+    names.emplace(row.experiment, row.workload);
+  }
+  if (names.size() >= 2) return {};
+  return fail(Code::kInvalidArgument,
+              "--until-interval compares workloads, and the plan has only one");
+}
+
 int refuse(const Error& error) {
   fmt::print(stderr, "corral: {}\n", printable_lines(error.message));
   return kFailed;
@@ -595,6 +685,10 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
   print_problems(*plan, options.plan.file);
   if (!plan->usable()) {
     fmt::print(stderr, "corral: {} has errors; nothing was run\n", printable(options.plan.file));
+    return kMisuse;
+  }
+  if (const auto checked = options.blocks ? check_blocks(*plan) : Result<>(); !checked) {
+    fmt::print(stderr, "corral: {}\n", checked.error().message);
     return kMisuse;
   }
   if (options.dry_run) {

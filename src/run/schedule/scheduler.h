@@ -17,12 +17,19 @@
 #include "run/schedule/launcher.h"
 #include "run/schedule/machine.h"
 #include "run/schedule/plan_journal.h"
+#include "run/schedule/precision.h"
 #include "run/schedule/quiet.h"
 #include "run/schedule/recovery.h"
 #include "run/schedule/row_order.h"
 #include "upload/server_link.h"
 
 namespace corral::run::schedule {
+
+// A plan that repeats: so many blocks, each with every workload once.
+struct Blocks {
+  int least = 10;
+  int most = 50;
+};
 
 struct ScheduleOptions {
   std::filesystem::path file;   // absolute
@@ -37,6 +44,7 @@ struct ScheduleOptions {
   bool dry_run = false;
   bool quiet = false;
   std::optional<UtcTime> until;  // no workload is begun after it
+  std::optional<Blocks> blocks;  // the plan repeats until ScheduleParts::precision is content
   Nanos cool_down{0};            // before each workload but the first
   QuietCheck quiet_check = QuietCheck::kOff;
   std::string nvml;                             // replaces the system's library; for tests
@@ -54,6 +62,8 @@ struct ScheduleParts {
       prepare;
   // Returns the end of a run of which nothing is left on this machine; may be empty.
   std::function<std::optional<End>(const std::string& run)> recorded_end{};
+  // Asks how sure the comparison of these workloads is; the baseline comes first. For `blocks`.
+  std::function<Precision(const std::vector<RepeatedWorkload>& workloads)> precision{};
   // Undoes the changes of schedulers that are gone; call it after their runs have ended.
   std::function<void(const std::function<void(const std::string&)>& warn)> undo;
 };

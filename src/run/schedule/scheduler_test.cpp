@@ -74,6 +74,7 @@ class SchedulerTest : public testing::Test {
                                    .machine = machine_,
                                    .prepare = {},
                                    .recorded_end = recorded_end_,
+                                   .precision = precision_,
                                    .undo = undo_});
   }
   // Runs the scheduler until it is killed; true if it was.
@@ -116,6 +117,7 @@ class SchedulerTest : public testing::Test {
   ScheduleOptions options_;
   FakeMachine machine_;
   std::function<std::optional<End>(const std::string&)> recorded_end_;
+  std::function<Precision(const std::vector<RepeatedWorkload>&)> precision_;
   std::function<void(const std::function<void(const std::string&)>&)> undo_;
   FakeWorld world_{testing::TempDir()};
   void new_world() { world_ = FakeWorld(options_.places.last_words); }
@@ -130,6 +132,77 @@ TEST_F(SchedulerTest, WhereNothingIsDrawnALineSaysNowAndThenHowFarARunIs) {
   EXPECT_NE(said.find("corral: [0/1] a: epoch 3, loss 0.25, 10:00\n"), std::string::npos) << said;
   EXPECT_NE(said.find("corral: [0/1] a: epoch 3, loss 0.25, 20:00\n"), std::string::npos) << said;
   EXPECT_EQ(said.find("30:00"), std::string::npos) << said;
+}
+
+TEST_F(SchedulerTest, APlanRepeatsInBlocksUntilItsIntervalsAreNarrow) {
+  write({"1,a,,finish,5", "2,b,,finish,5"});
+  options_.blocks = {.least = 3, .most = 9};
+  std::vector<std::size_t> asked;
+  precision_ = [&](const std::vector<RepeatedWorkload>& workloads) {
+    EXPECT_EQ(workloads.size(), 2U);
+    EXPECT_EQ(workloads[0].label, "E/1");
+    asked.push_back(workloads[1].runs.size());
+    const bool narrow = asked.back() == 5;
+    return Precision{.state = narrow ? Precision::State::kNarrow : Precision::State::kWide,
+                     .words = "the widest interval is ±1 %"};
+  };
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(asked, (std::vector<std::size_t>{3, 4, 5})) << "not before the least";
+  ASSERT_EQ(world_.runs().size(), 10U);
+  std::vector<std::string> order;
+  for (const FakeRun& one : world_.runs()) order.push_back(one.workload);
+  EXPECT_EQ(std::vector<std::string>(order.begin(), order.begin() + 4),
+            (std::vector<std::string>{"1#1", "2#1", "1#2", "2#2"}));
+  EXPECT_EQ(order.back(), "2#5");
+  expect_status("a", "FINISHED");
+  // It is asked again, and nothing runs.
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(asked.back(), 5U);
+  EXPECT_EQ(world_.runs().size(), 10U);
+}
+
+TEST_F(SchedulerTest, BlocksEndAtTheMostAndGoOnAfterACrash) {
+  write({"1,a,,finish,5", "2,b,,finish,5"});
+  options_.blocks = {.least = 2, .most = 4};
+  precision_ = [](const auto&) { return Precision{.state = Precision::State::kWide, .words = ""}; };
+  world_.crash_after(20);
+  ASSERT_TRUE(crashes());
+  EXPECT_EQ(run(), 0);
+  std::vector<std::string> begun;
+  for (const FakeRun& one : world_.runs()) begun.push_back(one.workload);
+  std::ranges::sort(begun);
+  EXPECT_EQ(begun,
+            (std::vector<std::string>{"1#1", "1#2", "1#3", "1#4", "2#1", "2#2", "2#3", "2#4"}));
+}
+
+TEST_F(SchedulerTest, BlocksEndWhereNothingCanBeSaid) {
+  write({"1,a,,finish,5", "2,b,,fail,5"});
+  options_.blocks = {.least = 2, .most = 9};
+  auto state = Precision::State::kHopeless;
+  precision_ = [&](const auto&) { return Precision{.state = state, .words = "E/2 has no value"}; };
+  options_.quiet = false;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run(), 1);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find(
+                "after 2 blocks nothing can be said of the precision: E/2 has no value"),
+            std::string::npos);
+  EXPECT_EQ(world_.runs().size(), 4U);
+  // Data that never come end it after a minute, not before.
+  state = Precision::State::kWaits;
+  const BootTime began = world_.now();
+  EXPECT_EQ(run(), 1);
+  EXPECT_GE(world_.now() - began, seconds(60));
+}
+
+TEST_F(SchedulerTest, BlocksNeedTwoWorkloadsAndAPlanWithoutBlocks) {
+  options_.blocks = Blocks();
+  for (const std::vector<std::string>& rows :
+       {std::vector<std::string>{"1,a,,finish,5"},
+        std::vector<std::string>{"1#1,a,,finish,5", "2#1,b,,finish,5"}}) {
+    write(rows);
+    EXPECT_EQ(run(), 2);
+    EXPECT_TRUE(world_.runs().empty());
+  }
 }
 
 TEST_F(SchedulerTest, AnEndThatNobodyHereSawIsTheServersToTell) {

@@ -65,15 +65,21 @@ void print_jobs(const TextPage& page, const Json& found) {
   for (const Json& job : items(found, "jobs")) {
     const std::string what = brief(job.get_string("what"), 60);
     if (items(job, "alone").empty())
-      rows.push_back({job.get_string("job"), what, "–", "–", "0", "–", "–"});
+      rows.push_back({job.get_string("job"), what, "–", "–", "0", "–", "–", "–"});
     for (const Json& alone : items(job, "alone"))
-      rows.push_back({job.get_string("job"), what, printable(alone.get_string("host")),
-                      place_text(alone), std::to_string(alone.get_int("n")),
-                      precise_duration_text(member(alone, "step_s")),
-                      duration_text(member(alone, "duration_s"))});
+      rows.push_back(
+          {job.get_string("job"), what, printable(alone.get_string("host")), place_text(alone),
+           std::to_string(alone.get_int("n")), precise_duration_text(member(alone, "step_s")),
+           duration_text(member(alone, "duration_s")), number_text(member(alone, "against_all"))});
   }
   page.title("Alone");
-  page.table({"JOB", "WHAT", "HOST", "PART", "RUNS", "STEP", "DURATION"}, rows);
+  page.table({"JOB", "WHAT", "HOST", "PART", "RUNS", "STEP", "DURATION", "BY THAT ON ALL"}, rows);
+  for (const Json& job : items(found, "jobs"))
+    for (const Json& alone : items(job, "alone"))
+      if (alone.get_bool("smallest_slice"))
+        page.line(fmt::format("The smallest slice of {} on which {} was measured is {}.",
+                              printable(alone.get_string("host")), job.get_string("job"),
+                              place_text(alone)));
 }
 
 void print_configurations(const TextPage& page, const Json& found) {
@@ -224,8 +230,7 @@ int collocation_command(std::span<char* const> args) {
   arguments.positional("group", flags.group, "a plan's file, a workload, an experiment, or an id",
                        true);
   arguments.text("job", flags.job,
-                 "runs with the same one are the same job: params.KEY, tags.KEY, name, ... "
-                 "(default: the command)");
+                 "what tells jobs apart: params.KEY, name, ... (default: the command)");
   arguments.as_flag_only("job");
   arguments.choice("format", flags.format, {"table", "json", "csv", "markdown", "latex"},
                    "output format (default: table)");

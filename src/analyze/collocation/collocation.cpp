@@ -116,6 +116,12 @@ Result<std::optional<double>> read_watts(const store::Reader& store,
 
 // ---- comparing
 
+// The slices of a MIG instance ("3g.20gb"); 0: the place is none.
+std::int64_t slices_of(std::string_view place) {
+  const std::size_t end = place.find("g.");
+  return end == std::string_view::npos ? 0 : parse_int(place.substr(0, end)).value_or(0);
+}
+
 class PlaceComparison {
  public:
   explicit PlaceComparison(std::vector<std::string> jobs) { found_.jobs = std::move(jobs); }
@@ -128,8 +134,9 @@ class PlaceComparison {
       job.duration_s /= static_cast<double>(job.step_logs.size());
       job.steps /= static_cast<double>(job.step_logs.size());
       if (job.watts) *job.watts /= static_cast<double>(job.step_logs.size());
-      found_.alone.push_back(job);
     }
+    compare_parts();
+    for (const auto& [key, job] : alone_) found_.alone.push_back(job);
     for (MeasuredRuns& unit : all)
       if (unit.runs.size() > 1) add_cell(std::move(unit));
     for (auto& [key, configuration] : configurations_)
@@ -161,6 +168,18 @@ class PlaceComparison {
     job.duration_s += run.duration_s;
     job.steps += static_cast<double>(run.steps);
     job.watts = job.watts && unit.watts ? std::optional(*job.watts + *unit.watts) : std::nullopt;
+  }
+
+  void compare_parts() {
+    std::map<std::pair<std::size_t, std::string>, AloneJob*> smallest;
+    for (auto& [key, job] : alone_) {
+      if (const auto whole = alone_.find({job.job, "", job.host}); whole != alone_.end())
+        job.against_all = job.step_s / whole->second.step_s;
+      if (slices_of(job.place) == 0) continue;
+      AloneJob*& least = smallest[{job.job, job.host}];
+      if (least == nullptr || slices_of(job.place) < slices_of(least->place)) least = &job;
+    }
+    for (const auto& [key, job] : smallest) job->smallest_slice = true;
   }
 
   const AloneJob* find_alone(const PlacedRun& run, const std::string& place) const {

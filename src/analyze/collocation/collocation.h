@@ -72,6 +72,10 @@ struct AloneJob {
   double duration_s = 0;          // mean
   double steps = 0;               // mean, of whole runs
   std::optional<double> watts;    // mean
+  // Time per step by that on all of the hardware, if that is known.
+  std::optional<double> against_all = {};
+  bool smallest_slice =
+      false;  // no smaller MIG instance has a measured run of the job on this host
 };
 
 // A job beside others, over the cells of one configuration.

@@ -97,6 +97,27 @@ TEST(Collocation, WhatIsMissingIsNamedAndNotAssumed) {
                                       "no run of B alone on all of node7, only on node8"}));
 }
 
+TEST(Collocation, TheSmallestMeasuredSliceOfAJobIsNamed) {
+  MeasuredRuns failed = unit_of({run_of(0, std::nullopt, 100, "1g.5gb")}, "mig");
+  failed.reason = "it ended as out-of-memory";
+  const Collocation found = compare_places(
+      {"train", "other"},
+      {unit_of({run_of(0, 10)}), unit_of({run_of(0, 30, 100, "2g.10gb")}, "mig"),
+       unit_of({run_of(0, 15, 100, "7g.40gb")}, "mig"), unit_of({run_of(0, 20, 100, "mps=50")}),
+       failed, unit_of({run_of(1, 30, 100, "3g.20gb")}, "mig")});
+  std::vector<std::string> smallest;
+  for (const AloneJob& alone : found.alone) {
+    if (alone.smallest_slice) smallest.push_back(job_letters(alone.job) + " " + alone.place);
+    if (alone.place == "2g.10gb") {
+      EXPECT_DOUBLE_EQ(alone.against_all.value_or(0), 3);
+    }
+    if (alone.job == 1) {
+      EXPECT_FALSE(alone.against_all) << "it never ran on all";
+    }
+  }
+  EXPECT_EQ(smallest, (std::vector<std::string>{"A 2g.10gb", "B 3g.20gb"}));
+}
+
 TEST(Collocation, ARunBesideOthersIsNoneAlone) {
   MeasuredRuns beside = unit_of({run_of(0, 10)});
   beside.beside = 1;

@@ -20,7 +20,7 @@ Result<UnitValue> read_alone(const store::Reader& store, const store::Run& run,
 
 BaselineValue judge_baseline(std::span<const UnitValue> units) {
   BaselineValue found;
-  std::vector<double> logs;  // of the ratios to the first value
+  std::vector<double> logs;  // ratios to the first value
   double first = 0;
   bool alone = true;
   for (UnitValue unit : units) {

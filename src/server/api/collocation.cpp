@@ -49,7 +49,8 @@ void write_alone(JsonWriter& json, const Collocation& found) {
       json.member("n", count(alone.step_logs.size())).member("step_s", alone.step_s);
       json.member("duration_s", alone.duration_s);
       write_optional(json, "watts", alone.watts);
-      json.end_object();
+      write_optional(json, "against_all", alone.against_all);
+      json.member("smallest_slice", alone.smallest_slice).end_object();
     }
     json.end_array().end_object();
   }

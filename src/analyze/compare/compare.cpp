@@ -575,15 +575,19 @@ Result<Comparison> compare_groups(const store::Reader& store, std::span<const Gr
   }
   Comparison all = judge_groups(std::move(compared), options);
   all.planned = is_planned(groups, all.margin);
-  const std::vector<SetUp> of_first = read_set_ups(groups.front().runs);
+  std::vector<SetUp> of_all = read_set_ups(groups.front().runs);
+  const std::vector<SetUp> of_first = of_all;
   for (GroupDifference& found : all.differences) {
     TRY(check_waiting(options.left));
-    found.set_up = find_set_up_differences(of_first, read_set_ups(groups[found.b].runs));
+    const std::vector<SetUp> of_b = read_set_ups(groups[found.b].runs);
+    found.set_up = find_set_up_differences(of_first, of_b);
+    of_all.insert(of_all.end(), of_b.begin(), of_b.end());
     if (found.set_up.size() > kMostSetUp) {
       found.set_up_left_out = found.set_up.size() - kMostSetUp;
       found.set_up.resize(kMostSetUp);
     }
   }
+  all.set_up = find_common_set_up(of_all);
   return all;
 }
 

@@ -78,6 +78,7 @@ struct Comparison {
   double confidence = 0.95;  // 0.95, in a family closer to 1
   std::vector<ComparedGroup> groups;
   std::vector<GroupDifference> differences;
+  std::vector<CommonSetUp> set_up;  // common to all runs
 };
 
 inline constexpr std::size_t kMostComparedRuns = 2000;  // the caller checks it

@@ -126,10 +126,21 @@ std::vector<SetUp> read_set_ups(std::span<const store::Run> runs) {
       if (key == "command") one[{part_index("run"), key}] = plain_text(without_seeds(value));
     std::erase_if(one, [](const auto& entry) {
       const std::string_view part = kSetUpParts.at(entry.first.first);
-      return part == "at start" || (part == "param" && names_seed(entry.first.second));
+      const std::string& key = entry.first.second;
+      return part == "at start" || (part == "param" && names_seed(key)) ||
+             (part == "tag" && key == "corral.plan.row");
     });
   }
   return set_ups;
+}
+
+std::vector<CommonSetUp> find_common_set_up(std::span<const SetUp> all) {
+  std::vector<CommonSetUp> found;
+  if (all.empty()) return found;
+  for (const auto& [key, text] : all.front())
+    if (common_text(all, key))
+      found.push_back({.part = kSetUpParts.at(key.first), .key = key.second, .text = text});
+  return found;
 }
 
 std::vector<SetUpDifference> find_set_up_differences(std::span<const SetUp> a,

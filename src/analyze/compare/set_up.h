@@ -27,6 +27,13 @@ SetUp read_set_up(const store::Run& run);
 // A fact of a run as text, a list of words with blanks between them; empty: not recorded.
 std::string fact_text(const store::Run& run, std::string_view key);
 
+// Something that is one thing in all of these.
+struct CommonSetUp {
+  std::string_view part;
+  std::string key, text;
+};
+std::vector<CommonSetUp> find_common_set_up(std::span<const SetUp> all);
+
 // Something that is one thing in all runs of A and another in all runs of B; "–": they lack it.
 struct SetUpDifference {
   std::string_view part;

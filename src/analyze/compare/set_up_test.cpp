@@ -40,5 +40,18 @@ TEST(SetUp, WhatOneSideLacksIsADifference) {
   EXPECT_EQ(differences[0].b, "not available: no cpufreq");
 }
 
+TEST(SetUp, WhatAllHaveIsCommon) {
+  store::Run a, b;
+  a.host = b.host = "node7";
+  a.params = {{"batch", "32"}, {"seed", "1"}, {"lr", "0.1"}};
+  b.params = {{"batch", "32"}, {"seed", "1"}, {"lr", "0.2"}, {"extra", "1"}};
+  const std::vector<store::Run> runs = {a, b};
+  std::vector<std::string> common;
+  for (const CommonSetUp& one : find_common_set_up(read_set_ups(runs)))
+    common.push_back(std::string(one.part) + " " + one.key + " " + one.text);
+  EXPECT_EQ(common, (std::vector<std::string>{"run host node7", "param batch 32"}));
+  EXPECT_TRUE(find_common_set_up({}).empty());
+}
+
 }  // namespace
 }  // namespace corral::analyze

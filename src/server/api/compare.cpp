@@ -176,6 +176,10 @@ Response write_comparison(const Comparison& all) {
     write_array(
         json, "differences", all.differences,
         [&](JsonWriter& out, const GroupDifference& found) { write_difference(out, found, all); });
+    write_array(json, "set_up", all.set_up, [](JsonWriter& out, const analyze::CommonSetUp& one) {
+      out.begin_object().member("part", one.part).member("key", one.key);
+      out.member("text", one.text).end_object();
+    });
   });
 }
 

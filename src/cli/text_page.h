@@ -1,16 +1,20 @@
-// TextPage: titles, lines and tables, printed on standard output for a terminal, as Markdown or as
-// LaTeX. Texts are escaped for the form; what a terminal would obey must be made printable before.
+// TextPage: titles, lines and tables for a terminal, as Markdown, LaTeX or HTML. Texts are escaped
+// for the form; what a terminal would obey must be made printable before.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace corral::cli {
 
 class TextPage {
  public:
-  // `format`: "table", "markdown" or "latex".
-  explicit TextPage(const std::string& format);
+  // `format`: "table", "markdown", "latex" or "html". It is printed on standard output, or appended
+  // to `out`.
+  explicit TextPage(const std::string& format, std::string* out = nullptr);
+  // The same with its headings a level lower: a page as a section of this one.
+  [[nodiscard]] TextPage section() const;
 
   void heading(const std::string& text) const;  // the page's
   void title(const std::string& text) const;    // a section's
@@ -18,13 +22,21 @@ class TextPage {
   void line(const std::string& text) const;
   void table(const std::vector<std::string>& head,
              const std::vector<std::vector<std::string>>& rows) const;
+  void command(const std::string& text) const;  // one that the reader may give
+  // In the form itself, not escaped.
+  void raw(std::string_view text) const;
+  [[nodiscard]] std::string escaped(const std::string& text) const;
 
  private:
-  enum class Form { kTerminal, kMarkdown, kLatex };
-  [[nodiscard]] std::string escaped(const std::string& text) const;
+  enum class Form { kTerminal, kMarkdown, kLatex, kHtml };
+  void head(const std::string& text, int level) const;
+  void html_table(const std::vector<std::string>& head,
+                  const std::vector<std::vector<std::string>>& rows) const;
   void print_row(const std::vector<std::string>& cells) const;
 
   Form form_;
+  std::string* out_;
+  int depth_ = 0;
 };
 
 }  // namespace corral::cli

@@ -1,12 +1,11 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/compare_text.h"
 #include "cli/destination.h"
 #include "cli/group_flags.h"
 #include "cli/text_page.h"
@@ -84,86 +83,6 @@ std::optional<bool> holds(const FailIf& condition, const Json& difference) {
 }
 
 // ---- as text
-
-void print_groups(const TextPage& page, const Json& found) {
-  std::vector<std::vector<std::string>> rows;
-  for (const Json& group : items(found, "groups")) {
-    const std::string unit = group.get_string("unit");
-    const auto text = [&](const char* name) { return value_in_unit(member(group, name), unit); };
-    const std::int64_t missed = group.get_int("missed");
-    rows.push_back({printable(group.get_string("name")), unit.empty() ? "–" : unit,
-                    fmt::format("{} of {}{}", group.get_int("n"), items(group, "units").size(),
-                                missed > 0 ? fmt::format(", {} missed", missed) : ""),
-                    text("mean"), text("min"), text("max")});
-  }
-  page.table({"GROUP", "UNIT", "COUNTED", "MEAN", "LEAST", "GREATEST"}, rows);
-  for (const Json& group : items(found, "groups"))
-    for (const Json& warning : items(group, "warnings"))
-      page.line(fmt::format("{}: {}", printable(group.get_string("name")),
-                            printable(plain(warning).text)));
-}
-
-void print_difference(const TextPage& page, const Json& one, const std::string& value) {
-  constexpr std::size_t kMost = 8;
-  constexpr double kSmall = 0.01;      // share of the greatest difference
-  constexpr std::size_t kWidest = 24;  // bytes of a title
-  const std::string a = one.get_string("a"), b = one.get_string("b");
-  std::string title_a = brief(a, kWidest), title_b = brief(b, kWidest);
-  if (title_a == title_b) {
-    title_a = "A";
-    title_b = "B";
-  }
-  page.title(fmt::format("{} against {}", printable(b), printable(a)));
-  page.line(printable(one.get_string("text")));
-  for (const Json& warning : items(one, "warnings")) page.line(printable(plain(warning).text));
-  std::vector<std::vector<std::string>> rows;
-  double greatest = 0;
-  for (const Json& part : items(one, "parts")) {
-    if (rows.size() == kMost) break;
-    const Json &of_a = member(part, "a_s"), &of_b = member(part, "b_s");
-    const double more = of_b.as_double(0) - of_a.as_double(0);
-    greatest = std::max(greatest, std::abs(more));
-    if (std::abs(more) < kSmall * greatest) continue;
-    rows.push_back({printable(part.get_string("name")) + (part.get_bool("apart") ? " (apart)" : ""),
-                    value, precise_duration_text(of_a), precise_duration_text(of_b),
-                    (more < 0 ? "-" : "+") + precise_duration(std::abs(more))});
-  }
-  for (const Json& metric : items(one, "metrics")) {
-    const std::string unit = metric.get_string("unit"), source = metric.get_string("source");
-    const double of_a = member(metric, "a").as_double(0), of_b = member(metric, "b").as_double(0);
-    rows.push_back({printable(metric.get_string("metric")),
-                    source.empty() ? "–" : printable(source), with_unit(of_a, unit),
-                    with_unit(of_b, unit),
-                    of_a != 0 ? fmt::format("{:+.3g} %", (of_b / of_a - 1) * 100) : "–"});
-  }
-  if (!rows.empty()) page.table({"WHAT DIFFERS", "OF", title_a, title_b, "DIFFERENCE"}, rows);
-  rows.clear();
-  for (const Json& set_up : items(one, "set_up")) {
-    if (rows.size() == kMost) break;
-    rows.push_back({printable(set_up.get_string("part")), brief(set_up.get_string("key")),
-                    brief(set_up.get_string("a")), brief(set_up.get_string("b"))});
-  }
-  if (!rows.empty()) page.table({"SET-UP", "WHAT", title_a, title_b}, rows);
-  const std::size_t all =
-      items(one, "set_up").size() + static_cast<std::size_t>(one.get_int("set_up_left_out"));
-  if (all > rows.size())
-    page.line(fmt::format("{} more differences of the set-up: --format json", all - rows.size()));
-}
-
-void print_comparison(const Json& found, const std::string& format) {
-  const TextPage page(format);
-  const std::int64_t family = found.get_int("family");
-  std::string heading = printable(found.get_string("value"));
-  if (const Json& margin = member(found, "margin"); !margin.is_null())
-    heading +=
-        fmt::format(", within a margin of {:.3g} % ({})", margin.as_double(0) * 100,
-                    found.get_bool("margin_planned") ? "given when the runs started" : "post hoc");
-  if (family > 1) heading += fmt::format("; corrected for {} comparisons", family);
-  page.heading(heading);
-  print_groups(page, found);
-  for (const Json& one : items(found, "differences"))
-    print_difference(page, one, printable(found.get_string("value")));
-}
 
 void print_csv(const Json& found) {
   Table table({{"a", "a"},
@@ -254,7 +173,7 @@ Result<int> compare(const CompareFlags& flags) {
   else if (flags.format == "csv")
     print_csv(found);
   else
-    print_comparison(found, flags.format);
+    print_comparison(TextPage(flags.format), found);
   return condition ? check_condition(*condition, flags.fail_if, found) : kDone;
 }
 

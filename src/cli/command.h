@@ -28,6 +28,7 @@ int profile_command(std::span<char* const> args);
 int plan_command(std::span<char* const> args);
 int undo_command(std::span<char* const> args);
 int diff_command(std::span<char* const> args);
+int report_command(std::span<char* const> args);
 int rerun_command(std::span<char* const> args);
 int rm_command(std::span<char* const> args);
 int store_command(std::span<char* const> args);

@@ -84,37 +84,6 @@ std::optional<bool> holds(const FailIf& condition, const Json& difference) {
 
 // ---- as text
 
-void print_csv(const Json& found) {
-  Table table({{"a", "a"},
-               {"b", "b"},
-               {"value", "value"},
-               {"n_a", "n_a"},
-               {"n_b", "n_b"},
-               {"mean_a", "mean_a"},
-               {"mean_b", "mean_b"},
-               {"unit", "unit"},
-               {"ratio", "ratio"},
-               {"low", "low"},
-               {"high", "high"},
-               {"verdict", "verdict"},
-               {"p_different", "p_different"},
-               {"p_equivalent", "p_equivalent"},
-               {"margin", "margin"},
-               {"confidence", "confidence"}});
-  const Json& a = items(found, "groups").front();
-  for (std::size_t i = 0; i < items(found, "differences").size(); ++i) {
-    const Json& one = items(found, "differences")[i];
-    const Json& b = items(found, "groups")[i + 1];
-    table.add({plain(member(one, "a")), plain(member(one, "b")), plain(member(found, "value")),
-               plain(member(a, "n")), plain(member(b, "n")), plain(member(a, "mean")),
-               plain(member(b, "mean")), plain(member(a, "unit")), plain(member(one, "ratio")),
-               plain(member(one, "low")), plain(member(one, "high")), plain(member(one, "verdict")),
-               plain(member(one, "p_different")), plain(member(one, "p_equivalent")),
-               plain(member(found, "margin")), plain(member(found, "confidence"))});
-  }
-  fmt::print("{}", table.print("csv"));
-}
-
 // ---- the request
 
 Result<Json> question_of(const CompareFlags& flags) {
@@ -171,7 +140,7 @@ Result<int> compare(const CompareFlags& flags) {
   if (flags.format == "json")
     fmt::print("{}\n", found.dump());
   else if (flags.format == "csv")
-    print_csv(found);
+    fmt::print("{}", comparison_csv(found));
   else
     print_comparison(TextPage(flags.format), found);
   return condition ? check_condition(*condition, flags.fail_if, found) : kDone;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/answers.h"
+#include "cli/table.h"
 #include "core/text.h"
 #include "core/time.h"
 
@@ -92,6 +93,37 @@ void print_comparison(const TextPage& page, const Json& found) {
   print_groups(page, found);
   for (const Json& one : items(found, "differences"))
     print_difference(page, one, printable(found.get_string("value")));
+}
+
+std::string comparison_csv(const Json& found) {
+  Table table({{"a", "a"},
+               {"b", "b"},
+               {"value", "value"},
+               {"n_a", "n_a"},
+               {"n_b", "n_b"},
+               {"mean_a", "mean_a"},
+               {"mean_b", "mean_b"},
+               {"unit", "unit"},
+               {"ratio", "ratio"},
+               {"low", "low"},
+               {"high", "high"},
+               {"verdict", "verdict"},
+               {"p_different", "p_different"},
+               {"p_equivalent", "p_equivalent"},
+               {"margin", "margin"},
+               {"confidence", "confidence"}});
+  const Json& a = items(found, "groups").front();
+  for (std::size_t i = 0; i < items(found, "differences").size(); ++i) {
+    const Json& one = items(found, "differences")[i];
+    const Json& b = items(found, "groups")[i + 1];
+    table.add({plain(member(one, "a")), plain(member(one, "b")), plain(member(found, "value")),
+               plain(member(a, "n")), plain(member(b, "n")), plain(member(a, "mean")),
+               plain(member(b, "mean")), plain(member(a, "unit")), plain(member(one, "ratio")),
+               plain(member(one, "low")), plain(member(one, "high")), plain(member(one, "verdict")),
+               plain(member(one, "p_different")), plain(member(one, "p_equivalent")),
+               plain(member(found, "margin")), plain(member(found, "confidence"))});
+  }
+  return table.print("csv");
 }
 
 }  // namespace corral::cli

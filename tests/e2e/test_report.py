@@ -1,0 +1,129 @@
+"""`corral report`: documents about plans and groups, made again and checked."""
+
+from __future__ import annotations
+
+import csv
+import html.parser
+import io
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from support import Corral
+
+TRAIN = """
+    import corral, sys, time
+    wait = float(sys.argv[1])
+    for step in range(60):
+        with corral.phase("data wait", kind="wait"):
+            time.sleep(wait)
+        with corral.phase("step"):
+            time.sleep(0.003)
+"""
+PLAN = """Experiment,Workload,File,Params,Repeat,Devices,Collocation,Status,Run
+E,short,train.py,0.001,3,,-,,
+E,long,train.py,0.02,3,,-,,
+E,broken,train.py,x,3,,-,,
+E,<b>&c,train.py,0.001,1,,-,,
+"""
+
+
+@pytest.fixture
+def planned(corral: Corral) -> Corral:
+    folder = corral.script("train.py", TRAIN).parent
+    (folder / "plan.csv").write_text(PLAN)
+    corral("run", "plan.csv", "--no-listeners", "--quiet", status=1, cwd=folder)
+    return corral
+
+
+class Page(html.parser.HTMLParser):
+    """Its open elements, to see that all are closed, and where links lead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+        if tag not in ("meta", "rect", "line", "circle", "polygon"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("rect", "line", "circle", "polygon"):
+            assert self.open.pop() == tag
+
+
+def test_a_plan_as_a_page_that_needs_nothing_else(planned: Corral) -> None:
+    folder = planned.home
+    planned("report", "plan.csv", "-o", "plan.html", cwd=folder)
+    text = (folder / "plan.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert "script" not in page.tags
+    assert all(link.startswith("data:text/csv") for link in page.links)
+    assert "long is " in text
+    assert "short and broken cannot be compared: broken has no value." in text
+    assert "&lt;b&gt;&amp;c" in text
+    assert text.count("<figure>") == 2
+    assert "10 runs, of which 0 have not run" in text
+    assert "pairs of the same block" in text
+    rows = list(csv.DictReader(io.StringIO(unquote(page.links[0].split(",", 1)[1]))))
+    assert [row["group"] for row in rows[:3]] == ["short", "long", "broken"], "as they ran"
+    assert [row["status"] for row in rows].count("failed") == 3, "failed runs are shown, too"
+    assert len(rows) == 10
+
+
+def test_a_report_says_when_its_data_have_changed(planned: Corral) -> None:
+    folder = planned.home
+    planned("report", "plan.csv", "-o", "plan.md", "--title", "A -- B", cwd=folder)
+    same = planned("report", "--check", "plan.md", cwd=folder)
+    assert b"nothing has changed" in same.stdout
+    command = re.search(r"^    (corral report .*)$", (folder / "plan.md").read_text(), re.MULTILINE)
+    assert command
+    assert command[1] == "corral report plan.csv --title 'A -- B' --margin 2% -o plan.md"
+    planned("report", "plan.csv", "--title", "A -- B", "-o", "plan.md", cwd=folder)
+    (folder / "plan.csv").write_text((folder / "plan.csv").read_text() + "E,more,train.py,0.001,1,,-,,\n")
+    planned("run", "plan.csv", "--no-listeners", "--quiet", status=1, cwd=folder)
+    changed = planned("report", "--check", "plan.md", status=1, cwd=folder)
+    assert b"(10 runs then, 11 now)" in changed.stderr
+
+
+def test_groups_as_markdown_and_latex(planned: Corral) -> None:
+    folder = planned.home
+    planned("report", "short", "long", "--metric", "duration", "-o", "two.md", cwd=folder)
+    text = (folder / "two.md").read_text()
+    assert text.startswith("# Report: short and long\n")
+    for name in re.findall(r"!\[\w+\]\((.*?)\)", text):
+        assert (folder / name).read_text().startswith("<svg ")
+    assert {path.name for path in folder.glob("two-*")} == {
+        *("two-values.svg", "two-ratios.svg", "two-runs.csv", "two-differences.csv")
+    }
+    planned("report", "short", "long", "-o", "two.tex", cwd=folder)
+    latex = (folder / "two.tex").read_text()
+    assert latex.count("\\begin{tikzpicture}") == latex.count("\\end{tikzpicture}") == 2
+    for name in set(re.findall(r"\\begin{(\w+)}", latex)):
+        assert latex.count(f"\\begin{{{name}}}") == latex.count(f"\\end{{{name}}}"), name
+
+
+def test_wrong_input_is_named_and_nothing_is_overwritten(planned: Corral) -> None:
+    folder = planned.home
+    for words, status, message in (
+        (("short", "long", "-o", "x.doc"), 2, "ends in .html, .md or .tex"),
+        (("short", "-o", "x.html"), 2, "expected a plan or experiment with two workloads or more"),
+        (("short", "nobody", "-o", "x.html"), 1, "no run or workload 'nobody'"),
+        (("short", "long"), 2, "-o is missing"),
+        (("--check", "train.py"), 2, "train.py is no report"),
+        (("--check", "no.html"), 1, "no.html"),
+    ):
+        done = planned("report", *words, status=status, cwd=folder)
+        assert message in done.stderr.decode(), words
+    assert not Path(folder / "x.html").exists()
+    (folder / "own.html").write_text("mine")
+    done = planned("report", "short", "long", "-o", "own.html", status=1, cwd=folder)
+    assert b"exists and is no report" in done.stderr
+    assert (folder / "own.html").read_text() == "mine"

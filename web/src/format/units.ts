@@ -17,7 +17,7 @@ const kSmall: readonly [number, string][] = [
 ];
 const kIec = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 // Units that carry an SI prefix themselves; with all others ("cores", "samples/s") the number does.
-const kPrefixable = /^(s|W|J|Hz|V|A|bit|bit\/s|flop\/s|F)$/;
+const kPrefixable = /^(s|W|J|Hz|V|A|bit|bit\/s|flop\/s|F|s\/(step|epoch))$/;
 
 // The format of values on one axis or in one read-out: divide by `factor`, append `mark` to the number ("k"), then
 // `unit`.
@@ -39,7 +39,7 @@ export function scaleFor(unit: string, largest: number): Scale {
   if (unit === "Cel" || unit === "celsius") return { factor: 1, mark: "", unit: "°C" };
   if (unit === "%") return { factor: 1, mark: "", unit };
   const prefixable = kPrefixable.test(unit);
-  const large = unit === "s" ? undefined : kSi.find(([f]) => size >= f);
+  const large = /^s(\/|$)/.test(unit) ? undefined : kSi.find(([f]) => size >= f);
   if (large) {
     const [factor, prefix] = large;
     return prefixable ? { factor, mark: "", unit: prefix + unit } : { factor, mark: prefix, unit };

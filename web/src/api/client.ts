@@ -20,6 +20,7 @@ export class ApiError extends Error {
 }
 
 const kAdvice: Record<number, string> = {
+  400: "Correct what the message names, and try again.",
   401: "Open the page with ?token=TOKEN, the token of the server's token file.",
   403: "Open the page under a name that the server listens on, for example 127.0.0.1.",
   404: "It may have been deleted, or the address is mistyped. See the list of runs.",

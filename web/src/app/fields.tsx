@@ -65,3 +65,31 @@ export function NumberField(props: {
     />
   );
 }
+
+// Taken over at Enter or when it is left. `list`: the id of its suggestions.
+export function TextField(props: {
+  label: string;
+  value: string;
+  change: (value: string) => void;
+  placeholder?: string;
+  list?: string;
+  testid?: string;
+}) {
+  const { label, value, change, placeholder, list, testid } = props;
+  return (
+    <input
+      key={value}
+      type="text"
+      aria-label={label}
+      placeholder={placeholder}
+      list={list}
+      data-testid={testid}
+      defaultValue={value}
+      onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
+      onBlur={(event) => {
+        const next = event.currentTarget.value.trim();
+        if (next !== value) change(next);
+      }}
+    />
+  );
+}

@@ -1,16 +1,6 @@
-// A link to the board of these runs and workloads. A click stays in the page; the browser's own ways of opening a
-// link work as with any.
-import { useRouter } from "@tanstack/react-router";
-import type { MouseEvent, ReactNode } from "react";
-import { stringifySearch } from "../../app/search";
-
-export interface BoardSelection {
-  workload?: string[];
-  run?: string[];
-}
-
-export const boardHref = (selection: BoardSelection): string =>
-  `/board${stringifySearch({ ...selection })}`;
+// A link to the board of these runs and workloads.
+import type { ReactNode } from "react";
+import { type BoardSelection, boardHref, useGo } from "../../app/links";
 
 export interface BoardLinkProps {
   selection: BoardSelection;
@@ -21,16 +11,14 @@ export interface BoardLinkProps {
 }
 
 export function BoardLink({ selection, className, title, testid, children }: BoardLinkProps) {
-  const router = useRouter();
-  const href = boardHref(selection);
-  const go = (event: MouseEvent) => {
-    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
-      return;
-    event.preventDefault();
-    router.history.push(href);
-  };
   return (
-    <a href={href} className={className} title={title} data-testid={testid} onClick={go}>
+    <a
+      href={boardHref(selection)}
+      className={className}
+      title={title}
+      data-testid={testid}
+      onClick={useGo()}
+    >
       {children}
     </a>
   );

@@ -7,12 +7,12 @@ import { sendJson } from "../../api/client";
 import { type HealthPart, type RunHealth, useHealth } from "../../api/health";
 import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
 import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
+import { type Column, Rows } from "../../app/Rows";
 import { laneTitle } from "../../board/laneRows";
 import { percent } from "../../board/timeBar";
 import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
 import { formatCount, formatNumber, formatValue } from "../../format/units";
 import { Footprint } from "./Footprint";
-import { type Column, Rows } from "./Rows";
 
 export interface AboutProps {
   run: RunDetail;

@@ -1,5 +1,6 @@
 // The energy of a run by component, and how much it used of what it was given. It is read only where this is shown.
 import { type EnergyPart, type Footprint as Found, useFootprint } from "../../api/footprint";
+import { type Column, Rows } from "../../app/Rows";
 import { percent } from "../../board/timeBar";
 import {
   componentWords,
@@ -11,7 +12,6 @@ import {
   unitWords,
   wholeWords,
 } from "./footprint";
-import { type Column, Rows } from "./Rows";
 
 export interface FootprintProps {
   run: string;

@@ -1,12 +1,14 @@
 // A table of which the first rows are shown, and all at a click.
-import { useState } from "react";
-import { Scrolling } from "../../app/Scrolling";
-import { formatCount } from "../../format/units";
+import { type ReactNode, useState } from "react";
+import { formatCount } from "../format/units";
+import { Scrolling } from "./Scrolling";
 
 export interface Column<T> {
   name: string;
-  cell: (row: T) => string;
+  cell: (row: T) => ReactNode;
   left?: boolean;
+  // For files, where it is not the text of the cell.
+  raw?: (row: T) => unknown;
 }
 
 export function Rows<T>(at: {
@@ -23,8 +25,9 @@ export function Rows<T>(at: {
         <table className="table" aria-label={at.label}>
           <thead>
             <tr>
-              {at.columns.map(({ name, left }) => (
-                <th key={name} scope="col" className={left ? "left" : ""}>
+              {at.columns.map(({ name, left }, column) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place
+                <th key={column} scope="col" className={left ? "left" : ""}>
                   {name}
                 </th>
               ))}
@@ -34,13 +37,15 @@ export function Rows<T>(at: {
             {shown.map((row, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
               <tr key={i}>
-                {at.columns.map(({ name, cell, left }, column) =>
+                {at.columns.map(({ cell, left }, column) =>
                   column === 0 ? (
-                    <th key={name} scope="row">
+                    // biome-ignore lint/suspicious/noArrayIndexKey: as above
+                    <th key={column} scope="row">
                       {cell(row)}
                     </th>
                   ) : (
-                    <td key={name} className={left ? "left" : ""}>
+                    // biome-ignore lint/suspicious/noArrayIndexKey: as above
+                    <td key={column} className={left ? "left" : ""}>
                       {cell(row)}
                     </td>
                   ),

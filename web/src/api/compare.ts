@@ -1,0 +1,167 @@
+// Groups of runs compared with the first one (docs/compare.md), and how a value changed from run to run
+// (docs/history.md).
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { sendJson } from "./client";
+import { kLate } from "./late";
+import type { Status } from "./types";
+
+export type GroupQuestion =
+  | { named: string }
+  | { filter: string }
+  | { runs: string[]; name: string };
+export const kStatistics = ["mean", "min", "max", "last"] as const;
+export type Statistic = (typeof kStatistics)[number];
+
+export interface CompareQuestion {
+  groups: GroupQuestion[];
+  margin: number;
+  by?: string;
+  value?: string;
+  of?: Statistic;
+  // For histories of a metric.
+  better?: "less" | "greater";
+}
+
+// Runs that count once together.
+export interface ComparedUnit {
+  name: string;
+  runs: { id: string; name: string; status: Status }[];
+  value: number | null;
+  // Why it has no value.
+  reason: string | null;
+}
+
+export interface ComparedGroup {
+  name: string;
+  // Units with a value.
+  n: number;
+  mean: number | null;
+  min: number | null;
+  max: number | null;
+  unit: string;
+  warnings: string[];
+  units: ComparedUnit[];
+}
+
+export type Verdict =
+  | "greater"
+  | "less"
+  | "equivalent"
+  | "different within the margin"
+  | "inconclusive"
+  | "too few";
+
+export interface Ratio {
+  ratio: number | null;
+  low: number | null;
+  high: number | null;
+}
+
+export interface SetUpDifference {
+  part: string;
+  key: string;
+  a: string;
+  b: string;
+}
+
+export interface Difference extends Ratio {
+  a: string;
+  b: string;
+  verdict: Verdict;
+  text: string;
+  warnings: string[];
+  parts: { name: string; type: string | null; a_s: number; b_s: number; apart: boolean }[];
+  metrics: { metric: string; source: string | null; a: number; b: number; unit: string }[];
+  set_up: SetUpDifference[];
+  set_up_left_out: number;
+}
+
+export interface Comparison {
+  value: string;
+  margin: number;
+  margin_planned: boolean;
+  confidence: number;
+  // Comparisons that the intervals and verdicts are corrected for.
+  family: number;
+  groups: ComparedGroup[];
+  differences: Difference[];
+}
+
+export interface HistoryUnit {
+  name: string;
+  runs: string[];
+  commit: string | null;
+  start_ns: string;
+  value: number | null;
+  reason: string | null;
+  outlier: boolean;
+  segment: number | null;
+}
+
+// `first`, `last`, `last_before` and `first_after` are places in the units.
+export interface HistorySegment {
+  first: number;
+  last: number;
+  n: number;
+  mean: number;
+  low: number | null;
+  high: number | null;
+}
+
+export interface HistoryChange extends Ratio {
+  segment: number;
+  last_before: number;
+  first_after: number;
+  text: string;
+  confirmed: boolean;
+  worse: boolean | null;
+  set_up: SetUpDifference[];
+}
+
+export interface RunHistory {
+  name: string;
+  unit: string | null;
+  units: HistoryUnit[];
+  segments: HistorySegment[];
+  changes: HistoryChange[];
+  newest: HistoryChange | null;
+}
+
+export interface Histories {
+  value: string;
+  margin: number;
+  histories: RunHistory[];
+}
+
+// Until they have ended, running runs are asked for again.
+const kRunning = "it is still running";
+const kRest = 30_000;
+
+interface Counted {
+  units: readonly { reason: string | null }[];
+}
+
+const isRunning = (groups: readonly Counted[]) =>
+  groups.some(({ units }) => units.some(({ reason }) => reason?.endsWith(kRunning)));
+
+function useGroups<T>(
+  path: "/compare" | "/history",
+  question: CompareQuestion | null,
+  groupsOf: (answer: T) => readonly Counted[],
+) {
+  return useQuery({
+    queryKey: [path, question],
+    queryFn: ({ signal }) => sendJson<T>("POST", path, question, signal),
+    enabled: question !== null,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { data } }) =>
+      data !== undefined && isRunning(groupsOf(data)) && kRest,
+    ...kLate,
+  });
+}
+
+export const useComparison = (question: CompareQuestion | null) =>
+  useGroups<Comparison>("/compare", question, ({ groups }) => groups);
+
+export const useHistories = (question: CompareQuestion | null) =>
+  useGroups<Histories>("/history", question, ({ histories }) => histories);

@@ -9,6 +9,7 @@ import "./styles/experiment.css";
 import "./styles/board.css";
 import "./styles/controls.css";
 import "./styles/plans.css";
+import "./styles/compare.css";
 import { createTheme, localStorageColorSchemeManager, MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

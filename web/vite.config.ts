@@ -13,6 +13,8 @@ const pages: Record<string, string> = {
   "/": "runs/RunsPage",
   "/board": "board/BoardPage",
   "/summary": "summary/SummaryPage",
+  "/compare": "compare/ComparePage",
+  "/history": "history/HistoryPage",
   "/runs/": "run/RunPage",
   "/experiments/": "experiment/ExperimentPage",
   "/plans": "plans/PlansPage",

@@ -153,6 +153,8 @@ constexpr std::array kPage = {
     Route{Method::kGet, "/plans/{path...}", ui::page, ""},
     Route{Method::kGet, "/board", ui::page, ""},
     Route{Method::kGet, "/summary", ui::page, ""},
+    Route{Method::kGet, "/compare", ui::page, ""},
+    Route{Method::kGet, "/history", ui::page, ""},
     Route{Method::kGet, "/assets/{path...}", ui::asset, ""},
     Route{Method::kGet, "/{path...}", ui::root, ""},
 };

@@ -6,6 +6,7 @@ import { Notice } from "./app/Notice";
 import { Shell } from "./app/Shell";
 import { parseSearch, stringifySearch } from "./app/search";
 import { boardSearch } from "./board/view";
+import { compareSearch, historySearch } from "./pages/compare/search";
 import { experimentSearch } from "./pages/experiment/search";
 import { FileDrop } from "./pages/opened/FileDrop";
 import { planSearch } from "./pages/plans/search";
@@ -87,6 +88,26 @@ export const summaryRoute = createRoute({
   }),
 });
 
+export const compareRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/compare",
+  validateSearch: compareSearch,
+  component: late({
+    what: "The comparison",
+    load: async () => (await import("./pages/compare/ComparePage")).ComparePage,
+  }),
+});
+
+export const historyRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/history",
+  validateSearch: historySearch,
+  component: late({
+    what: "The history",
+    load: async () => (await import("./pages/history/HistoryPage")).HistoryPage,
+  }),
+});
+
 export const plansRoute = createRoute({
   getParentRoute: () => root,
   path: "/plans",
@@ -113,6 +134,8 @@ export const router = createRouter({
     runRoute,
     boardRoute,
     summaryRoute,
+    compareRoute,
+    historyRoute,
     plansRoute,
     planRoute,
   ]),

@@ -14,6 +14,7 @@ import {
   removeRuns,
   useBasket,
 } from "../../state/basket";
+import { GroupLinks } from "../compare/GroupLinks";
 import { BoardLink } from "./BoardLink";
 import { UndoToast } from "./UndoToast";
 
@@ -67,6 +68,7 @@ function BasketPanel() {
           <button type="button" className="button" onClick={clearBasket} data-testid="basket-clear">
             Clear
           </button>
+          <GroupLinks ids={Object.keys(basket.runs)} />
         </div>
       )}
       <UndoToast />

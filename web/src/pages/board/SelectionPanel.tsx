@@ -8,6 +8,7 @@ import { seriesColour, seriesDash } from "../../charts/theme";
 import { fittingNames, middleEllipsis } from "../../format/text";
 import { plural } from "../../format/units";
 import { useView } from "../../state/view";
+import { GroupLinks } from "../compare/GroupLinks";
 import type { BoardChange } from "./useBoardAddress";
 
 export interface SelectionPanelProps {
@@ -88,6 +89,9 @@ export function SelectionPanel({ runs, search, change, slotsLeft }: SelectionPan
           ))}
         </div>
       ))}
+      <div className="row indent">
+        <GroupLinks ids={runs.map((run) => run.id)} />
+      </div>
     </section>
   );
 }

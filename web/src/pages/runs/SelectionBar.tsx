@@ -6,6 +6,7 @@ import { download } from "../../app/download";
 import { plural } from "../../format/units";
 import { boardOf, clearBasket, countOf, useBasket } from "../../state/basket";
 import { BoardLink } from "../basket/BoardLink";
+import { GroupLinks } from "../compare/GroupLinks";
 import type { Column } from "./columns";
 import { csvOf } from "./csv";
 
@@ -26,6 +27,7 @@ export function SelectionBar({ list, columns, total }: SelectionBarProps) {
           <BoardLink selection={boardOf(basket)} className="link">
             Compare
           </BoardLink>
+          <GroupLinks ids={Object.keys(basket.runs)} />
           <button type="button" className="link" onClick={clearBasket}>
             Clear
           </button>

@@ -11,6 +11,8 @@ import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { plural } from "../../format/units";
+import { GroupLinks } from "../compare/GroupLinks";
+import type { CompareSearch } from "../compare/search";
 import { kKinds, type SummaryKind, samplesOf } from "./data";
 import { SummaryFigure } from "./SummaryFigure";
 import { type SummaryLog, type SummarySearch, summarySearch } from "./search";
@@ -131,6 +133,7 @@ export function SummaryPage() {
           <h1 className="unseen">Summary of {metric}</h1>
           <Kinds kind={search.kind ?? "bars"} set={set} />
           <span className="grow" />
+          <GroupLinks ids={runs.map((run) => run.id)} asked={askedOf(search, metric)} />
           <span className="quiet">{plural(runs.length, "run")}</span>
         </>
       }
@@ -145,6 +148,13 @@ export function SummaryPage() {
       </div>
     </Shell>
   );
+}
+
+// The same runs as groups: of what stands side by side, else of what stands along x.
+function askedOf(search: SummarySearch, metric: string): CompareSearch {
+  const along = search.group ?? search.by ?? "workload";
+  const by = /^(params|tags)\.|^(workload|experiment|host)$/.test(along) ? along : "name";
+  return { by, metric, of: search.of ?? "last" };
 }
 
 const Body = ({ children }: { children: ReactNode }) => <div className="board">{children}</div>;

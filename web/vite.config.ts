@@ -15,6 +15,7 @@ const pages: Record<string, string> = {
   "/summary": "summary/SummaryPage",
   "/compare": "compare/ComparePage",
   "/history": "history/HistoryPage",
+  "/collocation": "collocation/CollocationPage",
   "/runs/": "run/RunPage",
   "/experiments/": "experiment/ExperimentPage",
   "/plans": "plans/PlansPage",

@@ -155,6 +155,7 @@ constexpr std::array kPage = {
     Route{Method::kGet, "/summary", ui::page, ""},
     Route{Method::kGet, "/compare", ui::page, ""},
     Route{Method::kGet, "/history", ui::page, ""},
+    Route{Method::kGet, "/collocation", ui::page, ""},
     Route{Method::kGet, "/assets/{path...}", ui::asset, ""},
     Route{Method::kGet, "/{path...}", ui::root, ""},
 };

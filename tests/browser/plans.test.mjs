@@ -130,6 +130,10 @@ test("a plan is a matrix that follows its reports", async () => {
     (await page.getByTestId("plan-head").innerText()).replace(/\s+/g, " "),
     "experiment workload collocation runs",
   );
+  assert.equal(
+    await page.getByTestId("to-collocation").getAttribute("href"),
+    `/collocation?plan=${kPlan}`,
+  );
   // The runs that were recorded give a pace.
   assert.match(await page.getByTestId("plan-estimate").innerText(), /^about [\d:]+ left$/);
   assert.deepEqual(await violations(page), []);
@@ -228,6 +232,8 @@ test("who shared which device: lanes, a click zooms, figures alone and shared", 
   await page.getByTestId("sharing").waitFor();
   await chartsDrawn(page);
   await atRest(page);
+  const slowdowns = page.getByTestId("sharing").getByRole("link", { name: "Slowdowns" });
+  assert.equal(await slowdowns.getAttribute("href"), `/collocation?plan=${kPlan}`);
   const lane = page.getByTestId("sharing-lane");
   assert.deepEqual(await lane.evaluateAll((all) => all.map((one) => one.dataset.lane)), ["gpu0"]);
   const rows = page.getByTestId("sharing-row");

@@ -6,6 +6,7 @@ import { Notice } from "./app/Notice";
 import { Shell } from "./app/Shell";
 import { parseSearch, stringifySearch } from "./app/search";
 import { boardSearch } from "./board/view";
+import { collocationSearch } from "./pages/collocation/search";
 import { compareSearch, historySearch } from "./pages/compare/search";
 import { experimentSearch } from "./pages/experiment/search";
 import { FileDrop } from "./pages/opened/FileDrop";
@@ -108,6 +109,16 @@ export const historyRoute = createRoute({
   }),
 });
 
+export const collocationRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/collocation",
+  validateSearch: collocationSearch,
+  component: late({
+    what: "The slowdowns",
+    load: async () => (await import("./pages/collocation/CollocationPage")).CollocationPage,
+  }),
+});
+
 export const plansRoute = createRoute({
   getParentRoute: () => root,
   path: "/plans",
@@ -136,6 +147,7 @@ export const router = createRouter({
     summaryRoute,
     compareRoute,
     historyRoute,
+    collocationRoute,
     plansRoute,
     planRoute,
   ]),

@@ -57,6 +57,7 @@ export function SharingLanes({ view, place, theme, font }: SharingLanesProps) {
       <div className="line-head">
         <h2>Sharing</h2>
         <span className="unit">runs on each device over time</span>
+        <SlowdownLink run={view.shown.find((run) => run.workload === told[0]?.workload_id)} />
         <span className="badge">hatched = shared</span>
       </div>
       {told.map((sharing) => (
@@ -74,6 +75,18 @@ export function SharingLanes({ view, place, theme, font }: SharingLanesProps) {
         choose={setMetric}
       />
     </section>
+  );
+}
+
+// A plan has the runs alone, too.
+function SlowdownLink({ run }: { run: ShownRun | undefined }) {
+  if (run === undefined) return null;
+  const plan = run.tags["corral.plan"];
+  const search = plan === undefined ? { workload: run.workload } : { plan: String(plan) };
+  return (
+    <Link to="/collocation" search={search} className="link">
+      Slowdowns
+    </Link>
   );
 }
 

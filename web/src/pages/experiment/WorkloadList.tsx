@@ -79,6 +79,11 @@ export function WorkloadList(props: WorkloadListProps & { own: boolean }) {
       <div className="line-head">
         <h2>{own ? "Runs without a workload" : "Workloads"}</h2>
         <span className="unit">{formatCount(lines.length)}</span>
+        {lines.some(({ whole, runs }) => whole && runs.length > 1) && (
+          <Link to="/collocation" search={{ experiment: experiment.id }} className="link">
+            Slowdowns of runs beside others
+          </Link>
+        )}
       </div>
       <div className="matrix-frame">
         <table className="overview" data-testid={own ? "own-runs" : "workloads"}>

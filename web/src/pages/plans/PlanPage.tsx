@@ -103,6 +103,7 @@ function Loaded({ plan, pace }: { plan: Plan; pace: readonly PacedRun[] }) {
         <>
           <StateCounts counts={counts} />
           <span className="grow" />
+          <Slowdowns />
           <span className="plan-told" title={formatExactMoment(plan.updated_ns)}>
             {plan.host}, told {formatMoment(plan.updated_ns, new Date())}
           </span>
@@ -131,6 +132,15 @@ function Loaded({ plan, pace }: { plan: Plan; pace: readonly PacedRun[] }) {
         )}
       </div>
     </Shell>
+  );
+}
+
+function Slowdowns() {
+  const { id } = route.useParams();
+  return (
+    <Link to="/collocation" search={{ plan: id }} className="link" data-testid="to-collocation">
+      Slowdowns
+    </Link>
   );
 }
 

@@ -15,6 +15,7 @@ for step in range(60):
         with corral.phase("data wait", kind="wait"):
             time.sleep(float(sys.argv[1]) / 1000)
         time.sleep(0.001)
+    corral.log({"done": step / 60})
 sys.exit(len(sys.argv) - 2)
 `;
 // Waits until its neighbour is there, too.
@@ -104,6 +105,32 @@ const fitsPhone = async (page) => {
   );
 };
 
+test("times to a target have misses and no ratios, limits of a history are lines", async () => {
+  const question = { groups: [{ named: "before" }, { named: "after" }], target: "done >= 0.5" };
+  const found = await ask("/compare", question);
+  const { page, complaints, close } = await open(
+    browser,
+    home,
+    `/compare?group=before&group=after&target=${encodeURIComponent("done >= 0.5")}`,
+  );
+  await page.getByTestId("answered").waitFor();
+  assert.deepEqual(await told(page), [found.differences[0].text]);
+  assert.match(await page.getByTestId("margin-words").innerText(), /^time to done >= 0.5, by ranks$/);
+  assert.equal(await page.getByTestId("forest").count(), 0);
+  assert.match(await page.getByTestId("command").innerText(), /--target 'done >= 0.5'/);
+  await page.getByTestId("target").fill("done > 1");
+  await page.getByTestId("target").press("Enter");
+  await soon(async () =>
+    assert.deepEqual(await told(page), ["No run of before or after reached the target."]),
+  );
+  assert.match(await page.getByRole("table", { name: "Without a value" }).innerText(), /missed after/);
+  await page.goto(`${home.url}/history?group=nightly&metric=duration&at-most=110`);
+  await page.getByTestId("answered").waitFor();
+  assert.match(await page.getByTestId("history").innerText(), /11 runs beyond the limits\./);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("the page of a comparison says what the server says: verdict, sentence, warnings, parts", async () => {
   const question = { groups: [{ named: "before" }, { named: "after" }], margin: 0.02 };
   const found = await ask("/compare", question);
@@ -121,7 +148,7 @@ test("the page of a comparison says what the server says: verdict, sentence, war
   assert.match(await parts.innerText(), /data wait/);
   assert.match(await page.getByRole("table", { name: "Groups" }).innerText(), /after\s+3 of 4/);
   assert.match(await page.getByRole("table", { name: /^Set-up/ }).innerText(), /wait\s+2\s+8/);
-  assert.match(await page.getByRole("table", { name: "Not counted" }).innerText(), /it ended as failed/);
+  assert.match(await page.getByRole("table", { name: "Without a value" }).innerText(), /it ended as failed/);
   await atRest(page);
   assert.deepEqual(await violations(page), []);
   await fitsPhone(page);

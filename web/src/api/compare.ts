@@ -5,10 +5,8 @@ import { sendJson } from "./client";
 import { kLate } from "./late";
 import type { Status } from "./types";
 
-export type GroupQuestion =
-  | { named: string }
-  | { filter: string }
-  | { runs: string[]; name: string };
+// `named`: a name of runs, a run, a workload or a filter; the server tells them apart.
+export type GroupQuestion = { named: string } | { runs: string[]; name: string };
 export const kStatistics = ["mean", "min", "max", "last"] as const;
 export type Statistic = (typeof kStatistics)[number];
 
@@ -18,8 +16,12 @@ export interface CompareQuestion {
   by?: string;
   value?: string;
   of?: Statistic;
-  // For histories of a metric.
+  // Instead of a value; not of histories.
+  target?: string;
+  // Of histories: of a metric, and limits.
   better?: "less" | "greater";
+  at_least?: number;
+  at_most?: number;
 }
 
 // Runs that count once together.
@@ -29,6 +31,8 @@ export interface ComparedUnit {
   value: number | null;
   // Why it has no value.
   reason: string | null;
+  // For how long it tried to reach the target in vain.
+  missed_s: number | null;
 }
 
 export interface ComparedGroup {
@@ -49,7 +53,8 @@ export type Verdict =
   | "equivalent"
   | "different within the margin"
   | "inconclusive"
-  | "too few";
+  | "too few"
+  | "unequal budgets";
 
 export interface Ratio {
   ratio: number | null;
@@ -78,7 +83,8 @@ export interface Difference extends Ratio {
 
 export interface Comparison {
   value: string;
-  margin: number;
+  // null: of times to a target, which have no ratios either.
+  margin: number | null;
   margin_planned: boolean;
   confidence: number;
   // Comparisons that the intervals and verdicts are corrected for.
@@ -95,6 +101,8 @@ export interface HistoryUnit {
   value: number | null;
   reason: string | null;
   outlier: boolean;
+  // A limit.
+  beyond: boolean;
   segment: number | null;
 }
 
@@ -130,6 +138,8 @@ export interface RunHistory {
 export interface Histories {
   value: string;
   margin: number;
+  at_least: number | null;
+  at_most: number | null;
   histories: RunHistory[];
 }
 

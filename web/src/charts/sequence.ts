@@ -39,6 +39,8 @@ export interface SequenceData {
   values: readonly SequenceValue[];
   stretches: readonly Stretch[];
   changes?: readonly ChangeAt[];
+  // Values that are not to be passed.
+  limits?: readonly number[];
   // Words below the axis.
   labels: readonly { first: number; last: number; text: string }[];
 }
@@ -67,9 +69,9 @@ const known = (values: readonly (number | null)[]) =>
   values.filter((value): value is number => value !== null);
 
 // As much of intervals and of values that are not like others as leaves the others readable.
-function axisOf({ values, stretches }: SequenceData, unit: string): ValueAxis {
+function axisOf({ values, stretches, limits = [] }: SequenceData, unit: string): ValueAxis {
   const like = values.filter(({ hollow }) => !hollow).map(({ value }) => value);
-  const shown = known([...like, ...stretches.map(({ mean }) => mean)]);
+  const shown = known([...like, ...stretches.map(({ mean }) => mean), ...limits]);
   const ends = known(stretches.flatMap(({ low, high }) => [low, high]));
   const all = [...shown, ...ends, ...known(values.map(({ value }) => value))];
   if (all.length === 0) return tightAxis(0, 1, unit);
@@ -104,6 +106,7 @@ export function drawSequence(
   const marks: Mark[] = [
     ...axisMarks(frame),
     { kind: "clip", rect: plot, marks: [...changeMarks(frame), ...bandMarks(frame)] },
+    ...limitMarks(frame),
     ...changeWords(frame),
     ...pointMarks(frame),
     ...stepMarks(frame),
@@ -147,6 +150,13 @@ function bandMarks({ data, spec, x, y }: Frame): Mark[] {
     const band = { x: from, y: y(high), width: to - from, height: y(low) - y(high) };
     const colour = seriesColour(spec.theme, series);
     return [{ kind: "rect", ...band, colour, alpha: 0.12, radius: 0, hatch: false }];
+  });
+}
+
+function limitMarks({ data, spec, plot, y }: Frame): Mark[] {
+  return (data.limits ?? []).map((limit): Mark => {
+    const points = Float64Array.of(plot.x, y(limit), plot.x + plot.width, y(limit));
+    return { kind: "line", points, colour: spec.theme.ink1, width: 1, dash: [6, 3] };
   });
 }
 

@@ -13,7 +13,7 @@ import { Told } from "./Told";
 
 const kHeight = 240;
 const kMostRows = 12;
-const kNeutral: readonly Verdict[] = ["inconclusive", "too few"];
+const kNeutral: readonly Verdict[] = ["inconclusive", "too few", "unequal budgets"];
 export const isShown = (verdict: Verdict) => !kNeutral.includes(verdict);
 
 const percent = (share: number) => `${formatNumber(share * 100, 3)}${kThin}%`;
@@ -31,7 +31,9 @@ export function Comparison({ found }: { found: Compared }) {
           <Told key={i} verdict={one.verdict} shown={isShown(one.verdict)} text={one.text} />
         ))}
       </section>
-      {found.differences.some(({ ratio }) => ratio !== null) && <Ratios found={found} />}
+      {found.margin !== null && found.differences.some(({ ratio }) => ratio !== null) && (
+        <Ratios found={found} margin={found.margin} />
+      )}
       <Values found={found} />
       {found.differences.map((one, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: as above
@@ -44,6 +46,7 @@ export function Comparison({ found }: { found: Compared }) {
 function marginWords({ value, margin, margin_planned, family }: Compared): string {
   const planned = margin_planned ? "given when the runs started" : "post hoc";
   const corrected = family > 1 ? `; corrected for ${formatCount(family)} comparisons` : "";
+  if (margin === null) return `${value}, by ranks${corrected}`;
   return `${value}, within a margin of ${percent(margin)} (${planned})${corrected}`;
 }
 
@@ -64,8 +67,8 @@ function Warnings({ found }: { found: Compared }) {
   );
 }
 
-function Ratios({ found }: { found: Compared }) {
-  const { differences, margin, confidence } = found;
+function Ratios({ found, margin }: { found: Compared; margin: number }) {
+  const { differences, confidence } = found;
   const baseline = found.groups[0]?.name ?? "";
   const draw = useCallback(
     (on: Drawing) => {
@@ -91,8 +94,10 @@ interface PlacedUnit {
 const unitsOf = (groups: readonly ComparedGroup[]): PlacedUnit[] =>
   groups.flatMap((group) => group.units.map((unit) => ({ group, unit })));
 
-const unitValue = ({ group, unit }: PlacedUnit) =>
-  unit.value === null ? (unit.reason ?? "no value") : formatValue(unit.value, group.unit);
+function unitValue({ group, unit }: PlacedUnit) {
+  if (unit.missed_s !== null) return `missed after ${formatDuration(unit.missed_s)}`;
+  return unit.value === null ? (unit.reason ?? "no value") : formatValue(unit.value, group.unit);
+}
 
 function Values({ found: { groups, value } }: { found: Compared }) {
   const units = unitsOf(groups);
@@ -147,7 +152,7 @@ const kGroups: Column<ComparedGroup>[] = [
 const kUncounted: Column<PlacedUnit>[] = [
   { name: "not counted", cell: ({ unit }) => <UnitName unit={unit} />, left: true },
   { name: "group", cell: ({ group }) => group.name, left: true },
-  { name: "reason", cell: ({ unit }) => unit.reason ?? "", left: true },
+  { name: "reason", cell: unitValue, left: true },
 ];
 
 function UnitName({ unit }: Pick<PlacedUnit, "unit">) {
@@ -163,7 +168,7 @@ function UnitName({ unit }: Pick<PlacedUnit, "unit">) {
 function Uncounted({ units }: { units: readonly PlacedUnit[] }) {
   const lost = units.filter(({ unit }) => unit.value === null);
   if (lost.length === 0) return null;
-  return <Rows label="Not counted" columns={kUncounted} rows={lost} most={kMostRows} />;
+  return <Rows label="Without a value" columns={kUncounted} rows={lost} most={kMostRows} />;
 }
 
 // ---- where a difference comes from

@@ -55,16 +55,29 @@ export function GroupForm({ search, set, sample, history = false }: GroupFormPro
             change={(by) => set({ by })}
           />
         </Field>
-        <Field name="Value">
-          <TextField
-            label="Value"
-            value={search.metric ?? ""}
-            placeholder="time per step"
-            list={values}
-            testid="value"
-            change={(metric) => set({ metric })}
-          />
-        </Field>
+        {search.target === undefined && (
+          <Field name="Value">
+            <TextField
+              label="Value"
+              value={search.metric ?? ""}
+              placeholder="time per step"
+              list={values}
+              testid="value"
+              change={(metric) => set({ metric })}
+            />
+          </Field>
+        )}
+        {!history && !measured && (
+          <Field name="Time to">
+            <TextField
+              label="Target"
+              value={search.target ?? ""}
+              placeholder="val_acc >= 0.9"
+              testid="target"
+              change={(target) => set({ target })}
+            />
+          </Field>
+        )}
         {measured && (
           <Choice
             label="Each run's"
@@ -81,6 +94,17 @@ export function GroupForm({ search, set, sample, history = false }: GroupFormPro
             change={(margin) => set({ margin: margin === kMargin ? undefined : margin })}
           />
         </Field>
+        {history &&
+          (["at-least", "at-most"] as const).map((limit) => (
+            <Field key={limit} name={limit === "at-least" ? "At least" : "At most"}>
+              <TextField
+                label={limit === "at-least" ? "At least" : "At most"}
+                value={search[limit] ?? ""}
+                testid={limit}
+                change={(written) => set({ [limit]: written })}
+              />
+            </Field>
+          ))}
         {history && measured && (
           <Choice
             label="Better is"

@@ -25,7 +25,7 @@ describe("the address of a comparison", () => {
     const again = compareSearch(parseSearch(stringifySearch(search)));
     expect(again).toEqual(search);
     expect(questionOf(again)).toEqual({
-      groups: [{ named: "before" }, { filter: "params.batch = '64'" }],
+      groups: [{ named: "before" }, { named: "params.batch = '64'" }],
       by: "params.batch",
       value: "val_acc",
       of: "last",
@@ -48,6 +48,22 @@ describe("the address of a comparison", () => {
       better: "less",
     });
     expect(compareSearch({ metric: "loss", better: "less" })).toEqual({ metric: "loss" });
+  });
+
+  it("asks for the time to a target instead of a metric, and for limits of a history", () => {
+    const raw = {
+      group: ["a", "b"],
+      metric: "loss",
+      of: "last",
+      target: "loss < 1",
+      better: "less",
+    };
+    expect(compareSearch(raw)).toEqual({ group: ["a", "b"], target: "loss < 1" });
+    expect(questionOf(compareSearch(raw))).toMatchObject({ target: "loss < 1" });
+    const limits = { group: ["a"], "at-most": "0.12", "at-least": "x", target: "loss < 1" };
+    expect(historySearch(limits)).toEqual({ group: ["a"], "at-most": "0.12" });
+    expect(questionOf(historySearch(limits))).toMatchObject({ at_most: 0.12 });
+    expect(commandOf("history", historySearch(limits))).toBe("corral history a --at-most 0.12");
   });
 
   it("asks for selected runs as a group of their own, named apart from others", () => {

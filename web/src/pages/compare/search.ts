@@ -18,31 +18,51 @@ export interface CompareSearch {
   of?: Statistic;
   // As written: "2%" or "0.02".
   margin?: string;
+  // "val_acc >= 0.9": the time to it, instead of a metric. Not of histories.
+  target?: string;
 }
 
 export interface HistorySearch extends CompareSearch {
   better?: "less" | "greater";
+  // Limits of the values, as written.
+  "at-least"?: string;
+  "at-most"?: string;
 }
 
 const text = (value: unknown) => word(value)?.trim() || undefined;
+const number = (value: unknown) => {
+  const written = text(value);
+  return written !== undefined && Number.isFinite(Number(written)) ? written : undefined;
+};
 
-export function historySearch(raw: Raw): HistorySearch {
+function commonSearch(raw: Raw): Record<string, unknown> {
   const groups = list(raw.group)?.flatMap((one) => text(one) ?? []) ?? [];
   const metric = text(raw.metric);
-  const measured = isMetric(metric);
-  const out: Record<string, unknown> = {
+  return {
     group: groups.length > 0 ? groups : undefined,
     by: text(raw.by),
     metric: metric === kStepTime ? undefined : metric,
-    of: measured ? kStatistics.find((one) => one === raw.of) : undefined,
+    of: isMetric(metric) ? kStatistics.find((one) => one === raw.of) : undefined,
     margin: text(raw.margin),
+  };
+}
+
+export function historySearch(raw: Raw): HistorySearch {
+  const common = commonSearch(raw);
+  const measured = isMetric(text(raw.metric));
+  const out = {
+    ...common,
     better: measured ? (["less", "greater"] as const).find((one) => one === raw.better) : undefined,
+    "at-least": number(raw["at-least"]),
+    "at-most": number(raw["at-most"]),
   };
   return defined(out) as HistorySearch;
 }
 
 export function compareSearch(raw: Raw): CompareSearch {
-  return historySearch({ ...raw, better: undefined });
+  const target = text(raw.target);
+  const value = target === undefined ? {} : { metric: undefined, of: undefined };
+  return defined({ ...commonSearch(raw), ...value, target }) as CompareSearch;
 }
 
 export const kStepTime = "step_time";
@@ -50,9 +70,6 @@ export const kDuration = "duration";
 
 export const isMetric = (metric: string | undefined) =>
   metric !== undefined && metric !== kStepTime && metric !== kDuration;
-
-// As the command line tells them apart: a filter has a comparison in it.
-const isFilter = (group: string) => /[=<>]/.test(group) || / (I?LIKE |IN \()/i.test(group);
 
 // Runs by their ids as a group.
 export const groupOfRuns = (ids: readonly string[]) =>
@@ -80,15 +97,26 @@ export const kMargin = "2%";
 export function questionOf(search: HistorySearch): CompareQuestion | null {
   const margin = shareOf(search.margin ?? kMargin);
   if (margin === null) return null;
-  const { by, metric: value, of, better, group: groups = [] } = search;
+  const { by, metric: value, of, better, target, group: groups = [] } = search;
+  const [atLeast, atMost] = [search["at-least"], search["at-most"]];
   const chosen = groups.filter((group) => runsOfGroup(group) !== null);
   const asked = groups.map((group): GroupQuestion => {
     const runs = runsOfGroup(group);
-    if (runs === null) return isFilter(group) ? { filter: group } : { named: group };
+    if (runs === null) return { named: group };
     const which = chosen.length > 1 ? ` ${chosen.indexOf(group) + 1}` : "";
     return { runs, name: `selection${which}` };
   });
-  return defined({ groups: asked, margin, by, value, of, better }) as CompareQuestion;
+  return defined({
+    groups: asked,
+    margin,
+    by,
+    value,
+    of,
+    target,
+    better,
+    at_least: atLeast === undefined ? undefined : Number(atLeast),
+    at_most: atMost === undefined ? undefined : Number(atMost),
+  }) as CompareQuestion;
 }
 
 export const kPages = {

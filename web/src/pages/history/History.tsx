@@ -21,9 +21,12 @@ export interface HistoryProps {
   history: RunHistory;
   value: string;
   margin: number;
+  // Limits of the values; null: there is none.
+  atLeast: number | null;
+  atMost: number | null;
 }
 
-export function History({ history, value, margin }: HistoryProps) {
+export function History({ history, value, margin, atLeast, atMost }: HistoryProps) {
   const { name, changes } = history;
   return (
     <section aria-label={name} data-testid="history">
@@ -37,7 +40,7 @@ export function History({ history, value, margin }: HistoryProps) {
         </span>
       </div>
       <Changes history={history} />
-      <Runs history={history} value={value} />
+      <Runs history={history} value={value} atLeast={atLeast} atMost={atMost} />
       <Segments history={history} />
       {changes.map((change) => (
         <SetUp
@@ -64,7 +67,9 @@ function Changes({ history: { units, changes, newest } }: Pick<HistoryProps, "hi
   const none = changes.length === 0 ? "No change was found." : "";
   const counted =
     outliers === 0 ? "" : `${plural(outliers, "run")} counted as the median of those around.`;
-  const notes = [few === "" ? none : few, counted].filter((one) => one !== "");
+  const beyond = units.filter((unit) => unit.beyond).length;
+  const past = beyond === 0 ? "" : `${plural(beyond, "run")} beyond the limits.`;
+  const notes = [few === "" ? none : few, counted, past].filter((one) => one !== "");
   return (
     <>
       {changes.map((change) => (
@@ -95,7 +100,10 @@ function unitWords(one: HistoryUnit, unit: string): string {
   return `${one.name}${commit}, ${when}: ${valueWords(one, unit)}${outlier}`;
 }
 
-function sequenceOf({ units, segments, changes, unit }: RunHistory): SequenceData {
+function sequenceOf(
+  { units, segments, changes, unit }: RunHistory,
+  limits: readonly (number | null)[],
+): SequenceData {
   const [first, last] = [units[0], units.at(-1)];
   const when = [first, last].flatMap((one) =>
     one ? [formatMoment(one.start_ns, new Date())] : [],
@@ -115,24 +123,25 @@ function sequenceOf({ units, segments, changes, unit }: RunHistory): SequenceDat
       ratio,
       confirmed,
     })),
+    limits: limits.filter((one) => one !== null),
     labels: units.length > 0 ? [label] : [],
   };
 }
 
-function Runs({ history, value }: Omit<HistoryProps, "margin">) {
+function Runs({ history, value, atLeast, atMost }: Omit<HistoryProps, "margin">) {
   const draw = useCallback(
     (on: Drawing) =>
       drawSequence(
-        sequenceOf(history),
+        sequenceOf(history, [atLeast, atMost]),
         { ...on, height: kHeight, unit: history.unit ?? "" },
         on.font,
       ),
-    [history],
+    [history, atLeast, atMost],
   );
   return (
     <Figure
       label={`${value} of ${history.name} from run to run`}
-      caption="A point per run, hollow: an outlier, a cross: no value; steps: means with 95 % intervals; shaded: where it changed, dashed: suspected"
+      caption="A point per run, hollow: an outlier, a cross: no value; steps: means with 95 % intervals; shaded: where it changed, dashed: suspected, or a limit"
       testid="sequence"
       draw={draw}
       runsOf={(key) => history.units[Number(key)]?.runs ?? []}
@@ -164,6 +173,9 @@ function Segments({
 const changeWords = (change: HistoryChange | undefined) =>
   change === undefined ? "–" : `${ratioText(change)}${change.confirmed ? "" : ", suspected"}`;
 
+const noteOf = ({ outlier, beyond }: HistoryUnit) =>
+  [outlier ? "outlier" : "", beyond ? "beyond a limit" : ""].filter(Boolean).join(", ");
+
 // The newest run first.
 function RunTable({ history: { name, unit, units } }: Pick<HistoryProps, "history">) {
   const columns: Column<HistoryUnit>[] = [
@@ -189,7 +201,7 @@ function RunTable({ history: { name, unit, units } }: Pick<HistoryProps, "histor
       left: true,
     },
     { name: "value", cell: (one) => valueWords(one, unit ?? "") },
-    { name: "note", cell: ({ outlier }) => (outlier ? "outlier" : ""), left: true },
+    { name: "note", cell: noteOf, left: true },
   ];
   return (
     <Rows label={`Runs of ${name}`} columns={columns} rows={units.toReversed()} most={kMostRuns} />

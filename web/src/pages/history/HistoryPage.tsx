@@ -32,10 +32,17 @@ export function HistoryPage() {
         </>
       }
     >
-      {({ value, margin, histories }) =>
+      {({ value, margin, at_least, at_most, histories }) =>
         histories.map((one, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a history is its place
-          <History key={i} history={one} value={value} margin={margin} />
+          <History
+            // biome-ignore lint/suspicious/noArrayIndexKey: a history is its place
+            key={i}
+            history={one}
+            value={value}
+            margin={margin}
+            atLeast={at_least}
+            atMost={at_most}
+          />
         ))
       }
     </GroupPage>

@@ -18,7 +18,7 @@ export interface CompareQuestion {
   of?: Statistic;
   // Instead of a value; not of histories.
   target?: string;
-  // Of histories: of a metric, and limits.
+  // Histories only: which values of a metric are better, and limits.
   better?: "less" | "greater";
   at_least?: number;
   at_most?: number;

@@ -1,5 +1,5 @@
-// `/collocation`: how much slower the runs of a plan, workload or experiment were beside others than alone, and what
-// the hardware gained by it.
+// `/collocation`: how the runs of a plan, workload or experiment followed each other, how much slower they were beside
+// others than alone, and what the hardware gained by it.
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { kRunGroups, type RunGroupKind, useCollocation } from "../../api/collocation";
 import { usePlans } from "../../api/plans";
@@ -10,6 +10,7 @@ import { Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { collocationSearch } from "./search";
 import { Tables } from "./Tables";
+import { Workflow } from "./Workflow";
 
 const route = getRouteApi("/collocation");
 
@@ -28,7 +29,7 @@ export function CollocationPage() {
   const id = kind && search[kind];
   const answer = useCollocation(kind ?? "plan", id, search.job);
   const name = useName(kind, id ?? "");
-  useTitle("Runs beside others");
+  useTitle("Runs together");
   return (
     <Shell
       crumbs={[
@@ -37,7 +38,7 @@ export function CollocationPage() {
         </Link>,
         <Home key="home" kind={kind} id={id ?? ""} name={name} />,
         <span key="here" aria-current="page">
-          Beside others
+          Together
         </span>,
       ]}
       panel={
@@ -62,10 +63,10 @@ export function CollocationPage() {
           </div>
         </section>
       }
-      toolbar={<h1 className="cut">Runs of {name} beside others</h1>}
+      toolbar={<h1 className="cut">Runs of {name} together</h1>}
       footer={null}
     >
-      {id === undefined ? (
+      {id === undefined || kind === undefined ? (
         <Notice>
           <p>No plan, workload or experiment is chosen.</p>
           <p>
@@ -80,6 +81,7 @@ export function CollocationPage() {
       ) : (
         <div className="content">
           <div className="about" data-testid="collocation">
+            <Workflow kind={kind} id={id} />
             <Tables found={answer.data} />
           </div>
         </div>

@@ -81,7 +81,7 @@ export function WorkloadList(props: WorkloadListProps & { own: boolean }) {
         <span className="unit">{formatCount(lines.length)}</span>
         {lines.some(({ whole, runs }) => whole && runs.length > 1) && (
           <Link to="/collocation" search={{ experiment: experiment.id }} className="link">
-            Slowdowns of runs beside others
+            Workflow and slowdowns
           </Link>
         )}
       </div>

@@ -139,7 +139,7 @@ function Slowdowns() {
   const { id } = route.useParams();
   return (
     <Link to="/collocation" search={{ plan: id }} className="link" data-testid="to-collocation">
-      Slowdowns
+      Workflow and slowdowns
     </Link>
   );
 }

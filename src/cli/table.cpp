@@ -11,12 +11,6 @@
 namespace corral::cli {
 namespace {
 
-// Characters, not bytes, so that columns align.
-std::size_t display_width(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string csv_field(const Json& value) {
   std::string text = value.as_string() != nullptr ? *value.as_string()
                      : value.is_null()            ? ""

@@ -365,6 +365,17 @@ TEST(Glob, ManyStarsStayCheap) {
   EXPECT_FALSE(glob_match(pattern + "b", std::string(20'000, 'a')));
 }
 
+TEST(Text, WidthsOnATerminal) {
+  EXPECT_EQ(display_width("loss 0.5"), 8U);
+  EXPECT_EQ(display_width("näme… ⣀█"), 8U);
+  EXPECT_EQ(display_width("日本🦙"), 6U);
+  EXPECT_EQ(display_width("e\u0301"), 1U) << "an accent over the letter before it";
+  EXPECT_EQ(first_glyph("日本").bytes, 3U);
+  EXPECT_TRUE(first_glyph("日本").known);
+  EXPECT_FALSE(first_glyph("\xff").known);
+  EXPECT_FALSE(first_glyph("\u0378").known) << "no character has this code";
+}
+
 TEST(Text, SplitTrimJoin) {
   EXPECT_EQ(split("a,,b,", ','), (std::vector<std::string_view>{"a", "", "b", ""}));
   EXPECT_EQ(split("", ','), (std::vector<std::string_view>{""}));

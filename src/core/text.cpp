@@ -1,9 +1,11 @@
 #include "core/text.h"
 
 #include <fmt/core.h>
+#include <locale.h>
 
 #include <algorithm>
 #include <array>
+#include <cwchar>
 #include <numeric>
 
 namespace corral {
@@ -165,6 +167,43 @@ std::size_t incomplete_utf8_tail(std::string_view bytes) {
     return length > n ? n : 0;
   }
   return 0;
+}
+
+namespace {
+
+// Returns the columns of a character of several bytes as the C library knows them; -1: it knows
+// none. Programs run in the locale "C", which knows ASCII only.
+int columns_of(std::string_view character) {
+  static const ::locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (utf8 == nullptr) return 1;
+  const ::locale_t before = ::uselocale(utf8);
+  wchar_t code = 0;
+  std::mbstate_t state{};
+  const std::size_t read = std::mbrtowc(&code, character.data(), character.size(), &state);
+  const int columns = read == character.size() ? ::wcwidth(code) : -1;
+  ::uselocale(before);
+  return columns;
+}
+
+}  // namespace
+
+Glyph first_glyph(std::string_view text) {
+  const std::size_t n = utf8_length(text);
+  if (n == 0) return {.known = false};
+  if (n == 1) return {};
+  const int columns = columns_of(text.substr(0, n));
+  if (columns < 0) return {.bytes = n, .columns = 1, .known = false};
+  return {.bytes = n, .columns = static_cast<std::size_t>(columns)};
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const Glyph glyph = first_glyph(text);
+    width += glyph.columns;
+    text.remove_prefix(glyph.bytes);
+  }
+  return width;
 }
 
 namespace {

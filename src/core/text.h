@@ -33,6 +33,18 @@ std::size_t utf8_prefix(std::string_view bytes);
 std::string printable(std::string_view text);
 // The same for text of several lines: line feeds stay.
 std::string printable_lines(std::string_view text);
+// One character at the front of a text.
+struct Glyph {
+  std::size_t bytes = 1;
+  // On a terminal: 1, 2, or 0 if it is drawn over the character before it.
+  std::size_t columns = 1;
+  bool known = true;  // false: invalid UTF-8, or no width is known for it
+};
+// `text` is not empty.
+Glyph first_glyph(std::string_view text);
+// The columns of a printable text on a terminal.
+std::size_t display_width(std::string_view text);
+
 // Appends a quoted JSON string; invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 

@@ -110,6 +110,12 @@ std::string ending_text(const Json& run) {
   return status;
 }
 
+std::string outcome_text(const Json& run) {
+  std::string status = run.get_string("status");
+  std::string outcome = run.get_string("outcome");
+  return outcome.empty() || status == "running" ? status : outcome;
+}
+
 std::string brief(const std::string& text, std::size_t widest) {
   std::string line = text.substr(0, text.find('\n'));
   const bool whole = line.size() == text.size() && line.size() <= widest;

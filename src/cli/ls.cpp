@@ -80,13 +80,6 @@ std::string shared(const Json& workload) {
   return join(all, "; ");
 }
 
-// The run's outcome, or its status if it still runs or has no outcome.
-std::string outcome_text(const Json& run) {
-  std::string status = run.get_string("status");
-  std::string outcome = run.get_string("outcome");
-  return outcome.empty() || status == "running" ? status : outcome;
-}
-
 // "2 finished, 1 out-of-memory"
 std::string outcomes(const Json& workload) {
   std::vector<std::pair<std::string, int>> counts;

@@ -18,19 +18,22 @@ bool has_id(const Json& one, const std::string& text) {
   return text.size() >= kLeastPrefix && one.get_string("id").starts_with(text);
 }
 
+RunGroup empty_group(std::string what, std::string kind, const std::string& id) {
+  const std::string path = "/api/corral/v1/" + kind + "/" + sys::url_encode(id);
+  return {.what = std::move(what), .kind = std::move(kind), .id = id, .path = path, .runs = {}};
+}
+
 RunGroup group_of_workload(const Json& workload) {
-  RunGroup group{.what = "workload " + printable(workload.get_string("name")),
-                 .path = "/api/corral/v1/workloads/" + workload.get_string("id"),
-                 .runs = {}};
+  RunGroup group = empty_group("workload " + printable(workload.get_string("name")), "workloads",
+                               workload.get_string("id"));
   for (const Json& run : items(workload, "members")) group.runs.push_back(run.get_string("id"));
   return group;
 }
 
 Result<RunGroup> group_of_plan(const sys::HttpTarget& server, const Json& plan) {
-  const std::string path = "/api/corral/v1/plans/" + sys::url_encode(plan.get_string("id"));
-  const Json document = TRY(get_json(server, path));
-  RunGroup group{
-      .what = "plan " + printable(document.get_string("file")), .path = path, .runs = {}};
+  RunGroup group =
+      empty_group("plan " + printable(plan.get_string("file")), "plans", plan.get_string("id"));
+  const Json document = TRY(get_json(server, group.path));
   for (const Json& row : items(document, "runs")) {
     if (std::string run = row.get_string("run"); run.empty()) {
       ++group.without_run;
@@ -47,9 +50,7 @@ Result<RunGroup> find_experiment(const sys::HttpTarget& server, const std::strin
   for (const Json& one : items(experiments, "experiments")) {
     if (one.get_string("name") != name) continue;
     const std::string id = one.get_string("id");
-    RunGroup group{.what = "experiment " + printable(name),
-                   .path = "/api/corral/v1/experiments/" + id,
-                   .runs = {}};
+    RunGroup group = empty_group("experiment " + printable(name), "experiments", id);
     const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?experiment=" + id));
     for (const Json& workload : items(workloads, "workloads"))
       for (const Json& run : items(workload, "runs")) group.runs.push_back(*run.as_string());

@@ -13,6 +13,8 @@ namespace corral::cli {
 // Runs that belong together: a workload, an experiment, or a plan with the rows that have runs.
 struct RunGroup {
   std::string what;  // "workload 7"
+  std::string kind;  // "workloads", "plans" or "experiments", as in routes and searches
+  std::string id;
   std::string path;  // its route, without the last part
   std::vector<std::string> runs;
   std::size_t without_run = 0;  // rows of a plan

@@ -18,6 +18,7 @@ int run_command(std::span<char* const> args);
 int serve_command(std::span<char* const> args);
 int ls_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
+int watch_command(std::span<char* const> args);
 int explain_command(std::span<char* const> args);
 int collocation_command(std::span<char* const> args);
 int compare_command(std::span<char* const> args);

@@ -20,6 +20,7 @@ const std::vector<Command> kAll = {
     {serve_command},
     {ls_command},
     {show_command},
+    {watch_command},
     {export_command},
     {import_command},
     {diff_command},

@@ -20,6 +20,7 @@ constexpr std::array kCommands = {
     Verb{"serve", "serve the page and the API of a store", serve_command},
     Verb{"ls", "list experiments, workloads, plans, runs, metrics or phases", ls_command},
     Verb{"show", "show one run: command, host, times, outcome, metrics", show_command},
+    Verb{"watch", "show a run, a workload or a plan live in this terminal", watch_command},
     Verb{"explain", "explain where the time of a run went", explain_command},
     Verb{"collocation", "runs beside others against the same alone", collocation_command},
     Verb{"compare", "compare groups of runs, with intervals and verdicts", compare_command},

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from person import Person
 from relay_support import CLIENTS
 from support import BINARY, BUILD, Corral
 
@@ -44,6 +45,13 @@ def corral(tmp_path: Path) -> Iterator[Corral]:
     finally:
         corral.close()
         shutil.rmtree(runtime, ignore_errors=True)
+
+
+@pytest.fixture
+def person(corral: Corral) -> Iterator[Person]:
+    person = Person(corral)
+    yield person
+    person.close()
 
 
 @pytest.fixture(params=sorted(CLIENTS), ids=lambda version: f"mlflow{version}")

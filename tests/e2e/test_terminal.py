@@ -4,101 +4,16 @@ the training goes on. Through real ptys."""
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import pty
-import select
 import signal
-import struct
 import subprocess
-import termios
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pytest
+from person import Person
 from support import BINARY, Corral, alive, until
 
 QUICK = ("run", "--no-listeners", "--quiet")
-
-
-class Person:
-    """A terminal with somebody before it."""
-
-    def __init__(self, corral: Corral, rows: int = 24, columns: int = 80) -> None:
-        self.corral = corral
-        self.master, self.slave = pty.openpty()
-        self.seen = b""
-        self.resize(rows, columns)
-        self.modes = termios.tcgetattr(self.slave)
-
-    def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
-        return self.corral.start(*QUICK, *arguments, **self.seat())
-
-    def shell(self) -> subprocess.Popen[bytes]:
-        """One with job control."""
-        shell = subprocess.Popen(
-            ["/bin/bash", "--norc", "--noprofile", "-i"],
-            env=self.corral.environment | {"PS1": "$ ", "HISTFILE": "/dev/null"},
-            cwd=self.corral.home,
-            start_new_session=True,
-            **self.seat(),
-        )
-        self.until_seen(b"$ ")
-        self.modes = termios.tcgetattr(self.slave)
-        return shell
-
-    def seat(self) -> dict[str, Any]:
-        def sit() -> None:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        return {"stdin": self.slave, "stdout": self.slave, "stderr": self.slave, "preexec_fn": sit}
-
-    def type(self, keys: bytes) -> None:
-        os.write(self.master, keys)
-
-    def look(self) -> bytes:
-        while select.select([self.master], [], [], 0)[0]:
-            try:
-                self.seen += os.read(self.master, 65536)
-            except OSError:
-                break
-        return self.seen
-
-    def until_seen(self, text: bytes) -> None:
-        try:
-            until(lambda: text in self.look(), f"{text!r} is on the screen")
-        except AssertionError:
-            raise AssertionError(f"{text!r} is not in {self.seen!r}") from None
-
-    def wait(self, process: subprocess.Popen[bytes]) -> int:
-        """The screen is looked at meanwhile: one that nobody reads holds a process up."""
-        until(lambda: (self.look(), process.poll() is not None)[1], "it ends")
-        self.look()
-        return process.returncode
-
-    def resize(self, rows: int, columns: int) -> None:
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def raw(self) -> bool:
-        return not termios.tcgetattr(self.slave)[3] & termios.ICANON
-
-    def as_before(self) -> bool:
-        return termios.tcgetattr(self.slave) == self.modes
-
-    def close(self) -> None:
-        for end in (self.master, self.slave):
-            if end >= 0:
-                os.close(end)
-        self.master = self.slave = -1
-
-
-@pytest.fixture
-def person(corral: Corral) -> Iterator[Person]:
-    person = Person(corral)
-    yield person
-    person.close()
 
 
 def state(pid: int) -> str:
@@ -140,7 +55,7 @@ def test_the_command_has_a_terminal_of_the_same_size_and_sees_it_change(corral: 
         """,
     )
     person.resize(30, 100)
-    run = person.start(script, os.ttyname(person.slave))
+    run = person.start(*QUICK, script, os.ttyname(person.slave))
     person.until_seen(b"True True 100 30")
     person.resize(50, 132)
     os.kill(run.pid, signal.SIGWINCH)  # the kernel's own goes to the foreground group, which this is too
@@ -151,7 +66,7 @@ def test_the_command_has_a_terminal_of_the_same_size_and_sees_it_change(corral: 
 def test_output_passes_byte_for_byte(corral: Corral, person: Person) -> None:
     bar = "".join(f"\r\x1b[1m{i:3d} %\x1b[0m |{'█' * (i // 10)}" for i in range(0, 101, 5)) + "\r\x1b[2Kdone\a\n"
     script = corral.script("train.py", f"import sys; sys.stdout.write({bar!r}); sys.stderr.write('warned\\n')")
-    assert person.wait(person.start(script)) == 0
+    assert person.wait(person.start(*QUICK, script)) == 0
     expected = bar.replace("\n", "\r\n") + "warned\r\n"
     assert person.seen.decode() == expected
     assert corral.logs().text("tty") == expected
@@ -161,7 +76,7 @@ def test_output_passes_byte_for_byte(corral: Corral, person: Person) -> None:
 
 def test_the_last_of_much_output_arrives(corral: Corral, person: Person) -> None:
     script = corral.script("train.py", "print('x' * 79 + '\\n', end='')\nfor i in range(20000): print(i)")
-    assert person.wait(person.start(script)) == 0
+    assert person.wait(person.start(*QUICK, script)) == 0
     lines = person.seen.decode().split("\r\n")
     assert lines == ["x" * 79, *map(str, range(20000)), ""]
     assert corral.logs().text("tty") == person.seen.decode()
@@ -169,7 +84,7 @@ def test_the_last_of_much_output_arrives(corral: Corral, person: Person) -> None
 
 def test_what_is_typed_reaches_the_command(corral: Corral, person: Person) -> None:
     script = corral.script("train.py", "name = input('who? ')\nprint('hello', name)\nprint(repr(input('and? ')))")
-    run = person.start(script)
+    run = person.start(*QUICK, script)
     person.until_seen(b"who? ")
     person.type(b"adx\x7fa\r")
     person.until_seen(b"hello ada\r\n")
@@ -197,7 +112,7 @@ STUBBORN = """
 
 
 def test_ctrl_c_lets_it_write_its_checkpoint(corral: Corral, person: Person) -> None:
-    run = person.start(corral.script("train.py", STUBBORN), "SIGINT")
+    run = person.start(*QUICK, corral.script("train.py", STUBBORN), "SIGINT")
     person.until_seen(b"ready\r\n")
     until(person.raw, "the terminal is raw")
     person.type(b"\x03")
@@ -209,7 +124,7 @@ def test_ctrl_c_lets_it_write_its_checkpoint(corral: Corral, person: Person) -> 
 
 
 def test_more_ctrl_c_hurries(corral: Corral, person: Person) -> None:
-    run = person.start("--grace", "1h", corral.script("train.py", STUBBORN))
+    run = person.start(*QUICK, "--grace", "1h", corral.script("train.py", STUBBORN))
     person.until_seen(b"ready\r\n")
     until(person.raw, "the terminal is raw")
     person.type(b"\x03")
@@ -275,7 +190,7 @@ def check_ticks(corral: Corral) -> None:
 
 def test_kill_9_of_the_supervisor_leaves_the_training_and_the_terminal(corral: Corral, person: Person) -> None:
     corral.serve(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    run = person.start(corral.script("train.py", TICKS))
+    run = person.start(*QUICK, corral.script("train.py", TICKS))
     person.until_seen(b"tick 5\r\n")
     until(person.raw, "the terminal is raw")
     run.kill()
@@ -293,7 +208,7 @@ def test_kill_9_of_the_supervisor_leaves_the_training_and_the_terminal(corral: C
 
 
 def test_kill_9_of_the_holder_is_not_noticed(corral: Corral, person: Person) -> None:
-    run = person.start(corral.script("train.py", TICKS))
+    run = person.start(*QUICK, corral.script("train.py", TICKS))
     person.until_seen(b"tick 5\r\n")
     command = number(corral.home / "pid")
     output = corral.spooled()[0] / "tty.log"
@@ -328,7 +243,7 @@ def test_kill_9_of_both_leaves_the_training(corral: Corral, person: Person) -> N
         open("ended", "w").write("1")
         """,
     )
-    run = person.start(script)
+    run = person.start(*QUICK, script)
     command = number(corral.home / "pid")
     holder = holder_of(corral)
     run.kill()
@@ -341,7 +256,7 @@ def test_kill_9_of_both_leaves_the_training(corral: Corral, person: Person) -> N
 
 
 def test_a_closed_terminal_does_not_end_the_run(corral: Corral, person: Person) -> None:
-    run = person.start(corral.script("train.py", TICKS))
+    run = person.start(*QUICK, corral.script("train.py", TICKS))
     person.until_seen(b"tick 5\r\n")
     person.close()
     command = number(corral.home / "pid")
@@ -356,7 +271,7 @@ def test_a_closed_terminal_does_not_end_the_run(corral: Corral, person: Person) 
 
 def test_leftovers_keep_their_terminal(corral: Corral, person: Person) -> None:
     code = "(while [ ! -e stop ]; do sleep 0.01; done; echo late; touch ended) & echo early"
-    run = person.start("sh", "-c", code)
+    run = person.start(*QUICK, "sh", "-c", code)
     assert person.wait(run) == 0
     assert b"early\r\n" in person.seen
     (corral.home / "stop").touch()
@@ -365,7 +280,9 @@ def test_leftovers_keep_their_terminal(corral: Corral, person: Person) -> None:
 
 
 def test_without_a_pty_when_asked(corral: Corral, person: Person) -> None:
-    run = person.start("--no-pty", "python3", "-c", "import os; print(os.isatty(0), os.isatty(1), os.isatty(2))")
+    run = person.start(
+        *QUICK, "--no-pty", "python3", "-c", "import os; print(os.isatty(0), os.isatty(1), os.isatty(2))"
+    )
     assert person.wait(run) == 0
     assert person.seen == b"True False False\r\n"
     assert corral.logs().text("stdout") == "True False False\n"

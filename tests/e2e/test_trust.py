@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from person import Person
 from support import PYTHON, Corral, until
-from test_terminal import Person
 
 SCRIPT = 'print("done")\n'
 QUICK = ("run", "--listeners", "proc", "--quiet", "--", PYTHON, "-S", "train.py")

@@ -164,8 +164,13 @@ schedule::PlanFacts plan_facts(const PlanCommand& command, const fs::path& file)
                             .tags = o.tags,
                             .settings = command.settings};
   // The rule by which the plan stops is known before its first run.
-  if (!command.flags.until_interval.empty())
-    facts.tags.emplace_back("corral.plan.until_interval", command.flags.until_interval);
+  if (const PlanFlags& flags = command.flags; !flags.until_interval.empty())
+    facts.tags.emplace_back(
+        "corral.plan.until_interval",
+        fmt::format("{} of {}, at most {} blocks", flags.until_interval,
+                    flags.interval_of.empty() ? "step_time" : flags.interval_of,
+                    flags.most_blocks.empty() ? std::to_string(schedule::Blocks().most)
+                                              : flags.most_blocks));
   for (const auto& [name, value] : command.variables)
     facts.environment.push_back(fmt::format("{}={}", name, value));
   return facts;

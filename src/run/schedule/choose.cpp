@@ -20,11 +20,6 @@ bool matches(const std::vector<std::string>& patterns, const plan::Workload& wor
   });
 }
 
-bool selected(const plan::Workload& workload, const Selection& selection) {
-  return (selection.only.empty() || matches(selection.only, workload)) &&
-         !matches(selection.skip, workload);
-}
-
 // Returns the verdict on the workload alone, without those that it waits for.
 Verdict own_verdict(const plan::Workload& workload, const Book& book, const Selection& selection,
                     const Begun& begun) {
@@ -39,7 +34,7 @@ Verdict own_verdict(const plan::Workload& workload, const Book& book, const Sele
   }
   if (finished) return Verdict::kFinished;
   if (was_begun) return Verdict::kFailed;
-  if (!selected(workload, selection)) return Verdict::kNotSelected;
+  if (!is_selected(workload, selection)) return Verdict::kNotSelected;
   return ended && !selection.rerun ? Verdict::kFailed : Verdict::kRun;
 }
 
@@ -133,6 +128,11 @@ class Judge {
 
 std::string workload_label(const plan::Workload& workload) {
   return workload.experiment + "/" + workload.recorded_name();
+}
+
+bool is_selected(const plan::Workload& workload, const Selection& selection) {
+  return (selection.only.empty() || matches(selection.only, workload)) &&
+         !matches(selection.skip, workload);
 }
 
 std::vector<Choice> judge(const std::vector<plan::Workload>& workloads, const Book& book,

@@ -27,6 +27,8 @@ struct Selection {
 // Names one repetition of a workload, the same after each re-read of the file.
 std::string workload_label(const plan::Workload& workload);  // "E/7", "E/7#2"
 
+bool is_selected(const plan::Workload& workload, const Selection& selection);
+
 enum class Verdict {
   kRun,
   kFinished,     // nothing is left to do

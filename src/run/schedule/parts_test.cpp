@@ -55,6 +55,11 @@ TEST(Precision, WaitsForRunsAndGivesUpWithoutValues) {
       R"({"name": "E/2", "n": 0, "units": [{"reason": "it ended as failed", "runs": [{"status": "failed"}]}]})";
   EXPECT_EQ(judged(failed, "").state, State::kHopeless);
   EXPECT_EQ(judged(failed, "").words, "E/2 has no value: it ended as failed");
+  const std::string late =
+      R"({"name": "E/2", "n": 7, "units": [{"value": 1}, {"value": null, "reason": "x"},
+      {"value": null, "reason": "x"}, {"value": null, "reason": "it ended as failed"}]})";
+  EXPECT_EQ(judged(late, "").state, State::kHopeless);
+  EXPECT_EQ(judged(late, "").words, "E/2 has no value in its newest blocks: it ended as failed");
   const std::string running =
       R"({"name": "E/1", "n": 1, "units": [{"reason": "it is still running", "runs": [{"status": "running"}]}]})";
   EXPECT_EQ(judged(failed + "," + running, "").state, State::kWaits);

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 
 #include "core/text.h"
@@ -28,7 +30,19 @@ bool waits_for_data(const Json& group) {
   return false;
 }
 
-std::string first_reason(const Json& group) {
+// None of its newest runs has a value, so that further ones will hardly have.
+bool has_no_hope(const Json& group) {
+  constexpr std::ptrdiff_t kInVain = 3;
+  const Json::Array& units = list_of(group, "units");
+  const auto lacks_value = [](const Json& unit) {
+    const Json* value = unit.find("value");
+    return value == nullptr || value->is_null();
+  };
+  return group.get_int("n") == 0 || (std::ssize(units) > kInVain &&
+                                     std::all_of(units.end() - kInVain, units.end(), lacks_value));
+}
+
+std::string newest_reason(const Json& group) {
   const Json::Array& units = list_of(group, "units");
   return units.empty() ? "it has no runs" : units.back().get_string("reason");
 }
@@ -50,10 +64,11 @@ Precision judge_precision(const Json& comparison, const PrecisionGoal& goal) {
     if (waits_for_data(group))
       return {.state = State::kWaits, .words = "the server does not know the end of all runs"};
   for (const Json& group : list_of(comparison, "groups"))
-    if (group.get_int("n") == 0)
+    if (has_no_hope(group))
       return {.state = State::kHopeless,
-              .words = fmt::format("{} has no value: {}", printable(group.get_string("name")),
-                                   printable(first_reason(group)))};
+              .words = fmt::format("{} has no value{}: {}", printable(group.get_string("name")),
+                                   group.get_int("n") == 0 ? "" : " in its newest blocks",
+                                   printable(newest_reason(group)))};
   double widest = 0;
   std::string of;
   for (const Json& difference : list_of(comparison, "differences")) {

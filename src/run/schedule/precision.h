@@ -13,6 +13,10 @@
 
 namespace corral::run::schedule {
 
+// As many as the server compares at once.
+inline constexpr std::size_t kMostRepeatedWorkloads = 100;
+inline constexpr std::size_t kMostRepeatedRuns = 2000;
+
 // A workload with the runs of all of its repetitions.
 struct RepeatedWorkload {
   std::string label;              // "E/7"

@@ -95,7 +95,7 @@ class Scheduler {
   bool prepare(const plan::Workload& workload, std::string& reason);
   void fail_workload(const plan::Workload& workload, const std::string& reason);
   void conclude(const plan::Workload& workload, const std::vector<Member>& members, Nanos took);
-  void resume_blocks(const plan::Plan& plan);
+  void resume_blocks();
   [[nodiscard]] std::vector<RepeatedWorkload> repeated_workloads() const;
   bool begin_block();
   int finish();
@@ -117,10 +117,12 @@ class Scheduler {
   std::string ended_by_;         // reason why some workloads were not begun; empty: all were
   Nanos spent_{0};
   std::size_t done_ = 0;
-  int blocks_ = 1;  // the number of times that each workload runs at least
+  int blocks_ = 1;   // the number of times that each workload runs at least
+  plan::Plan plan_;  // as it was read last without errors
 };
 
 void Scheduler::use(const plan::Plan& plan) {
+  if (&plan != &plan_) plan_ = plan;
   std::vector<plan::Row> rows = plan.rows;
   for (plan::Row& row : rows) row.repeat = std::max(row.repeat, blocks_);
   workloads_ = plan::workloads_of(rows);
@@ -457,14 +459,15 @@ std::string idle_words(const PlanDocument& document) {
 
 // ---- blocks
 
-// As many as the last scheduler of the plan had begun.
-void Scheduler::resume_blocks(const plan::Plan& plan) {
+// As many as the plan itself repeats, or as the last scheduler of it had begun.
+void Scheduler::resume_blocks() {
   if (!options_.blocks) return;
   blocks_ = options_.blocks->least;
+  for (const plan::Row& row : plan_.rows) blocks_ = std::max(blocks_, row.repeat);
   const auto has_begun = [&](const plan::Row& row) {
     return journal_.book().latest(row.key, blocks_ + 1) != nullptr;
   };
-  while (blocks_ < options_.blocks->most && std::ranges::any_of(plan.rows, has_begun)) ++blocks_;
+  while (std::ranges::any_of(plan_.rows, has_begun)) ++blocks_;
 }
 
 // The selected ones; the baseline comes first.
@@ -472,15 +475,18 @@ std::vector<RepeatedWorkload> Scheduler::repeated_workloads() const {
   std::vector<RepeatedWorkload> all;
   std::string baseline;
   for (const Choice& choice : choices_) {
-    if (choice.verdict == Verdict::kNotSelected) continue;
     const plan::Workload& workload = workloads_[choice.workload];
+    if (!is_selected(workload, options_.selection)) continue;
     const std::string label = workload.experiment + "/" + workload.name;
     auto found = std::ranges::find(all, label, &RepeatedWorkload::label);
     if (found == all.end()) found = all.insert(all.end(), {.label = label, .runs = {}});
     for (const plan::Row& row : workload.rows) {
       if (row.baseline && baseline.empty()) baseline = label;
       const Attempt* attempt = journal_.book().latest(row.key, workload.repetition);
-      if (attempt != nullptr) found->runs.push_back(attempt->run);
+      // The server never heard of one that could not start.
+      const bool started =
+          attempt != nullptr && attempt->end && attempt->end->outcome != "not-started";
+      if (started) found->runs.push_back(attempt->run);
     }
   }
   std::stable_partition(all.begin(), all.end(), [&](const RepeatedWorkload& workload) {
@@ -502,6 +508,7 @@ bool Scheduler::begin_block() {
   if (found.state == State::kWide && blocks_ < options_.blocks->most) {
     view_.say(fmt::format("{} blocks: {}; one more", blocks_, found.words));
     ++blocks_;
+    use(plan_);
     reload();
     return true;
   }
@@ -541,8 +548,9 @@ int Scheduler::finish() {
 }
 
 int Scheduler::run(const plan::Plan& plan) {
-  resume_blocks(plan);
-  use(plan);
+  plan_ = plan;
+  resume_blocks();
+  use(plan_);
   recover();
   reload();
   // This follows an interrupt, too: the runs that were waited for have ended.
@@ -613,6 +621,9 @@ int dry_run(const ScheduleOptions& options, const ScheduleParts& parts, const Bo
             const plan::Plan& plan) {
   const auto workloads = plan::workloads_of(plan.rows);
   const auto choices = judge(workloads, book, options.selection, {});
+  if (options.blocks)
+    fmt::print("repeated in {} to {} blocks of these:\n", options.blocks->least,
+               options.blocks->most);
   bool fits = true;
   for (const Choice& choice : choices) {
     const plan::Workload& workload = workloads[choice.workload];
@@ -657,19 +668,31 @@ Result<> check_elsewhere(const plan::Plan& plan, const Book& book, const std::st
 }
 
 // Blocks compare workloads with each other.
-Result<> check_blocks(const plan::Plan& plan) {
+Result<> check_blocks(const plan::Plan& plan, const ScheduleOptions& options) {
   std::set<std::pair<std::string, std::string>> names;
+  std::size_t rows = 0;
+  for (const plan::Workload& workload : plan::workloads_of(plan.rows)) {
+    if (workload.repetition != 1 || !is_selected(workload, options.selection)) continue;
+    names.emplace(workload.experiment, workload.name);
+    rows += workload.rows.size();
+  }
   for (const plan::Row& row : plan.rows) {
     if (row.workload.find('#') != std::string::npos)
       return fail(Code::kInvalidArgument,
                   fmt::format("--until-interval: line {}: workload '{}' is in a block of the file "
                               "itself; generate the plan without `repeats`",
                               row.line, printable(row.workload)));
-    names.emplace(row.experiment, row.workload);
   }
-  if (names.size() >= 2) return {};
-  return fail(Code::kInvalidArgument,
-              "--until-interval compares workloads, and the plan has only one");
+  if (names.size() < 2)
+    return fail(Code::kInvalidArgument,
+                "--until-interval compares workloads, and only one is to run");
+  const std::size_t runs = rows * static_cast<std::size_t>(options.blocks->most);
+  if (names.size() <= kMostRepeatedWorkloads && runs <= kMostRepeatedRuns) return {};
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("--until-interval: {} workloads with up to {} runs; at most {} with {} are "
+                  "compared: choose some by --only, or fewer --most-blocks",
+                  names.size(), runs, kMostRepeatedWorkloads, kMostRepeatedRuns));
 }
 
 int refuse(const Error& error) {
@@ -687,7 +710,7 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
     fmt::print(stderr, "corral: {} has errors; nothing was run\n", printable(options.plan.file));
     return kMisuse;
   }
-  if (const auto checked = options.blocks ? check_blocks(*plan) : Result<>(); !checked) {
+  if (const auto checked = options.blocks ? check_blocks(*plan, options) : Result<>(); !checked) {
     fmt::print(stderr, "corral: {}\n", checked.error().message);
     return kMisuse;
   }

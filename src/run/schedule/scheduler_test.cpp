@@ -194,6 +194,49 @@ TEST_F(SchedulerTest, BlocksEndWhereNothingCanBeSaid) {
   EXPECT_GE(world_.now() - began, seconds(60));
 }
 
+TEST_F(SchedulerTest, BlocksGoOnWhileThePlanIsHalfWrittenAndWithoutRunsThatCouldNotStart) {
+  write({"1,a,,finish,5", "2,b,,finish,5"});
+  options_.blocks = {.least = 2, .most = 4};
+  machine_.refused = "2";
+  precision_ = [&](const std::vector<RepeatedWorkload>& workloads) {
+    EXPECT_EQ(workloads[1].runs.size(), world_.runs().size() - workloads[0].runs.size())
+        << "the server does not know the others";
+    machine_.refused.clear();
+    write_text("Experiment,Workload\nhalf a line,\"");
+    return Precision{.state = Precision::State::kWide, .words = ""};
+  };
+  run();
+  EXPECT_EQ(world_.runs().size(), 6U) << "four of a, the last two of b";
+}
+
+TEST_F(SchedulerTest, BlocksAreOfTheSelectedWorkloads) {
+  write({"1,a,,finish,5", "2,b,,finish,5", "3,c,,finish,5"});
+  EXPECT_EQ(run(), 0);
+  options_.blocks = {.least = 2, .most = 2};
+  options_.selection.skip = {"3"};
+  precision_ = [&](const std::vector<RepeatedWorkload>& workloads) {
+    EXPECT_EQ(workloads.size(), 2U) << "although the third has finished";
+    return Precision{.state = Precision::State::kNarrow, .words = ""};
+  };
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.runs().size(), 5U);
+  options_.selection.only = {"1"};
+  EXPECT_EQ(run(), 2) << "one is compared with nothing";
+}
+
+TEST_F(SchedulerTest, BlocksKeepToWhatTheServerCompares) {
+  std::vector<std::string> rows;
+  for (int i = 0; i < 101; ++i)
+    rows.push_back(std::to_string(i) + ",w" + std::to_string(i) + ",,finish,5");
+  write(rows);
+  options_.blocks = Blocks();
+  EXPECT_EQ(run(), 2);
+  rows.resize(41);
+  write(rows);
+  EXPECT_EQ(run(), 2) << "2,050 runs";
+  EXPECT_TRUE(world_.runs().empty());
+}
+
 TEST_F(SchedulerTest, BlocksNeedTwoWorkloadsAndAPlanWithoutBlocks) {
   options_.blocks = Blocks();
   for (const std::vector<std::string>& rows :

@@ -51,10 +51,13 @@ struct ReportFlags {
 // ---- what it is made of
 
 struct ReportData {
-  std::string what;                             // "plan study.csv", "before and after"
-  Json comparison, collocation, workflow;       // null: there is none
-  std::optional<std::size_t> without_run = {};  // rows of a plan
+  std::string what;                        // "plan study.csv", "before and after"
+  Json comparison, collocation, workflow;  // null: there is none
+  // Rows of a plan, and those of them without a recorded run.
+  std::optional<std::size_t> planned = {}, without_run = {};
 };
+
+bool is_plan(const RunGroup& group) { return group.path.find("/plans/") != std::string::npos; }
 
 // A workload that runs for the second time is called "7#2".
 std::string without_repetition(const std::string& workload) {
@@ -85,32 +88,44 @@ class Cells {
   std::map<std::string, std::size_t> places_;
 };
 
-Cells cells_of_plan(const Json& plan) {
-  std::set<std::string> experiments;
-  for (const Json& row : items(plan, "runs")) experiments.insert(row.get_string("experiment"));
-  Cells cells;
-  for (const Json& row : items(plan, "runs")) {
-    if (row.get_string("run").empty()) continue;
-    const std::string experiment =
-        experiments.size() > 1 ? row.get_string("experiment") + "/" : std::string();
-    cells.add(experiment + without_repetition(row.get_string("workload")), row.get_string("run"));
+constexpr std::size_t kMostGroups = 100;  // that POST /compare takes
+
+// The recorded runs of a plan or experiment by their workloads, or names where they have none:
+// repetitions and further attempts together, in the order of their starts.
+Result<std::vector<Json>> runs_of(const sys::HttpTarget& server, const RunGroup& group) {
+  constexpr std::int64_t kPage = 1000;
+  const std::string id = group.path.substr(group.path.rfind('/') + 1);
+  Json question{Json::Object{{"limit", kPage}}};
+  if (is_plan(group))
+    question.set("filter", fmt::format("tags.`corral.plan` = '{}'", id));
+  else
+    question.set("experiments", Json(Json::Array{Json(id)}));
+  question.set("order", Json(Json::Array{Json(Json::Object{{"by", "start"}})}));
+  std::vector<Json> runs;
+  for (bool more = true; more;) {
+    question.set("offset", static_cast<std::int64_t>(runs.size()));
+    const std::string body = question.dump();
+    const Json page = TRY(
+        send_json(server, {.method = "POST", .path = "/api/corral/v1/runs/search", .body = body}));
+    const Json::Array& found = items(page, "runs");
+    runs.insert(runs.end(), found.begin(), found.end());
+    more = !found.empty() && std::ssize(runs) < page.get_int("total");
   }
-  return cells;
+  return runs;
 }
 
-Result<Cells> cells_of(const sys::HttpTarget& server, const RunGroup& group) {
-  constexpr std::string_view kExperiments = "/experiments/";
-  if (group.path.find("/plans/") != std::string::npos)
-    return cells_of_plan(TRY(get_json(server, group.path)));
+Cells cells_of(const std::vector<Json>& runs) {
+  std::set<std::string> experiments;
+  for (const Json& run : runs) experiments.insert(run.get_string("experiment"));
   Cells cells;
-  const std::size_t at = group.path.find(kExperiments);
-  if (at == std::string::npos) return cells;
-  const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?experiment=" +
-                                                  group.path.substr(at + kExperiments.size())));
-  for (const Json& workload : items(workloads, "workloads"))
-    if (const std::string name = workload.get_string("name"); !name.empty())
-      for (const Json& run : items(workload, "runs"))
-        cells.add(without_repetition(name), *run.as_string());
+  for (const Json& run : runs) {
+    const std::string experiment =
+        experiments.size() > 1 ? run.get_string("experiment") + "/" : std::string();
+    const std::string workload = run.get_string("workload");
+    cells.add(
+        experiment + (workload.empty() ? run.get_string("name") : without_repetition(workload)),
+        run.get_string("id"));
+  }
   return cells;
 }
 
@@ -120,14 +135,28 @@ Result<> read_plan(const sys::HttpTarget& server, const ReportFlags& flags, Json
   const std::string& name = flags.of.groups.front();
   const auto group = find_group(server, name);
   if (!group && group.error().code != Code::kNotFound) return tl::unexpected(group.error());
-  const Cells cells = group ? TRY(cells_of(server, *group)) : Cells();
+  const std::vector<Json> runs = group ? TRY(runs_of(server, *group)) : std::vector<Json>();
+  const Cells cells = cells_of(runs);
+  if (cells.size() > kMostGroups)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} has {} workloads: at most {} are compared at once; name some of "
+                            "them as groups",
+                            group->what, cells.size(), kMostGroups));
   if (cells.size() < 2)
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}': expected a plan or experiment with two workloads or more, two "
                             "groups, or one and --by",
                             printable(name)));
   data.what = group->what;
-  if (group->path.find("/plans/") != std::string::npos) data.without_run = group->without_run;
+  if (is_plan(*group)) {
+    data.planned = group->runs.size() + group->without_run;
+    data.without_run =
+        group->without_run +
+        static_cast<std::size_t>(std::ranges::count_if(group->runs, [&](const std::string& id) {
+          return std::ranges::none_of(runs,
+                                      [&](const Json& run) { return run.get_string("id") == id; });
+        }));
+  }
   question.set("groups", cells.groups());
   std::string path = group->path + "/collocation";
   if (!flags.job.empty()) path += "?job=" + sys::url_encode(flags.job);
@@ -193,9 +222,13 @@ std::string command_of(const ReportFlags& flags) {
     add(name);
     add(*value);
   }
+  if (!flags.destination.server.empty()) {
+    add("--server");
+    add(flags.destination.server);
+  }
   add("-o");
   add(flags.output);
-  return text;
+  return printable(text);
 }
 
 // The text of a fact that all runs have in common; empty: they have not.
@@ -253,10 +286,10 @@ class Report {
       counts.push_back(fmt::format("{} {}", count, status));
     std::vector<std::vector<std::string>> rows = {{"Value", data_.comparison.get_string("value")},
                                                   {"Runs", join(counts, ", ")}};
-    if (data_.without_run)
-      rows.push_back({"Planned", fmt::format("{} runs, of which {} have not run",
-                                             count_runs(data_.comparison) + *data_.without_run,
-                                             *data_.without_run)});
+    if (data_.planned)
+      rows.push_back({"Planned", fmt::format("{} runs, of which {} did not start; further attempts "
+                                             "are counted as runs",
+                                             *data_.planned, *data_.without_run)});
     std::size_t paired = 0;
     for (const Json& one : items(data_.comparison, "differences"))
       paired += member(one, "pairs").is_null() ? 0 : 1;
@@ -265,7 +298,9 @@ class Report {
     const std::string rule = common_fact(data_.comparison, "tag", "corral.plan.until_interval");
     rows.push_back({"Stopping rule",
                     rule.empty() ? "none was recorded: the number of runs may depend on results"
-                                 : "blocks until the intervals were within " + printable(rule)});
+                                 : "recorded before the runs: repeated until each interval is "
+                                   "within " +
+                                       printable(rule)});
     if (!member(data_.comparison, "margin").is_null())
       rows.push_back({"Margin", data_.comparison.get_bool("margin_planned")
                                     ? "given when the runs started"
@@ -393,10 +428,14 @@ class Report {
       }
     page_.line(fmt::format("{} of {} runs have no value, {} had no steady part.", uncounted, all,
                            unsteady));
+    page_.line(flags_.target.empty()
+                   ? "Intervals are Student's t on the logarithms of the runs' values. They assume "
+                     "that runs do not depend on each other, and no rare stalls."
+                   : "Times to the target are compared by ranks, which assumes that runs do not "
+                     "depend on each other. Means have no interval.");
     page_.line(
-        "Intervals are Student's t on the logarithms of the runs' values. They assume that runs do "
-        "not depend on each other, and no rare stalls. What the two set-ups differ in besides what "
-        "was meant may be the cause, too: the tables name what was recorded of it.");
+        "What the two set-ups differ in besides what was meant may be the cause, too: the tables "
+        "name what was recorded of it.");
     for (const Json& text : items(data_.collocation, "missing"))
       page_.line("Not known: " + printable(*text.as_string()) + ".");
   }
@@ -408,7 +447,7 @@ class Report {
       return page_.raw("\n" + figure->tikz([](const std::string& text) {
         return TextPage("latex").escaped(text);
       }));
-    page_.raw(fmt::format("\n![{}]({})\n", name, attached(name + ".svg")));
+    page_.raw(fmt::format("\n![{}]({})\n", name, sys::url_encode(attached(name + ".svg"))));
     files_.emplace_back(attached(name + ".svg"), figure->svg(name));
   }
 
@@ -468,8 +507,10 @@ constexpr std::string_view kLatexHead = R"(\documentclass{article}
 )";
 
 // A comment with all that --check needs. Two hyphens would end one of HTML.
-std::string mark_of(const ReportFlags& flags, const ReportData& data) {
-  Json::Array groups;
+std::string mark_of(const ReportFlags& flags, const ReportData& data,
+                    const std::vector<std::pair<std::string, std::string>>& files) {
+  Json::Array groups, names;
+  for (const auto& [name, content] : files) names.emplace_back(name);
   for (const std::string& group : flags.of.groups) groups.emplace_back(group);
   const Json mark{Json::Object{{"groups", Json(std::move(groups))},
                                {"by", flags.of.by},
@@ -478,6 +519,7 @@ std::string mark_of(const ReportFlags& flags, const ReportData& data) {
                                {"target", flags.target},
                                {"margin", flags.of.margin},
                                {"job", flags.job},
+                               {"files", Json(std::move(names))},
                                {"runs", static_cast<std::int64_t>(count_runs(data.comparison))},
                                {"digest", digest_of(data)}}};
   std::string text = mark.dump();
@@ -496,12 +538,18 @@ std::string document_of(const std::string& body, const std::string& mark,
   return fmt::format("{}\n<!-- {} -->\n", body, mark);
 }
 
+// Texts of the document may look like one: the mark is a line of its own, which begins a comment.
 Result<Json> read_mark(const std::string& path) {
+  std::error_code error;
+  const bool is_file = fs::is_regular_file(path, error);
+  if (!is_file && fs::exists(path, error))
+    return fail(Code::kInvalidArgument, fmt::format("{} is no file", printable(path)));
   const std::string text = TRY(sys::read_file(path));
-  const std::size_t begin = text.find(kMark);
-  if (begin != std::string::npos) {
-    std::string_view line = std::string_view(text).substr(begin + kMark.size());
-    line = line.substr(0, line.find('\n'));
+  for (std::string_view line : split(text, '\n')) {
+    if (!line.starts_with("<!-- ") && !line.starts_with("% ")) continue;
+    line.remove_prefix(line.find(' ') + 1);
+    if (!line.starts_with(kMark)) continue;
+    line.remove_prefix(kMark.size());
     if (const std::size_t end = line.rfind('}'); end != std::string_view::npos)
       if (auto mark = Json::parse(line.substr(0, end + 1)); mark && mark->as_object() != nullptr)
         return mark;
@@ -519,24 +567,50 @@ Result<std::string> format_of(const std::string& output) {
       fmt::format("-o '{}': expected a name that ends in .html, .md or .tex", printable(output)));
 }
 
-Result<int> write_report(const ReportFlags& flags) {
-  const std::string format = TRY(format_of(flags.output));
-  if (fs::exists(flags.output) && !read_mark(flags.output))
+// Only a report is overwritten, and only files that it names as its own, or one of its other forms.
+Result<> check_free(const std::string& output,
+                    const std::vector<std::pair<std::string, std::string>>& files) {
+  std::error_code error;
+  if (fs::exists(output, error) && !read_mark(output))
     return fail(Code::kConflict,
                 fmt::format("{} exists and is no report: give another name, or remove it",
-                            printable(flags.output)));
+                            printable(output)));
+  std::set<std::string> own;
+  for (const char* end : {".html", ".htm", ".md", ".tex"}) {
+    const fs::path form = fs::path(output).replace_extension(end);
+    const auto mark = fs::exists(form, error) ? read_mark(form) : Json();
+    if (!mark) continue;
+    for (const Json& name : items(*mark, "files"))
+      if (name.as_string() != nullptr) own.insert(*name.as_string());
+  }
+  for (const auto& [name, content] : files) {
+    const fs::path path = fs::path(output).parent_path() / name;
+    if (own.contains(name) || !fs::exists(path, error)) continue;
+    return fail(Code::kConflict,
+                fmt::format("{} would be overwritten: give another name, or remove it",
+                            printable(path.string())));
+  }
+  return {};
+}
+
+Result<int> write_report(const ReportFlags& flags) {
+  const std::string format = TRY(format_of(flags.output));
+  if (flags.title.find_first_of("\n\r") != std::string::npos)
+    return fail(Code::kInvalidArgument, "--title: expected one line");
+  TRY(check_free(flags.output, {}));
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const ReportData data = TRY(read_report(server, flags));
   Report report(data, flags, format);
   const std::string body = std::move(report).make();
   const fs::path folder = fs::path(flags.output).parent_path();
+  TRY(check_free(flags.output, report.files()));
   const auto write = [](const std::string& path, const std::string& content) -> Result<> {
     OutputTarget file = TRY(OutputTarget::open(path));
     TRY(file.write(content));
     return file.finish();
   };
   for (const auto& [name, content] : report.files()) TRY(write(folder / name, content));
-  TRY(write(flags.output, document_of(body, mark_of(flags, data), format)));
+  TRY(write(flags.output, document_of(body, mark_of(flags, data, report.files()), format)));
   fmt::print("{}: {} runs in {} groups\n", printable(flags.output), count_runs(data.comparison),
              items(data.comparison, "groups").size());
   return kDone;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kWidth = 680, kLeft = 80, kRight = 170, kTop = 12, kBottom = 34;
 constexpr double kValuesHeight = 280, kRowHeight = 26;
+constexpr int kMostTicks = 20;
 constexpr std::size_t kLongestName = 24;  // bytes
 
 struct Axis {
@@ -36,7 +37,7 @@ double nice_step(double length) {
 struct Point {
   std::int64_t start = 0;
   std::size_t group = 0;
-  std::optional<double> value;
+  std::optional<double> value, missed;
 };
 
 std::vector<Point> points_in_order(const Json& comparison) {
@@ -44,19 +45,23 @@ std::vector<Point> points_in_order(const Json& comparison) {
   const Json::Array& groups = items(comparison, "groups");
   for (std::size_t i = 0; i < groups.size(); ++i)
     for (const Json& unit : items(groups[i], "units")) {
-      const Json& value = member(unit, "value");
-      points.push_back(
-          {.start = unit.get_int("start_ns"),
-           .group = i,
-           .value = value.is_null() ? std::nullopt : std::optional(value.as_double(0))});
+      const auto number = [&](const char* name) {
+        const Json& value = member(unit, name);
+        return value.is_null() ? std::nullopt : std::optional(value.as_double(0));
+      };
+      points.push_back({.start = unit.get_int("start_ns"),
+                        .group = i,
+                        .value = number("value"),
+                        .missed = number("missed_s")});
     }
   std::ranges::stable_sort(points, {}, &Point::start);
   return points;
 }
 
 void draw_value_axis(Figure& figure, const Axis& y, const std::string& unit) {
-  const double step = nice_step(y.high - y.low);
-  for (double tick = std::ceil(y.low / step) * step; tick <= y.high; tick += step) {
+  const double step = nice_step(y.high - y.low), first = std::ceil(y.low / step);
+  for (int i = 0; i < kMostTicks && (first + i) * step <= y.high; ++i) {
+    const double tick = (first + i) * step;
     figure.line({kLeft, y.at(tick)}, {kWidth - kRight, y.at(tick)}, Figure::kFaint, 0.5);
     figure.text({kLeft - 6, y.at(tick)}, value_in_unit(Json(tick), unit), Figure::Side::kRight);
   }
@@ -76,14 +81,36 @@ std::vector<double> ratio_ticks(const Axis& x) {
   return ticks;
 }
 
-// Names of groups beside their means, at least a line apart.
+// The mean of a group's values, or how long it tried in vain.
+std::optional<double> level_of(const std::vector<Point>& points, std::size_t group) {
+  double sum = 0;
+  int count = 0;
+  for (const Point& point : points) {
+    const auto value = point.value ? point.value : point.missed;
+    if (point.group != group || !value) continue;
+    sum += *value;
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+// Names of groups beside their means, at least a line apart; the last line says how many have no
+// room.
 void draw_names(Figure& figure, std::vector<std::pair<double, std::size_t>> names,
                 const Json::Array& groups) {
   constexpr double kLine = 14;
+  constexpr auto kRoom = static_cast<std::size_t>((kValuesHeight - kTop) / kLine) - 1;
   std::ranges::sort(names);
+  if (names.size() > kRoom) {
+    figure.text({kWidth - kRight + 20, kValuesHeight - kLine},
+                fmt::format("and {} more", names.size() - kRoom));
+    names.resize(kRoom);
+  }
   double free = kTop;
-  for (const auto& [y, group] : names) {
-    const double at = std::max(y, free);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto& [y, group] = names[i];
+    const double below = kLine * static_cast<double>(names.size() - i);
+    const double at = std::max(free, std::min(y, kValuesHeight - kLine - below));
     free = at + kLine;
     figure.mark({kWidth - kRight + 12, at}, static_cast<int>(group));
     figure.text({kWidth - kRight + 20, at}, brief(groups[group].get_string("name"), kLongestName));
@@ -96,10 +123,14 @@ std::optional<Figure> values_figure(const Json& comparison) {
   const std::vector<Point> points = points_in_order(comparison);
   std::vector<double> values;
   for (const Point& point : points)
-    if (point.value) values.push_back(*point.value);
+    for (const auto& value : {point.value, point.missed})
+      if (value) values.push_back(*value);
   if (values.empty()) return std::nullopt;
   const auto [least, most] = std::ranges::minmax(values);
-  const double room = most > least ? 0.08 * (most - least) : 0.05 * std::abs(most) + 1e-12;
+  // Values that differ in their last digits only are one.
+  const double size = std::max(std::abs(least), std::abs(most));
+  const bool differ = most - least > 1e-9 * size;
+  const double room = differ ? 0.08 * (most - least) : 0.05 * size + 1e-12;
   Figure figure(kWidth, kValuesHeight);
   const Axis y{
       .low = least - room, .high = most + room, .from = kValuesHeight - kBottom, .to = kTop};
@@ -116,7 +147,8 @@ std::optional<Figure> values_figure(const Json& comparison) {
   std::vector<std::pair<double, std::size_t>> names;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const Json& mean = member(groups[i], "mean");
-    names.emplace_back(mean.is_null() ? y.from : y.at(mean.as_double(0)), i);
+    const auto level = level_of(points, i);
+    names.emplace_back(level ? y.at(*level) : y.from, i);
     if (mean.is_null()) continue;
     const double at = y.at(mean.as_double(0));
     figure.line({kLeft, at}, {kWidth - kRight, at}, static_cast<int>(i));
@@ -127,7 +159,7 @@ std::optional<Figure> values_figure(const Json& comparison) {
     if (points[i].value) {
       figure.mark({at, y.at(*points[i].value)}, ink);
     } else {
-      figure.cross({at, y.from - 5}, ink);
+      figure.cross({at, points[i].missed ? y.at(*points[i].missed) : y.from - 5}, ink);
     }
   }
   draw_names(figure, std::move(names), groups);
@@ -139,12 +171,14 @@ std::optional<Figure> values_figure(const Json& comparison) {
 }
 
 std::optional<Figure> ratios_figure(const Json& comparison) {
-  std::vector<const Json*> rows;
+  std::vector<std::pair<const Json*, int>> rows;  // with the ink of their group
   const double margin = member(comparison, "margin").as_double(0);
   double widest = std::log1p(margin);
+  int ink = 0;  // that of the first group
   for (const Json& one : items(comparison, "differences")) {
+    ++ink;
     if (member(one, "ratio").is_null()) continue;
-    rows.push_back(&one);
+    rows.emplace_back(&one, ink);
     for (const char* name : {"ratio", "low", "high"})
       if (const Json& value = member(one, name); !value.is_null())
         widest = std::max(widest, std::abs(std::log(value.as_double(1))));
@@ -164,20 +198,17 @@ std::optional<Figure> ratios_figure(const Json& comparison) {
     }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const double y = kTop + kRowHeight * (static_cast<double>(i) + 0.5);
-    const auto log_of = [&](const char* name) {
-      return std::log(member(*rows[i], name).as_double(1));
-    };
-    const int ink = static_cast<int>(i + 1);
-    if (!member(*rows[i], "low").is_null())
-      figure.line({x.at(log_of("low")), y}, {x.at(log_of("high")), y}, ink, 2);
-    figure.mark({x.at(log_of("ratio")), y}, ink);
-    figure.text({kLeft + 50, y}, brief(rows[i]->get_string("b"), kLongestName),
-                Figure::Side::kRight);
+    const Json& row = *rows[i].first;
+    const auto log_of = [&](const char* name) { return std::log(member(row, name).as_double(1)); };
+    if (!member(row, "low").is_null())
+      figure.line({x.at(log_of("low")), y}, {x.at(log_of("high")), y}, rows[i].second, 2);
+    figure.mark({x.at(log_of("ratio")), y}, rows[i].second);
+    figure.text({kLeft + 50, y}, brief(row.get_string("b"), kLongestName), Figure::Side::kRight);
   }
   figure.text({(x.from + x.to) / 2, height - 10},
               fmt::format("{} × that of {}, with its interval; shaded: the margin",
                           printable(comparison.get_string("value")),
-                          brief(rows.front()->get_string("a"), kLongestName)),
+                          brief(rows.front().first->get_string("a"), kLongestName)),
               Figure::Side::kMiddle);
   return figure;
 }

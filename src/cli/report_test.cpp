@@ -39,6 +39,28 @@ TEST(ReportFigures, EveryRunIsAMarkOrACross) {
   EXPECT_FALSE(values_figure(*Json::parse(R"({"groups": [{"name": "a", "units": []}]})")));
 }
 
+// Their difference is too small for an axis, and steps of it would end nowhere.
+TEST(ReportFigures, ValuesThatAreAlmostEqualHaveAnAxis) {
+  const std::string begin = R"({"groups": [{"name": "a", "unit": "", "mean": 0.3, "units": [
+    {"start_ns": "1", "value": 0.3}, {"start_ns": "2", "value": )";
+  for (const char* other : {"0.30000000000000004", "0.3", "0.3000000001"})
+    EXPECT_TRUE(values_figure(*Json::parse(begin + other + "}]}]}"))) << other;
+}
+
+TEST(ReportFigures, NamesOfManyGroupsStayInThePicture) {
+  std::string groups;
+  for (int i = 0; i < 40; ++i)
+    groups += (i > 0 ? "," : "") + std::string(R"({"name": "group )") + std::to_string(i) +
+              R"(", "unit": "s", "mean": null, "units": [{"start_ns": "1", "value": 7}]})";
+  const std::string svg = values_figure(*Json::parse(R"({"groups": [)" + groups + "]}"))->svg("");
+  EXPECT_NE(svg.find(">and 22 more</text>"), std::string::npos) << svg;
+  for (std::size_t at = svg.find("<text x=\"530"); at != std::string::npos;
+       at = svg.find("<text x=\"530", at + 1)) {
+    const std::size_t y = svg.find("y=\"", at) + 3;
+    EXPECT_LT(std::stod(svg.substr(y + 1)), 284);
+  }
+}
+
 TEST(ReportFigures, RatiosStandBesideTheMargin) {
   const auto figure = ratios_figure(*Json::parse(kComparison));
   ASSERT_TRUE(figure);

@@ -50,6 +50,21 @@ std::string escaped_latex(const std::string& text) {
   return out;
 }
 
+// Without ligatures of hyphens and curly quotes.
+std::string as_typed(const std::string& latex) {
+  std::string out;
+  for (const char c : latex) {
+    if (c == '-') {
+      out += "-{}";
+    } else if (c == '\'') {
+      out += "\\textquotesingle{}";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 std::string escaped_markdown(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -136,7 +151,8 @@ void TextPage::command(const std::string& text) const {
     case Form::kMarkdown:
       return raw(fmt::format("\n    {}\n", text));
     case Form::kLatex:
-      return raw(fmt::format("\n\\begin{{quote}}\\ttfamily {}\\end{{quote}}\n", escaped(text)));
+      return raw(
+          fmt::format("\n\\begin{{quote}}\\ttfamily {}\\end{{quote}}\n", as_typed(escaped(text))));
     case Form::kHtml:
       return raw(fmt::format("<pre>{}</pre>\n", escaped(text)));
   }

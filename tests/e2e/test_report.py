@@ -70,7 +70,7 @@ def test_a_plan_as_a_page_that_needs_nothing_else(planned: Corral) -> None:
     assert "short and broken cannot be compared: broken has no value." in text
     assert "&lt;b&gt;&amp;c" in text
     assert text.count("<figure>") == 2
-    assert "10 runs, of which 0 have not run" in text
+    assert "10 runs, of which 0 did not start" in text
     assert "pairs of the same block" in text
     rows = list(csv.DictReader(io.StringIO(unquote(page.links[0].split(",", 1)[1]))))
     assert [row["group"] for row in rows[:3]] == ["short", "long", "broken"], "as they ran"
@@ -110,13 +110,31 @@ def test_groups_as_markdown_and_latex(planned: Corral) -> None:
         assert latex.count(f"\\begin{{{name}}}") == latex.count(f"\\end{{{name}}}"), name
 
 
+def test_failed_attempts_and_runs_that_could_not_start_are_counted(planned: Corral) -> None:
+    folder = planned.home
+    (folder / "plan.csv").write_text(
+        (folder / "plan.csv").read_text().replace("Run\n", "Run,Env\n") + "E,never,train.py,0.001,1,,-,,,A=1\n"
+    )
+    planned("run", "plan.csv", "--no-listeners", "--quiet", "--rerun", status=1, cwd=folder)
+    planned("report", "plan.csv", "-o", "again.md", cwd=folder)
+    text = (folder / "again.md").read_text()
+    assert "6 failed, 8 finished" in text, "three attempts that failed, and three more"
+    assert "11 runs, of which 0 did not start" in text
+
+
 def test_wrong_input_is_named_and_nothing_is_overwritten(planned: Corral) -> None:
     folder = planned.home
+    (folder / "x-runs.csv").write_text("mine")
+    done = planned("report", "short", "long", "-o", "x.md", status=1, cwd=folder)
+    assert b"x-runs.csv would be overwritten" in done.stderr
+    assert (folder / "x-runs.csv").read_text() == "mine"
+    assert not (folder / "x.md").exists()
     for words, status, message in (
         (("short", "long", "-o", "x.doc"), 2, "ends in .html, .md or .tex"),
         (("short", "-o", "x.html"), 2, "expected a plan or experiment with two workloads or more"),
         (("short", "nobody", "-o", "x.html"), 1, "no run or workload 'nobody'"),
         (("short", "long"), 2, "-o is missing"),
+        (("short", "long", "-o", "x.html", "--title", "a\nb"), 2, "--title: expected one line"),
         (("--check", "train.py"), 2, "train.py is no report"),
         (("--check", "no.html"), 1, "no.html"),
     ):

@@ -126,16 +126,21 @@ int check_newest(const Json& found) {
     const auto has_value = [](const Json& unit) { return !member(unit, "value").is_null(); };
     const auto known = std::ranges::count_if(units, has_value);
     const Json& newest = member(history, "newest");
-    if (known == 0 || !has_value(units.back())) {
+    const bool limited =
+        !member(found, "at_least").is_null() || !member(found, "at_most").is_null();
+    const bool measured = !units.empty() && !member(units.back(), "measured").is_null();
+    if (limited && measured && !units.back().get_bool("beyond")) {
+      tell(history, "within the limits; " + printable(units.back().get_string("reason")));
+    } else if ((known == 0 || !has_value(units.back())) && !(limited && measured)) {
       tell(history, "cannot be judged: " +
                         (units.empty() ? "it has no runs"
                                        : "the newest run has no value: " +
                                              printable(units.back().get_string("reason"))));
       status = kFailed;
     } else if (units.back().get_bool("beyond")) {
-      tell(history,
-           fmt::format("the newest run is beyond the limits: {}",
-                       value_in_unit(member(units.back(), "value"), history.get_string("unit"))));
+      tell(history, fmt::format("the newest run is beyond the limits: {}",
+                                value_in_unit(member(units.back(), measured ? "measured" : "value"),
+                                              history.get_string("unit"))));
       status = kFailed;
     } else if (newest.get_bool("worse")) {
       tell(history, printable(newest.get_string("text")));

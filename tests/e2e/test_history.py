@@ -74,6 +74,11 @@ def test_a_check_fails_for_the_worse_alone(nightly: Corral) -> None:
     assert b"3 of 9 runs are beyond the limits." in beyond.stdout
     nightly(*limit, "--at-most", "0.89")
     assert b"--at-most 'much'" in nightly(*limit, "--at-most", "much", status=2).stderr
+    negative = nightly.script("negative.py", "import corral\ncorral.log('val_acc', -0.4, step=1)")
+    nightly("run", "--quiet", "--no-listeners", "--name", "nightly", negative)
+    within = nightly(*limit, "--at-least", "-1")
+    assert b"within the limits; its value is -0.4" in within.stderr
+    assert b"beyond the limits: -0.4" in nightly(*limit, "--at-least", "0", status=1).stderr
     failing = nightly.script("fail.py", "raise SystemExit(3)")
     nightly("run", "--quiet", "--no-listeners", "--name", "nightly", failing, status=3)
     judged = nightly("history", "nightly", "--metric", "duration", "--check", status=1)

@@ -116,10 +116,13 @@ Result<std::optional<double>> read_watts(const store::Reader& store,
 
 // ---- comparing
 
-// The slices of a MIG instance ("3g.20gb"); 0: the place is none.
-std::int64_t slices_of(std::string_view place) {
+// The slices and gigabytes of a MIG instance ("3g.20gb"); 0: the place is none.
+std::pair<std::int64_t, std::int64_t> size_of_slice(std::string_view place) {
   const std::size_t end = place.find("g.");
-  return end == std::string_view::npos ? 0 : parse_int(place.substr(0, end)).value_or(0);
+  if (end == std::string_view::npos) return {};
+  const std::string_view memory = place.substr(end + 2);
+  return {parse_int(place.substr(0, end)).value_or(0),
+          parse_int(memory.substr(0, memory.find('g'))).value_or(0)};
 }
 
 class PlaceComparison {
@@ -175,9 +178,9 @@ class PlaceComparison {
     for (auto& [key, job] : alone_) {
       if (const auto whole = alone_.find({job.job, "", job.host}); whole != alone_.end())
         job.against_all = job.step_s / whole->second.step_s;
-      if (slices_of(job.place) == 0) continue;
+      if (size_of_slice(job.place).first == 0) continue;
       AloneJob*& least = smallest[{job.job, job.host}];
-      if (least == nullptr || slices_of(job.place) < slices_of(least->place)) least = &job;
+      if (least == nullptr || size_of_slice(job.place) < size_of_slice(least->place)) least = &job;
     }
     for (const auto& [key, job] : smallest) job->smallest_slice = true;
   }

@@ -104,7 +104,8 @@ TEST(Collocation, TheSmallestMeasuredSliceOfAJobIsNamed) {
       {"train", "other"},
       {unit_of({run_of(0, 10)}), unit_of({run_of(0, 30, 100, "2g.10gb")}, "mig"),
        unit_of({run_of(0, 15, 100, "7g.40gb")}, "mig"), unit_of({run_of(0, 20, 100, "mps=50")}),
-       failed, unit_of({run_of(1, 30, 100, "3g.20gb")}, "mig")});
+       failed, unit_of({run_of(1, 30, 100, "1g.10gb")}, "mig"),
+       unit_of({run_of(1, 30, 100, "1g.5gb")}, "mig")});
   std::vector<std::string> smallest;
   for (const AloneJob& alone : found.alone) {
     if (alone.smallest_slice) smallest.push_back(job_letters(alone.job) + " " + alone.place);
@@ -115,7 +116,7 @@ TEST(Collocation, TheSmallestMeasuredSliceOfAJobIsNamed) {
       EXPECT_FALSE(alone.against_all) << "it never ran on all";
     }
   }
-  EXPECT_EQ(smallest, (std::vector<std::string>{"A 2g.10gb", "B 3g.20gb"}));
+  EXPECT_EQ(smallest, (std::vector<std::string>{"A 2g.10gb", "B 1g.5gb"}));
 }
 
 TEST(Collocation, ARunBesideOthersIsNoneAlone) {

@@ -50,7 +50,8 @@ BaselineValue judge_baseline(std::span<const UnitValue> units) {
 
 FromBaseline judge_against(const BaselineValue& baseline, UnitValue unit) {
   if (baseline.mean) drop_other_unit(unit, baseline.unit);
-  FromBaseline found{.value = unit.value, .ratio = {}, .reason = unit.reason};
+  FromBaseline found{
+      .value = unit.value ? unit.value : unit.measured, .ratio = {}, .reason = unit.reason};
   if (!unit.value) return found;
   if (!baseline.mean) {
     found.reason = "the baseline has none: " + baseline.reason;

@@ -324,19 +324,32 @@ struct BlockPair {
   const UnitValue *a = nullptr, *b = nullptr;  // null: none with a value
 };
 
-// By block. Empty: the two were not planned as pairs, for a unit is in no block, or a block has two
-// of a side.
+// By block. Empty: the two were not planned as pairs, for a unit is in no block, all are in one, or
+// a block has two of a side.
 std::map<std::string, BlockPair> find_pairs(const ComparedGroup& a, const ComparedGroup& b) {
   std::map<std::string, BlockPair> pairs;
   for (const auto& [group, side] : {std::pair(&a, &BlockPair::a), std::pair(&b, &BlockPair::b)})
     for (const UnitValue& unit : group->units) {
+      if (unit.block.empty() && !unit.value) continue;
       if (unit.block.empty()) return {};
       BlockPair& pair = pairs[unit.block];
       if (!unit.value) continue;
       if (pair.*side != nullptr) return {};
       pair.*side = &unit;
     }
+  if (pairs.size() == 1) pairs.clear();
   return pairs;
+}
+
+// Some of the units that count are in blocks, others are not.
+bool is_partly_in_blocks(const ComparedGroup& a, const ComparedGroup& b) {
+  std::size_t inside = 0, all = 0;
+  for (const ComparedGroup* group : {&a, &b})
+    for (const UnitValue& unit : group->units) {
+      all += unit.value.has_value();
+      inside += unit.value && !unit.block.empty();
+    }
+  return inside > 0 && inside < all;
 }
 
 // Nothing if no block has both.
@@ -360,11 +373,13 @@ std::vector<TargetTime> target_times_of(const ComparedGroup& group) {
   return times;
 }
 
-RatioVerdict judge_times(const TargetDifference& found, double p) {
+// By ranks alone: means follow a few times that are far from the others.
+RatioVerdict judge_times(const TargetDifference& found, double p, std::size_t family) {
   if (!found.problem.empty()) return RatioVerdict::kUnequal;
-  if (!found.can_differ) return RatioVerdict::kTooFew;
+  if (found.reached_a + found.reached_b == 0) return RatioVerdict::kInconclusive;
+  if (found.least_p * static_cast<double>(family) >= kSignificant) return RatioVerdict::kTooFew;
   if (p >= kSignificant) return RatioVerdict::kInconclusive;
-  return found.mean_b_s < found.mean_a_s ? RatioVerdict::kLess : RatioVerdict::kGreater;
+  return found.later < 0 ? RatioVerdict::kLess : RatioVerdict::kGreater;
 }
 
 // "b: 5 of 5 in 5.2 min; a: 4 of 5 in 6.1 min on average, misses counted as 6.7 min"
@@ -393,12 +408,16 @@ std::string target_sentence(const Comparison& all, const GroupDifference& found)
       return "No verdict: " + times.problem;
     case RatioVerdict::kTooFew:
       return fmt::format(
-          "{} against {} runs cannot show a difference at 5 %, whatever their times are. {}.",
-          times.b, times.a, words);
+          "{} against {} runs cannot show a difference at 5 %{}, whatever their times are. {}.",
+          times.b, times.a, all.family > 1 ? fmt::format(" among {} comparisons", all.family) : "",
+          words);
     case RatioVerdict::kLess:
-      return fmt::format("{} reaches it sooner than {} ({}). {}.", b, a, p, words);
-    case RatioVerdict::kGreater:
-      return fmt::format("{} reaches it later than {} ({}). {}.", b, a, p, words);
+    case RatioVerdict::kGreater: {
+      const bool sooner = found.verdict == RatioVerdict::kLess;
+      const bool opposed = sooner != (times.mean_b_s < times.mean_a_s);
+      return fmt::format("{} reaches it {} than {} ({}){}. {}.", b, sooner ? "sooner" : "later", a,
+                         p, opposed ? ", although not on average" : "", words);
+    }
     default:
       break;
   }
@@ -426,6 +445,8 @@ GroupDifference compare_with_first(const std::vector<ComparedGroup>& groups, std
   const std::vector<double> logs = logs_of_pairs(pairs);
   found.ratio = logs.empty() ? log_ratio_of_groups(logs_of(groups.front()), logs_of(groups[b]))
                              : log_ratio_of_pairs(logs);
+  if (is_partly_in_blocks(groups.front(), groups[b]))
+    found.warnings.emplace_back("Some runs are in no block of a plan: no pairs are compared.");
   if (!logs.empty() && logs.size() < pairs.size())
     found.warnings.push_back(
         fmt::format("{} of {} blocks have a value of both: the others do not count.", logs.size(),
@@ -486,7 +507,7 @@ void judge_all_times(Comparison& all) {
   for (std::size_t b = 1; b < all.groups.size(); ++b) {
     all.differences.push_back(compare_times_with_first(all.groups, b));
     const auto& target = all.differences.back().target;
-    if (!target || !target->problem.empty() || !target->can_differ) continue;
+    if (!target || !target->problem.empty()) continue;
     family.push_back(target->p);
     judged.push_back(b - 1);
   }
@@ -495,7 +516,8 @@ void judge_all_times(Comparison& all) {
     all.differences[judged[i]].adjusted.different = adjusted[i];
   all.family = family.size();
   for (GroupDifference& found : all.differences) {
-    if (found.target) found.verdict = judge_times(*found.target, found.adjusted.different);
+    if (found.target)
+      found.verdict = judge_times(*found.target, found.adjusted.different, all.family);
     found.text = target_sentence(all, found);
   }
 }

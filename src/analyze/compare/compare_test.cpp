@@ -243,14 +243,23 @@ TEST(Compare, UnitsOfTheSameBlocksOfAPlanArePairs) {
 TEST(Compare, UnitsOfABlockWithTwoOfASideOrOfNoBlockAreNoPairs) {
   ComparedGroup a = group_of("a", {10, 12, 9}), b = group_of("b", {10.5, 12.7, 9.4});
   for (std::size_t i = 0; i < 3; ++i) a.units[i].block = b.units[i].block = i < 2 ? "p#1" : "p#2";
+  ComparedGroup one = group_of("one", {10}), other = group_of("other", {11});
+  one.units[0].block = other.units[0].block = "p#1";
+  EXPECT_FALSE(judge_groups({one, other}, {}).differences[0].ratio.paired) << "one block is none";
   const auto is_paired = [&] { return judge_groups({a, b}, {}).differences[0].ratio.paired; };
   EXPECT_FALSE(is_paired());
   a.units[0].value.reset();
   EXPECT_FALSE(is_paired()) << "two of b in a block";
   b.units[1].value.reset();
   EXPECT_TRUE(is_paired()) << "one of each that counts";
+  b.units.push_back(unit_of(1));
+  b.units.back().value.reset();
+  EXPECT_TRUE(is_paired()) << "an attempt that never started is in no block";
   b.units[2].block.clear();
   EXPECT_FALSE(is_paired());
+  EXPECT_EQ(
+      judge_groups({a, b}, {}).differences[0].warnings,
+      std::vector<std::string>{"Some runs are in no block of a plan: no pairs are compared."});
 }
 
 ComparedGroup times_of(std::string name, const std::vector<double>& reached,
@@ -313,6 +322,29 @@ TEST(Compare, GroupsThatAllMissAreInconclusive) {
           .differences.front();
   EXPECT_EQ(found.verdict, RatioVerdict::kInconclusive);
   EXPECT_EQ(found.text, "No run of a or b reached the target.");
+}
+
+// The ranks decide: nine of ten of a are the sooner ones, and the tenth makes its mean the greater.
+TEST(Compare, TimesFarFromTheOthersDoNotTurnAVerdict) {
+  const GroupDifference found =
+      judge_times_of({times_of("a", {100, 101, 102, 103, 104, 105, 106, 107, 108, 5000}),
+                      times_of("b", {200, 201, 202, 203, 204, 205, 206, 207, 208, 209})})
+          .differences.front();
+  EXPECT_LT(found.target->mean_b_s, found.target->mean_a_s);
+  EXPECT_EQ(found.verdict, RatioVerdict::kGreater);
+  EXPECT_TRUE(
+      found.text.starts_with("b reaches it later than a (p = 0.0015), although not on average."))
+      << found.text;
+}
+
+TEST(Compare, AFamilyOfFewTimesCannotDiffer) {
+  const ComparedGroup a = times_of("a", {10, 11, 12, 13}), b = times_of("b", {1, 2, 3, 4});
+  EXPECT_EQ(judge_times_of({a, b}).differences[0].verdict, RatioVerdict::kLess) << "p = 0.029";
+  const Comparison all = judge_times_of({a, b, b, b});
+  EXPECT_EQ(all.differences[0].verdict, RatioVerdict::kTooFew);
+  EXPECT_TRUE(all.differences[0].text.starts_with(
+      "4 against 4 runs cannot show a difference at 5 % among 3 comparisons"))
+      << all.differences[0].text;
 }
 
 TEST(Compare, SeveralTimesToATargetAreAFamily) {

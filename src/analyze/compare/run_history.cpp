@@ -196,7 +196,12 @@ class HistoryMaker {
   void keep_newest_unit() {
     for (const HistoryUnit& one : found_.units)
       if (one.value.value) found_.unit = one.value.unit;
-    for (HistoryUnit& one : found_.units) drop_other_unit(one.value, found_.unit);
+    for (HistoryUnit& one : found_.units) {
+      drop_other_unit(one.value, found_.unit);
+      const auto value = one.value.value ? one.value.value : one.value.measured;
+      one.beyond = value && (*value < options_.at_least.value_or(*value) ||
+                             *value > options_.at_most.value_or(*value));
+    }
   }
 
   void add_segment(std::size_t begin, std::size_t end) {
@@ -331,10 +336,7 @@ Result<RunHistory> read_run_history(const store::Reader& store, const GroupRuns&
   for (UnitValue& value :
        TRY(read_units(store, group.runs, {.value = options.value, .left = options.left}))) {
     const std::string commit = fact_text(*runs.at(value.runs.front().id), "git_commit");
-    const bool beyond = value.value && (*value.value < options.at_least.value_or(*value.value) ||
-                                        *value.value > options.at_most.value_or(*value.value));
-    history.units.push_back(
-        {.value = std::move(value), .commit = commit, .segment = 0, .beyond = beyond});
+    history.units.push_back({.value = std::move(value), .commit = commit, .segment = 0});
   }
   return HistoryMaker(std::move(history), runs, options).make();
 }

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <vector>
 
-#include "analyze/compare/ratio.h"
 #include "core/text.h"
 #include "core/time.h"
 #include "query/series/cursor.h"
@@ -186,15 +185,23 @@ Result<TargetSearch> search_target(const store::Reader& store, RunId run, const 
   return found;
 }
 
-double rank_test(std::span<const double> a, std::span<const double> b) {
+RankTest rank_test(std::span<const double> a, std::span<const double> b) {
   std::vector<double> all(a.begin(), a.end());
   all.insert(all.end(), b.begin(), b.end());
   const std::vector<std::size_t> ranks = double_ranks(all);
   const auto end_of_a = ranks.begin() + static_cast<std::ptrdiff_t>(a.size());
   const std::size_t sum = std::accumulate(ranks.begin(), end_of_a, std::size_t{0});
-  if (all.size() > kMostExact) return approximate_p(ranks, a.size(), sum);
-  const Tails tails = count_tails(ranks, a.size(), sum);
-  return std::min(1.0, 2 * std::min(tails.low, tails.high));
+  const std::size_t rest = std::accumulate(end_of_a, ranks.end(), std::size_t{0});
+  RankTest found{.later = (static_cast<double>(rest) / static_cast<double>(b.size()) -
+                           static_cast<double>(sum) / static_cast<double>(a.size())) /
+                          2};
+  if (all.size() > kMostExact) {
+    found.p = approximate_p(ranks, a.size(), sum);
+  } else {
+    const Tails tails = count_tails(ranks, a.size(), sum);
+    found.p = std::min(1.0, 2 * std::min(tails.low, tails.high));
+  }
+  return found;
 }
 
 std::vector<double> adjust_by_holm(std::span<const double> p) {
@@ -213,7 +220,7 @@ std::vector<double> adjust_by_holm(std::span<const double> p) {
 TargetDifference compare_times(std::span<const TargetTime> a, std::span<const TargetTime> b) {
   TargetDifference found{
       .reached_a = count_reached(a), .reached_b = count_reached(b), .a = a.size(), .b = b.size()};
-  found.can_differ = 2 / choices(a.size() + b.size(), a.size()) < kSignificant;
+  found.least_p = 2 / choices(a.size() + b.size(), a.size());
   const TargetTime *miss = nullptr, *latest = nullptr;
   for (const auto& side : {a, b})
     for (const TargetTime& time : side) {
@@ -231,7 +238,9 @@ TargetDifference compare_times(std::span<const TargetTime> a, std::span<const Ta
                                 printable(latest->name), precise_duration(latest->seconds));
     return found;
   }
-  found.p = rank_test(ranked(a), ranked(b));
+  const RankTest test = rank_test(ranked(a), ranked(b));
+  found.p = test.p;
+  found.later = test.later;
   return found;
 }
 

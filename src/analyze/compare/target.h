@@ -3,10 +3,10 @@
 //
 // A run reaches it with its first own value that meets it, unsmoothed. One that ended before is a
 // miss: how long it would have taken is not known, but for that it is longer than the run. Times
-// are compared by their ranks, misses tied above all of them, and by means up to the shortest miss.
-// Both would need to know more where a miss ended before another run reached it: then there is no
-// verdict. Sources: Mann and Whitney (1947), by all permutations up to 100 times; Royston and
-// Parmar (2013) for restricted means. Any thread.
+// are compared by their ranks, misses tied above all of them; means up to the shortest miss are
+// shown beside. Both would need to know more where a miss ended before another run reached it: then
+// there is no verdict. Sources: Mann and Whitney (1947), by all permutations up to 100 times;
+// Royston and Parmar (2013) for restricted means. Any thread.
 #pragma once
 
 #include <optional>
@@ -48,14 +48,19 @@ struct TargetDifference {
   double budget_s = 0;                // that of the shortest miss; without one the longest time
   double mean_a_s = 0, mean_b_s = 0;  // up to the budget
   double p = 1;                       // two-sided; 1 if there is a problem
-  bool can_differ = false;            // as many times could show a difference at 5 %
+  double later = 0;                   // mean rank of B's times less that of A's
+  double least_p = 1;                 // that so many times could have
   std::string problem = {};           // why nothing can be said, a sentence; empty: it can
 };
 // Both sides have a time.
 TargetDifference compare_times(std::span<const TargetTime> a, std::span<const TargetTime> b);
 
-// The two-sided p-value of the rank sum test of two samples; equal values are ties.
-double rank_test(std::span<const double> a, std::span<const double> b);
+// The rank sum test of two samples; equal values are ties.
+struct RankTest {
+  double p = 1;      // two-sided
+  double later = 0;  // mean rank of b less that of a
+};
+RankTest rank_test(std::span<const double> a, std::span<const double> b);
 // Adjusts the p-values of a family by Holm's steps.
 std::vector<double> adjust_by_holm(std::span<const double> p);
 

@@ -39,14 +39,18 @@ Result<SteadyRun> read_steady_run(const store::Reader& store, const store::Run& 
   return found;
 }
 
-// The plan, and the time for which it runs a workload, which the workload's name tells ("7#2").
+// The plan, and the time for which it runs a workload, which the workload's name tells ("7#2"). A
+// workload that was first to run once alone has no such name, but the number as a tag.
 std::string block_of(const store::Run& run) {
-  const auto plan = std::ranges::find(run.tags, std::string("corral.plan"),
-                                      [](const auto& tag) { return tag.first; });
+  const auto tag = [&](std::string_view key) -> std::string {
+    const auto found = std::ranges::find(run.tags, key, [](const auto& one) { return one.first; });
+    return found != run.tags.end() ? found->second : "";
+  };
+  const std::string plan = tag("corral.plan");
   const std::size_t sign = run.workload_name.rfind('#');
-  if (plan == run.tags.end() || sign == std::string::npos) return "";
-  const auto number = parse_int(std::string_view(run.workload_name).substr(sign + 1));
-  return number ? fmt::format("{}#{}", plan->second, *number) : "";
+  const auto number = parse_int(sign != std::string::npos ? run.workload_name.substr(sign + 1)
+                                                          : tag("corral.plan.repetition"));
+  return plan.empty() || !number ? "" : fmt::format("{}#{}", plan, *number);
 }
 
 bool lies_apart(std::string_view type) { return std::ranges::any_of(split(type, '/'), is_apart); }
@@ -182,6 +186,7 @@ class UnitReader {
       TRY(measure(runs, unit));
     }
     if (unit.value && !(std::isfinite(*unit.value) && *unit.value > 0)) {
+      unit.measured = unit.value;
       unit.reason = fmt::format("its value is {:g}: only positive ones have a ratio", *unit.value);
       unit.value.reset();
     }
@@ -253,6 +258,10 @@ class UnitReader {
       const TargetSearch found = TRY(search_target(store_, run->id, options_.value.target));
       if (!found.has_values) {
         unit.reason = no_own_value(options_.value.target.metric);
+        return {};
+      }
+      if (!found.reached && !run->end) {
+        unit.reason = "it is still running";
         return {};
       }
       const UtcTime end = run->end.value_or(run->newest);

@@ -64,6 +64,7 @@ struct UnitValue {
   std::size_t beside = 0;          // other runs of its workload that overlapped with it
   std::optional<double> value;     // above 0
   std::string reason;              // why there is none
+  std::optional<double> measured;  // a finite value that is not above 0
   std::optional<double> missed_s;  // it tried to reach the target for so long, and has no value
   std::string unit;                // "s/step", "W"
   Window window;                   // that it is measured over

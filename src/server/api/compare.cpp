@@ -192,6 +192,7 @@ void write_history_unit(JsonWriter& json, const analyze::HistoryUnit& unit) {
   write_text(json, "commit", unit.commit);
   write_time(json, "start_ns", unit.value.start);
   write_optional(json, "value", unit.value.value);
+  write_optional(json, "measured", unit.value.measured);
   write_text(json, "reason", unit.value.reason);
   json.member("outlier", unit.outlier).member("beyond", unit.beyond).key("segment");
   if (unit.value.value) {
@@ -470,7 +471,7 @@ CompareQuestion::Group read_group_fields(RequestFields& fields, std::string_view
     return group;
   }
   if (fields.has("runs")) group.runs = fields.texts("runs", analyze::kMostComparedRuns, kMostName);
-  group.named = fields.text("named", kMostName);
+  group.named = fields.text("named", kMostFilterBytes);
   if (fields.has("named") && group.named.empty()) fields.wrong("named", "a text that is not empty");
   const std::string filter =
       fields.has("filter") ? read_run_filter(fields, body, group.filter) : "";

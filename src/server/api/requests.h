@@ -97,6 +97,7 @@ struct EpochsQuestion {
 Parsed<EpochsQuestion> parse_epochs_request(std::string_view text);
 
 // ---- many runs
+inline constexpr std::size_t kMostFilterBytes = 65'536;
 // The member `filter`, of MLflow's grammar, and its text.
 std::string read_run_filter(RequestFields& fields, std::string_view body,
                             std::vector<mlflow::Comparison>& filter);

@@ -78,7 +78,6 @@ using store::tracking::parse_run_field;
 using store::tracking::RunField;
 
 constexpr std::size_t kMostScopedRuns = 10'000;
-constexpr std::size_t kFilterBytes = 65'536;
 constexpr std::size_t kTextBytes = 1000;
 constexpr std::size_t kFieldBytes = 1000;  // a name with its prefix and suffix
 constexpr std::size_t kValueBytes = 16'384;
@@ -179,7 +178,7 @@ std::int64_t read_integer(RequestFields& fields, std::string_view name, std::int
 
 std::string read_run_filter(RequestFields& fields, std::string_view body,
                             std::vector<mlflow::Comparison>& filter) {
-  std::string text = fields.text("filter", kFilterBytes);
+  std::string text = fields.text("filter", kMostFilterBytes);
   if (text.find('\0') != std::string::npos) {
     fields.wrong("filter", "a text without NUL");
     return text;

@@ -1,5 +1,6 @@
 // Decodes the answer of POST /charts (docs/api.md, "Charts") and checks every bound before it reads: a cut or
 // foreign answer is a ChartFormatError, never a wrong picture. The arrays are views on the answer. Pure.
+import { nanosBetween, readCount, readNanos } from "../format/nanos";
 
 export interface Columns {
   series: number;
@@ -58,11 +59,12 @@ export function decodeCharts(buffer: ArrayBuffer): ChartAnswer {
   const width = view.getUint32(8, true);
   const axis = kAxes[view.getUint32(12, true)];
   if (axis === undefined) throw new ChartFormatError("an unknown axis");
-  const from = view.getBigInt64(16, true);
-  const to = view.getBigInt64(24, true);
-  if (width === 0 || to <= from) throw new ChartFormatError("an empty range");
+  const from = readNanos(view, 16);
+  const to = readNanos(view, 24);
+  const span = nanosBetween(to, from);
+  if (width === 0 || span <= 0) throw new ChartFormatError("an empty range");
   const series = new Map<number, Columns>();
-  const pixel = (x: bigint) => (Number(x - from) / Number(to - from)) * width;
+  const pixel = (x: bigint) => (nanosBetween(x, from) / span) * width;
   let offset = kHeader;
   for (let i = 0; i < count; i++) {
     const [columns, next] = decodeSeries(view, offset, pixel);
@@ -95,11 +97,11 @@ function decodeSeries(
   const buffer = view.buffer as ArrayBuffer;
   const f64 = (i: number) => new Float64Array(buffer, values + i * n * 8, n);
   const f32 = (i: number) => new Float32Array(buffer, xs + i * n * 4, n);
-  const gapEnd = (i: number) => pixel(view.getBigInt64(gapsAt + i * 8, true));
+  const gapEnd = (i: number) => pixel(readNanos(view, gapsAt + i * 8));
   const columns: Columns = {
-    series: Number(view.getBigInt64(start, true)),
-    points: Number(view.getBigUint64(start + 8, true)),
-    nonFinite: Number(view.getBigUint64(start + 16, true)),
+    series: readCount(view, start),
+    points: readCount(view, start + 8),
+    nonFinite: readCount(view, start + 16),
     exact: view.getUint8(start + 28) === 1,
     rate: view.getUint8(start + 29) === 1,
     first: f64(0),

@@ -1,5 +1,6 @@
 // Decodes the answer of POST /lines (docs/api.md, "Lines") and checks every bound before it reads. The arrays
 // are views on the answer, one value per pixel column. Pure.
+import { readCount } from "../format/nanos";
 import { ChartFormatError } from "./columns";
 
 export const kAcceptLines = "application/x-corral-lines";
@@ -75,8 +76,8 @@ export function decodeLines(buffer: ArrayBuffer): { width: number; lines: LineAn
       kind,
       exact: view.getUint8(at + 1) === 1,
       interval: view.getUint8(at + 3),
-      points: Number(view.getBigUint64(at + 8, true)),
-      lost: Number(view.getBigUint64(at + 16, true)),
+      points: readCount(view, at + 8),
+      lost: readCount(view, at + 16),
       units: view.getUint32(at + 28, true),
       merged: view.getUint32(at + 32, true),
       arrays: Array.from(

@@ -1,5 +1,6 @@
 // Decodes the answer of POST /xy (docs/api.md, "A metric over another"): pairs in order of time, a NaN pair where
 // the line is cut. Pure.
+import { readCount } from "../format/nanos";
 import { ChartFormatError } from "./columns";
 
 export interface XyAnswer {
@@ -69,8 +70,8 @@ function decodeLine(
   }
   return {
     ...out,
-    pairs: Number(view.getBigUint64(at, true)),
-    unpaired: Number(view.getBigUint64(at + 8, true)),
+    pairs: readCount(view, at),
+    unpaired: readCount(view, at + 8),
     exact: view.getUint8(at + 52) === 1,
     byStep: view.getUint8(at + 53) === 1,
   };

@@ -63,9 +63,9 @@ function pair(text: string): [number, number] | null {
 }
 
 // A word of an axis of values; null when it is none.
-function parseY(word: string): YAxisSpec | null {
+export function parseY(word: string): YAxisSpec | null {
   if (word === "zero" || word === "log" || word === "clip") return { mode: word };
-  const [, key, rest] = /^(clip|y):(.*)$/s.exec(word) ?? [];
+  const [, key, rest] = /^(clip|y):([\s\S]*)$/.exec(word) ?? [];
   const ends = pair(rest ?? "");
   if (key === "clip")
     return ends ? { mode: "clip", low: ends[0], high: ends[1] } : { mode: "clip" };

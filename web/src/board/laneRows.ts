@@ -34,7 +34,7 @@ export const kLaneGap = 8;
 export const kLaneNames = 148;
 
 // `host/pid/thread`, with the rank before the pid where there is one; a thread's name may hold slashes.
-const kLane = /^([^/]*)\/(?:rank(\d+)\/)?(\d+)\/(.*)$/s;
+const kLane = /^([^/]*)\/(?:rank(\d+)\/)?(\d+)\/([\s\S]*)$/;
 
 // The words below a run's name: of the process, if the lane says one, and of the lane itself.
 export function laneName(name: string, hosts: number): LaneWords[] {

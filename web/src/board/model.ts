@@ -1,6 +1,7 @@
 // From the server's data of the shown runs to the page's: charts with their lines, the metric list in groups, the
 // default choice, the full range. Pure.
 import { finite, type Metric, type Plain, type RunDetail } from "../api/types";
+import { nanos } from "../format/nanos";
 import { natural } from "../format/order";
 import { secondsSince } from "../format/time";
 import { plural } from "../format/units";
@@ -170,7 +171,7 @@ function isFlat(metric: Metric): boolean {
 
 // Seconds from the first point to the last.
 function lifeOf({ first_ns, last_ns }: Metric): number {
-  return first_ns === null || last_ns === null ? 0 : secondsSince(last_ns, BigInt(first_ns));
+  return first_ns === null || last_ns === null ? 0 : secondsSince(last_ns, nanos(first_ns));
 }
 
 function spacingOf(metric: Metric): number {

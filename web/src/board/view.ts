@@ -83,7 +83,7 @@ export const smoothingText = (smoothing: Smoothing | null): string | undefined =
 export function parseGrouping(text: string | undefined): Grouping | null {
   if (text === undefined) return null;
   const [by = "", ...options] = text.split("~");
-  if (!/^(workload|experiment|(param|tag):.+)$/s.test(by)) return null;
+  if (!/^(workload|experiment|(param|tag):[\s\S]+)$/.test(by)) return null;
   const band = kBands.find((one) => options.includes(one)) ?? "range";
   return { by: unquoted(by), show: options.includes("sum") ? "sum" : "mean", band };
 }
@@ -125,7 +125,7 @@ export const pinText = (pin: Pin | null): string | undefined =>
   pin === null ? undefined : pin.chart === null ? String(pin.at) : `${pin.at}:${pin.chart}`;
 
 export function parsePhase(text: string | undefined): { run: string; id: string } | null {
-  const found = /^([0-9a-f]+):(.+)$/s.exec(text ?? "");
+  const found = /^([0-9a-f]+):([\s\S]+)$/.exec(text ?? "");
   return found === null ? null : { run: found[1] as string, id: found[2] as string };
 }
 

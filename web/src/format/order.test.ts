@@ -24,3 +24,16 @@ it("sorts words as people count, after numbers", () => {
     "run 10",
   ]);
 });
+
+it("does not depend on the engine's language", () => {
+  expect(sorted("gpu10", "GPU2", "gpu1", "gpu2", "Zeta", "adam", "gpu_a", "gpu/a")).toEqual([
+    "adam",
+    "gpu/a",
+    "gpu1",
+    "gpu2",
+    "GPU2",
+    "gpu10",
+    "gpu_a",
+    "Zeta",
+  ]);
+});

@@ -1,9 +1,10 @@
 // Times and durations. The server's nanoseconds travel as decimal strings and stay BigInt until they are
 // relative to an origin; from there on the page counts in seconds. Pure.
+import { nanos, nanosBetween } from "./nanos";
 import { formatNumber, kThin } from "./units";
 
 export function secondsSince(ns: string, originNs: bigint): number {
-  return Number(BigInt(ns) - originNs) / 1e9;
+  return nanosBetween(nanos(ns), originNs) / 1e9;
 }
 
 export function nsAt(seconds: number, originNs: bigint): string {

@@ -1,8 +1,11 @@
 // The interest of a run (docs/analysis.md): the stretches where metrics jumped, and its series, ranked.
 import { useQueries } from "@tanstack/react-query";
+import { nanos } from "../format/nanos";
+import { secondsSince } from "../format/time";
 import { getJson } from "./client";
 import type { Finding, TimeWindow } from "./explain";
 import { kLate } from "./late";
+import type { Happening, MarkedNote } from "./notes";
 
 export interface MovedMetric {
   metric: string;
@@ -73,11 +76,25 @@ export const regionFinding = (region: Region): Finding => ({
   phase: null,
   from_ns: region.from_ns,
   to_ns: region.to_ns,
-  seconds: Number(BigInt(region.to_ns) - BigInt(region.from_ns)) / 1e9,
+  seconds: secondsSince(region.to_ns, nanos(region.from_ns)),
   share: 0,
   text: region.text,
   hint: null,
 });
+
+// The begins of a run's regions, without those that a person dismissed.
+export const regionBegins = (
+  run: string,
+  regions: readonly Region[],
+  marks: ReadonlyMap<string, MarkedNote>,
+): Happening[] =>
+  regions
+    .filter((region) => marks.get(regionFinding(region).id)?.mark !== "dismissed")
+    .map(({ from_ns, moved }) => ({
+      run,
+      time_ns: from_ns,
+      label: `jump of ${moved[0]?.metric ?? "metrics"}`,
+    }));
 
 const kBefore = 4n;
 

@@ -34,8 +34,7 @@ export const notesQuery = (run: string) => ({
 // By finding; none without a run.
 export function useMarks(run: string): ReadonlyMap<string, MarkedNote> {
   const { data } = useQuery({ ...notesQuery(run), enabled: run !== "" });
-  const isMark = (note: Note): note is MarkedNote => note.mark !== null;
-  return new Map((data?.notes ?? []).filter(isMark).map((note) => [note.finding ?? "", note]));
+  return marksByFinding(data?.notes);
 }
 
 export const eventsQuery = (run: string) => ({
@@ -50,27 +49,32 @@ export interface Happening {
   label: string;
 }
 
+// The events of a run's script, and its notes with a time.
+export const eventsOf = (run: string, events: readonly RunEvent[] = []): Happening[] =>
+  events
+    .filter((event) => event.origin !== "corral")
+    .map(({ time_ns, name }) => ({ run, time_ns, label: name }));
+
+export const notesOf = (run: string, notes: readonly Note[] = []): Happening[] =>
+  notes.flatMap(({ time_ns, text }) => (time_ns === null ? [] : [{ run, time_ns, label: text }]));
+
+export function marksByFinding(notes: readonly Note[] = []): ReadonlyMap<string, MarkedNote> {
+  const isMark = (note: Note): note is MarkedNote => note.mark !== null;
+  return new Map(notes.filter(isMark).map((note) => [note.finding ?? "", note]));
+}
+
 const kNone: Happening[] = [];
 
-// All events of scripts and all notes with a time, of the shown runs.
+// Those of the shown runs.
 export function useHappenings(ids: readonly string[]): readonly Happening[] {
   const events = useQueries({
     queries: ids.map(eventsQuery),
     combine: (answers) =>
-      answers.flatMap(({ data }, i) =>
-        (data?.events ?? [])
-          .filter((event) => event.origin !== "corral")
-          .map(({ time_ns, name }) => ({ run: ids[i] as string, time_ns, label: name })),
-      ),
+      answers.flatMap(({ data }, i) => eventsOf(ids[i] as string, data?.events)),
   });
   const notes = useQueries({
     queries: ids.map(notesQuery),
-    combine: (answers) =>
-      answers.flatMap(({ data }, i) =>
-        (data?.notes ?? []).flatMap(({ time_ns, text }) =>
-          time_ns === null ? [] : [{ run: ids[i] as string, time_ns, label: text }],
-        ),
-      ),
+    combine: (answers) => answers.flatMap(({ data }, i) => notesOf(ids[i] as string, data?.notes)),
   });
   return events.length + notes.length === 0 ? kNone : [...events, ...notes];
 }

@@ -4,6 +4,14 @@
 // answer is there the older picture stays.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
+import {
+  chartsOf,
+  columnsBodies,
+  kAcceptCharts,
+  kAcceptPairs,
+  linesBodies,
+  pairsBodies,
+} from "./chartBodies";
 import { postBinary } from "./client";
 import { type Columns, decodeCharts } from "./columns";
 import { type Stretch, seenStretches } from "./condensed";
@@ -12,11 +20,7 @@ import { decodeLines, kAcceptLines, type LineAnswer, type LineQuestion } from ".
 import { joinColumns, rebin } from "./rebin";
 import { decodeXy, type XyLine } from "./xy";
 
-const kMaxSeries = 256;
-const kMaxLines = 64;
 const kRestMs = 120;
-const kAcceptCharts = "application/x-corral-chart";
-const kAcceptPairs = "application/x-corral-xy";
 
 // `time`: ns on the axis of each series' own origin; `step`: steps; `epoch`: epochs of each series' run; `condensed`:
 // its stretches, from left to right; `metric`: the values of another series.
@@ -53,30 +57,6 @@ export interface Charts {
   asked: ChartsQuestion;
 }
 
-const ns = (seconds: number) => String(BigInt(Math.round(seconds * 1e9)));
-
-function rangeOf({
-  axis,
-  from,
-  to,
-}: Pick<ChartsQuestion, "axis" | "from" | "to">): Record<string, string> {
-  if (axis !== "step") return { from_ns: ns(from), to_ns: ns(to) };
-  const first = Math.floor(from);
-  return { from_step: String(first), to_step: String(Math.max(first + 1, Math.ceil(to))) };
-}
-
-// On the axis of steps the server's range is whole steps: the drawn range is the covered one.
-function drawnRange({ axis, from, to }: ChartsQuestion): { from: number; to: number } {
-  if (axis !== "step") return { from, to };
-  return { from: Math.floor(from), to: Math.max(Math.floor(from) + 1, Math.ceil(to)) };
-}
-
-function parts<T>(all: readonly T[], most: number): T[][] {
-  const out: T[][] = [];
-  for (let i = 0; i < all.length; i += most) out.push(all.slice(i, i + most));
-  return out;
-}
-
 export type ColumnsQuestion = Pick<ChartsQuestion, "axis" | "series" | "from" | "to" | "width">;
 
 // The columns of all series by id; on the axes of time and steps.
@@ -85,38 +65,19 @@ export async function askColumns(
   exact: boolean,
   signal?: AbortSignal,
 ): Promise<Map<number, Columns>> {
-  const common = {
-    ...rangeOf(question),
-    axis: question.axis === "time" ? "relative" : "step",
-    width: question.width,
-    mode: "auto",
-    exact,
-  };
   const answers = await Promise.all(
-    parts(question.series, kMaxSeries).map(async (some) => {
-      const origins =
-        question.axis === "time" ? { origins_ns: some.map((one) => String(one.origin)) } : {};
-      const body = { series: some.map((one) => one.id), ...origins, ...common };
-      return decodeCharts(await postBinary("/charts", { body, accept: kAcceptCharts, signal }));
-    }),
+    columnsBodies(question, exact).map(async (body) =>
+      decodeCharts(await postBinary("/charts", { body, accept: kAcceptCharts, signal })),
+    ),
   );
   return new Map(answers.flatMap((answer) => [...answer.series]));
 }
 
 async function askLines(question: ChartsQuestion, exact: boolean, signal?: AbortSignal) {
-  const common = {
-    ...rangeOf(question),
-    axis: question.axis === "time" ? "relative" : "step",
-    width: question.width,
-    exact,
-  };
-  const found = new Map<string, LineAnswer>();
-  for (const some of parts(question.lines, kMaxLines)) {
-    const lines = some.map(({ key: _, ...line }) => line);
-    const body = { lines, ...common };
+  const found: LineAnswer[] = [];
+  for (const body of linesBodies(question, exact)) {
     const answer = decodeLines(await postBinary("/lines", { body, accept: kAcceptLines, signal }));
-    for (const [i, line] of answer.lines.entries())
-      found.set((some[i] as { key: string }).key, line);
+    found.push(...answer.lines);
   }
   return found;
 }
@@ -182,15 +143,11 @@ async function askCondensed(question: ChartsQuestion, exact: boolean, signal?: A
   );
 }
 
-const kPairsHeight = 600;
-
 async function askPairs(question: ChartsQuestion, signal?: AbortSignal) {
-  const found = new Map<number, XyLine>();
-  const { from, to, width } = question;
-  for (const some of parts(question.pairs ?? [], kMaxLines)) {
-    const body = { lines: some, from, to, width, height: kPairsHeight };
+  const found: XyLine[] = [];
+  for (const body of pairsBodies(question)) {
     const answer = decodeXy(await postBinary("/xy", { body, accept: kAcceptPairs, signal }));
-    for (const [i, line] of answer.lines.entries()) found.set((some[i] as { y: number }).y, line);
+    found.push(...answer.lines);
   }
   return found;
 }
@@ -212,11 +169,7 @@ export async function askCharts(
     askLines(question, exact, signal),
     askPairs(question, signal),
   ]);
-  const all =
-    [...series.values()].every((columns) => columns.exact) &&
-    [...lines.values()].every((line) => line.exact);
-  const { width } = question;
-  return { series, lines, pairs, ...drawnRange(question), width, exact: all, asked: question };
+  return chartsOf(question, { series, lines, pairs });
 }
 
 // Returns true if an older answer may be drawn on the axis of a newer question: x has the same meaning, and both have

@@ -2,49 +2,38 @@
 // back into the address.
 import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef } from "react";
-import { condense, condensedLength, type Stretch } from "../api/condensed";
+import { condense, type Stretch } from "../api/condensed";
 import { type RunEpochs, useEpochs } from "../api/epochs";
 import { useExplanations } from "../api/explain";
-import { regionFinding, useInterests } from "../api/interest";
+import { regionBegins, useInterests } from "../api/interest";
 import { useLive } from "../api/live";
-import { type Happening, useHappenings, useMarks } from "../api/notes";
+import { useHappenings, useMarks } from "../api/notes";
 import { useMetrics, usePhases } from "../api/queries";
 import type { RunDetail } from "../api/types";
 import type { Span } from "../charts/lanes";
 import { type ChartTheme, kDark, kLight } from "../charts/theme";
-import { secondsSince } from "../format/time";
 import { clearView, useView } from "../state/view";
 import { type ChartChoice, choiceText, parseChoice, plainChoice, together } from "./choice";
-import type { Baseline } from "./compare";
-import { groupsOf } from "./groups";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
 import { baselineOf, type Making } from "./lines";
-import {
-  buildCharts,
-  type ChartDef,
-  defaultCharts,
-  fullRange,
-  type ShownRun,
-  shownRun,
-  stepRange,
-} from "./model";
+import { buildCharts, defaultCharts, type ShownRun, shownRun } from "./model";
 import { type BoardGestures, type Gestures, moved, type Range, stepFrom } from "./pointer";
-import { quoted } from "./quote";
+import { type BoardChart, fullOf, makingOf, marksOf, originOf, resolve } from "./resolve";
 import {
   type Axis,
   kNoPlace,
   type Pin,
-  parseGrouping,
   parsePhase,
   parsePin,
   parseRegion,
-  parseSmoothing,
   pinText,
   regionText,
   rounded,
   roundedPlace,
   type ViewSearch,
 } from "./view";
+
+export type { BoardChart } from "./resolve";
 
 // undefined takes a part out of the address.
 export type ViewChange = { [Part in keyof ViewSearch]?: ViewSearch[Part] | undefined };
@@ -60,34 +49,9 @@ export interface BoardInput {
   change: Change;
 }
 
-// One chart of the board.
-export interface BoardChart {
-  // Its metric, and of several charts of one metric the number: stays when its options change.
-  key: string;
-  // Its place among the choices.
-  at: number;
-  choice: ChartChoice;
-  def: ChartDef;
-  second: ChartDef | null;
-}
-
 export function useChartTheme(): ChartTheme {
   const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
   return scheme === "dark" ? kDark : kLight;
-}
-
-// The zero of a run's time axis. Aligned on an event that a run does not have, it begins with its workload.
-function originOf(
-  run: RunDetail,
-  at: { axis: Axis; align: string | undefined; epochs: RunEpochs | undefined },
-): bigint {
-  const { axis, align, epochs } = at;
-  if (axis === "wall") return 0n;
-  const start = BigInt(axis === "run" ? run.start_ns : run.workload_start_ns);
-  if (align === undefined) return start;
-  if (align === "step") return BigInt(epochs?.first_step_ns ?? start);
-  const index = Number(align.slice("epoch:".length));
-  return BigInt(epochs?.epochs.find((epoch) => epoch.index === index)?.start_ns ?? start);
 }
 
 // The shown runs that lack the metric or event of the axis or its zero, once the server has listed theirs.
@@ -111,84 +75,6 @@ function runsWithout(
   return shown.flatMap(({ id, name }) => {
     const known = epochs[id];
     return known === undefined || has(known) ? [] : [name];
-  });
-}
-
-// All epochs of the shown runs.
-function epochRange(
-  shown: readonly ShownRun[],
-  epochs: Readonly<Record<string, RunEpochs>>,
-): Range {
-  const indices = shown.flatMap((run) => epochs[run.id]?.epochs.map(({ index }) => index) ?? []);
-  if (indices.length === 0) return { from: 0, to: 1 };
-  return { from: Math.min(...indices), to: Math.max(...indices) + 1 };
-}
-
-// All values of the metric that is the axis.
-function metricRange(defs: readonly ChartDef[], name: string | undefined): Range {
-  const known = (line: { least: number; greatest: number }) => line.greatest >= line.least;
-  const lines = defs.find((def) => def.name === name)?.lines.filter(known) ?? [];
-  const from = Math.min(...lines.map((line) => line.least));
-  const to = Math.max(...lines.map((line) => line.greatest));
-  if (!(to >= from)) return { from: 0, to: 1 };
-  const room = Math.max((to - from) * 1e-3, Math.abs(to) * 1e-9, 1e-12);
-  return { from, to: to + room };
-}
-
-// Everything that there is on the axis.
-function fullOf(at: {
-  axis: Axis;
-  shown: readonly ShownRun[];
-  epochs: Readonly<Record<string, RunEpochs>>;
-  stretches: readonly Stretch[];
-  defs: readonly ChartDef[];
-  charts: readonly BoardChart[];
-  xmetric: string | undefined;
-}): Range {
-  switch (at.axis) {
-    case "step":
-      return stepRange(at.charts.map((chart) => chart.def)) ?? { from: 0, to: 1 };
-    case "epoch":
-      return epochRange(at.shown, at.epochs);
-    case "condensed":
-      return { from: 0, to: condensedLength(at.stretches) || 1 };
-    case "metric":
-      return metricRange(at.defs, at.xmetric);
-    default:
-      return fullRange(at.shown);
-  }
-}
-
-function onlyRuns(def: ChartDef, runs: readonly string[] | undefined): ChartDef {
-  if (runs === undefined) return def;
-  const mine = (id: string) => runs.some((prefix) => id.startsWith(prefix));
-  return { ...def, lines: def.lines.filter((line) => mine(line.run)) };
-}
-
-// The charts that the address names, in its order; metrics without data are left out.
-function resolve(choices: readonly ChartChoice[], defs: readonly ChartDef[]): BoardChart[] {
-  const byName = new Map(defs.map((def) => [def.name, def]));
-  const seen = new Set<string>();
-  const numbers = new Map<string, number>();
-  return choices.flatMap((choice, at) => {
-    const text = choiceText(choice);
-    if (seen.has(text)) return [];
-    seen.add(text);
-    const def = byName.get(choice.metric);
-    if (def === undefined) return [];
-    const number = numbers.get(choice.metric) ?? 0;
-    numbers.set(choice.metric, number + 1);
-    const key = quoted(choice.metric) + (number === 0 ? "" : `~${number}`);
-    const second = choice.second === undefined ? null : (byName.get(choice.second) ?? null);
-    return [
-      {
-        key,
-        at,
-        choice,
-        def: onlyRuns(def, choice.runs),
-        second: second && onlyRuns(second, choice.runs),
-      },
-    ];
   });
 }
 
@@ -235,35 +121,12 @@ function useStableList<T extends { key: string }>(list: readonly T[]): readonly 
 
 const bigAsText = (_: string, part: unknown) => (typeof part === "bigint" ? String(part) : part);
 
-// Values computed per pixel column have no meaning if columns are not of time or steps.
 function useMaking(shown: readonly ShownRun[], search: ViewSearch, axis: Axis): Making {
-  const plain = axis === "epoch" || axis === "condensed" || axis === "metric";
-  const { singles, compare } = search;
-  const [smooth, group, base] = [search.smooth, search.group, search.base].map((word) =>
-    plain ? undefined : word,
+  const { smooth, group, singles, base, compare } = search;
+  return useMemo(
+    () => makingOf(shown, { smooth, group, singles, base, compare }, axis),
+    [shown, smooth, group, singles, base, compare, axis],
   );
-  const onTime = axis !== "step";
-  return useMemo(() => {
-    const grouping = parseGrouping(group);
-    const groups = grouping === null ? [] : groupsOf(shown, grouping);
-    // Groups are compared to a group, single runs to a run.
-    const named =
-      grouping === null ? shown.map(({ id, name }) => ({ key: id, label: name })) : groups;
-    const found = named.find(({ key }) => key === base);
-    const baseline: Baseline | null = found
-      ? { key: found.key, label: found.label, as: compare ?? "ratio" }
-      : null;
-    const smoothing = grouping === null ? parseSmoothing(smooth) : null;
-    return {
-      runs: shown,
-      smoothing,
-      grouping,
-      groups,
-      singles: singles ?? false,
-      baseline,
-      onTime,
-    };
-  }, [shown, smooth, group, singles, base, compare, onTime]);
 }
 
 function useGestures(at: { full: Range; search: ViewSearch }, change: Change): Gestures {
@@ -325,20 +188,6 @@ function usePlaces({ x = "workload", xmetric, align, a, b, pin }: ViewSearch): v
   }, [a, b, pin, x, xmetric, align]);
 }
 
-// Events and notes on each run's own axis of time, in order.
-function marksOf(
-  shown: readonly ShownRun[],
-  happenings: readonly Happening[],
-): { at: number; label: string }[] {
-  const origins = new Map(shown.map((run) => [run.id, run.origin]));
-  return happenings
-    .map(({ run, time_ns, label }) => ({
-      at: secondsSince(time_ns, origins.get(run) ?? 0n),
-      label,
-    }))
-    .sort((a, b) => a.at - b.at);
-}
-
 const kNone: readonly string[] = [];
 const kNoPieces: readonly Stretch[] = [];
 // A prefix of a run's id, long enough to be unique on a board.
@@ -394,13 +243,7 @@ function useFindings(ids: readonly string[]) {
   const run = ids.length === 1 ? (ids[0] as string) : "";
   const [interest] = useInterests(run === "" ? [] : [run]);
   const marks = useMarks(run);
-  const begins = (interest?.regions ?? [])
-    .filter((region) => marks.get(regionFinding(region).id)?.mark !== "dismissed")
-    .map(({ from_ns, moved }) => ({
-      run,
-      time_ns: from_ns,
-      label: `jump of ${moved[0]?.metric ?? "metrics"}`,
-    }));
+  const begins = regionBegins(run, interest?.regions ?? [], marks);
   return { interest: run === "" ? null : interest, begins };
 }
 

@@ -12,6 +12,7 @@ import { BoardBody } from "../../board/BoardBody";
 import { MetricList } from "../../board/MetricList";
 import { useKeys } from "../../board/pointer";
 import { type Reader, Readout } from "../../board/Readout";
+import { byStart } from "../../board/resolve";
 import { slotWords, useSlots } from "../../board/slots";
 import { BoardToolbar } from "../../board/Toolbar";
 import { useBoard, useStable } from "../../board/useBoard";
@@ -76,11 +77,6 @@ function useWorkloads(ids: readonly string[]) {
       error: answers.find((answer) => answer.isError)?.error ?? null,
     }),
   });
-}
-
-function byStart(a: Run, b: Run): number {
-  const [x, y] = [BigInt(a.start_ns), BigInt(b.start_ns)];
-  return x < y ? -1 : x > y ? 1 : a.id < b.id ? -1 : 1;
 }
 
 function useSelected(search: BoardSearch) {

@@ -13,7 +13,6 @@ import {
   projectX,
   shapeFor,
   styledLines,
-  xOf,
 } from "./frame";
 import { drawHeat } from "./heat";
 import type { Mark, Rect } from "./marks";
@@ -36,6 +35,7 @@ import {
 import { eachPlace, valueRange } from "./range";
 import { drawSeries } from "./series";
 import type { ChartLine, ChartPicture, ChartSpec, LabelBox, Margins } from "./spec";
+import { xOf } from "./xaxis";
 import { type ChosenAxis, chooseAxis, project } from "./yaxis";
 
 export type { ChartLine, ChartSpec } from "./spec";

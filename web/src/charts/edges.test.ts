@@ -125,7 +125,7 @@ describe("titles of axes", () => {
       expectInside(picture);
       const { plot } = picture;
       const find = (words: string) => texts(picture.marks).find((mark) => mark.text === words);
-      const [x, y, y2] = [find("workload time"), find("loss (s)"), find("power (W)")];
+      const [x, y, y2] = [find("workload time (min:s)"), find("loss (s)"), find("power (W)")];
       expect([y?.turned, y2?.turned]).toEqual([true, true]);
       expect(x?.y).toBeLessThanOrEqual(spec.height);
       const ticks = texts(picture.marks).filter((mark) => mark.anchor === "end");
@@ -140,7 +140,8 @@ describe("titles of axes", () => {
   it("are written in every kind of chart, and nowhere without being asked for", () => {
     for (const kind of ["line", "heat", "multiples"] as const) {
       const style = { axes: { x: "step", y: "loss" } };
-      const picture = drawChart([lineOf("a", [1, 2])], { ...spec, kind, style }, kFixedFont);
+      const x = { kind: "step" as const, from: spec.from, to: spec.to };
+      const picture = drawChart([lineOf("a", [1, 2])], { ...spec, kind, style, x }, kFixedFont);
       expectInside(picture);
       expect(texts(picture.marks).map(({ text }) => text)).toEqual(
         expect.arrayContaining(["step", "loss"]),

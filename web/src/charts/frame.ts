@@ -3,14 +3,11 @@
 import type { FontMetrics } from "./font";
 import type { Mark, MarkerShape, Rect } from "./marks";
 import { hairline, inside, kTextSize, text, textSizeOf } from "./plot";
-import type { ChartLine, ChartSpec, XAxisSpec } from "./spec";
+import type { ChartLine, ChartSpec } from "./spec";
 import { markerShape, monoStyle } from "./theme";
-import { xTicks } from "./xaxis";
+import { xOf, xTicks } from "./xaxis";
 
 export const kLineWidth = 1.15;
-
-export const xOf = (spec: ChartSpec): XAxisSpec =>
-  spec.x ?? { kind: "time", from: spec.from, to: spec.to };
 
 export function projectX(x: { from: number; to: number }, plot: Rect): (at: number) => number {
   const scale = plot.width / (x.to - x.from);

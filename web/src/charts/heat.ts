@@ -2,12 +2,13 @@
 import { place, type ValueAxis } from "./axis";
 import { hiddenLabels } from "./ends";
 import { type FontMetrics, fitText } from "./font";
-import { drawEmpty, drawEvents, drawWindows, drawXAxis, xOf } from "./frame";
+import { drawEmpty, drawEvents, drawWindows, drawXAxis } from "./frame";
 import { type LineData, partings } from "./gap";
 import type { Mark, Rect } from "./marks";
 import { axisTitles, labelRoom, marginsOf, plotOf, text, textSizeOf, titleMarks } from "./plot";
 import type { ChartLine, ChartPicture, ChartSpec, LabelBox } from "./spec";
 import { rampColours } from "./theme";
+import { xOf } from "./xaxis";
 import { chooseAxis, project } from "./yaxis";
 
 export const kRampSteps = 64;

@@ -3,7 +3,7 @@
 import { formatScaled } from "../format/units";
 import { hiddenLabels, lastValue } from "./ends";
 import { type FontMetrics, fitText } from "./font";
-import { drawEmpty, drawWindows, drawXAxis, kLineWidth, projectX, xOf } from "./frame";
+import { drawEmpty, drawWindows, drawXAxis, kLineWidth, projectX } from "./frame";
 import type { Mark, Rect } from "./marks";
 import {
   axisTitles,
@@ -20,6 +20,7 @@ import {
 import { drawSeries } from "./series";
 import type { ChartLine, ChartPicture, ChartSpec, LabelBox } from "./spec";
 import { readable } from "./theme";
+import { xOf } from "./xaxis";
 import { type ChosenAxis, chooseAxis, project } from "./yaxis";
 
 const kAir = 14;

@@ -3,6 +3,7 @@ import type { Tick } from "./axis";
 import type { FontMetrics } from "./font";
 import type { Mark, Rect } from "./marks";
 import type { ChartSpec, ChartStyle, Margins } from "./spec";
+import { xOf, xUnit } from "./xaxis";
 
 export const kInsets = { left: 40, right: 116, top: 8, bottom: 22 };
 export const kTextSize = 11;
@@ -65,7 +66,7 @@ const withUnit = (name: string, unit: string) => (unit === "" ? name : `${name} 
 // The axes' names beside a plot, each in the middle of its axis; `second`: where that of the right axis begins.
 export function axisTitles(
   plot: Rect,
-  spec: Pick<ChartSpec, "style" | "theme">,
+  spec: Pick<ChartSpec, "style" | "theme" | "x" | "from" | "to">,
   { unit, unit2, second }: { unit: string; unit2: string; second: number },
 ): Mark[] {
   const { style, theme } = spec;
@@ -76,7 +77,7 @@ export function axisTitles(
   const below = plot.y + plot.height + 5 + 2.4 * size;
   const { x, y, y2 } = style.axes;
   const marks = [
-    text(x, { ...look, x: middle, y: below }),
+    text(withUnit(x, xUnit(xOf(spec))), { ...look, x: middle, y: below }),
     text(withUnit(y, unit), { ...look, x: 1.1 * size, y: centre, turned: true }),
   ];
   if (y2 !== undefined) {

@@ -126,6 +126,16 @@ function monthTicks(zone: string, range: { from: number; to: number }, least: nu
   return ticks;
 }
 
+// The day on which an axis begins, and its zone: "21 Nov 2026, UTC+1".
+export function wallWords(x: XAxisSpec): string {
+  const offset = ahead(x.zone ?? "", x.from);
+  const minutes = Math.round(Math.abs(offset) / 60);
+  const rest = minutes % 60 === 0 ? "" : `:${two(minutes % 60)}`;
+  const sign = minutes === 0 ? "" : `${offset < 0 ? "−" : "+"}${Math.floor(minutes / 60)}${rest}`;
+  const local = x.from + offset;
+  return `${dayText(local)} ${new Date(local * 1000).getUTCFullYear()}, UTC${sign}`;
+}
+
 export function wallTicks(
   x: XAxisSpec,
   at: { width: number; spacing: number },

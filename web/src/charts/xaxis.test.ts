@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { kThin } from "../format/units";
 import type { XAxisSpec, XKind } from "./spec";
-import { xTicks } from "./xaxis";
+import { xTicks, xUnit } from "./xaxis";
 
 const at = { width: 400, spacing: 80 };
 const texts = (x: XAxisSpec) => xTicks(x, at).ticks.map((tick) => tick.text.replaceAll(kThin, " "));
@@ -72,4 +72,18 @@ describe("a wall clock", () => {
     expect(wall("UTC", utc(2025, 9, 1), utc(2026, 5, 1))).toEqual(["Oct", "2026", "Apr"]);
     expect(wall("UTC", utc(2020, 5, 1), utc(2026, 5, 1))).toContain("2024");
   });
+});
+
+it("has a unit for the axis's title", () => {
+  const range = { from: 0, to: 120 };
+  expect(xUnit({ kind: "time", ...range })).toBe("min:s");
+  expect(xUnit({ kind: "time", from: 0, to: 7200 })).toBe("h:min:s");
+  expect(xUnit({ kind: "step", ...range })).toBe("");
+  expect(xUnit({ kind: "epoch", ...range })).toBe("");
+  expect(xUnit({ kind: "number", ...range, unit: "ratio" })).toBe("%");
+  expect(xUnit({ kind: "number", from: 0, to: 5e6, unit: "B" })).toBe("MiB");
+  const at = { kind: "wall", from: 1_763_719_387, to: 1_763_719_400 } as const;
+  expect(xUnit({ ...at, zone: "UTC" })).toBe("21 Nov 2025, UTC");
+  expect(xUnit({ ...at, zone: "Asia/Kolkata" })).toBe("21 Nov 2025, UTC+5:30");
+  expect(xUnit({ ...at, zone: "America/New_York" })).toBe("21 Nov 2025, UTC−5");
 });

@@ -2,8 +2,11 @@
 import { scaleLinear } from "d3-scale";
 import { formatScaled, kThin, scaleFor } from "../format/units";
 import { mostTicks, type Tick, tickDigits, timeTicks } from "./axis";
-import type { XAxisSpec } from "./spec";
-import { wallTicks } from "./wall";
+import type { ChartSpec, XAxisSpec } from "./spec";
+import { wallTicks, wallWords } from "./wall";
+
+export const xOf = (spec: Pick<ChartSpec, "x" | "from" | "to">): XAxisSpec =>
+  spec.x ?? { kind: "time", from: spec.from, to: spec.to };
 
 export interface XTicks {
   ticks: Tick[];
@@ -24,6 +27,20 @@ export function xTicks(x: XAxisSpec, at: { width: number; spacing: number }): XT
       return { ticks: numberTicks(x, at, { whole: x.to - x.from >= 1, unit: "" }), note: "" };
     case "number":
       return { ticks: numberTicks(x, at, { whole: false, unit: x.unit ?? "" }), note: "" };
+  }
+}
+
+// The unit of the ticks, for the axis's title; "" for plain numbers.
+export function xUnit(x: XAxisSpec): string {
+  switch (x.kind) {
+    case "time":
+      return Math.max(-x.from, x.to) >= 3600 ? "h:min:s" : "min:s";
+    case "wall":
+      return wallWords(x);
+    case "number":
+      return scaleFor(x.unit ?? "", Math.max(Math.abs(x.from), Math.abs(x.to))).unit;
+    default:
+      return "";
   }
 }
 

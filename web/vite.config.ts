@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
@@ -83,15 +82,6 @@ function fewFiles(): Plugin {
 export default defineConfig({
   plugins: [react(), pagesAhead(), fewFiles()],
   base: "/",
-  // Modules that the PDF library would load for HTML and raster images, which figures do not have.
-  resolve: {
-    alias: Object.fromEntries(
-      ["html2canvas", "dompurify", "canvg"].map((name) => [
-        name,
-        fileURLToPath(new URL("./src/export/unused.ts", import.meta.url)),
-      ]),
-    ),
-  },
   build: {
     target: "es2022",
     assetsInlineLimit: 0,

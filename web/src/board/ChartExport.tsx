@@ -1,11 +1,12 @@
-// A chart of the board in the figure workshop.
+// A chart of the board in the figure workshop, asked for anew: a figure has the same columns on every screen.
+import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { askCharts } from "../api/useCharts";
 import type { ChartLine } from "../charts/spec";
 import { Workshop } from "../export/Workshop";
-import { kAxisWords } from "./axis";
-import { kChartHeight, specOf } from "./chartSpec";
+import { allLines, axisNames, kChartHeight, specOf } from "./chartSpec";
+import { kFigureColumns, questionOf } from "./question";
 import { type BoardChart, type BoardView, useChartTheme } from "./useBoard";
-import { usePageFont } from "./usePageFont";
 
 export interface ChartExportProps {
   chart: BoardChart;
@@ -14,28 +15,31 @@ export interface ChartExportProps {
   close: () => void;
 }
 
-// The names of the axes, with the baseline if there is one.
-function namesOf({ def, second }: BoardChart, { making }: BoardView) {
-  const { baseline } = making;
-  const sign = baseline?.as === "ratio" ? "÷" : "−";
-  const named = (name: string) => (baseline === null ? name : `${name} ${sign} ${baseline.label}`);
-  return { yName: named(def.name), ...(second === null ? {} : { y2Name: named(second.name) }) };
-}
-
 export function ChartExport({ chart, view, lines, close }: ChartExportProps) {
   const theme = useChartTheme();
-  const font = usePageFont();
-  const source = useMemo(
-    () => ({
-      lines,
-      spec: specOf(chart, view, { width: 720, height: kChartHeight, theme }),
-      font,
+  const { range } = view.gesturesOf(chart);
+  const question = questionOf({ ...view, charts: [chart] }, { ...range, width: kFigureColumns });
+  const answer = useQuery({
+    queryKey: ["figure", chart.key, view.search],
+    queryFn: ({ signal }) => askCharts(question, true, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  const { making, hidden } = view;
+  const source = useMemo(() => {
+    const spreads = new Map(lines.map((line) => [line.key, line.spreads]));
+    const fine = allLines(chart, answer.data, { making, hidden, theme }).map((line) => {
+      const spread = spreads.get(line.key);
+      return spread === undefined ? line : { ...line, spreads: spread };
+    });
+    return {
+      // Without an answer, the ones on the screen have to do.
+      lines: answer.data === undefined ? lines : fine,
+      spec: specOf(chart, view, { width: 720, height: kChartHeight, theme, range }),
       link: location.href,
-      xName: view.axis === "metric" ? (view.search.xmetric ?? "metric") : kAxisWords[view.axis],
-      ...namesOf(chart, view),
-    }),
-    [lines, chart, view, theme, font],
-  );
+      ...axisNames(chart, view),
+    };
+  }, [lines, chart, view, making, hidden, range, theme, answer.data]);
   const full = useMemo(() => {
     const names = [chart.def.name, ...(chart.second === null ? [] : [chart.second.name])];
     const runs = new Set(chart.def.lines.map((line) => line.run));
@@ -43,5 +47,6 @@ export function ChartExport({ chart, view, lines, close }: ChartExportProps) {
       .filter((run) => runs.has(run.id))
       .flatMap((run) => names.map((metric) => ({ run: run.id, label: run.name, metric })));
   }, [chart, view.shown]);
+  if (answer.isPending) return null;
   return <Workshop name={chart.def.name} source={source} full={full} close={close} />;
 }

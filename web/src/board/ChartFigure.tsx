@@ -64,7 +64,7 @@ function useDrawing(props: FigureProps): Drawing {
       range,
       stale,
       pending,
-      spec: { ...specOf(chart, view, { width, height: kChartHeight, theme }), margins },
+      spec: { ...specOf(chart, view, { width, height: kChartHeight, theme, range }), margins },
     }),
     [
       chart,

@@ -3,8 +3,9 @@ import type { Charts } from "../api/useCharts";
 import { kMaxTangled } from "../charts/chart";
 import type { ChartLine, ChartSpec } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
-import { kXKind } from "./axis";
+import { kAxisWords, kXKind } from "./axis";
 import { linesOf } from "./lines";
+import type { Range } from "./pointer";
 import type { BoardChart, BoardView } from "./useBoard";
 
 // Three rows and the lanes of two runs fit a window of 900.
@@ -27,18 +28,24 @@ export function allLines(
   return [...lines, ...right];
 }
 
-const xUnit = ({ defs, search }: BoardView) =>
+// The parts of the view that the specs of charts need.
+export type SpecView = Pick<
+  BoardView,
+  "making" | "zoomedIn" | "axis" | "onTime" | "marks" | "windows" | "defs" | "search"
+>;
+
+const xUnit = ({ defs, search }: Pick<BoardView, "defs" | "search">) =>
   defs.find((def) => def.name === search.xmetric)?.unit ?? "";
 
 export function specOf(
   chart: BoardChart,
-  view: BoardView,
-  at: { width: number; height: number; theme: ChartTheme },
+  view: SpecView,
+  at: { width: number; height: number; theme: ChartTheme; range: Range },
 ): ChartSpec {
-  const { range } = view.gesturesOf(chart);
+  const { range, ...place } = at;
   const compared = view.making.baseline !== null;
   const spec = {
-    ...at,
+    ...place,
     ...range,
     unit: compared && view.making.baseline?.as === "ratio" ? "" : chart.def.unit,
     zoomed: view.zoomedIn || chart.choice.range !== undefined,
@@ -65,6 +72,20 @@ export function specOf(
   return spec;
 }
 
-// The parts of the view that `specOf` needs besides its gestures.
-export const specParts = ({ zoomedIn, axis, marks, windows, defs, search }: BoardView) =>
+// The parts that `making` does not hold.
+export const specParts = ({ zoomedIn, axis, marks, windows, defs, search }: SpecView) =>
   [zoomedIn, axis, marks, windows, defs, search.xmetric] as const;
+
+// The names of a figure's axes, with the baseline if there is one.
+export function axisNames(
+  { def, second }: BoardChart,
+  { axis, search, making: { baseline } }: SpecView,
+): { xName: string; yName: string; y2Name?: string } {
+  const sign = baseline?.as === "ratio" ? "÷" : "−";
+  const named = (name: string) => (baseline === null ? name : `${name} ${sign} ${baseline.label}`);
+  return {
+    xName: axis === "metric" ? (search.xmetric ?? "metric") : kAxisWords[axis],
+    yName: named(def.name),
+    ...(second === null ? {} : { y2Name: named(second.name) }),
+  };
+}

@@ -21,7 +21,10 @@ type Specs = ReadonlyMap<BoardChart, ChartSpec>;
 
 function specsOf(view: BoardView): Specs {
   const place = { width: 0, height: kChartHeight, theme: kLight };
-  return new Map(view.charts.map((chart) => [chart, specOf(chart, view, place)]));
+  const rangeOf = (chart: BoardChart) => view.gesturesOf(chart).range;
+  return new Map(
+    view.charts.map((chart) => [chart, specOf(chart, view, { ...place, range: rangeOf(chart) })]),
+  );
 }
 
 const same = (a: Range, b: Range) => a.from === b.from && a.to === b.to;

@@ -6,6 +6,9 @@ import { computedLines, drawsColumns } from "./lines";
 import type { ChartDef } from "./model";
 import type { BoardChart, BoardView } from "./useBoard";
 
+// Columns of a figure that leaves the page: as many on every screen.
+export const kFigureColumns = 1024;
+
 // Every chart's own metric and the one on its right axis.
 export const defsOf = (charts: readonly BoardChart[]): ChartDef[] =>
   charts.flatMap(({ def, second }) => (second === null ? [def] : [def, second]));
@@ -60,6 +63,11 @@ export function seriesOf(
     });
 }
 
+export type QuestionView = Pick<
+  BoardView,
+  "charts" | "making" | "axis" | "stretches" | "epochs" | "shown" | "defs" | "search"
+>;
+
 export const kAsked = {
   workload: "time",
   run: "time",
@@ -72,7 +80,7 @@ export const kAsked = {
 
 // The question of a whole board, asked once, at a given width and over a given range.
 export function questionOf(
-  view: BoardView,
+  view: QuestionView,
   at: { from: number; to: number; width: number },
 ): ChartsQuestion {
   const { charts, making, axis } = view;

@@ -1,14 +1,14 @@
 // Paints a drawing list as SVG text, for export: the same picture as on the screen. Pure.
 import { kFamily } from "./font";
 import type { CellsMark, Mark, MarkersMark, Picture, TextMark } from "./marks";
-import { hatchTile, shapePath, touching } from "./shapes";
+import { hatchTile, type ShapePath, shapePath, touching } from "./shapes";
 
 interface Ids {
   next: number;
   prefix: string;
 }
 
-const number = (value: number) => String(Math.round(value * 100) / 100);
+export const number = (value: number) => String(Math.round(value * 100) / 100);
 
 const escaped = (text: string) =>
   text
@@ -25,7 +25,8 @@ export function toSvg(picture: Picture, background: string, prefix = ""): string
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size}" font-family="${escaped(kFamily)}"><rect width="100%" height="100%" fill="${background}"/>${body}</svg>`;
 }
 
-function path(points: Float64Array): string {
+// The path of a line; a NaN pair lifts the pen.
+export function path(points: Float64Array): string {
   let out = "";
   let down = false;
   for (let i = 0; i < points.length; i += 2) {
@@ -39,7 +40,7 @@ function path(points: Float64Array): string {
   return out;
 }
 
-function band(upper: Float64Array, lower: Float64Array): string {
+export function band(upper: Float64Array, lower: Float64Array): string {
   let out = "";
   let start = 0;
   for (let i = 0; i <= upper.length; i += 2) {
@@ -55,7 +56,7 @@ function band(upper: Float64Array, lower: Float64Array): string {
 }
 
 // Neighbours are one outline.
-function outline(bars: Float64Array, width: number): string {
+export function outline(bars: Float64Array, width: number): string {
   let out = "";
   for (let start = 0, end = 3; start < bars.length; start = end, end += 3) {
     while (end < bars.length && touching(bars, end, width)) end += 3;
@@ -120,6 +121,19 @@ function opacity(alpha: number | undefined, name: string): string {
   return alpha === undefined || alpha === 1 ? "" : ` ${name}="${number(alpha)}"`;
 }
 
+// The path of a sign that is no circle.
+export function signPath(
+  found: Exclude<ShapePath, { kind: "circle" }>,
+  { x, y, size }: { x: number; y: number; size: number },
+): string {
+  const paths = found.kind === "polygon" ? [found.path] : found.paths;
+  const end = found.kind === "polygon" ? "Z" : "";
+  const at = paths.map((part) =>
+    part.map(([dx, dy]) => `${number(x + dx * size)} ${number(y + dy * size)}`),
+  );
+  return at.map((part) => `M${part.join("L")}${end}`).join("");
+}
+
 function markers({ points, shape, colour, background, size }: MarkersMark): string {
   const found = shapePath(shape);
   let out = "";
@@ -129,13 +143,7 @@ function markers({ points, shape, colour, background, size }: MarkersMark): stri
       out += `<circle cx="${number(x)}" cy="${number(y)}" r="${number(size / 2)}"/>`;
       continue;
     }
-    const paths = found.kind === "polygon" ? [found.path] : found.paths;
-    const end = found.kind === "polygon" ? "Z" : "";
-    const d = paths.map((path) => {
-      const at = path.map(([dx, dy]) => `${number(x + dx * size)} ${number(y + dy * size)}`);
-      return `M${at.join("L")}${end}`;
-    });
-    out += `<path d="${d.join("")}"/>`;
+    out += `<path d="${signPath(found, { x, y, size })}"/>`;
   }
   const open = found.kind === "circle" && found.open;
   if (found.kind === "strokes")
@@ -144,8 +152,9 @@ function markers({ points, shape, colour, background, size }: MarkersMark): stri
   return `<g fill="${open ? background : colour}"${stroke}>${out}</g>`;
 }
 
-// Neighbours of one colour in a row are one rectangle; those of one colour one path.
-function cells({ x, y, width, height, columns, rows, cells, colours }: CellsMark): string {
+// The path of each colour. Neighbours of one colour in a row are one rectangle.
+export function cellPaths(mark: CellsMark): [colour: string, path: string][] {
+  const { x, y, width, height, columns, rows, cells, colours } = mark;
   const [w, h] = [width / columns, height / rows];
   const paths = new Map<number, string>();
   for (let row = 0; row < rows; row++) {
@@ -157,8 +166,12 @@ function cells({ x, y, width, height, columns, rows, cells, colours }: CellsMark
       paths.set(level, (paths.get(level) ?? "") + rect);
     }
   }
-  const out = [...paths]
+  return [...paths]
     .sort(([a], [b]) => a - b)
-    .map(([level, d]) => `<path fill="${colours[level - 1]}" d="${d}"/>`);
+    .map(([level, d]) => [colours[level - 1] as string, d]);
+}
+
+function cells(mark: CellsMark): string {
+  const out = cellPaths(mark).map(([colour, d]) => `<path fill="${colour}" d="${d}"/>`);
   return `<g shape-rendering="crispEdges">${out.join("")}</g>`;
 }

@@ -5,8 +5,10 @@ import { urlOf } from "../api/client";
 import { download } from "../app/download";
 import { Choice, NumberField, Switch } from "../app/fields";
 import { drawnCsv } from "./csv";
-import { type Figure, type FigureSource, makeFigure, pixelsOf, svgOf } from "./figure";
-import { type FigureOptions, kPresets, optionsOf } from "./presets";
+import { type Figure, type FigureSource, makeFigure } from "./figure";
+import { pdfFile, svgOf } from "./files";
+import { pixelsOf } from "./pixels";
+import { type FigureOptions, kLimits, kPresets, optionsOf } from "./presets";
 
 export interface WorkshopProps {
   // Starts every file's name.
@@ -29,7 +31,7 @@ const kFormats: readonly (readonly [Format, string])[] = [
 async function fileOf(format: Format, figure: Figure, source: FigureSource): Promise<Blob> {
   switch (format) {
     case "pdf":
-      return (await import("./pdf")).pdfOf(figure);
+      return pdfFile(figure);
     case "svg":
       return new Blob([await svgOf(figure)], { type: "image/svg+xml" });
     case "csv":
@@ -212,7 +214,8 @@ interface PartProps {
 
 function Sizes({ options, set }: PartProps) {
   const { width, height, textSize, lineWidth } = options;
-  const within = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
+  const within = (value: number, [low, high]: readonly [number, number]) =>
+    Math.min(high, Math.max(low, value));
   return (
     <>
       <div className="form-line">
@@ -221,12 +224,12 @@ function Sizes({ options, set }: PartProps) {
           <NumberField
             label="Width"
             value={width}
-            change={(v) => set({ width: within(v, 80, 4000) })}
+            change={(v) => set({ width: within(v, kLimits.width) })}
           />
           <NumberField
             label="Height"
             value={height}
-            change={(v) => set({ height: within(v, 60, 4000) })}
+            change={(v) => set({ height: within(v, kLimits.height) })}
           />
         </span>
       </div>
@@ -236,12 +239,12 @@ function Sizes({ options, set }: PartProps) {
           <NumberField
             label="Text size"
             value={textSize}
-            change={(v) => set({ textSize: within(v, 4, 72) })}
+            change={(v) => set({ textSize: within(v, kLimits.textSize) })}
           />
           <NumberField
             label="Line width"
             value={lineWidth}
-            change={(v) => set({ lineWidth: within(v, 0.1, 10) })}
+            change={(v) => set({ lineWidth: within(v, kLimits.lineWidth) })}
           />
         </span>
       </div>

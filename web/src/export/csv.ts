@@ -28,13 +28,10 @@ export function drawnCsv(lines: readonly ChartLine[], xName: string): string {
       for (let i = 0; i < c.firstX.length; i++) {
         const place = (xs: Float32Array) => number(x(xs[i] as number));
         const value = (values: Float64Array) => number(values[i] as number);
-        const cells = [
-          [place(c.firstX), value(c.first)],
-          [value(c.min), place(c.minX)],
-          [value(c.max), place(c.maxX)],
-          [value(c.last), place(c.lastX)],
-        ];
-        rows.push(`${name},column,${cells.flat().join(",")},${c.counts[i]}`);
+        const first = `${place(c.firstX)},${value(c.first)}`;
+        const ends = `${value(c.min)},${place(c.minX)},${value(c.max)},${place(c.maxX)}`;
+        const last = `${value(c.last)},${place(c.lastX)}`;
+        rows.push(`${name},column,${first},${ends},${last},${c.counts[i]}`);
       }
     }
     if (curve) {

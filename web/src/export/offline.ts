@@ -13,7 +13,7 @@ import type {
   XAxisSpec,
   YAxisSpec,
 } from "../charts/spec";
-import { base64 } from "./figure";
+import { base64 } from "./base64";
 
 // Per line and layer. Computed lines have as many columns as on a wide screen: in columns finer than their points,
 // groups would have one run here and another there.

@@ -36,6 +36,14 @@ export interface FigureOptions {
   palette: PaletteName;
 }
 
+// The least and the greatest, in points.
+export const kLimits = {
+  width: [80, 4000],
+  height: [60, 4000],
+  textSize: [4, 72],
+  lineWidth: [0.1, 10],
+} as const;
+
 export function optionsOf(preset: Preset): FigureOptions {
   const { width, height, textSize } = preset;
   const narrow = width < 300;

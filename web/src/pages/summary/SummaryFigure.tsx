@@ -133,13 +133,20 @@ export function SummaryFigure(props: SummaryFigureProps) {
       paint(canvas.current, drawn.picture, devicePixelRatio);
   }, [drawn]);
   const save = async (format: Format) => {
-    const { picture, table } = draw(props, { width, theme, font, titled: true });
-    const { figureOf, pixelsOf, svgOf } = await import("../../export/figure");
+    const [{ figureOf }, { kInter }, { pdfFile, svgOf }] = await Promise.all([
+      import("../../export/figure"),
+      import("../../charts/inter"),
+      import("../../export/files"),
+    ]);
+    const { picture, table } = draw(props, { width, theme, font: kInter, titled: true });
     const at = { background: theme.background, link: location.href };
     const figure = figureOf(picture, { ...at, table: [table.head, ...table.rows] });
-    if (format === "png") download(await pixelsOf(figure, "image/png"), "summary.png");
-    else if (format === "svg") download(await svgOf(figure), "summary.svg", "image/svg+xml");
-    else download(await (await import("../../export/pdf")).pdfOf(figure), "summary.pdf");
+    if (format === "png") {
+      const { pixelsOf } = await import("../../export/pixels");
+      download(await pixelsOf(figure, "image/png"), "summary.png");
+    }
+    if (format === "svg") download(await svgOf(figure), "summary.svg", "image/svg+xml");
+    if (format === "pdf") download(await pdfFile(figure), "summary.pdf");
   };
   return (
     <figure ref={ref} data-testid="summary">

@@ -1,0 +1,35 @@
+// A figure as a file, with the fonts that it brings along; each font is fetched when it is first needed.
+import regular from "@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf?url";
+import bold from "@expo-google-fonts/inter/600SemiBold/Inter_600SemiBold.ttf?url";
+import { base64 } from "./base64";
+import { type Figure, svgText } from "./figure";
+
+const files = new Map<string, Promise<Uint8Array>>();
+
+function fileOf(url: string): Promise<Uint8Array> {
+  let file = files.get(url);
+  if (file === undefined) {
+    file = fetch(url).then(async (answer) => {
+      if (!answer.ok) throw new Error("The server does not have the figure's font.");
+      return new Uint8Array(await answer.arrayBuffer());
+    });
+    files.set(url, file);
+    file.catch(() => files.delete(url));
+  }
+  return file;
+}
+
+export async function svgOf(figure: Figure): Promise<string> {
+  const url = new URL(
+    "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
+    import.meta.url,
+  );
+  return svgText(figure, base64(await fileOf(url.href)));
+}
+
+export async function pdfFile(figure: Figure): Promise<Blob> {
+  const files = [import("./pdf"), fileOf(regular), fileOf(bold)] as const;
+  const [{ pdfOf }, ...fonts] = await Promise.all(files);
+  const bytes = pdfOf(figure, { regular: fonts[0], bold: fonts[1] });
+  return new Blob([bytes as Uint8Array<ArrayBuffer>], { type: "application/pdf" });
+}

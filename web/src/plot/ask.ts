@@ -1,0 +1,65 @@
+// Asks the server, by way of the program that runs this code, one question after the other.
+import {
+  chartsOf,
+  columnsBodies,
+  kAcceptCharts,
+  kAcceptPairs,
+  linesBodies,
+  pairsBodies,
+} from "../api/chartBodies";
+import { decodeCharts } from "../api/columns";
+import { type Interest, regionBegins } from "../api/interest";
+import { decodeLines, kAcceptLines } from "../api/lines";
+import {
+  eventsOf,
+  type Happening,
+  marksByFinding,
+  type Note,
+  notesOf,
+  type RunEvent,
+} from "../api/notes";
+import type { Phase, RunPage } from "../api/types";
+import type { Charts, ChartsQuestion } from "../api/useCharts";
+import { decodeXy } from "../api/xy";
+
+// Each throws an Error that says what failed.
+export interface Host {
+  get: <T>(path: string) => T;
+  post: (path: string, body: object, accept: string) => ArrayBuffer;
+  // "; did you mean 'loss'?", or "" where no known name is near.
+  near: (word: string, known: readonly string[]) => string;
+}
+
+export function charts(host: Host, question: ChartsQuestion): Charts {
+  const columns = columnsBodies(question, true).flatMap((body) => [
+    ...decodeCharts(host.post("/charts", body, kAcceptCharts)).series,
+  ]);
+  const lines = linesBodies(question, true).flatMap(
+    (body) => decodeLines(host.post("/lines", body, kAcceptLines)).lines,
+  );
+  const pairs = pairsBodies(question).flatMap(
+    (body) => decodeXy(host.post("/xy", body, kAcceptPairs)).lines,
+  );
+  return chartsOf(question, { series: new Map(columns), lines, pairs });
+}
+
+export const workloadRuns = (host: Host, workload: string): RunPage =>
+  host.get(`/runs?workload=${workload}&limit=200`);
+
+export const phases = (host: Host, run: string): Phase[] =>
+  host.get<{ phases: Phase[] }>(`/runs/${run}/phases`).phases;
+
+// Events, notes, and of a run that is alone the jumps of its metrics.
+export function happenings(host: Host, ids: readonly string[]): Happening[] {
+  const notes = new Map(
+    ids.map((id) => [id, host.get<{ notes: Note[] }>(`/runs/${id}/notes`).notes]),
+  );
+  const events = ids.flatMap((id) =>
+    eventsOf(id, host.get<{ events: RunEvent[] }>(`/runs/${id}/events`).events),
+  );
+  const noted = ids.flatMap((id) => notesOf(id, notes.get(id)));
+  const [only, ...others] = ids;
+  if (only === undefined || others.length > 0) return [...events, ...noted];
+  const { regions } = host.get<Interest>(`/runs/${only}/interest`);
+  return [...events, ...noted, ...regionBegins(only, regions, marksByFinding(notes.get(only)))];
+}

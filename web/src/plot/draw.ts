@@ -1,0 +1,305 @@
+// A chart of a board as a figure, without a browser: from the options of `corral plot` and the server's answers to what
+// the page's export gives for the same address.
+import type { Metric, RunDetail } from "../api/types";
+import { stringifySearch } from "../app/search";
+import { allLines, axisNames, kChartHeight, specOf } from "../board/chartSpec";
+import { choiceText, parseChoice, parseY } from "../board/choice";
+import { noteWords } from "../board/compare";
+import { laneRows, profiledWindows } from "../board/laneRows";
+import { buildCharts, type ChartDef, colourSlots, type ShownRun, shownRun } from "../board/model";
+import { kFigureColumns, questionOf } from "../board/question";
+import { quoted } from "../board/quote";
+import {
+  type BoardChart,
+  byStart,
+  fullOf,
+  makingOf,
+  marksOf,
+  originOf,
+  resolve,
+} from "../board/resolve";
+import {
+  type Axis,
+  type BoardSearch,
+  boardSearch,
+  parseGrouping,
+  parseSmoothing,
+  rounded,
+} from "../board/view";
+import type { ChartKind, ChartLine } from "../charts/spec";
+import { kLight } from "../charts/theme";
+import { drawnCsv } from "../export/csv";
+import { type Figure, makeFigure } from "../export/figure";
+import { type FigureOptions, kLimits, kPresets, optionsOf } from "../export/presets";
+import { charts as askCharts, type Host, happenings, phases, workloadRuns } from "./ask";
+
+export interface PlotOptions {
+  // Ids, prefixes, names.
+  runs: string[];
+  // One, and one for the right axis.
+  metrics: string[];
+  // Sources; none: all.
+  of: string[];
+  kind: ChartKind;
+  // "auto" (or absent), "zero", "log", "clip", "clip:1..99", "0..400"; `right`: for the second metric.
+  y?: string;
+  right?: string;
+  axis: Axis;
+  // Parts of the address as they are there.
+  search: {
+    xmetric?: string;
+    from?: number;
+    to?: number;
+    smooth?: string;
+    group?: string;
+    singles?: boolean;
+    base?: string;
+    compare?: "ratio" | "difference";
+  };
+  // Events, notes and jumps as well.
+  marks: boolean;
+  style: string;
+  look: Partial<FigureOptions>;
+  // Before the path of the link.
+  server: string;
+}
+
+export interface Plot {
+  figure: Figure;
+  // The numbers drawn.
+  csv: string;
+  // For people, about the lines.
+  notes: string[];
+}
+
+export function drawn(options: PlotOptions, host: Host): Plot {
+  const { axis } = options;
+  const { shown, defs } = boardOf(options, host);
+  const chart = chartOf(options, defs);
+  const { xmetric } = options.search;
+  const full = fullOf({ axis, shown, epochs: {}, stretches: [], defs, charts: [chart], xmetric });
+  const hidden = hiddenOf(options, chart, host);
+  const search = searchOf(options, { chart, shown, full, hidden });
+  const range = { from: search.from ?? full.from, to: search.to ?? full.to };
+  const making = makingOf(shown, search, axis);
+  const view = {
+    ...{ axis, shown, defs, search, making },
+    ...{ charts: [chart], stretches: [], epochs: {}, zoomedIn: search.from !== undefined },
+    ...signsOf(options, shown, host),
+  };
+  const answer = askCharts(host, questionOf(view, { ...range, width: kFigureColumns }));
+  const lines = allLines(chart, answer, { making, hidden, theme: kLight });
+  if (!lines.some((line) => !line.hidden && hasValues(line)))
+    throw new Error(nothingDrawn(chart, search));
+  const names = axisNames(chart, view);
+  const place = { width: 720, height: kChartHeight, theme: kLight, range };
+  const link = `${options.server}/board${stringifySearch({ ...search })}`;
+  const source = { lines, spec: specOf(chart, view, place), link, ...names };
+  return {
+    figure: makeFigure(source, lookOf(options)),
+    csv: drawnCsv(lines, names.xName),
+    notes: notesOf(lines, chart, shown),
+  };
+}
+
+// An unknown way to draw is the caller's mistake: such messages begin with the option.
+const wrong = (option: string, value: string, expected: string) =>
+  new Error(`--${option} '${value}': expected ${expected}`);
+
+const kOptions = {
+  width: "width",
+  height: "height",
+  textSize: "text-size",
+  lineWidth: "line-width",
+} as const;
+
+function lookOf({ style, look }: PlotOptions): FigureOptions {
+  const preset = kPresets.find((one) => one.key === style);
+  if (preset === undefined)
+    throw wrong("style", style, `one of ${kPresets.map(({ key }) => key).join(", ")}`);
+  const options = { ...optionsOf(preset), ...look };
+  for (const [key, [least, most]] of Object.entries(kLimits)) {
+    const value = options[key as keyof typeof kLimits];
+    if (!(value >= least && value <= most))
+      throw wrong(
+        kOptions[key as keyof typeof kLimits],
+        String(value),
+        `${least} to ${most} points`,
+      );
+  }
+  return options;
+}
+
+// The runs and their charts, as a board has them.
+function boardOf(
+  { runs: names, metrics: wanted, axis, search }: PlotOptions,
+  host: Host,
+): { shown: ShownRun[]; defs: ChartDef[] } {
+  const found = names.map((name) => host.get<RunDetail>(`/runs/${encodeURIComponent(name)}`));
+  const runs = found.filter((run, i) => found.findIndex((one) => one.id === run.id) === i);
+  const slots = slotsOf(runs, host);
+  const at = { axis, align: undefined, epochs: undefined };
+  const shown = runs.map((run, i) => shownRun(run, slots[i] as number, originOf(run, at)));
+  const metrics = shown.map(({ id }): [string, Metric[]] => [
+    id,
+    host.get<{ metrics: Metric[] }>(`/runs/${id}/metrics`).metrics,
+  ]);
+  const known = [...new Set(metrics.flatMap(([, all]) => all.map(({ name }) => name)))];
+  const asked = [...wanted, ...(search.xmetric === undefined ? [] : [search.xmetric])];
+  for (const name of asked) check(name, known, host);
+  const some = metrics.map(([id, all]) => [id, all.filter(({ name }) => asked.includes(name))]);
+  return { shown, defs: buildCharts(shown, Object.fromEntries(some)) };
+}
+
+// The colours that the page gives these runs.
+function slotsOf(runs: readonly RunDetail[], host: Host): number[] {
+  const workloads = [...new Set(runs.map((run) => run.workload_id))];
+  const mates = new Map(workloads.map((id) => [id, workloadRuns(host, id).runs.toSorted(byStart)]));
+  return colourSlots(
+    runs.map(({ id, workload_id }) =>
+      Math.max(0, mates.get(workload_id)?.findIndex((other) => other.id === id) ?? 0),
+    ),
+  );
+}
+
+const kMostNamed = 20;
+
+function check(name: string, known: readonly string[], host: Host): void {
+  if (known.includes(name)) return;
+  const near = host.near(name, known);
+  const some = known.slice(0, kMostNamed).join(", ");
+  const rest = known.length > kMostNamed ? `, and ${known.length - kMostNamed} more` : "";
+  const all = known.length === 0 ? "they have no metrics" : `they have ${some}${rest}`;
+  throw new Error(`no metric '${name}' in these runs${near !== "" ? near : `; ${all}`}`);
+}
+
+// A value axis in the words of the address.
+function axisWord(option: "y" | "right", text: string | undefined): string[] {
+  if (text === undefined || text === "auto") return [];
+  const word = /^-?[\d.]/.test(text) ? `y:${text}` : text;
+  if (parseY(word) === null)
+    throw wrong(option, text, "auto, zero, log, clip, clip:LOW..HIGH or FROM..TO");
+  return [option === "y" ? word : `right:${word}`];
+}
+
+function chartOf(
+  { metrics, kind, y, right, axis, search }: PlotOptions,
+  defs: readonly ChartDef[],
+): BoardChart {
+  const [first = "", second] = metrics.map(quoted);
+  if ((axis === "metric") !== (search.xmetric !== undefined))
+    throw new Error("--axis metric and --x-metric METRIC, the metric of the x axis, go together");
+  const words = [first, kind, ...axisWord("y", y), ...axisWord("right", right)];
+  if (second !== undefined) words.push(`with:${second}`);
+  return resolve([parseChoice(words.join("~"))], defs)[0] as BoardChart;
+}
+
+interface Found {
+  chart: BoardChart;
+  shown: readonly ShownRun[];
+  // All that there is on the axis.
+  full: { from: number; to: number };
+  // Keys of lines.
+  hidden: ReadonlySet<string>;
+}
+
+// The address of the figure. A range with one end goes to the end of the data.
+function searchOf(
+  { axis, search: asked }: PlotOptions,
+  { chart, shown, full, hidden }: Found,
+): BoardSearch {
+  const { smooth, group, base, from, to } = asked;
+  if (smooth !== undefined && parseSmoothing(smooth) === null)
+    throw wrong("smooth", smooth, "ema:WEIGHT with a weight below 1, gaussian:WIDTH or mean:WIDTH");
+  if (group !== undefined && parseGrouping(group) === null)
+    throw wrong("group", group, "workload, experiment, param:NAME or tag:NAME");
+  const whole = from === undefined && to === undefined;
+  const range = rounded({ from: from ?? full.from, to: to ?? full.to });
+  if (!whole && !(range.to > range.from))
+    throw new Error(`--from ${range.from} --to ${range.to}: the range is empty`);
+  return boardSearch({
+    ...asked,
+    ...(whole ? {} : range),
+    run: shown.map(({ id }) => id),
+    metric: [choiceText(chart.choice)],
+    x: axis,
+    base: base === undefined ? undefined : baseOf(base, group, shown),
+    hide: hidden.size === 0 ? undefined : [...hidden],
+  });
+}
+
+// The run or group that a baseline names.
+function baseOf(name: string, group: string | undefined, shown: readonly ShownRun[]): string {
+  const { groups, grouping } = makingOf(shown, { group }, "workload");
+  const found =
+    grouping === null
+      ? shown.find((run) => run.name === name || run.id.startsWith(name))?.id
+      : groups.find(({ label }) => label === name)?.key;
+  if (found !== undefined) return found;
+  const labels =
+    grouping === null ? shown.map((run) => run.name) : groups.map(({ label }) => label);
+  throw wrong("baseline", name, `one of ${labels.join(", ")}`);
+}
+
+// The lines of other sources than those that are asked for.
+function hiddenOf(
+  { of, search }: PlotOptions,
+  { def, second }: BoardChart,
+  host: Host,
+): Set<string> {
+  if (of.length === 0) return new Set();
+  if (search.group !== undefined)
+    throw new Error("--of names sources; groups have none: leave out --group");
+  const lines = [...def.lines, ...(second?.lines ?? [])];
+  const sources = [...new Set(lines.map(({ source }) => source))];
+  for (const name of of) {
+    if (sources.includes(name)) continue;
+    const named = sources.filter((source) => source !== "");
+    const has = named.length === 0 ? "has no sources" : `is of ${named.join(", ")}`;
+    throw new Error(`--of '${name}': ${def.name} ${has}${host.near(name, named)}`);
+  }
+  const others = (all: ChartDef["lines"]) => all.filter(({ source }) => !of.includes(source));
+  return new Set([
+    ...others(def.lines).map(({ key }) => key),
+    ...others(second?.lines ?? []).map(({ key }) => `${key}/${second?.name}`),
+  ]);
+}
+
+// The marks and windows of a board.
+function signsOf({ axis, marks: wanted }: PlotOptions, shown: readonly ShownRun[], host: Host) {
+  const onTime = axis === "workload" || axis === "run" || axis === "wall";
+  const counted = onTime ? ("time" as const) : axis === "step" ? ("step" as const) : null;
+  const ids = shown.map(({ id }) => id);
+  const rows = (run: ShownRun) => laneRows([run], { [run.id]: phases(host, run.id) });
+  return {
+    onTime,
+    marks: wanted && onTime ? marksOf(shown, happenings(host, ids)) : [],
+    windows: wanted && counted !== null ? profiledWindows(shown.flatMap(rows), counted) : [],
+  };
+}
+
+const hasValues = ({ data, curve, pairs }: ChartLine) =>
+  (data?.columns.firstX.length ?? 0) > 0 ||
+  (curve?.value.some((value) => !Number.isNaN(value)) ?? false) ||
+  (pairs?.y.some((value) => !Number.isNaN(value)) ?? false);
+
+const nothingDrawn = ({ choice: { metric } }: BoardChart, { from, to }: BoardSearch) =>
+  from === undefined
+    ? `nothing to draw: no points of ${metric} on this axis`
+    : `nothing to draw: no points of ${metric} from ${from} to ${to}`;
+
+// Runs without a line, and what is told about the lines.
+function notesOf(
+  lines: readonly ChartLine[],
+  { def }: BoardChart,
+  shown: readonly ShownRun[],
+): string[] {
+  const having = new Set(def.lines.map((line) => line.run));
+  const shared = def.lines.some((line) => line.shared);
+  const without = shared ? [] : shown.filter(({ id }) => !having.has(id)).map(({ name }) => name);
+  const told = noteWords(lines);
+  return [
+    ...(without.length === 0 ? [] : [`no ${def.name} in ${without.join(", ")}`]),
+    ...(told === null ? [] : [told]),
+  ];
+}

@@ -56,6 +56,7 @@ TABLE: dict[str, set[str]] = {
     "compat/mlflow/wire": {"core", "metric", "codec"},
     "compat/radt": {"core", "codec", "compat/mlflow/wire"},
     "trace": {"core", "codec", "compat/mlflow/wire"},
+    "script": {"core"},
     "store/model": {"core", "metric", "codec"},
     "store/engine": {*BASE, "store/model"},
     "store/engine/sqlite": {*BASE, "store/engine"},
@@ -112,7 +113,7 @@ TABLE: dict[str, set[str]] = {
         *RECORDING,
         *SERVING,
         *("store/maintain", "store/open", "store/artifacts/open"),
-        *("compat/mlflow/import", "trace", *RUN, "server"),
+        *("compat/mlflow/import", "trace", "script", *RUN, "server", "server/ui"),
     },
 }
 TRAINING_SIDE = {*COLLECT, "spool", "upload", "plan", "environment", *COLLOCATE, *RUN, "compat/mlflow/relay"}

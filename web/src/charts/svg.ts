@@ -56,7 +56,7 @@ export function band(upper: Float64Array, lower: Float64Array): string {
 }
 
 // Neighbours are one outline.
-export function outline(bars: Float64Array, width: number): string {
+function outline(bars: Float64Array, width: number): string {
   let out = "";
   for (let start = 0, end = 3; start < bars.length; start = end, end += 3) {
     while (end < bars.length && touching(bars, end, width)) end += 3;

@@ -89,10 +89,10 @@ describe("a figure as PDF", () => {
       "0.988 0.988 0.984 rg\n0 0 200 100.5 re f",
       "0 0 1 RG 1.15 w\n/A500 gs\n1 j [4 2] 0 d\n1 2 m 3 4 l 5.68 6 m S",
       "q\n1 2 30 40 re W n\nq\n1 0 0 rg\n1 2 30 40 re f\nQ\nQ",
-      "1 2 m 2 2 l 2 4 l 3 4 l 3 5 l 2 5 l 2 3 l 1 3 l h f",
+      "1 2 1 1 re\n2 4 1 1 re\nf",
       "1 2 m 3 4 l 3 4 l 1 2 l h f",
       "0 1 0 RG 3 w\n1 J\n1 2 m 1 2 l S",
-      "0.067 0.067 0.067 rg\n1 2 m 16 2 l 16 42 l 1 42 l h f",
+      "0.067 0.067 0.067 rg\n0.067 0.067 0.067 RG 0.5 w\n1 2 15 40 re B",
     ])
       expect(content).toContain(part);
     expect(content.match(/\bq\b/g)).toHaveLength(content.match(/\bQ\b/g)?.length as number);

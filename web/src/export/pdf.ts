@@ -3,7 +3,7 @@
 import { zlibSync } from "fflate";
 import type { Mark, MarkersMark, RectMark, TextMark } from "../charts/marks";
 import { hatchLines, shapePath } from "../charts/shapes";
-import { band, cellPaths, number, outline, path, signPath } from "../charts/svg";
+import { band, cellPaths, number, path, signPath } from "../charts/svg";
 import type { Figure } from "./figure";
 import { joined, readTtf, type Ttf } from "./ttf";
 
@@ -29,7 +29,7 @@ interface Drawing {
   alphas: Set<number>;
 }
 
-// A part of a file: text of Latin-1, or bytes.
+// A part of a file: ASCII text, or bytes.
 type Piece = string | Uint8Array;
 
 export function pdfOf(figure: Figure, fonts: PdfFonts): Uint8Array {
@@ -51,6 +51,8 @@ export function pdfOf(figure: Figure, fonts: PdfFonts): Uint8Array {
   for (const mark of picture.marks) draw(mark, drawing);
   return fileOf(figure, drawing);
 }
+
+const kCellEdge = 0.5;
 
 function draw(mark: Mark, to: Drawing): void {
   const { out } = to;
@@ -75,9 +77,13 @@ function draw(mark: Mark, to: Drawing): void {
       return;
     case "bars":
       if (mark.bars.length === 0) return;
-      styled({ fill: mark.colour, alpha: mark.alpha }, to, () =>
-        out.push(`${operators(outline(mark.bars, mark.width))} f`),
-      );
+      styled({ fill: mark.colour, alpha: mark.alpha }, to, () => {
+        for (let i = 0; i < mark.bars.length; i += 3) {
+          const [x, y, bottom] = [mark.bars[i], mark.bars[i + 1], mark.bars[i + 2]] as Triple;
+          out.push(rectangle({ x, y, width: mark.width, height: bottom - y }));
+        }
+        out.push("f");
+      });
       return;
     case "dots":
       // Lines of no length with round ends, one by one, so that they darken one another.
@@ -93,8 +99,11 @@ function draw(mark: Mark, to: Drawing): void {
       drawMarkers(mark, to);
       return;
     case "cells":
+      // With a thin edge of their own colour, or the ground would shine through between two.
       for (const [colour, d] of cellPaths(mark))
-        styled({ fill: colour, alpha: 1 }, to, () => out.push(`${operators(d)} f`));
+        styled({ fill: colour, stroke: colour, width: kCellEdge, alpha: 1 }, to, () =>
+          out.push(`${rectangles(d)}B`),
+        );
       return;
     case "rect":
       drawRect(mark, to);
@@ -134,6 +143,7 @@ const channels = (hex: string) =>
     )
     .join(" ");
 
+type Triple = [number, number, number];
 type Box = { x: number; y: number; width: number; height: number };
 
 const rectangle = ({ x, y, width, height }: Box) =>
@@ -163,29 +173,24 @@ function rounded({ x, y, width, height }: Box, radius: number): string {
   ].join(" ");
 }
 
-const sum = (a: string, b: string) => number(Number(a) + Number(b));
+// A path of svg.ts (M, L, Z) in PDF's words. Numbers stay as they are written: an interpreter takes long to read them.
+const operators = (d: string): string =>
+  d
+    .split("M")
+    .slice(1)
+    .map((part) => {
+      const closed = part.endsWith("Z");
+      const points = (closed ? part.slice(0, -1) : part).split("L").join(" l ");
+      const first = points.indexOf(" l ");
+      const drawn =
+        first < 0 ? `${points} m` : `${points.slice(0, first)} m${points.slice(first + 2)} l`;
+      return closed ? `${drawn} h` : drawn;
+    })
+    .join(" ");
 
-// A path of svg.ts (M, L, H, V, Z and their relative h, v, z) in PDF's words. Numbers stay as they are written: reading
-// them takes an interpreter longer than all else.
-function operators(d: string): string {
-  const out: string[] = [];
-  let [x, y] = ["0", "0"];
-  for (const part of d.match(/[A-Za-z][^A-Za-z]*/g) ?? []) {
-    const [command, rest] = [part[0] as string, part.slice(1)];
-    if (command === "Z" || command === "z") {
-      out.push("h");
-      continue;
-    }
-    const blank = rest.indexOf(" ");
-    if (command === "M" || command === "L") [x, y] = [rest.slice(0, blank), rest.slice(blank + 1)];
-    else if (command === "H") x = rest;
-    else if (command === "V") y = rest;
-    else if (command === "h") x = sum(x, rest);
-    else if (command === "v") y = sum(y, rest);
-    out.push(`${x} ${y} ${command === "M" ? "m" : "l"}`);
-  }
-  return out.join(" ");
-}
+// A path of cells (M, h, v, h, z each).
+const rectangles = (d: string): string =>
+  d.replace(/M([^h]*)h([^v]*)v([^h]*)h[^z]*z/g, "$1 $2 $3 re ");
 
 const kSignStroke = 1.2;
 
@@ -247,13 +252,8 @@ function drawText(mark: TextMark, to: Drawing): void {
 
 // ---- the file
 
-function latin1(text: string): Uint8Array {
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
-}
-
-const bytesOf = (piece: Piece) => (typeof piece === "string" ? latin1(piece) : piece);
+const encoder = new TextEncoder();
+const bytesOf = (piece: Piece) => (typeof piece === "string" ? encoder.encode(piece) : piece);
 
 // Any text as PDF's UTF-16.
 const quoted = (text: string) =>
@@ -348,14 +348,16 @@ function fileOf({ picture, hash, link }: Figure, { out, faces, alphas }: Drawing
 
 // Objects from number 1 on: the first is the catalogue, the fifth the properties.
 function written(objects: readonly Piece[][], id: string): Uint8Array {
-  // The second line tells that the file has binary parts.
-  const parts = [latin1("%PDF-1.5\n%\xe2\xe3\xcf\xd3\n")];
-  let length = (parts[0] as Uint8Array).length;
+  const parts: Uint8Array[] = [];
+  let length = 0;
   const add = (piece: Piece) => {
     const bytes = bytesOf(piece);
     parts.push(bytes);
     length += bytes.length;
   };
+  add("%PDF-1.5\n");
+  // Tells that the file has binary parts.
+  add(Uint8Array.of(0x25, 0xe2, 0xe3, 0xcf, 0xd3, 0x0a));
   const places = objects.map((object, i) => {
     const place = length;
     add(`${i + 1} 0 obj\n`);

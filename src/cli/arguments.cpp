@@ -364,9 +364,11 @@ Arguments::~Arguments() = default;
 
 void Arguments::group(const std::string& heading) { impl_->heading = heading; }
 
-void Arguments::text(const std::string& name, std::string& value, const std::string& help) {
+void Arguments::text(const std::string& name, std::string& value, const std::string& help,
+                     char letter) {
   impl_->texts[name] = &value;
-  impl_->named(name, "TEXT", impl_->app.add_option("--" + name, value, help));
+  const std::string both = letter == '\0' ? "" : fmt::format("-{},", letter);
+  impl_->named(name, "TEXT", impl_->app.add_option(both + "--" + name, value, help));
 }
 void Arguments::never_empty(const std::string& name) {
   impl_->app.get_option("--" + name)

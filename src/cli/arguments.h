@@ -34,7 +34,9 @@ class Arguments {
   void group(const std::string& heading);
 
   // Declarations; the references must live until parse() returns, and hold the defaults.
-  void text(const std::string& name, std::string& value, const std::string& help);
+  // `letter`: a short name as well, such as -o, which `help` mentions.
+  void text(const std::string& name, std::string& value, const std::string& help,
+            char letter = '\0');
   void flag(const std::string& name, bool& value, const std::string& help);
   void choice(const std::string& name, std::string& value, std::vector<std::string> choices,
               const std::string& help);

@@ -24,6 +24,7 @@ int collocation_command(std::span<char* const> args);
 int compare_command(std::span<char* const> args);
 int export_command(std::span<char* const> args);
 int history_command(std::span<char* const> args);
+int plot_command(std::span<char* const> args);
 int import_command(std::span<char* const> args);
 int profile_command(std::span<char* const> args);
 int plan_command(std::span<char* const> args);

@@ -26,6 +26,7 @@ constexpr std::array kCommands = {
     Verb{"compare", "compare groups of runs, with intervals and verdicts", compare_command},
     Verb{"history", "show where a value changed from run to run", history_command},
     Verb{"report", "write a document about compared runs or a plan", report_command},
+    Verb{"plot", "draw metrics of runs as SVG, PDF or PNG", plot_command},
     Verb{"export", "write the points of runs as CSV, JSON, Parquet or a trace", export_command},
     Verb{"import", "import an MLflow or radT database, or a profiler's trace", import_command},
     Verb{"plan", "check, expand or generate an experiment file", plan_command},

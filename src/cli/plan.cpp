@@ -184,15 +184,11 @@ std::optional<int> parse_generate(std::span<char* const> args, GenerateFlags& fl
                       "sharing and repeats (docs/plan-generate.md).",
                       kGenerateExamples);
   arguments.positional("spec", flags.spec, "specification, a YAML file", true);
-  arguments.text("output", flags.output, "new file, also -o (default: standard output)");
+  arguments.text("output", flags.output, "new file, also -o (default: standard output)", 'o');
   arguments.text("seed", flags.seed, "shuffle each block by this seed; overrides the file's seed");
   arguments.as_flag_only("output");
   arguments.as_flag_only("seed");
-  static std::string output = "--output";
-  std::vector<char*> words(args.begin(), args.end());
-  for (char*& word : words)
-    if (std::string_view(word) == "-o") word = output.data();
-  return arguments.parse(words);
+  return arguments.parse(args);
 }
 
 Result<> write(const GenerateFlags& flags, const plan::Generated& made) {

@@ -2,8 +2,9 @@
 
 import { nanos } from "../format/nanos";
 import type { Columns } from "./columns";
-import type { LineAnswer } from "./lines";
-import type { Charts, ChartsQuestion, ColumnsQuestion } from "./useCharts";
+import type { Stretch } from "./condensed";
+import type { EpochAxis } from "./epochs";
+import type { LineAnswer, LineQuestion } from "./lines";
 import type { XyLine } from "./xy";
 
 export const kAcceptCharts = "application/x-corral-chart";
@@ -11,6 +12,43 @@ export const kAcceptPairs = "application/x-corral-xy";
 const kMaxSeries = 256;
 const kMaxLines = 64;
 const kPairsHeight = 600;
+
+// `time`: ns on the axis of each series' own origin; `step`: steps; `epoch`: epochs of each series' run; `condensed`:
+// its stretches, from left to right; `metric`: the values of another series.
+export interface ChartsQuestion {
+  axis: "time" | "step" | "epoch" | "condensed" | "metric";
+  // The pieces of a condensed axis, of its only run.
+  stretches?: readonly Stretch[];
+  // With the origin of each on the axis of time, ns of UTC; on that of epochs when they were.
+  series: { id: number; origin: bigint; epochs?: EpochAxis }[];
+  // On the axis of a metric: a line through (x, y) for every y.
+  pairs?: { x: number; y: number }[];
+  // Computed lines by key.
+  lines: ({ key: string } & LineQuestion)[];
+  // Seconds since the origins, or steps.
+  from: number;
+  to: number;
+  // Device pixels of one plot.
+  width: number;
+  // Grows when the same question may have a new answer.
+  revision: number;
+}
+
+export interface Charts {
+  series: Map<number, Columns>;
+  lines: Map<string, LineAnswer>;
+  // By y's series.
+  pairs: Map<number, XyLine>;
+  from: number;
+  to: number;
+  width: number;
+  // Every part is that of all points.
+  exact: boolean;
+  // The question that `data` answers.
+  asked: ChartsQuestion;
+}
+
+export type ColumnsQuestion = Pick<ChartsQuestion, "axis" | "series" | "from" | "to" | "width">;
 
 const ns = (seconds: number) => String(nanos(Math.round(seconds * 1e9)));
 

@@ -5,6 +5,9 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import {
+  type Charts,
+  type ChartsQuestion,
+  type ColumnsQuestion,
   chartsOf,
   columnsBodies,
   kAcceptCharts,
@@ -14,50 +17,15 @@ import {
 } from "./chartBodies";
 import { postBinary } from "./client";
 import { type Columns, decodeCharts } from "./columns";
-import { type Stretch, seenStretches } from "./condensed";
+import { seenStretches } from "./condensed";
 import { type EpochAxis, epochAt, timeAt } from "./epochs";
-import { decodeLines, kAcceptLines, type LineAnswer, type LineQuestion } from "./lines";
+import { decodeLines, kAcceptLines, type LineAnswer } from "./lines";
 import { joinColumns, rebin } from "./rebin";
 import { decodeXy, type XyLine } from "./xy";
 
 const kRestMs = 120;
 
-// `time`: ns on the axis of each series' own origin; `step`: steps; `epoch`: epochs of each series' run; `condensed`:
-// its stretches, from left to right; `metric`: the values of another series.
-export interface ChartsQuestion {
-  axis: "time" | "step" | "epoch" | "condensed" | "metric";
-  // The pieces of a condensed axis, of its only run.
-  stretches?: readonly Stretch[];
-  // With the origin of each on the axis of time, ns of UTC; on that of epochs when they were.
-  series: { id: number; origin: bigint; epochs?: EpochAxis }[];
-  // On the axis of a metric: a line through (x, y) for every y.
-  pairs?: { x: number; y: number }[];
-  // Computed lines by key.
-  lines: ({ key: string } & LineQuestion)[];
-  // Seconds since the origins, or steps.
-  from: number;
-  to: number;
-  // Device pixels of one plot.
-  width: number;
-  // Grows when the same question may have a new answer.
-  revision: number;
-}
-
-export interface Charts {
-  series: Map<number, Columns>;
-  lines: Map<string, LineAnswer>;
-  // By y's series.
-  pairs: Map<number, XyLine>;
-  from: number;
-  to: number;
-  width: number;
-  // Every part is that of all points.
-  exact: boolean;
-  // The question that `data` answers.
-  asked: ChartsQuestion;
-}
-
-export type ColumnsQuestion = Pick<ChartsQuestion, "axis" | "series" | "from" | "to" | "width">;
+export type { Charts, ChartsQuestion } from "./chartBodies";
 
 // The columns of all series by id; on the axes of time and steps.
 export async function askColumns(

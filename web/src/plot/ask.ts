@@ -1,5 +1,8 @@
 // Asks the server, by way of the program that runs this code, one question after the other.
+
 import {
+  type Charts,
+  type ChartsQuestion,
   chartsOf,
   columnsBodies,
   kAcceptCharts,
@@ -19,7 +22,6 @@ import {
   type RunEvent,
 } from "../api/notes";
 import type { Phase, RunPage } from "../api/types";
-import type { Charts, ChartsQuestion } from "../api/useCharts";
 import { decodeXy } from "../api/xy";
 
 // Each throws an Error that says what failed.

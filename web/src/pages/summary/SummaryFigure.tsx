@@ -118,6 +118,28 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
   }
 }
 
+// As a file, laid out by the font's table.
+async function saved(
+  format: Format,
+  props: SummaryFigureProps,
+  { width, theme }: { width: number; theme: ChartTheme },
+): Promise<void> {
+  const [{ figureOf }, { kInter }, { pdfFile, svgOf }] = await Promise.all([
+    import("../../export/figure"),
+    import("../../charts/inter"),
+    import("../../export/files"),
+  ]);
+  const { picture, table } = draw(props, { width, theme, font: kInter, titled: true });
+  const at = { background: theme.background, link: location.href };
+  const figure = figureOf(picture, { ...at, table: [table.head, ...table.rows] });
+  if (format === "png") {
+    const { pixelsOf } = await import("../../export/pixels");
+    download(await pixelsOf(figure, "image/png"), "summary.png");
+  }
+  if (format === "svg") download(await svgOf(figure), "summary.svg", "image/svg+xml");
+  if (format === "pdf") download(await pdfFile(figure), "summary.pdf");
+}
+
 export function SummaryFigure(props: SummaryFigureProps) {
   const [ref, width] = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -132,22 +154,7 @@ export function SummaryFigure(props: SummaryFigureProps) {
     if (canvas.current !== null && drawn !== null)
       paint(canvas.current, drawn.picture, devicePixelRatio);
   }, [drawn]);
-  const save = async (format: Format) => {
-    const [{ figureOf }, { kInter }, { pdfFile, svgOf }] = await Promise.all([
-      import("../../export/figure"),
-      import("../../charts/inter"),
-      import("../../export/files"),
-    ]);
-    const { picture, table } = draw(props, { width, theme, font: kInter, titled: true });
-    const at = { background: theme.background, link: location.href };
-    const figure = figureOf(picture, { ...at, table: [table.head, ...table.rows] });
-    if (format === "png") {
-      const { pixelsOf } = await import("../../export/pixels");
-      download(await pixelsOf(figure, "image/png"), "summary.png");
-    }
-    if (format === "svg") download(await svgOf(figure), "summary.svg", "image/svg+xml");
-    if (format === "pdf") download(await pdfFile(figure), "summary.pdf");
-  };
+  const save = (format: Format) => saved(format, props, { width, theme });
   return (
     <figure ref={ref} data-testid="summary">
       <div className="line-head summary-head">

@@ -207,6 +207,9 @@ Result<int> plot(const PlotFlags& flags) {
   if (flags.metrics.empty() || flags.metrics.size() > 2)
     return fail(Code::kInvalidArgument,
                 "expected --metric once, or twice for a second axis on the right");
+  if (flags.data == "-" && (flags.output.empty() || flags.output == "-"))
+    return fail(Code::kInvalidArgument,
+                "--data -: the figure goes to standard output; name a file with --output");
   const std::string format = TRY(format_of(flags));
   const std::string_view source = TRY(page_file("plot.js"));
   const sys::HttpTarget server = TRY(connect(flags.destination));

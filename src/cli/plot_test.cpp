@@ -23,6 +23,7 @@ TEST_F(Plot, RefusesOptionsThatContradict) {
   EXPECT_TRUE(holds(said({"@1", "--metric", "a", "-o", "figure.jpg"}),
                     "--output 'figure.jpg': expected a name that ends in .svg, .pdf or .png"));
   EXPECT_TRUE(holds(said({"@1", "--metric", "a", "--format", "gif"}), "gif"));
+  EXPECT_TRUE(holds(said({"@1", "--metric", "a", "--data", "-"}), "name a file with --output"));
   EXPECT_TRUE(holds(said({"@1", "--metric", "a", "--axis", "days"}), "days"));
 }
 

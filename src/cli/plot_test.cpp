@@ -5,6 +5,13 @@
 #include "cli/test_call.h"
 #include "server/ui/page.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+// fontconfig keeps its lists of fonts until the process ends.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig"; }
+#endif
+#endif
+
 namespace corral::cli {
 namespace {
 

@@ -129,7 +129,8 @@ std::vector<WatchRun> plan_rows(const Json& plan) {
                  .state = one.get_string("state"),
                  .reason = one.get_string("reason")};
     if (row.name.empty()) row.name = one.get_string("workload");
-    for (const std::string_view device : split(one.get_string("devices"), '+'))
+    const std::string devices = one.get_string("devices");
+    for (const std::string_view device : split(devices, '+'))
       if (!device.empty()) row.devices.emplace_back(device);
     // One with a reason will not run.
     if (row.state == "waiting" && row.reason.empty()) {

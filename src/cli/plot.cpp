@@ -12,11 +12,10 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/output_target.h"
+#include "cli/page_code.h"
 #include "cli/png.h"
-#include "core/sha256.h"
 #include "core/text.h"
 #include "script/script.h"
-#include "server/ui/page.h"
 #include "sys/store_paths.h"
 
 namespace corral::cli {
@@ -27,9 +26,6 @@ constexpr const char* kPlotExamples =
     "  corral plot @1 @2 --metric loss --axis step --style acm1 -o loss.pdf   for one column\n"
     "  corral plot @1 --metric run.cpu.used --metric run.memory.rss -o use.png    two axes\n"
     "  corral plot @1 @2 @3 --metric loss --group param:lr --data loss.csv -o groups.pdf\n";
-
-constexpr const char* kCode = "corralPlot";  // the object that the code gives its functions to
-constexpr Nanos kLongestPlot = std::chrono::minutes(5);
 
 struct PlotFlags {
   DestinationFlags destination;
@@ -119,22 +115,6 @@ Result<Json> plot_options(const PlotFlags& flags, const std::string& page) {
 
 // ---- the code and what it asks for
 
-const server::ui::Asset* asset_named(std::string_view stem) {
-  const auto assets = server::ui::embedded_assets();
-  const auto found = std::ranges::find_if(assets, [&](const server::ui::Asset& asset) {
-    return asset.path.starts_with("assets/") && asset.path.substr(7).starts_with(stem);
-  });
-  return found != assets.end() ? &*found : nullptr;
-}
-
-Result<std::string_view> page_file(std::string_view stem) {
-  if (const auto* asset = asset_named(stem); asset != nullptr) return asset->raw;
-  return fail(Code::kUnsupported,
-              fmt::format("this corral was built without its page, whose code draws the figures "
-                          "('{}' is missing); build it with CORRAL_WEB=ON and web/dist",
-                          stem));
-}
-
 Result<std::string> ask_server(sys::HttpClient& server, const Json& request) {
   const bool post = request.find("post") != nullptr;
   const std::string body = request.get_string("body");
@@ -149,25 +129,12 @@ Result<std::string> ask_server(sys::HttpClient& server, const Json& request) {
   return std::move(reply.body);
 }
 
-Result<std::string> answer_request(sys::HttpClient& server, std::string_view text) {
-  const Json request = TRY(Json::parse(text));
-  if (request.find("file") != nullptr)
-    return std::string(TRY(page_file(request.get_string("file"))));
+Result<std::string> answer_request(sys::HttpClient& server, const Json& request) {
   if (request.find("near") == nullptr) return ask_server(server, request);
   std::vector<std::string_view> known;
   for (const Json& name : items(request, "known"))
     if (name.as_string() != nullptr) known.emplace_back(*name.as_string());
   return did_you_mean(request.get_string("near"), known);
-}
-
-Result<script::Script> load_code(std::string_view code, sys::HttpClient& server) {
-  const auto ask = [&server](std::string_view request) { return answer_request(server, request); };
-  const auto hash = [](std::string_view bytes) -> Result<std::string> {
-    const Sha256 digest = sha256(bytes);
-    return std::string(digest.begin(), digest.end());
-  };
-  return script::Script::load(code, {.bytes = std::size_t{1} << 30, .time = kLongestPlot},
-                              {{"corralHost", ask}, {"corralSha256", hash}});
 }
 
 // ---- files
@@ -197,7 +164,7 @@ Result<std::string> png_file(script::Script& code, const Json& drawn) {
   const auto pixels = [&](const char* name) {
     return static_cast<int>(std::lround(member(drawn, name).as_double(1) * kPixelsPerPoint));
   };
-  const std::string svg = TRY(code.call(kCode, "plainSvg"));
+  const std::string svg = TRY(code.call(kPageCode, "plainSvg"));
   const std::vector<std::string_view> fonts = {TRY(page_file("Inter_400Regular")),
                                                TRY(page_file("Inter_600SemiBold"))};
   return png_of(svg, {.width = pixels("width"), .height = pixels("height")}, fonts);
@@ -211,22 +178,22 @@ Result<int> plot(const PlotFlags& flags) {
     return fail(Code::kInvalidArgument,
                 "--data -: the figure goes to standard output; name a file with --output");
   const std::string format = TRY(format_of(flags));
-  const std::string_view source = TRY(page_file("plot.js"));
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const Json options = TRY(plot_options(flags, page_address(flags, server)));
   sys::HttpClient client(server);
-  script::Script code = TRY(load_code(source, client));
-  auto told = code.call(kCode, "draw", options.dump());
+  script::Script code =
+      TRY(load_page_code([&](const Json& request) { return answer_request(client, request); }));
+  auto told = code.call(kPageCode, "draw", options.dump());
   if (!told) {
     if (told.error().message.starts_with("--")) told.error().code = Code::kInvalidArgument;
     return tl::unexpected(std::move(told).error());
   }
   const Json drawn = TRY(Json::parse(*told));
   const std::string figure =
-      TRY(format == "png" ? png_file(code, drawn) : code.call(kCode, format.c_str()));
+      TRY(format == "png" ? png_file(code, drawn) : code.call(kPageCode, format.c_str()));
   TRY(write_file(flags.output, figure));
   if (!flags.data.empty()) {
-    const std::string numbers = TRY(code.call(kCode, "csv"));
+    const std::string numbers = TRY(code.call(kPageCode, "csv"));
     TRY(write_file(flags.data, numbers));
   }
   for (const Json& note : items(drawn, "notes")) complain("plot", plain(note).text);

@@ -1,7 +1,7 @@
-// A figure as PDF: vectors, the glyphs that its texts need, the data's hash and the link in its properties. Written from
-// the drawing list, as svg.ts is, so that the page and `corral plot` give the same bytes. No date. Pure.
+// Pictures as the pages of a PDF file: vectors, and the glyphs that their texts need. Written from the drawing list, as
+// svg.ts is, so that the page and `corral plot` give the same bytes. No date. Pure.
 import { zlibSync } from "fflate";
-import type { Mark, MarkersMark, RectMark, TextMark } from "../charts/marks";
+import type { Mark, MarkersMark, Picture, RectMark, TextMark } from "../charts/marks";
 import { hatchLines, shapePath } from "../charts/shapes";
 import { band, cellPaths, number, path, signPath } from "../charts/svg";
 import type { Figure } from "./figure";
@@ -32,9 +32,28 @@ interface Drawing {
 // A part of a file: ASCII text, or bytes.
 type Piece = string | Uint8Array;
 
-export function pdfOf(figure: Figure, fonts: PdfFonts): Uint8Array {
-  const { picture, background } = figure;
-  const { width, height } = picture;
+export interface About {
+  title: string;
+  subject: string;
+  keywords: string;
+  // 32 hexadecimal digits that tell files apart.
+  id: string;
+  // A line of ASCII near the beginning, for programs.
+  comment?: string;
+}
+
+// With the data's hash and the link in its properties.
+export function pdfOf({ picture, background, hash, link }: Figure, fonts: PdfFonts): Uint8Array {
+  const about = { title: "Corral figure", subject: link, keywords: `sha256:${hash}` };
+  return pdfOfPages([picture], background, { ...about, id: hash.slice(0, 32) }, fonts);
+}
+
+export function pdfOfPages(
+  pages: readonly Picture[],
+  background: string,
+  about: About,
+  fonts: PdfFonts,
+): Uint8Array {
   const face = (name: Face["name"], title: string, file: Uint8Array): Face => ({
     ...{ name, title, ttf: readTtf(file) },
     used: new Map(),
@@ -43,13 +62,17 @@ export function pdfOf(figure: Figure, fonts: PdfFonts): Uint8Array {
     regular: face("F4", "CORRAL+Inter-Regular", fonts.regular),
     bold: face("F6", "CORRAL+Inter-SemiBold", fonts.bold),
   };
-  const drawing: Drawing = { out: [], faces, alphas: new Set() };
-  // The picture counts downwards, a page upwards.
-  drawing.out.push(`1 0 0 -1 0 ${number(height)} cm`);
-  const ground = { kind: "rect", x: 0, y: 0, width, height, colour: background } as const;
-  draw({ ...ground, alpha: 1, radius: 0, hatch: false }, drawing);
-  for (const mark of picture.marks) draw(mark, drawing);
-  return fileOf(figure, drawing);
+  const alphas = new Set<number>();
+  const drawn = pages.map(({ width, height, marks }) => {
+    const drawing: Drawing = { out: [], faces, alphas };
+    // The picture counts downwards, a page upwards.
+    drawing.out.push(`1 0 0 -1 0 ${number(height)} cm`);
+    const ground = { kind: "rect", x: 0, y: 0, width, height, colour: background } as const;
+    draw({ ...ground, alpha: 1, radius: 0, hatch: false }, drawing);
+    for (const mark of marks) draw(mark, drawing);
+    return { width, height, content: drawing.out.join("\n") };
+  });
+  return fileOf(drawn, about, { out: [], faces, alphas });
 }
 
 const kCellEdge = 0.5;
@@ -322,32 +345,42 @@ end`;
 
 const kFontObjects = 5;
 
-function fileOf({ picture, hash, link }: Figure, { out, faces, alphas }: Drawing): Uint8Array {
+interface DrawnPage {
+  width: number;
+  height: number;
+  content: string;
+}
+
+// Objects: the catalogue, the list of pages, each page with its content, the properties, the fonts.
+function fileOf(pages: readonly DrawnPage[], about: About, { faces, alphas }: Drawing): Uint8Array {
   const used = [faces.regular, faces.bold].filter((face) => face.used.size > 0);
-  const firstFont = 6;
+  const properties = 3 + 2 * pages.length;
+  const firstFont = properties + 1;
   const fonts = used.map((face, i) => `/${face.name} ${firstFont + i * kFontObjects} 0 R`);
   const states = [...alphas]
     .sort((a, b) => a - b)
     .map((alpha) => `${alphaName(alpha)} <</ca ${number(alpha)} /CA ${number(alpha)}>>`);
   const resources = `<</Font <<${fonts.join(" ")}>> /ExtGState <<${states.join(" ")}>>>>`;
-  const size = `${number(picture.width)} ${number(picture.height)}`;
+  const kids = pages.map((_, i) => `${3 + 2 * i} 0 R`).join(" ");
   const objects: Piece[][] = [
     ["<</Type /Catalog /Pages 2 0 R>>"],
-    ["<</Type /Pages /Kids [3 0 R] /Count 1>>"],
+    [`<</Type /Pages /Kids [${kids}] /Count ${pages.length}>>`],
+    ...pages.flatMap(({ width, height, content }, i) => {
+      const box = `/MediaBox [0 0 ${number(width)} ${number(height)}]`;
+      const page = `<</Type /Page /Parent 2 0 R ${box} /Resources ${resources} /Contents ${4 + 2 * i} 0 R>>`;
+      return [[page], stream(content)];
+    }),
     [
-      `<</Type /Page /Parent 2 0 R /MediaBox [0 0 ${size}] /Resources ${resources} /Contents 4 0 R>>`,
-    ],
-    stream(out.join("\n")),
-    [
-      `<</Title ${quoted("Corral figure")} /Subject ${quoted(link)} /Keywords ${quoted(`sha256:${hash}`)}>>`,
+      `<</Title ${quoted(about.title)} /Subject ${quoted(about.subject)} /Keywords ${quoted(about.keywords)}>>`,
     ],
     ...used.flatMap((face, i) => fontObjects(face, firstFont + i * kFontObjects)),
   ];
-  return written(objects, hash.slice(0, 32));
+  return written(objects, properties, about);
 }
 
-// Objects from number 1 on: the first is the catalogue, the fifth the properties.
-function written(objects: readonly Piece[][], id: string): Uint8Array {
+// Objects from number 1 on, which is the catalogue.
+function written(objects: readonly Piece[][], properties: number, about: About): Uint8Array {
+  const { id, comment } = about;
   const parts: Uint8Array[] = [];
   let length = 0;
   const add = (piece: Piece) => {
@@ -358,6 +391,7 @@ function written(objects: readonly Piece[][], id: string): Uint8Array {
   add("%PDF-1.5\n");
   // Tells that the file has binary parts.
   add(Uint8Array.of(0x25, 0xe2, 0xe3, 0xcf, 0xd3, 0x0a));
+  if (comment !== undefined) add(`% ${comment}\n`);
   const places = objects.map((object, i) => {
     const place = length;
     add(`${i + 1} 0 obj\n`);
@@ -369,7 +403,7 @@ function written(objects: readonly Piece[][], id: string): Uint8Array {
   const rows = places.map((place) => `${String(place).padStart(10, "0")} 00000 n \n`).join("");
   const count = objects.length + 1;
   add(`xref\n0 ${count}\n0000000000 65535 f \n${rows}`);
-  add(`trailer\n<</Size ${count} /Root 1 0 R /Info 5 0 R /ID [<${id}> <${id}>]>>\n`);
+  add(`trailer\n<</Size ${count} /Root 1 0 R /Info ${properties} 0 R /ID [<${id}> <${id}>]>>\n`);
   add(`startxref\n${start}\n%%EOF\n`);
   return joined(parts);
 }

@@ -133,4 +133,44 @@ std::string Figure::tikz(std::string (*escape)(const std::string& text)) const {
   return out + "\\end{tikzpicture}\n";
 }
 
+Json Figure::drawn() const {
+  constexpr std::array<const char*, 4> kShapes = {"circle", "square", "triangle", "diamond"};
+  constexpr std::array<const char*, 3> kAnchors = {"start", "middle", "end"};
+  const auto hex = [](int ink) { return "#" + std::string(colour(ink)); };
+  const auto points = [](const std::vector<Point>& all) {
+    Json::Array flat;
+    for (const Point point : all) {
+      flat.emplace_back(point.x);
+      flat.emplace_back(point.y);
+    }
+    return Json(std::move(flat));
+  };
+  Json::Array bands, lines, marks, texts;
+  for (const Band& band : bands_)
+    bands.emplace_back(Json::Object{{"x", band.from.x},
+                                    {"y", band.from.y},
+                                    {"width", band.to.x - band.from.x},
+                                    {"height", band.to.y - band.from.y}});
+  for (const Line& line : lines_)
+    lines.emplace_back(Json::Object{{"points", points({line.from, line.to})},
+                                    {"colour", hex(line.ink)},
+                                    {"width", line.thickness}});
+  for (const Mark& mark : marks_)
+    marks.emplace_back(
+        Json::Object{{"points", points({mark.at})},
+                     {"colour", hex(mark.ink)},
+                     {"shape", kShapes.at(static_cast<std::size_t>(mark.ink) % kShapes.size())}});
+  for (const Text& text : texts_)
+    texts.emplace_back(Json::Object{{"x", text.at.x},
+                                    {"y", text.at.y},
+                                    {"text", text.words},
+                                    {"anchor", kAnchors.at(static_cast<std::size_t>(text.side))}});
+  return Json(Json::Object{{"width", width_},
+                           {"height", height_},
+                           {"bands", Json(std::move(bands))},
+                           {"lines", Json(std::move(lines))},
+                           {"marks", Json(std::move(marks))},
+                           {"texts", Json(std::move(texts))}});
+}
+
 }  // namespace corral::cli

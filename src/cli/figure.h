@@ -1,4 +1,4 @@
-// Figure: a diagram of lines, marks and texts for reports, as SVG or as TikZ.
+// Figure: a diagram of lines, marks and texts for reports, as SVG, as TikZ or for a PDF file.
 //
 // Lengths are CSS pixels from the upper left corner; TikZ takes them as points. Inks 0 to 7 are the
 // colours of a paper that is read in black and white, too: each has a mark of its own.
@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "core/json.h"
 
 namespace corral::cli {
 
@@ -30,6 +32,8 @@ class Figure {
   [[nodiscard]] std::string svg(const std::string& title) const;
   // Needs \usepackage{tikz}. `escape` makes LaTeX of a text.
   [[nodiscard]] std::string tikz(std::string (*escape)(const std::string& text)) const;
+  // As web/src/plot/report.ts draws it.
+  [[nodiscard]] Json drawn() const;
 
  private:
   struct Line {

@@ -15,6 +15,7 @@
 #include "cli/destination.h"
 #include "cli/group_flags.h"
 #include "cli/output_target.h"
+#include "cli/page_code.h"
 #include "cli/report_figures.h"
 #include "cli/run_group.h"
 #include "cli/table.h"
@@ -443,6 +444,9 @@ class Report {
   void write_figure(const std::optional<Figure>& figure, const std::string& name) {
     if (!figure) return;
     if (format_ == "html") return page_.raw("<figure>" + figure->svg(name) + "</figure>\n");
+    if (format_ == "pdf")
+      return page_.raw(Json(Json::Object{{"kind", "figure"}, {"figure", figure->drawn()}}).dump() +
+                       "\n");
     if (format_ == "latex")
       return page_.raw("\n" + figure->tikz([](const std::string& text) {
         return TextPage("latex").escaped(text);
@@ -528,8 +532,25 @@ std::string mark_of(const ReportFlags& flags, const ReportData& data,
   return std::string(kMark) + text;
 }
 
-std::string document_of(const std::string& body, const std::string& mark,
-                        const std::string& format) {
+// The page's code lays out the blocks of the body.
+Result<std::string> pdf_of(const std::string& body, const std::string& mark) {
+  Json::Array blocks;
+  for (const std::string_view line : split(body, '\n'))
+    if (!line.empty()) blocks.push_back(TRY(Json::parse(line)));
+  script::Script code = TRY(load_page_code([](const Json&) -> Result<std::string> {
+    return fail(Code::kUnsupported, "a report has all that it shows");
+  }));
+  const std::string title = blocks.empty() ? "Report" : blocks.front().get_string("text");
+  const Json document{Json::Object{{"title", title},
+                                   {"blocks", Json(std::move(blocks))},
+                                   {"id", hex(sha256(mark), 16)},
+                                   {"comment", mark}}};
+  return code.call(kPageCode, "report", document.dump());
+}
+
+Result<std::string> document_of(const std::string& body, const std::string& mark,
+                                const std::string& format) {
+  if (format == "pdf") return pdf_of(body, mark);
   if (format == "html")
     return fmt::format("{}<!-- {} -->\n<title>Report</title></head><body>\n{}</body></html>\n",
                        kHtmlHead, mark, body);
@@ -562,9 +583,10 @@ Result<std::string> format_of(const std::string& output) {
   if (end == ".html" || end == ".htm") return "html";
   if (end == ".md") return "markdown";
   if (end == ".tex") return "latex";
-  return fail(
-      Code::kInvalidArgument,
-      fmt::format("-o '{}': expected a name that ends in .html, .md or .tex", printable(output)));
+  if (end == ".pdf") return "pdf";
+  return fail(Code::kInvalidArgument,
+              fmt::format("-o '{}': expected a name that ends in .html, .pdf, .md or .tex",
+                          printable(output)));
 }
 
 // Only a report is overwritten, and only files that it names as its own, or one of its other forms.
@@ -576,7 +598,7 @@ Result<> check_free(const std::string& output,
                 fmt::format("{} exists and is no report: give another name, or remove it",
                             printable(output)));
   std::set<std::string> own;
-  for (const char* end : {".html", ".htm", ".md", ".tex"}) {
+  for (const char* end : {".html", ".htm", ".pdf", ".md", ".tex"}) {
     const fs::path form = fs::path(output).replace_extension(end);
     const auto mark = fs::exists(form, error) ? read_mark(form) : Json();
     if (!mark) continue;
@@ -609,8 +631,9 @@ Result<int> write_report(const ReportFlags& flags) {
     TRY(file.write(content));
     return file.finish();
   };
+  const std::string document = TRY(document_of(body, mark_of(flags, data, report.files()), format));
   for (const auto& [name, content] : report.files()) TRY(write(folder / name, content));
-  TRY(write(flags.output, document_of(body, mark_of(flags, data, report.files()), format)));
+  TRY(write(flags.output, document));
   fmt::print("{}: {} runs in {} groups\n", printable(flags.output), count_runs(data.comparison),
              items(data.comparison, "groups").size());
   return kDone;
@@ -663,7 +686,7 @@ int report_command(std::span<char* const> args) {
   add_group_flags(arguments, flags.of);
   arguments.text("target", flags.target, "compare the times to it, e.g. 'val_acc >= 0.9'");
   arguments.text("job", flags.job, "of runs beside others: what is one job, e.g. params.model");
-  arguments.text("output", flags.output, "file that ends in .html, .md or .tex, also -o");
+  arguments.text("output", flags.output, "file that ends in .html, .pdf, .md or .tex, also -o");
   arguments.text("title", flags.title, "its title");
   arguments.flag("check", flags.check, "exit with 1 if the data of this report have changed");
   for (const char* name : {"target", "job", "output", "title", "check"})

@@ -99,6 +99,7 @@ TextPage::TextPage(const std::string& format, std::string* out)
     : form_(format == "markdown" ? Form::kMarkdown
             : format == "latex"  ? Form::kLatex
             : format == "html"   ? Form::kHtml
+            : format == "pdf"    ? Form::kBlocks
                                  : Form::kTerminal),
       out_(out) {}
 
@@ -127,7 +128,14 @@ void TextPage::head(const std::string& text, int level) const {
       return raw(fmt::format("{}\\{}*{{{}}}\n", blank, kLatexHeads.at(at), escaped(text)));
     case Form::kHtml:
       return raw(fmt::format("<h{0}>{1}</h{0}>\n", at + 1, escaped(text)));
+    case Form::kBlocks:
+      return block("heading", {{"level", static_cast<std::int64_t>(at)}, {"text", text}});
   }
+}
+
+void TextPage::block(const char* kind, Json::Object members) const {
+  members.emplace_back("kind", kind);
+  raw(Json(std::move(members)).dump() + "\n");
 }
 
 void TextPage::heading(const std::string& text) const { head(text, depth_); }
@@ -135,6 +143,7 @@ void TextPage::heading(const std::string& text) const { head(text, depth_); }
 void TextPage::title(const std::string& text) const { head(text, depth_ + 1); }
 
 void TextPage::paragraph(const std::string& text) const {
+  if (form_ == Form::kBlocks) return block("text", {{"text", text}});
   raw(form_ == Form::kHtml ? fmt::format("<p>{}</p>\n", escaped(text))
                            : fmt::format("\n{}\n", escaped(text)));
 }
@@ -155,6 +164,8 @@ void TextPage::command(const std::string& text) const {
           fmt::format("\n\\begin{{quote}}\\ttfamily {}\\end{{quote}}\n", as_typed(escaped(text))));
     case Form::kHtml:
       return raw(fmt::format("<pre>{}</pre>\n", escaped(text)));
+    case Form::kBlocks:
+      return block("command", {{"text", text}});
   }
 }
 
@@ -177,6 +188,14 @@ void TextPage::html_table(const std::vector<std::string>& head,
 void TextPage::table(const std::vector<std::string>& head,
                      const std::vector<std::vector<std::string>>& rows) const {
   if (form_ == Form::kHtml) return html_table(head, rows);
+  if (form_ == Form::kBlocks) {
+    const auto words = [](const std::vector<std::string>& texts) {
+      return Json(Json::Array(texts.begin(), texts.end()));
+    };
+    Json::Array all;
+    for (const auto& row : rows) all.push_back(words(row));
+    return block("table", {{"head", words(head)}, {"rows", Json(std::move(all))}});
+  }
   if (form_ == Form::kTerminal) {
     std::vector<TableColumn> columns;
     for (std::size_t i = 0; i < head.size(); ++i)
@@ -212,6 +231,7 @@ void TextPage::table(const std::vector<std::string>& head,
 std::string TextPage::escaped(const std::string& text) const {
   switch (form_) {
     case Form::kTerminal:
+    case Form::kBlocks:
       break;
     case Form::kMarkdown:
       return escaped_markdown(text);

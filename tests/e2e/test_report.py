@@ -93,6 +93,26 @@ def test_a_report_says_when_its_data_have_changed(planned: Corral) -> None:
     assert b"(10 runs then, 11 now)" in changed.stderr
 
 
+def test_a_pdf_file_has_all_pages_and_its_question(planned: Corral) -> None:
+    folder = planned.home
+    planned("report", "plan.csv", "-o", "plan.pdf", "--title", "Räder 2", cwd=folder)
+    data = (folder / "plan.pdf").read_bytes()
+    assert data.startswith(b"%PDF-1.5\n")
+    assert data.endswith(b"%%EOF\n")
+    # Each place in the table of objects is that of the object.
+    start = int(data.rsplit(b"startxref\n", 1)[1].split()[0])
+    table = data[start:].split(b"\n")
+    count = int(table[1].split()[1])
+    for number, row in enumerate(table[3 : 2 + count], start=1):
+        assert data[int(row[:10]) :].startswith(b"%d 0 obj\n" % number)
+    pages = int(re.search(rb"/Count (\d+)", data)[1])  # type: ignore[index]
+    assert pages >= 2
+    assert data.count(b"/Type /Page /Parent") == pages
+    assert "Räder 2".encode("utf-16-be").hex().encode() in data
+    assert b"nothing has changed" in planned("report", "--check", "plan.pdf", cwd=folder).stdout
+    assert {path.name for path in folder.glob("plan-*")} == {"plan-runs.csv", "plan-differences.csv"}
+
+
 def test_groups_as_markdown_and_latex(planned: Corral) -> None:
     folder = planned.home
     planned("report", "short", "long", "--metric", "duration", "-o", "two.md", cwd=folder)
@@ -130,7 +150,7 @@ def test_wrong_input_is_named_and_nothing_is_overwritten(planned: Corral) -> Non
     assert (folder / "x-runs.csv").read_text() == "mine"
     assert not (folder / "x.md").exists()
     for words, status, message in (
-        (("short", "long", "-o", "x.doc"), 2, "ends in .html, .md or .tex"),
+        (("short", "long", "-o", "x.doc"), 2, "ends in .html, .pdf, .md or .tex"),
         (("short", "-o", "x.html"), 2, "expected a plan or experiment with two workloads or more"),
         (("short", "nobody", "-o", "x.html"), 1, "no run or workload 'nobody'"),
         (("short", "long"), 2, "-o is missing"),

@@ -5,6 +5,7 @@ import { svgText } from "../export/figure";
 import { pdfOf } from "../export/pdf";
 import type { Host } from "./ask";
 import { drawn, type Plot } from "./draw";
+import { type Document, reportPdf } from "./report";
 
 // The functions that the program gives to this code.
 declare const corralHost: (request: Uint8Array) => ArrayBuffer;
@@ -44,8 +45,13 @@ export const svg = () =>
 // Without a font inside.
 export const plainSvg = () => bytesOf(svgText(made().figure));
 
-export const pdf = () =>
-  pdfOf(made().figure, {
-    regular: new Uint8Array(file("Inter_400Regular")),
-    bold: new Uint8Array(file("Inter_600SemiBold")),
-  });
+const fonts = () => ({
+  regular: new Uint8Array(file("Inter_400Regular")),
+  bold: new Uint8Array(file("Inter_600SemiBold")),
+});
+
+export const pdf = () => pdfOf(made().figure, fonts());
+
+// A document as JSON (Document).
+export const report = (document: ArrayBuffer) =>
+  reportPdf(JSON.parse(textOf(document)) as Document, fonts());

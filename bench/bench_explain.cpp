@@ -1,8 +1,10 @@
-// Explain of a long run: 10 h, 300 series at 10 Hz, 10^6 phases. The routes of `corral explain`,
-// answered by the server's handlers in this process, without HTTP and each for the first time.
+// Explain of a long run: 10 h, 300 series at 10 Hz, 10^6 phases; and compare of 200 short ones, of
+// a minute with 30 series and 4,000 phases each. The routes of `corral explain` and `corral
+// compare`, answered by the server's handlers in this process, without HTTP and each for the first
+// time.
 //
 //   corral_bench_explain [--store DIR|URL] [--hours 10] [--series 300] [--steps 249750] [--ranks 1]
-//     [--only explain|footprint|interest]
+//     [--only explain|footprint|interest|compare] [--runs 200]
 //
 // A step has four phases, an epoch a thousand steps; the steps are divided among the ranks. A store
 // that holds the run is only read. Prints one JSON object: CPU seconds of each route, and the
@@ -38,10 +40,10 @@ struct Size {
   }
 };
 
-// The run's sessions: a supervisor's with the series, a process's with the phases of each rank.
-class LongRun {
+// A run's sessions: a supervisor's with the series, a process's with the phases of each rank.
+class ExplainedRun {
  public:
-  explicit LongRun(const Size& size) : size_(size) {}
+  ExplainedRun(const Size& size, std::string name) : size_(size), name_(std::move(name)) {}
 
   void fill(store::Store& store) {
     fill_series(store);
@@ -50,7 +52,6 @@ class LongRun {
     end.time = boot_time(kBegin + size_.seconds * kSecond);
     end.exit_code = 0;
     append(store, {codec::encode(next(supervisor_), end)});
-    settle(store);
   }
 
  private:
@@ -71,7 +72,7 @@ class LongRun {
             .workload = own_workload_of(run_),
             .experiment = "bench",
             .workload_name = "",
-            .run_name = "long",
+            .run_name = name_,
             .host = "node",
             .machine = {},
             .role = std::move(role),
@@ -167,6 +168,7 @@ class LongRun {
   }
 
   Size size_;
+  std::string name_;
   RunId run_ = RunId::random();
   Session supervisor_;
   std::uint64_t phases_ = 0;
@@ -179,24 +181,30 @@ std::int64_t resident() {
   return pages * 4096;
 }
 
-void ask(server::Context& context, const std::string& path) {
+// A body makes it a POST.
+void ask(server::Context& context, const std::string& path, const std::string& body) {
   server::Request request;
   if (!server::parse_target(path, request)) give_up("no such path: " + path);
+  if (!body.empty()) request.method = server::Method::kPost;
+  request.body = body;
   server::Response response = server::route(std::move(request), context);
   if (response.late) response = response.late([] { return false; });
   if (response.status != 200) give_up(path + ": " + response.body);
 }
 
-void measure(server::Context& context, const std::string& name, const std::string& path,
-             Json& out) {
+struct Asked {
+  std::string name, path, body = {};
+};
+
+void measure(server::Context& context, const Asked& asked, Json& out) {
   reset_peak_rss();
   const std::int64_t before = resident();
   const double cpu = process_cpu();
-  ask(context, path);
+  ask(context, asked.path, asked.body);
   Json found{Json::Object{}};
   found.set("cpu_s", process_cpu() - cpu);
   found.set("memory_mib", static_cast<double>(peak_rss() - before) / (1 << 20));
-  out.set(name, std::move(found));
+  out.set(asked.name, std::move(found));
 }
 
 void measure_all(server::Context& context, const std::string& only, Json& out) {
@@ -204,11 +212,24 @@ void measure_all(server::Context& context, const std::string& only, Json& out) {
   const auto run = must(context.reader.run(id), "run");
   const std::string path = fmt::format("/api/corral/v1/runs/{}/", id.hex());
   for (const char* route : {"explain", "footprint", "interest"})
-    if (only.empty() || only == route) measure(context, route, path + route, out);
+    if (only.empty() || only == route) measure(context, {route, path + route}, out);
   // Another question of the same run, which no kept answer has.
   if (only.empty())
-    measure(context, "explain_again",
-            path + fmt::format("explain?from_ns={}", ns_of(run->start) + 1), out);
+    measure(context,
+            {"explain_again", path + fmt::format("explain?from_ns={}", ns_of(run->start) + 1)},
+            out);
+  if (only.empty() || only == "compare")
+    measure(
+        context,
+        {"compare", "/api/corral/v1/compare", R"({"groups": [{"named": "a"}, {"named": "b"}]})"},
+        out);
+}
+
+void fill_store(store::Store& store, const Size& size, std::size_t runs) {
+  ExplainedRun(size, "long").fill(store);
+  const Size of_short{.seconds = 60, .series = 30, .steps = 1000, .ranks = 1};
+  for (std::size_t i = 0; i < runs; ++i) ExplainedRun(of_short, i % 2 == 0 ? "a" : "b").fill(store);
+  settle(store);
 }
 
 }  // namespace
@@ -227,13 +248,14 @@ int main(int argc, char** argv) {
   if (own && ::mkdtemp(pattern.data()) == nullptr) bench::give_up("no temporary directory");
   const bench::StoreSpec spec{.location = flags.text("store", pattern + "/store"), .data = {}};
   const std::string only = flags.text("only", "");
+  const std::size_t runs = flags.count("runs", 200);
   flags.finish();
   Json out{Json::Object{}};
   {
     const auto store = bench::open_store(spec);
     if (bench::must(store::Reader(*store, store::Access::everything()).find_runs("long"), "find")
             .empty())
-      bench::LongRun(size).fill(*store);
+      bench::fill_store(*store, size, runs);
     server::EventHub events;
     server::Context context{
         *store, {*store, store::Access::everything()}, events, {"bench", utc_time(0)}, [] {}};

@@ -421,6 +421,8 @@ void Recording::finish(const codec::RunEndBody& end, const std::function<void()>
   end_collecting();
   describer_.request_stop();
   stop_spooler();
+  // Only now: the spooler uses its locks until it has ended.
+  host_.release();
   end_sources();
   while (!relay_.store(journal_)) {
   }
@@ -710,7 +712,6 @@ void Recording::end_collecting() {
       note_health({&lost, 1});
     }
   }
-  host_.release();
   if (stalls_ != nullptr) stalls_->stop();
   if (otlp_ != nullptr) otlp_->stop();
   if (sources_ != nullptr) sources_->stop(sys::boot_now() + kEndPatience);

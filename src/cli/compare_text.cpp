@@ -60,10 +60,10 @@ void print_difference(const TextPage& page, const Json& one, const std::string& 
   for (const Json& metric : items(one, "metrics")) {
     const std::string unit = metric.get_string("unit"), source = metric.get_string("source");
     const double of_a = member(metric, "a").as_double(0), of_b = member(metric, "b").as_double(0);
-    rows.push_back({printable(metric.get_string("metric")),
-                    source.empty() ? "–" : printable(source), with_unit(of_a, unit),
-                    with_unit(of_b, unit),
-                    of_a != 0 ? fmt::format("{:+.3g} %", (of_b / of_a - 1) * 100) : "–"});
+    rows.push_back(
+        {printable(metric.get_string("metric")), source.empty() ? "–" : printable(source),
+         with_unit(of_a, unit), with_unit(of_b, unit),
+         of_a != 0 ? fmt::format("{:+.3g} %", (of_b - of_a) / std::abs(of_a) * 100) : "–"});
   }
   if (!rows.empty()) page.table({"WHAT DIFFERS", "OF", title_a, title_b, "DIFFERENCE"}, rows);
   rows.clear();

@@ -177,6 +177,8 @@ Result<int> plot(const PlotFlags& flags) {
   if (flags.data == "-" && (flags.output.empty() || flags.output == "-"))
     return fail(Code::kInvalidArgument,
                 "--data -: the figure goes to standard output; name a file with --output");
+  if (!flags.data.empty() && flags.data == flags.output)
+    return fail(Code::kInvalidArgument, "--data and --output name the same file");
   const std::string format = TRY(format_of(flags));
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const Json options = TRY(plot_options(flags, page_address(flags, server)));
@@ -191,11 +193,11 @@ Result<int> plot(const PlotFlags& flags) {
   const Json drawn = TRY(Json::parse(*told));
   const std::string figure =
       TRY(format == "png" ? png_file(code, drawn) : code.call(kPageCode, format.c_str()));
-  TRY(write_file(flags.output, figure));
   if (!flags.data.empty()) {
     const std::string numbers = TRY(code.call(kPageCode, "csv"));
     TRY(write_file(flags.data, numbers));
   }
+  TRY(write_file(flags.output, figure));
   for (const Json& note : items(drawn, "notes")) complain("plot", plain(note).text);
   return kDone;
 }

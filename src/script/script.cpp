@@ -56,6 +56,7 @@ struct Script::Engine {
   std::vector<Function> functions;
   std::size_t used = 0;
   bool memory_refused = false;  // in this call
+  std::size_t refused = 0;      // bytes that were asked for then
   bool out_of_time = false;     // for ever
   std::chrono::steady_clock::time_point deadline;
   Result<std::string> answer{};  // the last called function's
@@ -71,7 +72,12 @@ struct Script::Engine {
   bool grants(std::size_t more) {
     out_of_time = out_of_time || std::chrono::steady_clock::now() > deadline;
     const bool fits = more <= limits.bytes && used <= limits.bytes - more;
-    memory_refused = memory_refused || !fits;
+    // The same is asked for again after garbage was collected: then nothing was refused.
+    if (fits && more >= refused) memory_refused = false;
+    if (!fits) {
+      memory_refused = true;
+      refused = more;
+    }
     return fits && !out_of_time;
   }
 

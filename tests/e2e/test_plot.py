@@ -56,6 +56,8 @@ def test_names_stay_text(recorded: Corral) -> None:
     named = texts(plot(recorded, "@1", "@2", "--metric", "loss", "--style", "slide", "--legend", "top"))
     assert '</text><script>&"é🏇' in named
     assert b"<script" not in svg
+    # Signs that XML has no way to write.
+    assert "a\ufffdb\ufffd" in texts(plot(recorded, "@1", "--metric", "loss", "--title", "a\x01b\ufffe"))
 
 
 def test_the_numbers_are_those_drawn(recorded: Corral, tmp_path: Path) -> None:

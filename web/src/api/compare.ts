@@ -99,6 +99,8 @@ export interface HistoryUnit {
   commit: string | null;
   start_ns: string;
   value: number | null;
+  // A value that is not above 0, which limits judge and changes do not.
+  measured: number | null;
   reason: string | null;
   outlier: boolean;
   // A limit.

@@ -30,6 +30,9 @@ const kLists = [
   "run-tree",
   "sharing",
 ];
+// Answers about groups of runs, which take the server long.
+const kGroups = ["/compare", "/history", "collocation", "workflow"];
+const kRestOfGroups = 10_000;
 const kExplain = "explain";
 const kRare = ["interest", "footprint"];
 // Parts of a run that change with its data; those that take the server long have a rest of their own.
@@ -55,6 +58,8 @@ export function restOf(query: Pick<Query, "state" | "queryKey">, now: number): n
   }
   if (kRare.includes(query.queryKey[0] as string))
     return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfRare - now);
+  if (kGroups.includes(query.queryKey[0] as string))
+    return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfGroups - now);
   const { phases, runs } = (data ?? {}) as { phases?: unknown[]; runs?: unknown[] };
   const rest = (phases?.length ?? 0) * kMsPerPhase + (runs?.length ?? 0) * kMsPerRun;
   return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, rest) - now);
@@ -149,6 +154,9 @@ export function startLive(client: QueryClient): () => void {
     for (const what of kLists) {
       void client.invalidateQueries({ queryKey: [what] });
     }
+    for (const what of kGroups)
+      for (const { queryKey } of client.getQueryCache().findAll({ queryKey: [what] }))
+        refresher.refresh(queryKey);
     onData(event);
   };
   const onPlans = (event: MessageEvent<string>) => {

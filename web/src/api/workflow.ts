@@ -27,9 +27,13 @@ export interface Workflow {
   // The critical path.
   path: WorkflowStep[];
   stages: { stage: string; seconds: number; share: number }[];
+  // Runs of the path that were not read.
+  stages_left_out: number;
   // null: it is no plan.
   queue: { mean_s: number; longest: { run: string; name: string; wait_s: number }[] } | null;
   hosts: { host: string; seconds: number; idle_s: number }[];
+  runs: { failed: number; interrupted: number };
+  // At most 100 of them.
   not_finished: UnfinishedRun[];
   footprint: {
     runs: number;
@@ -38,6 +42,8 @@ export interface Workflow {
     co2e_g: number | null;
     costs: { currency: string; total: number }[];
     modelled: boolean;
+    // Runs that were not added.
+    left_out: number;
     failed: { runs: number; joules: number | null };
   };
 }

@@ -103,6 +103,20 @@ describe("logAxis", () => {
   });
 });
 
+describe("axes of numbers near the greatest", () => {
+  const most = 1.79e308;
+  it("are finite", () => {
+    const axes = [
+      ...[valueAxis(most, most, ""), valueAxis(-most, most, ""), tightAxis(-most, most, "")],
+      ...[logAxis(1e-320, most, ""), logAxis(most, most, "")],
+    ];
+    for (const { from, to, ticks } of axes) {
+      expect(Number.isFinite(to - from) && to > from).toBe(true);
+      for (const { value } of ticks) expect(Number.isFinite(value)).toBe(true);
+    }
+  });
+});
+
 describe("fixedAxis and tightAxis", () => {
   it("end at the given place, with ticks inside", () => {
     const axis = fixedAxis(13, 87, "%");

@@ -58,12 +58,18 @@ export function place({ from, to, log }: Pick<ValueAxis, "from" | "to" | "log">,
   return v > 0 ? (Math.log(v) - Math.log(from)) / (Math.log(to) - Math.log(from)) : Number.NaN;
 }
 
+// Beyond, lengths of axes and their ticks would leave the numbers.
+export const kGreatest = 1e300;
+
+const bounded = (value: number) => Math.min(Math.max(value, -kGreatest), kGreatest);
+
 // Rates and shares are read against zero.
 const kFromZero = /\/s$|^cores$|^%$|^ratio$|^share$/;
 
 // Zero belongs to the axis unless the data use less than a sixth of the room above it; percent that reach
 // a quarter span 0–100.
-export function valueAxis(min: number, max: number, unit: string): ValueAxis {
+export function valueAxis(least: number, most: number, unit: string): ValueAxis {
+  const [min, max] = [bounded(least), bounded(most)];
   const share = unit === "ratio" || unit === "share";
   const percent = unit === "%" || share;
   const whole = share ? 1 : 100;
@@ -91,7 +97,8 @@ export function fixedAxis(from: number, to: number, unit: string): ValueAxis {
 }
 
 // As long as the values and a little air, wherever zero is: where places matter, not lengths.
-export function tightAxis(low: number, high: number, unit: string): ValueAxis {
+export function tightAxis(least: number, most: number, unit: string): ValueAxis {
+  const [low, high] = [bounded(least), bounded(most)];
   if (!(high > low)) return valueAxis(low, high, unit);
   const air = (high - low) * 0.04;
   return fixedAxis(low - air, high + air, unit);
@@ -120,8 +127,8 @@ const kMinPower = 1e-300;
 // Decades, with 2 and 5 of each where there are few; `low` > 0.
 export function logAxis(low: number, high: number, unit: string): ValueAxis {
   const scale = scaleFor(unit, 1);
-  const least = Math.max(low / scale.factor, kMinPower);
-  const most = Math.max(high / scale.factor, least);
+  const least = Math.min(Math.max(low / scale.factor, kMinPower), kGreatest);
+  const most = Math.max(bounded(high / scale.factor), least);
   const few = Math.log10(most) - Math.log10(least) < 2;
   const mantissas = few ? [1, 2, 5] : [1];
   const first = Math.floor(Math.log10(least) + 1e-9);

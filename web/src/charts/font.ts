@@ -1,4 +1,5 @@
 // The layout needs one thing of a font: the width of a text. The page measures with a canvas, tests count.
+import { cutMiddle } from "../format/text";
 
 export interface FontMetrics {
   width(text: string, size: number, weight: number): number;
@@ -38,7 +39,7 @@ export function fitText(
   if (font.width(text, size, weight) <= room) return text;
   for (let keep = text.length - 1; keep >= 2; keep--) {
     const tail = Math.floor(keep / 2);
-    const cut = `${text.slice(0, keep - tail)}…${text.slice(text.length - tail)}`;
+    const cut = cutMiddle(text, keep - tail, tail);
     if (font.width(cut, size, weight) <= room) return cut;
   }
   return "";

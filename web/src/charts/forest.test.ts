@@ -47,6 +47,12 @@ describe("the axis of ratios", () => {
     expect(to).toBeLessThan(7);
   });
 
+  it("ends where ratios leave the numbers", () => {
+    const row = { name: "b", ratio: 1e306, low: 1e300, high: 1.7e308, shown: true };
+    const { from, to, ticks } = ratioAxis([row], 0.02);
+    expect(Number.isFinite(to) && from > 0 && ticks.length < 20).toBe(true);
+  });
+
   it("is logarithmic: a half and the double are equally far from 1", () => {
     const [half, twice] = drawn([row(0.5, 0.4, 0.6), row(2, 1.7, 2.5)]).marks.filter(
       (mark): mark is DotsMark => mark.kind === "dots",

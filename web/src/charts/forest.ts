@@ -2,7 +2,7 @@
 // differences do not matter shaded. Pure.
 import { scaleLinear } from "d3-scale";
 import { formatNumber } from "../format/units";
-import { logAxis, place, type Tick } from "./axis";
+import { kGreatest, logAxis, place, type Tick } from "./axis";
 import { type FontMetrics, fitText } from "./font";
 import type { Mark, Rect } from "./marks";
 import { inside, kTextSize, text } from "./plot";
@@ -49,7 +49,8 @@ export function ratioAxis(rows: readonly ForestRow[], margin: number): RatioAxis
   const high = Math.max(band, ...known(rows.map((row) => row.high)));
   const ends = [Math.max(low, least / kReach), Math.min(high, most * kReach)] as const;
   const air = (ends[1] / ends[0]) ** kAir;
-  const [from, to] = [Math.min(ends[0], least) / air, Math.max(ends[1], most) * air];
+  const from = Math.max(Math.min(ends[0], least) / air, 1 / kGreatest);
+  const to = Math.min(Math.max(ends[1], most) * air, kGreatest);
   return { from, to, ticks: ratioTicks(from, to) };
 }
 

@@ -10,8 +10,13 @@ interface Ids {
 
 export const number = (value: number) => String(Math.round(value * 100) / 100);
 
+// Signs that XML has no way to write.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const kNoXml = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+
 const escaped = (text: string) =>
   text
+    .replace(kNoXml, "\ufffd")
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")

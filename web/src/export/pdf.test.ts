@@ -140,8 +140,8 @@ describe("a figure as PDF", () => {
       const glyph = full.glyphs.get(sign.codePointAt(0) as number) as number;
       expect(map).toContain(`<${glyph.toString(16).padStart(4, "0")}> <${code}>`);
     }
-    // Signs that the font lacks are its sign for that.
-    expect(map).toContain("<0000> <640d>");
+    // Signs that the font lacks are its sign for that, which stands for no text: only the range of all codes begins so.
+    expect(map.split("<0000> <").length - 1).toBe(1);
     expect(objects.get(7)).toMatch(/\/W \[0 \[\d+\] \d+ \[\d+\]/);
     // A font of its own again: the parts of é are there, letters that are not used have no outline.
     const view = new DataView(some.buffer, some.byteOffset);

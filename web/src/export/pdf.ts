@@ -319,7 +319,9 @@ function unicodeMap(used: ReadonlyMap<number, number>): string {
     code > 0xffff
       ? hex4(0xd800 + ((code - 0x10000) >> 10)) + hex4(0xdc00 + ((code - 0x10000) & 0x3ff))
       : hex4(code);
+  // The first glyph stands for all signs that the font lacks.
   const rows = [...used]
+    .filter(([glyph]) => glyph !== 0)
     .sort(([a], [b]) => a - b)
     .map(([glyph, code]) => `<${hex4(glyph)}> <${utf16(code)}>`);
   const parts: string[] = [];

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fittingNames, withoutCommon } from "./text";
+import { fittingNames, middleEllipsis, withoutCommon } from "./text";
 
 it("leaves out of names what all of them share, word by word", () => {
   expect(withoutCommon(["resnet50-bs32-lr0.1", "resnet50-bs32-lr0.15"])).toEqual([
@@ -13,6 +13,14 @@ it("leaves out of names what all of them share, word by word", () => {
   expect(withoutCommon(["same-name", "same-name"])).toEqual(["same-name", "same-name"]);
   expect(withoutCommon(["only-one"])).toEqual(["only-one"]);
   expect(withoutCommon([])).toEqual([]);
+});
+
+it("cuts no sign of two code units in half", () => {
+  const horses = "\u{1f3c7}".repeat(40);
+  for (const most of [5, 6, 7, 8, 9]) {
+    const cut = middleEllipsis(horses, most);
+    expect([...cut].every((sign) => sign === "…" || sign === "\u{1f3c7}")).toBe(true);
+  }
 });
 
 it("tells names apart that differ in their middle, and keeps short ones whole", () => {

@@ -1,9 +1,16 @@
 // Long names keep their beginning and their end. Pure.
 
+// The first `head` and the last `tail` letters; signs of two code units stay whole.
+export function cutMiddle(text: string, head: number, tail: number): string {
+  const isLow = (at: number) => (text.charCodeAt(at) & 0xfc00) === 0xdc00;
+  const [end, begin] = [head, text.length - tail];
+  return `${text.slice(0, isLow(end) ? end - 1 : end)}…${text.slice(isLow(begin) ? begin + 1 : begin)}`;
+}
+
 export function middleEllipsis(text: string, most: number): string {
   if (text.length <= most) return text;
   const tail = Math.floor((most - 1) / 2);
-  return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
+  return cutMiddle(text, most - 1 - tail, tail);
 }
 
 // A command line as one would type it: words with blanks or quotes are quoted.

@@ -256,6 +256,10 @@ describe("a plot that cannot be", () => {
     expect(said({ search: { smooth: "ema:2" } })).toThrow("--smooth 'ema:2'");
     expect(said({ search: { group: "nothing" } })).toThrow("--group 'nothing'");
     expect(said({ search: { base: "x" } })).toThrow("--baseline 'x': expected one of run a, run b");
+    expect(said({ y: "clip:foo" })).toThrow("--y 'clip:foo'");
+    expect(said({ right: "log" })).toThrow("--right is the axis of a second --metric");
+    expect(said({ search: { compare: "difference" } })).toThrow("--baseline, which is missing");
+    expect(said({ search: { singles: true } })).toThrow("--group, which is missing");
     expect(said({ search: { from: 5, to: 5 } })).toThrow("--from 5 --to 5");
     expect(said({ of: ["gpu0"] })).toThrow("--of 'gpu0': loss has no sources");
   });

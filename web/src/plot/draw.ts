@@ -74,12 +74,12 @@ export interface Plot {
 
 export function drawn(options: PlotOptions, host: Host): Plot {
   const { axis } = options;
-  const { shown, defs } = boardOf(options, host);
+  const { shown, given, defs } = boardOf(options, host);
   const chart = chartOf(options, defs);
   const { xmetric } = options.search;
   const full = fullOf({ axis, shown, epochs: {}, stretches: [], defs, charts: [chart], xmetric });
   const hidden = hiddenOf(options, chart, host);
-  const search = searchOf(options, { chart, shown, full, hidden });
+  const search = searchOf(options, { chart, shown, given, full, hidden });
   const range = { from: search.from ?? full.from, to: search.to ?? full.to };
   const making = makingOf(shown, search, axis);
   const view = {
@@ -134,7 +134,7 @@ function lookOf({ style, look }: PlotOptions): FigureOptions {
 function boardOf(
   { runs: names, metrics: wanted, axis, search }: PlotOptions,
   host: Host,
-): { shown: ShownRun[]; defs: ChartDef[] } {
+): { shown: ShownRun[]; given: string[]; defs: ChartDef[] } {
   const found = names.map((name) => host.get<RunDetail>(`/runs/${encodeURIComponent(name)}`));
   const runs = found.filter((run, i) => found.findIndex((one) => one.id === run.id) === i);
   const slots = slotsOf(runs, host);
@@ -148,7 +148,8 @@ function boardOf(
   const asked = [...wanted, ...(search.xmetric === undefined ? [] : [search.xmetric])];
   for (const name of asked) check(name, known, host);
   const some = metrics.map(([id, all]) => [id, all.filter(({ name }) => asked.includes(name))]);
-  return { shown, defs: buildCharts(shown, Object.fromEntries(some)) };
+  const given = found.map(({ id }) => id);
+  return { shown, given, defs: buildCharts(shown, Object.fromEntries(some)) };
 }
 
 // The colours that the page gives these runs.
@@ -177,7 +178,9 @@ function check(name: string, known: readonly string[], host: Host): void {
 function axisWord(option: "y" | "right", text: string | undefined): string[] {
   if (text === undefined || text === "auto") return [];
   const word = /^-?[\d.]/.test(text) ? `y:${text}` : text;
-  if (parseY(word) === null)
+  const parsed = parseY(word);
+  // As an address a clip without its ends is one by itself.
+  if (parsed === null || (text.startsWith("clip:") && !("low" in parsed)))
     throw wrong(option, text, "auto, zero, log, clip, clip:LOW..HIGH or FROM..TO");
   return [option === "y" ? word : `right:${word}`];
 }
@@ -190,6 +193,8 @@ function chartOf(
   if ((axis === "metric") !== (search.xmetric !== undefined))
     throw new Error("--axis metric and --x-metric METRIC, the metric of the x axis, go together");
   const words = [first, kind, ...axisWord("y", y), ...axisWord("right", right)];
+  if (right !== undefined && second === undefined)
+    throw new Error("--right is the axis of a second --metric, which is missing");
   if (second !== undefined) words.push(`with:${second}`);
   return resolve([parseChoice(words.join("~"))], defs)[0] as BoardChart;
 }
@@ -201,18 +206,23 @@ interface Found {
   full: { from: number; to: number };
   // Keys of lines.
   hidden: ReadonlySet<string>;
+  // The ids of the runs as they were given, some perhaps twice.
+  given: readonly string[];
 }
 
 // The address of the figure. A range with one end goes to the end of the data.
-function searchOf(
-  { axis, search: asked }: PlotOptions,
-  { chart, shown, full, hidden }: Found,
-): BoardSearch {
+function searchOf(options: PlotOptions, found: Found): BoardSearch {
+  const { axis, search: asked } = options;
+  const { chart, shown, full, hidden } = found;
   const { smooth, group, base, from, to } = asked;
   if (smooth !== undefined && parseSmoothing(smooth) === null)
     throw wrong("smooth", smooth, "ema:WEIGHT with a weight below 1, gaussian:WIDTH or mean:WIDTH");
   if (group !== undefined && parseGrouping(group) === null)
     throw wrong("group", group, "workload, experiment, param:NAME or tag:NAME");
+  if (asked.compare !== undefined && base === undefined)
+    throw new Error("--compare says how to compare with --baseline, which is missing");
+  if (asked.singles && group === undefined)
+    throw new Error("--singles shows the runs of --group, which is missing");
   const whole = from === undefined && to === undefined;
   const range = rounded({ from: from ?? full.from, to: to ?? full.to });
   if (!whole && !(range.to > range.from))
@@ -223,17 +233,28 @@ function searchOf(
     run: shown.map(({ id }) => id),
     metric: [choiceText(chart.choice)],
     x: axis,
-    base: base === undefined ? undefined : baseOf(base, group, shown),
+    base: base === undefined ? undefined : baseOf(options, found),
     hide: hidden.size === 0 ? undefined : [...hidden],
   });
 }
 
-// The run or group that a baseline names.
-function baseOf(name: string, group: string | undefined, shown: readonly ShownRun[]): string {
+const kLeastPrefix = 4;
+
+// The run or group that a baseline names: as the run was given, by its only name, or by the beginning of its id.
+function baseOf(
+  { runs, search: { base: name = "", group } }: PlotOptions,
+  { shown, given }: Pick<Found, "shown" | "given">,
+): string {
   const { groups, grouping } = makingOf(shown, { group }, "workload");
+  const only = (all: readonly ShownRun[]) => (all.length === 1 ? all[0]?.id : undefined);
+  const byName = shown.filter((run) => run.name === name);
   const found =
     grouping === null
-      ? shown.find((run) => run.name === name || run.id.startsWith(name))?.id
+      ? (given[runs.indexOf(name)] ??
+        only(byName) ??
+        (byName.length === 0 && name.length >= kLeastPrefix
+          ? only(shown.filter((run) => run.id.startsWith(name)))
+          : undefined))
       : groups.find(({ label }) => label === name)?.key;
   if (found !== undefined) return found;
   const labels =

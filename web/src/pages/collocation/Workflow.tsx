@@ -76,11 +76,13 @@ const kUnfinished: Column<UnfinishedRun>[] = [
 
 const percent = (share: number) => `${formatNumber(100 * share, 3)}${kThin}%`;
 
-export function linesOf({ stages, queue, hosts, footprint, provisional }: Found): string[] {
+export function linesOf(found: Found): string[] {
+  const { stages, stages_left_out, queue, hosts, footprint, provisional, not_finished } = found;
   const lines: string[] = [];
   if (provisional) lines.push("Some runs are still running: these values are provisional.");
   const parts = stages.map(({ stage, share }) => `${percent(share)} ${stage}`);
-  if (parts.length > 0) lines.push(`Stages of the path: ${parts.join(", ")}`);
+  const left = stages_left_out > 0 ? `; ${plural(stages_left_out, "run")} not read` : "";
+  if (parts.length > 0) lines.push(`Stages of the path: ${parts.join(", ")}${left}`);
   const [longest] = queue?.longest ?? [];
   if (queue && longest)
     lines.push(
@@ -88,10 +90,14 @@ export function linesOf({ stages, queue, hosts, footprint, provisional }: Found)
     );
   for (const { host, seconds, idle_s } of hosts)
     lines.push(`${host}: ${formatDuration(idle_s)} of ${formatDuration(seconds)} without a run`);
+  const lost = found.runs.failed + found.runs.interrupted;
+  if (lost > not_finished.length)
+    lines.push(`${lost} runs did not finish: ${not_finished.length} are shown`);
   return [...lines, footprintLine(footprint)];
 }
 
 function footprintLine({
+  left_out,
   runs,
   measured,
   joules,
@@ -109,6 +115,7 @@ function footprintLine({
     failed.runs > 0 && failed.joules !== null
       ? `; ${formatValue(failed.joules, "J")} of it by ${plural(failed.runs, "run")} that did not finish`
       : "";
+  const without = left_out > 0 ? `; ${plural(left_out, "run")} not added` : "";
   const words = [formatValue(joules, "J"), ...more].join(", ");
-  return `${words}, of ${measured} of ${plural(runs, "run")}${modelled ? " (shared parts modelled)" : ""}${lost}`;
+  return `${words}, of ${measured} of ${plural(runs, "run")}${modelled ? " (shared parts modelled)" : ""}${lost}${without}`;
 }

@@ -10,9 +10,11 @@ const kFound: Workflow = {
     { stage: "wait", seconds: 3, share: 0.0833 },
     { stage: "training", seconds: 33, share: 0.9167 },
   ],
+  stages_left_out: 0,
+  runs: { failed: 1, interrupted: 0 },
   queue: { mean_s: 5.75, longest: [{ run: "a", name: "late", wait_s: 12 }] },
   hosts: [{ host: "node7", seconds: 36, idle_s: 3 }],
-  not_finished: [],
+  not_finished: [{ run: "b", name: "lost", outcome: "failed", seconds: 1, repeated_by: null }],
   footprint: {
     runs: 2,
     measured: 1,
@@ -20,6 +22,7 @@ const kFound: Workflow = {
     co2e_g: null,
     costs: [{ currency: "EUR", total: 0.33 }],
     modelled: true,
+    left_out: 0,
     failed: { runs: 1, joules: 100 },
   },
 };
@@ -35,6 +38,11 @@ describe("the lines of a workflow", () => {
   });
 
   it("name what is not known", () => {
+    const cut = { ...kFound, stages_left_out: 3, runs: { failed: 150, interrupted: 1 } };
+    const some = linesOf({ ...cut, footprint: { ...kFound.footprint, left_out: 7 } });
+    expect(some[0]).toContain("; 3 runs not read");
+    expect(some[3]).toBe("151 runs did not finish: 1 are shown");
+    expect(some[4]).toContain("; 7 runs not added");
     const footprint = { ...kFound.footprint, joules: null };
     expect(
       linesOf({ ...kFound, provisional: true, stages: [], queue: null, hosts: [], footprint }),

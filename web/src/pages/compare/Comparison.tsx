@@ -114,7 +114,7 @@ function Values({ found: { groups, value } }: { found: Compared }) {
       </div>
       <Figure
         label={`${value} of each run`}
-        caption="A point per run, a cross where there is no value; lines: geometric means"
+        caption={`A point per run, a cross where there is no value${groups.some(({ mean }) => mean !== null) ? "; lines: geometric means" : ""}`}
         testid="values"
         draw={draw}
         runsOf={(key) => units[Number(key)]?.unit.runs.map(({ id }) => id) ?? []}
@@ -209,7 +209,7 @@ const metricColumns = ([a, b]: readonly [string, string]): Column<Mean>[] => [
     name: "difference",
     cell: (one) => {
       if (one.a === 0) return "–";
-      const change = one.b / one.a - 1;
+      const change = (one.b - one.a) / Math.abs(one.a);
       return signed(change, percent(change));
     },
   },

@@ -64,6 +64,10 @@ describe("the address of a comparison", () => {
     expect(historySearch(limits)).toEqual({ group: ["a"], "at-most": "0.12" });
     expect(questionOf(historySearch(limits))).toMatchObject({ at_most: 0.12 });
     expect(commandOf("history", historySearch(limits))).toBe("corral history a --at-most 0.12");
+    expect(historySearch({ group: ["a"], "at-least": "0x10" })).toEqual({ group: ["a"] });
+    expect(commandOf("compare", { group: ["-x", "a"], metric: "loss" })).toBe(
+      "corral compare --metric loss -- -x a",
+    );
   });
 
   it("asks for selected runs as a group of their own, named apart from others", () => {

@@ -30,9 +30,11 @@ export interface HistorySearch extends CompareSearch {
 }
 
 const text = (value: unknown) => word(value)?.trim() || undefined;
+// As the command line reads it.
+const kDecimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const number = (value: unknown) => {
   const written = text(value);
-  return written !== undefined && Number.isFinite(Number(written)) ? written : undefined;
+  return written !== undefined && kDecimal.test(written) ? written : undefined;
 };
 
 function commonSearch(raw: Raw): Record<string, unknown> {
@@ -128,7 +130,11 @@ export const kPages = {
 export function commandOf(verb: keyof typeof kPages, search: HistorySearch): string {
   const { group = [], ...options } = search;
   const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
-  return commandLine(["corral", verb, ...group, ...flags]);
+  // Behind two hyphens nothing is an option.
+  const words = group.some((name) => name.startsWith("-"))
+    ? [...flags, "--", ...group]
+    : [...group, ...flags];
+  return commandLine(["corral", verb, ...words]);
 }
 
 // Selected runs as one group that is divided by the names of its runs; undefined: too many for an address.

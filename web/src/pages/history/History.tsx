@@ -113,8 +113,8 @@ function sequenceOf(
     values: units.map((one, i) => ({
       key: String(i),
       words: unitWords(one, unit ?? ""),
-      value: one.value,
-      hollow: one.outlier,
+      value: one.value ?? one.measured,
+      hollow: one.outlier || one.value === null,
     })),
     stretches: segments.map((segment) => ({ ...segment, series: 0 })),
     changes: changes.map(({ last_before, first_after, ratio, confirmed }) => ({
@@ -141,7 +141,7 @@ function Runs({ history, value, atLeast, atMost }: Omit<HistoryProps, "margin">)
   return (
     <Figure
       label={`${value} of ${history.name} from run to run`}
-      caption="A point per run, hollow: an outlier, a cross: no value; steps: means with 95 % intervals; shaded: where it changed, dashed: suspected, or a limit"
+      caption="A point per run, hollow: an outlier or a value that does not count, a cross: no value; steps: means with 95 % intervals; shaded: where it changed, dashed: suspected, or a limit"
       testid="sequence"
       draw={draw}
       runsOf={(key) => history.units[Number(key)]?.runs ?? []}

@@ -20,8 +20,9 @@ collect_ignore = [] if BUILD.name == "no-compat" else ["test_no_compat.py"]
 def pytest_configure(config: pytest.Config) -> None:
     # In the environment, so that the workers of a parallel run have the same one.
     os.environ.setdefault(SEED, str(random.SystemRandom().randrange(1_000_000)))
-    # In the background of a script it is ignored, and all that is started from here would take it so.
+    # In the background of a script they are ignored, and all that is started from here would take them so.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 

@@ -245,7 +245,8 @@ class Report {
   Report(const ReportData& data, const ReportFlags& flags, const std::string& format)
       : data_(data), flags_(flags), format_(format), page_(format, &text_) {}
 
-  std::string make() && {
+  // Once.
+  std::string make() {
     page_.heading(printable(flags_.title.empty() ? "Report: " + data_.what : flags_.title));
     page_.paragraph(
         fmt::format("Made at {} by Corral {} from {} runs (data {}). This command makes "
@@ -283,6 +284,7 @@ class Report {
       for (const Json& unit : items(group, "units"))
         for (const Json& run : items(unit, "runs")) ++outcomes[run.get_string("status")];
     std::vector<std::string> counts;
+    counts.reserve(outcomes.size());
     for (const auto& [status, count] : outcomes)
       counts.push_back(fmt::format("{} {}", count, status));
     std::vector<std::vector<std::string>> rows = {{"Value", data_.comparison.get_string("value")},
@@ -313,7 +315,8 @@ class Report {
   static std::string notes_of(const Json& unit) {
     std::vector<std::string> notes;
     const auto add = [&](const std::string& text) {
-      if (!text.empty()) notes.push_back(printable(text));
+      const std::string note = printable(text);
+      if (!note.empty() && std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
     };
     add(unit.get_string("reason"));
     for (const Json& run : items(unit, "runs")) {
@@ -623,7 +626,7 @@ Result<int> write_report(const ReportFlags& flags) {
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const ReportData data = TRY(read_report(server, flags));
   Report report(data, flags, format);
-  const std::string body = std::move(report).make();
+  const std::string body = report.make();
   const fs::path folder = fs::path(flags.output).parent_path();
   TRY(check_free(flags.output, report.files()));
   const auto write = [](const std::string& path, const std::string& content) -> Result<> {

@@ -125,16 +125,16 @@ void print_unmeasured(const TextPage& page, const Json& found) {
                     "count, the first ones too.",
                     unsteady, all));
   for (const Json& text : items(found, "missing"))
-    page.line("Not known: " + printable(*text.as_string()) + ".");
+    page.line("Not known: " + printable(plain(text).text) + ".");
 }
 
 }  // namespace
 
 std::string jobs_text(const Json::Array& jobs, const Json::Array& places) {
   const auto name_of = [&](std::size_t i) {
-    std::string name = *jobs[i].as_string();
-    if (i < places.size() && !places[i].as_string()->empty())
-      name += " (" + printable(*places[i].as_string()) + ")";
+    std::string name = plain(jobs[i]).text;
+    const std::string place = i < places.size() ? printable(plain(places[i]).text) : "";
+    if (!place.empty()) name += " (" + place + ")";
     return name;
   };
   std::string text;

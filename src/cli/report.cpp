@@ -441,7 +441,7 @@ class Report {
         "What the two set-ups differ in besides what was meant may be the cause, too: the tables "
         "name what was recorded of it.");
     for (const Json& text : items(data_.collocation, "missing"))
-      page_.line("Not known: " + printable(*text.as_string()) + ".");
+      page_.line("Not known: " + printable(plain(text).text) + ".");
   }
 
   void write_figure(const std::optional<Figure>& figure, const std::string& name) {

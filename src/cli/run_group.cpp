@@ -53,7 +53,7 @@ Result<RunGroup> find_experiment(const sys::HttpTarget& server, const std::strin
     RunGroup group = empty_group("experiment " + printable(name), "experiments", id);
     const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?experiment=" + id));
     for (const Json& workload : items(workloads, "workloads"))
-      for (const Json& run : items(workload, "runs")) group.runs.push_back(*run.as_string());
+      for (const Json& run : items(workload, "runs")) group.runs.push_back(plain(run).text);
     return group;
   }
   return fail(Code::kNotFound,

@@ -33,6 +33,11 @@ std::shared_ptr<const WatchState> WatchFeed::state() {
   return state_;
 }
 
+bool WatchFeed::is_newest(const WatchState* state) {
+  const Lock lock(mutex_);
+  return state != nullptr && state == state_.get() && read_ == sight_;
+}
+
 void WatchFeed::loop(const std::stop_token& stop) {
   Lock lock(mutex_);
   while (!stop.stop_requested()) {
@@ -41,6 +46,7 @@ void WatchFeed::loop(const std::stop_token& stop) {
     auto state = std::make_shared<const WatchState>(reader_.refresh(sight));
     lock.lock();
     state_ = std::move(state);
+    read_ = sight;
     const Nanos pause = state_->over() ? std::max(interval_, kEndedInterval) : interval_;
     wake_.wait_for(lock, stop, pause, [&]() REQUIRES(mutex_) { return sight_ != sight; });
   }

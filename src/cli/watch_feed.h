@@ -25,6 +25,8 @@ class WatchFeed {
   void look_at(const WatchSight& sight) EXCLUDES(mutex_);
   // nullptr: the server has not answered yet.
   [[nodiscard]] std::shared_ptr<const WatchState> state() EXCLUDES(mutex_);
+  // This is the newest state, and it shows what is in sight.
+  [[nodiscard]] bool is_newest(const WatchState* state) EXCLUDES(mutex_);
 
  private:
   void loop(const std::stop_token& stop) EXCLUDES(mutex_);
@@ -35,6 +37,7 @@ class WatchFeed {
   Mutex mutex_;
   std::condition_variable_any wake_;
   WatchSight sight_ GUARDED_BY(mutex_);
+  WatchSight read_ GUARDED_BY(mutex_);  // the sight of the state
   std::shared_ptr<const WatchState> state_ GUARDED_BY(mutex_);
   std::jthread thread_;
 };

@@ -17,7 +17,8 @@ enum class WatchKey : std::uint8_t {
   kPageDown,
   kHome,
   kEnd,
-  kSuspend
+  kSuspend,
+  kRedraw
 };
 
 // Takes the keys at the front of `typed`, and drops the bytes of others. The begin of a sequence

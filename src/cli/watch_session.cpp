@@ -13,7 +13,9 @@ namespace {
 // Bytes for the terminal: so many at once, and so many a second after that.
 constexpr double kMostBytes = 4096, kBytesPerSecond = 3584;
 // The rest of a key's sequence comes within this time.
-constexpr Nanos kKeyWait = std::chrono::milliseconds(100);
+constexpr Nanos kKeyWait = std::chrono::milliseconds(500);
+// For an answer of the server that is to be shown at once.
+constexpr Nanos kAnswerWait = std::chrono::milliseconds(100);
 
 bool ends_session(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
@@ -36,13 +38,19 @@ int WatchSession::show(Nanos interval) {
     const BootTime now = sys::boot_now();
     if (now >= tick || changed_) draw(now);
     if (now >= tick) tick = now + interval;
+    if (!feed_.is_newest(state_.get())) tick = std::min(tick, now + kAnswerWait);
     changed_ = false;
     pollfd keys = TerminalScreen::keys();
-    const int signal = signals_.next(typed_.empty() ? tick : now + kKeyWait, {&keys, 1});
+    const BootTime wake = typed_.empty() ? tick : std::min(tick, typed_at_ + kKeyWait);
+    const int signal = signals_.next(wake, {&keys, 1});
     if (ends_session(signal)) return 128 + signal;
     obey_signal(signal);
-    if (keys.revents != 0 && !TerminalScreen::read(typed_)) return 128 + SIGHUP;
-    for (const WatchKey key : take_keys(typed_, keys.revents == 0)) {
+    const BootTime woken = sys::boot_now();
+    if (keys.revents != 0) {
+      if (!TerminalScreen::read(typed_)) return 128 + SIGHUP;
+      typed_at_ = woken;
+    }
+    for (const WatchKey key : take_keys(typed_, woken >= typed_at_ + kKeyWait)) {
       if (!obey(key)) return kDone;
       changed_ = true;
     }
@@ -52,7 +60,8 @@ int WatchSession::show(Nanos interval) {
 void WatchSession::obey_signal(int signal) {
   if (signal == SIGTSTP) terminal_.suspend();
   if (signal == SIGCONT) terminal_.enter();
-  if (signal == SIGTSTP || signal == SIGCONT) screen_.forget();
+  // A terminal may have changed what it shows.
+  if (signal == SIGTSTP || signal == SIGCONT || signal == SIGWINCH) screen_.forget();
   changed_ = signal != 0;
 }
 
@@ -114,6 +123,9 @@ bool WatchSession::obey(WatchKey key) {
       return choose(0);
     case WatchKey::kSuspend:
       obey_signal(SIGTSTP);
+      return true;
+    case WatchKey::kRedraw:
+      screen_.forget();
       return true;
     case WatchKey::kUp:
       return choose(-1);

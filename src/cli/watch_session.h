@@ -47,6 +47,7 @@ class WatchSession {
   bool changed_ = false;      // draw before the next tick
   double allowance_;          // bytes
   BootTime drawn_;
+  BootTime typed_at_{};
 };
 
 }  // namespace corral::cli

@@ -138,6 +138,17 @@ def test_a_run_is_shown_until_its_end_and_until_q(corral: Corral, person: Person
     watch.leave()
 
 
+def test_a_loss_that_is_not_a_number_any_more_is_shown(corral: Corral, person: Person) -> None:
+    diverging = TRAIN.replace("1 / (1 + step)", "0.5 if step < 3 else float('nan')")
+    run = start_run(corral, "--name", "otter", script=diverging)
+    watch = Watcher(person)
+    watch.until_matches(r"(?m)^loss +0\.5 \(\d+ NaN\)")
+    end_run(corral, run)
+    watch.until_shown("ended · q quits")
+    watch.leave()
+    assert re.search(rb"\x1b\[0;31m[^\x1b]*0\.5 \(\d+ NaN", person.seen), person.seen
+
+
 @pytest.mark.parametrize(
     ("keys", "signal_number", "status"),
     [(b"\x03", 0, 0), (b"\x1b", 0, 0), (b"", signal.SIGTERM, 143), (b"", signal.SIGHUP, 129)],
@@ -160,6 +171,7 @@ def test_sequences_in_names_and_output_do_not_reach_the_terminal(corral: Corral,
     watch.until_shown(r"a\x1b[2J\x1b]0;title", "日本"[0], "red")
     watch.leave()
     seen = person.seen.decode()
+    assert "e\u0301" in seen, "a mark stays on its character"
     assert "\x07" not in seen
     assert not re.search(r"\x1b(?!\[)|\u202e|\x9b|\x1b\[5;5H", seen)
 
@@ -174,6 +186,38 @@ def test_a_new_size_is_drawn(corral: Corral, person: Person) -> None:
         until(lambda before=before: b"\x1b[2J" in person.look()[before:], "it is cleared")  # type: ignore[misc]
         watch.size = size
         assert watch.until_shown("otter", "ended · q quits").splitlines()[-1] == "ended · q quits"
+    watch.leave()
+
+
+def test_ctrl_l_draws_all_again(corral: Corral, person: Person) -> None:
+    corral("run", "--quiet", "--no-listeners", "--name", "otter", "true")
+    watch = Watcher(person)
+    watch.until_shown("otter", "ended · q quits")
+    before = len(person.look())
+    person.type(b"\x0c")
+    until(lambda: b"\x1b[2J" in person.look()[before:], "it is cleared")
+    watch.until_shown("otter", "ended · q quits")
+    watch.leave()
+
+
+def test_without_colours_nothing_is_coloured(corral: Corral, person: Person) -> None:
+    corral("run", "--quiet", "--no-listeners", "--name", "otter", "--", "sh", "-c", "exit 3", status=3)
+    watch = Watcher(person, "--no-color")
+    watch.until_shown("otter", "failed, exit status 3", "ended · q quits")
+    watch.leave()
+    assert not re.search(rb"\x1b\[[\d;]*3\d[\d;]*m", person.seen)
+
+
+def test_a_long_interval_holds_up_no_picture_that_was_asked_for(corral: Corral, person: Person) -> None:
+    for i in range(2):
+        corral("run", "--quiet", "--no-listeners", "--workload", "w", "--name", f"run-{i}", "true")
+        corral.wait_ended(f"run-{i}")
+    watch = Watcher(person, "w", "--interval", "1h")
+    watch.until_shown("run-0", "run-1", "2 of 2 runs ended")
+    person.type(b"\r")
+    watch.until_shown("finished, exit status 0", "Esc goes back")
+    person.type(b"\x1b")
+    watch.until_shown("2 of 2 runs ended", "Enter opens")
     watch.leave()
 
 
@@ -268,6 +312,9 @@ def test_ctrl_z_gives_the_terminal_back_until_fg(corral: Corral, person: Person)
     person.until_seen(b"otter")
     person.type(b"\x1a")
     person.until_seen(b"Stopped")
+    left, _, after = person.seen.partition(b"Stopped")
+    assert LEAVE.encode() in left, "the terminal is restored before the shell writes"
+    assert b"\x1b[2J" not in after
     until(lambda: not person.raw() or person.as_before(), "the shell has the terminal")
     before = len(person.look())
     person.type(b"fg\n")

@@ -23,12 +23,14 @@ namespace {
 constexpr double kNanos = 1e-9;
 // The newest epochs and workloads give the pace: older ones may have gone on otherwise.
 constexpr std::size_t kPaceOver = 20;
+// A run without a step for so long, and for so many times that of one, may hang.
+constexpr double kSilentS = 20, kSilentSteps = 3;
 
 // Names of parameters and arguments that hold a total; a minus counts as an underscore.
 constexpr auto kEpochNames = std::to_array<std::string_view>(
     {"epochs", "max_epochs", "num_epochs", "n_epochs", "num_train_epochs"});
 constexpr auto kStepNames = std::to_array<std::string_view>(
-    {"steps", "max_steps", "num_steps", "n_steps", "train_steps", "total_steps", "max_iters"});
+    {"steps", "max_steps", "num_steps", "train_steps", "total_steps", "max_iters"});
 
 constexpr const char* kReason = "tags.corral.outcome.reason";
 
@@ -41,13 +43,22 @@ std::optional<double> number_of(const Json& value) {
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
+// "3" and "3.0", as frameworks write it.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  constexpr double kMost = 1e15;
+  if (const auto number = parse_double(text);
+      number && std::abs(*number) < kMost && std::trunc(*number) == *number)
+    return static_cast<std::int64_t>(*number);
+  return std::nullopt;
+}
+
 // A total, if `name` is that of one and `text` a count.
 std::optional<WatchTotal> total_in(std::string_view name, std::string_view text, std::string from) {
   std::string plain = lower_ascii(name);
   std::ranges::replace(plain, '-', '_');
   const bool epochs = std::ranges::find(kEpochNames, plain) != kEpochNames.end();
   const bool steps = std::ranges::find(kStepNames, plain) != kStepNames.end();
-  const auto count = parse_int(text);
+  const auto count = whole_number(text);
   if ((!epochs && !steps) || !count || *count <= 0) return std::nullopt;
   return WatchTotal{.count = *count, .epochs = epochs, .from = std::move(from)};
 }
@@ -67,6 +78,12 @@ std::optional<WatchTotal> total_of_command(const Json::Array& command) {
     if (auto found = total_in(option.substr(2), value, option)) total = std::move(found);
   }
   return total;
+}
+
+// The newest time that the server knows of a run.
+std::int64_t newest_of(const Json& run) {
+  const double elapsed_s = number_of(member(run, "duration_s")).value_or(0);
+  return run.get_int("start_ns") + static_cast<std::int64_t>(elapsed_s / kNanos);
 }
 
 std::optional<WatchTotal> total_of(const Json& run) {
@@ -107,8 +124,7 @@ void take_run(WatchRun& run, const Json& answer) {
   // The row of a plan is as far as its scheduler reported it.
   if (run.state.empty() || run.runs()) run.state = outcome_text(answer);
   run.elapsed_s = number_of(member(answer, "duration_s"));
-  run.newest_ns =
-      answer.get_int("start_ns") + static_cast<std::int64_t>(run.elapsed_s.value_or(0) / kNanos);
+  run.newest_ns = newest_of(answer);
   const Json& loss = member(answer, "loss");
   run.loss_name = loss.get_string("metric");
   run.loss = number_of(member(loss, "value"));
@@ -157,10 +173,17 @@ std::size_t open_workloads(const Json& plan) {
 }
 
 std::optional<double> plan_left_s(std::size_t open_workloads, const Json::Array& newest) {
+  std::set<std::string> running;
+  std::int64_t now = 0;
+  for (const Json& run : newest) {
+    if (!member(run, "end_ns").is_null()) continue;
+    running.insert(run.get_string("workload_id"));
+    now = std::max(now, newest_of(run));
+  }
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> ended;  // start and end
   for (const Json& run : newest) {
-    if (member(run, "end_ns").is_null()) continue;
     const std::string id = run.get_string("workload_id");
+    if (running.contains(id)) continue;
     if (!ended.contains(id) && ended.size() == kPaceOver) break;
     const auto [known, is_new] =
         ended.try_emplace(id, run.get_int("start_ns"), run.get_int("end_ns"));
@@ -174,8 +197,11 @@ std::optional<double> plan_left_s(std::size_t open_workloads, const Json::Array&
     start = std::min(start, times.first);
     end = std::max(end, times.second);
   }
-  return static_cast<double>(end - start) * kNanos / static_cast<double>(ended.size()) *
-         static_cast<double>(open_workloads);
+  const double pace = static_cast<double>(end - start) * kNanos / static_cast<double>(ended.size());
+  const double since = static_cast<double>(std::max(now, end) - end) * kNanos;
+  if (since > pace * static_cast<double>(std::max<std::size_t>(1, running.size())))
+    return std::nullopt;
+  return std::max(0.0, pace * static_cast<double>(open_workloads) - since);
 }
 
 std::string count_words(std::span<const WatchRun> rows) {
@@ -205,6 +231,8 @@ WatchSeries find_series(const Json::Array& metrics, const WatchRun& run) {
       const double count = of("last_step") - of("first_step");
       found.step_s = count > 0 ? std::optional((of("last_ns") - of("first_ns")) * kNanos / count)
                                : std::nullopt;
+      found.last_ns = metric.get_int("last_ns");
+      found.nan = is_loss ? metric.get_int("nan") : 0;
     }
     if (name == "run.cpu.used" && source.empty()) found.cpu = id;
     if (name == "run.gpu.busy") own_gpus.push_back(id);
@@ -215,12 +243,33 @@ WatchSeries find_series(const Json::Array& metrics, const WatchRun& run) {
   return found;
 }
 
-void take_windows(WatchRun& run, const WatchSeries& series, const Json::Array& windows) {
+namespace {
+
+void take_step_window(WatchRun& run, WatchSeries& series, const Json& window) {
+  const Json& first = member(window, "first");
+  const Json& last = member(window, "last");
+  // Values that are not a number have no place: the newest one came then at the latest.
+  if (window.get_int("not_finite") > 0) series.last_ns = run.newest_ns;
+  if (member(last, "step").is_null()) return;
+  run.step = last.get_int("step");
+  const std::int64_t steps = *run.step - first.get_int("step");
+  series.last_ns = std::max(series.last_ns, last.get_int("time_ns"));
+  if (steps > 0)
+    run.step_s = static_cast<double>(last.get_int("time_ns") - first.get_int("time_ns")) * kNanos /
+                 static_cast<double>(steps);
+}
+
+}  // namespace
+
+void take_windows(WatchRun& run, WatchSeries& series, const Json::Array& windows) {
   run.step_s = series.step_s;
+  run.nan = series.nan;
+  for (auto* figure : {&run.left_s, &run.cores, &run.gpu, &run.silent_s}) figure->reset();
   double busy = 0;
   std::size_t gpus = 0;
   for (const Json& window : windows) {
     const std::int64_t id = window.get_int("series");
+    if (id == series.steps) take_step_window(run, series, window);
     const auto mean = number_of(member(window, "mean"));
     if (!mean) continue;
     if (id == series.cpu) run.cores = mean;
@@ -228,21 +277,20 @@ void take_windows(WatchRun& run, const WatchSeries& series, const Json::Array& w
       busy += *mean;
       ++gpus;
     }
-    if (id != series.steps) continue;
-    const Json& first = member(window, "first");
-    const Json& last = member(window, "last");
-    const std::int64_t steps = last.get_int("step") - first.get_int("step");
-    if (!member(last, "step").is_null()) run.step = last.get_int("step");
-    if (steps > 0)
-      run.step_s = static_cast<double>(last.get_int("time_ns") - first.get_int("time_ns")) *
-                   kNanos / static_cast<double>(steps);
   }
   if (gpus > 0) run.gpu = busy / static_cast<double>(gpus);
+  if (!run.step_s) return;
+  const double silent_s = static_cast<double>(run.newest_ns - series.last_ns) * kNanos;
+  if (silent_s <= std::max(kSilentS, kSilentSteps * *run.step_s)) return;
+  run.silent_s = silent_s;
+  run.step_s.reset();
 }
 
 void take_epochs(WatchRun& run, const Json& epochs) {
   const Json::Array& all = items(epochs, "epochs");
-  if (all.empty()) return;
+  run.epoch.reset();
+  // The newest of very many are not in the answer.
+  if (all.empty() || epochs.get_bool("more")) return;
   // Those of a training that was resumed go on where it stopped.
   const std::int64_t first = all.front().get_int("index");
   const std::int64_t base = first > 1 ? 0 : first;
@@ -250,7 +298,8 @@ void take_epochs(WatchRun& run, const Json& epochs) {
   run.epoch = all.back().get_int("index") - base + 1;
   const std::int64_t done = *run.epoch - (open ? 1 : 0);
   const auto ended = std::span(all).first(all.size() - (open ? 1 : 0));
-  if (ended.empty() || !run.total || !run.total->epochs || run.total->count < done) return;
+  if (run.silent_s || ended.empty() || !run.total || !run.total->epochs || run.total->count < done)
+    return;
   const auto newest = ended.last(std::min(ended.size(), kPaceOver));
   const auto spent = newest.back().get_int("end_ns") - newest.front().get_int("start_ns");
   const double pace = static_cast<double>(spent) * kNanos / static_cast<double>(newest.size());
@@ -267,6 +316,14 @@ void take_steps_left(WatchRun& run) {
 
 // ---- one run as a whole
 
+namespace {
+
+std::string nan_note(std::int64_t count) {
+  return count > 0 ? fmt::format(" ({} NaN)", count) : std::string();
+}
+
+}  // namespace
+
 std::vector<WatchMetric> own_metrics(const Json::Array& metrics, const WatchRun& run) {
   std::vector<WatchMetric> own;
   for (const Json& metric : metrics) {
@@ -276,7 +333,9 @@ std::vector<WatchMetric> own_metrics(const Json::Array& metrics, const WatchRun&
                         metric.get_string("alias_of").empty();
     // The first one of several ranks.
     if (!is_own || std::ranges::find(own, name, &WatchMetric::name) != own.end()) continue;
-    own.push_back({.name = name, .value = statistic(metric, "last").text});
+    const std::int64_t nan = metric.get_int("nan");
+    const std::string last = statistic(metric, "last").text;
+    own.push_back({.name = name, .value = last + nan_note(nan), .bad = nan > 0});
   }
   std::stable_partition(own.begin(), own.end(),
                         [&](const auto& one) { return one.name == run.loss_name; });
@@ -378,9 +437,10 @@ std::vector<std::string> run_words(const WatchRun& run, bool all) {
                           : fmt::format("epoch {}", *run.epoch));
   }
   if (run.step) words.push_back(fmt::format("step {}", *run.step));
-  if (all && run.loss) words.push_back(fmt::format("loss {:.4g}", *run.loss));
+  if (all && run.loss) words.push_back(fmt::format("loss {:.4g}{}", *run.loss, nan_note(run.nan)));
   if (!run.runs()) return words;
   if (run.step_s) words.push_back(precise_duration(*run.step_s) + " a step");
+  if (run.silent_s) words.push_back("no step for " + precise_duration(std::round(*run.silent_s)));
   if (all && run.cores) words.push_back(fmt::format("{:.2f} CPUs", *run.cores));
   if (all && run.gpu) words.push_back(fmt::format("GPU {:.0f} %", *run.gpu * 100));
   if (run.left_s)

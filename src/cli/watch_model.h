@@ -27,6 +27,8 @@ struct WatchSeries {
   std::optional<std::int64_t> cpu{};
   std::vector<std::int64_t> gpus{};
   std::optional<double> step_s{};  // mean over all its steps
+  std::int64_t last_ns = 0;        // time of the newest step
+  std::int64_t nan = 0;            // values of the loss that are not a number
 };
 
 struct WatchRun {
@@ -44,6 +46,8 @@ struct WatchRun {
   std::string loss_name{};
   // While it runs.
   std::optional<double> step_s{}, left_s{}, cores{}, gpu{};
+  std::optional<double> silent_s{};           // no step came for so long, far longer than one takes
+  std::int64_t nan = 0;                       // as of WatchSeries
   std::optional<std::int64_t> epoch{};        // number of the newest one, from 1
   std::vector<std::optional<double>> line{};  // its loss over its time
 
@@ -59,14 +63,16 @@ Json::Array search_columns();
 // The rows of a plan's document, in its order.
 std::vector<WatchRun> plan_rows(const Json& plan);
 // Estimates the seconds until a plan ends, from its newest runs that have started: its workloads
-// that have not ended take as long as those that have. Empty: none has ended.
+// that have not ended take as long as those that have. Empty: none has ended, or those that run
+// take longer.
 std::optional<double> plan_left_s(std::size_t open_workloads, const Json::Array& newest);
 // Workloads of a plan that have not ended.
 std::size_t open_workloads(const Json& plan);
 
 WatchSeries find_series(const Json::Array& metrics, const WatchRun& run);
-// Sets the time of a step and the use of CPUs and GPUs from an answer of POST /windows.
-void take_windows(WatchRun& run, const WatchSeries& series, const Json::Array& windows);
+// Sets the time of a step and the use of CPUs and GPUs from an answer of POST /windows; what it
+// does not say is not known any more. Remembers the newest step in `series`.
+void take_windows(WatchRun& run, WatchSeries& series, const Json::Array& windows);
 // Sets the epoch from an element of POST /epochs, and the time that is left from the total.
 void take_epochs(WatchRun& run, const Json& epochs);
 // The same from its steps. Call it when step and time of a step are known.
@@ -76,6 +82,7 @@ void take_steps_left(WatchRun& run);
 struct WatchMetric {
   std::string name, value;
   std::vector<std::optional<double>> line{};
+  bool bad = false;  // some of its values are not a number
 };
 // The metrics that the run itself logged, the loss first.
 std::vector<WatchMetric> own_metrics(const Json::Array& metrics, const WatchRun& run);

@@ -34,10 +34,17 @@ TEST(WatchTotal, ComesFromAParameterElseFromTheCommand) {
   EXPECT_EQ(total(R"("params": {"epochs": "2"}, "command": ["t", "--epochs", "3"])")->count, 2);
 }
 
+TEST(WatchTotal, MayBeWrittenAsAWholeFraction) {
+  EXPECT_EQ(running(R"("params": {"num_train_epochs": "3.0"})").total->count, 3);
+  for (const char* text : {"2.5", "-1", "inf", "nan", "1e300", "3 "})
+    EXPECT_FALSE(running(fmt::format(R"("params": {{"epochs": "{}"}})", text)).total) << text;
+}
+
 TEST(WatchTotal, IsNeverGuessed) {
   const auto total = [](const std::string& members) { return running(members).total; };
   EXPECT_FALSE(total(""));
-  EXPECT_FALSE(total(R"("params": {"epochs": "many", "my_epochs": "3", "steps": "0"})"));
+  EXPECT_FALSE(
+      total(R"("params": {"epochs": "many", "my_epochs": "3", "n_steps": "4", "steps": "0"})"));
   EXPECT_FALSE(total(R"("command": ["train", "epochs", "3", "--epochs"])"));
   EXPECT_FALSE(total(R"("values": {"epochs": "3"})"));
 }
@@ -46,10 +53,10 @@ TEST(WatchLeft, OfStepsIsTheirNumberTimesTheTimeOfOne) {
   WatchRun run = running(R"("params": {"steps": "1000"}, "loss": {"metric": "loss", "value": 1})");
   take_steps_left(run);
   EXPECT_FALSE(run.left_s) << "no step is known";
-  const WatchSeries series{.steps = 17, .cpu = 18, .gpus = {19, 20}};
+  WatchSeries series{.steps = 17, .cpu = 18, .gpus = {19, 20}};
   take_windows(run, series, array_of(R"([
-      {"series": 17, "mean": 1, "first": {"time_ns": "1000000000", "step": "10"},
-       "last": {"time_ns": "5000000000", "step": "200"}},
+      {"series": 17, "mean": 1, "first": {"time_ns": "1095000000000", "step": "10"},
+       "last": {"time_ns": "1099000000000", "step": "200"}},
       {"series": 18, "mean": 1.5}, {"series": 19, "mean": 0.5}, {"series": 20, "mean": 1.0}])"));
   take_steps_left(run);
   EXPECT_EQ(run.step, 200);
@@ -57,19 +64,41 @@ TEST(WatchLeft, OfStepsIsTheirNumberTimesTheTimeOfOne) {
   EXPECT_DOUBLE_EQ(run.left_s.value(), 800 * 4.0 / 190);
   EXPECT_DOUBLE_EQ(run.cores.value(), 1.5);
   EXPECT_DOUBLE_EQ(run.gpu.value(), 0.75);
+  take_windows(run, series, {});
+  EXPECT_FALSE(run.cores || run.gpu || run.left_s) << "what is not answered is not known";
+}
+
+TEST(WatchLeft, IsNotKnownOfARunWhoseStepsStopped) {
+  WatchRun run = running(R"("params": {"steps": "1000"})");  // newest: 1100 s
+  WatchSeries series{.steps = 17, .step_s = 0.1, .last_ns = 1'030'000'000'000};
+  const Json::Array steps = array_of(R"([{"series": 17, "mean": 1,
+      "first": {"time_ns": "1050000000000", "step": "10"},
+      "last": {"time_ns": "1057000000000", "step": "80"}}])");
+  take_windows(run, series, steps);
+  take_steps_left(run);
+  EXPECT_DOUBLE_EQ(run.silent_s.value(), 43);
+  EXPECT_FALSE(run.step_s || run.left_s);
+  EXPECT_EQ(join(run_words(run, false), ", "), "step 80, no step for 43 s");
+  take_windows(run, series, {});
+  EXPECT_DOUBLE_EQ(run.silent_s.value(), 43) << "the newest step is remembered";
+  take_windows(run, series, array_of(R"([{"series": 17, "mean": null, "not_finite": 3}])"));
+  EXPECT_FALSE(run.silent_s) << "steps with a loss that is not a number are steps";
+  series = {.steps = 17, .step_s = 60, .last_ns = 1'000'000'000'000};
+  take_windows(run, series, {});
+  EXPECT_FALSE(run.silent_s) << "its steps take long";
 }
 
 TEST(WatchLeft, WithoutStepsInTheWindowTheMeanOfAllStepsCounts) {
   WatchRun run = running(R"("params": {"steps": "1000"}, "loss": {"metric": "loss", "value": 1,
       "step": 500})");
-  const WatchSeries series = find_series(array_of(R"([
+  WatchSeries series = find_series(array_of(R"([
       {"series": 1, "name": "accuracy", "source": "", "owner": "run", "first_step": "0",
        "last_step": "9", "first_ns": "0", "last_ns": "9"},
       {"series": 2, "name": "loss", "source": "", "owner": "run", "first_step": "0",
-       "last_step": "500", "first_ns": "0", "last_ns": "1000000000000"},
+       "last_step": "500", "first_ns": "98000000000", "last_ns": "1098000000000"},
       {"series": 3, "name": "run.cpu.used", "source": "", "owner": "run", "last_step": null},
       {"series": 4, "name": "host.gpu.busy", "source": "gpu0", "owner": "host", "last_step": null}])"),
-                                         run);
+                                   run);
   EXPECT_EQ(series.steps, 2) << "the loss counts before others";
   EXPECT_EQ(series.cpu, 3);
   EXPECT_TRUE(series.gpus.empty()) << "no GPU is known to be this run's";
@@ -103,6 +132,10 @@ TEST(WatchLeft, ResumedEpochsGoOnWhereTheyStopped) {
       {"index": 7, "start_ns": "1000000000000", "end_ns": "1100000000000"}]})"));
   EXPECT_EQ(run.epoch, 8);
   EXPECT_DOUBLE_EQ(run.left_s.value(), 200);
+  run.left_s.reset();
+  take_epochs(run, parsed(R"({"more": true, "epochs": [
+      {"index": 0, "start_ns": "1000000000000", "end_ns": "1100000000000"}]})"));
+  EXPECT_FALSE(run.epoch || run.left_s) << "the newest are not in the answer";
 }
 
 // ---- plans
@@ -136,12 +169,18 @@ TEST(WatchPlan, KeepsTheOrderAndCountsTheQueueByWorkload) {
 TEST(WatchPlan, IsLeftAtThePaceOfItsEndedWorkloads) {
   EXPECT_FALSE(
       plan_left_s(3, array_of(R"([{"workload_id": "w3", "start_ns": "5", "end_ns": null}])")));
-  const auto left = plan_left_s(3, array_of(R"([
-      {"workload_id": "w3", "start_ns": "130000000000", "end_ns": null},
-      {"workload_id": "w2", "start_ns": "70000000000", "end_ns": "120000000000"},
-      {"workload_id": "w2", "start_ns": "60000000000", "end_ns": "110000000000"},
-      {"workload_id": "w1", "start_ns": "0", "end_ns": "50000000000"}])"));
-  EXPECT_DOUBLE_EQ(left.value(), 180);
+  const auto left_after = [](int duration_s) {
+    return plan_left_s(3, array_of(fmt::format(R"([
+      {{"workload_id": "w3", "start_ns": "125000000000", "end_ns": "126000000000"}},
+      {{"workload_id": "w3", "start_ns": "120000000000", "end_ns": null, "duration_s": {}}},
+      {{"workload_id": "w2", "start_ns": "70000000000", "end_ns": "120000000000"}},
+      {{"workload_id": "w2", "start_ns": "60000000000", "end_ns": "110000000000"}},
+      {{"workload_id": "w1", "start_ns": "0", "end_ns": "50000000000"}}])",
+                                               duration_s)));
+  };
+  EXPECT_DOUBLE_EQ(left_after(0).value(), 180) << "w3 has not ended";
+  EXPECT_DOUBLE_EQ(left_after(50).value(), 130);
+  EXPECT_FALSE(left_after(61)) << "it takes longer than those before";
 }
 
 TEST(WatchPlan, ARowThatRunsTakesItsEndFromTheServer) {
@@ -181,7 +220,7 @@ TEST(WatchUses, SayWhyAFigureIsNotKnown) {
 TEST(WatchMetrics, AreThoseOfTheRunWithTheLossFirst) {
   const WatchRun run = running(R"("loss": {"metric": "loss", "value": 0.5, "step": 3})");
   const auto own = own_metrics(array_of(R"([
-      {"name": "accuracy", "source": "", "owner": "run", "group": "software", "unit": "", "last": 0.9},
+      {"name": "accuracy", "source": "", "owner": "run", "group": "software", "unit": "", "last": 0.9, "nan": 40},
       {"name": "loss", "source": "rank1", "owner": "run", "group": "software", "unit": "", "last": 0.5},
       {"name": "loss", "source": "rank2", "owner": "run", "group": "software", "unit": "", "last": 0.6},
       {"name": "run.cpu.used", "source": "", "owner": "run", "group": "cpu", "unit": "s", "last": 1}])"),
@@ -189,7 +228,10 @@ TEST(WatchMetrics, AreThoseOfTheRunWithTheLossFirst) {
   ASSERT_EQ(own.size(), 2U);
   EXPECT_EQ(own[0].name, "loss");
   EXPECT_EQ(own[0].value, "0.5");
+  EXPECT_FALSE(own[0].bad);
   EXPECT_EQ(own[1].name, "accuracy");
+  EXPECT_EQ(own[1].value, "0.9 (40 NaN)");
+  EXPECT_TRUE(own[1].bad);
 }
 
 TEST(WatchOutput, ShowsTheNewestStateOfABar) {
@@ -217,6 +259,17 @@ TEST(WatchKeys, SequencesMayComeInPieces) {
   typed = "\x1b\x03";
   EXPECT_EQ(take_keys(typed, false), (std::vector{kBack, kQuit}));
   EXPECT_TRUE(typed.empty());
+  typed = "\x1b\x1b";
+  EXPECT_EQ(take_keys(typed, true), (std::vector{kBack, kBack}));
+  typed = "\x0c";
+  EXPECT_EQ(take_keys(typed, false), std::vector{kRedraw});
+}
+
+TEST(WatchKeys, ThoseWithAltAreNotEscape) {
+  for (std::string typed : {"\x1bq", "\x1b\x1b[A", "\x1b\x1bOB", "\x1b\xc3\xa4"}) {
+    EXPECT_TRUE(take_keys(typed, false).empty());
+    EXPECT_TRUE(typed.empty());
+  }
 }
 
 // ---- pictures
@@ -251,6 +304,43 @@ TEST(WatchView, APlanShowsFiguresQueueAndReasons) {
   EXPECT_EQ(shown.find("GPU"), std::string::npos) << "no run has one";
   EXPECT_NE(picture(state, {}, 6, 80).find("(2 A) a"), std::string::npos);
   EXPECT_EQ(picture(state, {}, 6, 80).find("(3 A) a"), std::string::npos) << "below the screen";
+}
+
+TEST(WatchView, ANarrowListKeepsTheNames) {
+  WatchState state;
+  state.list = WatchList{.title = "plan", .rows = plan_rows(parsed(kPlan))};
+  WatchRun& live = state.list->rows[2];
+  live.name = "a-long-name-of-a-run";
+  live.step = 1200;
+  live.loss = 0.5;
+  live.gpu = 0.97;
+  live.line = {1, 0.5, 0.3};
+  const auto head = [&](std::size_t columns) {
+    return std::string(split(picture(state, {}, 12, columns), '\n')[2]);
+  };
+  EXPECT_EQ(head(80), "  RUN           STATE        STEP     LOSS PER STEP      ETA CPUS   GPU");
+  EXPECT_EQ(head(66), "  RUN           STATE        STEP     LOSS PER STEP      ETA CPUS");
+  EXPECT_EQ(head(42), "  RUN          STATE        STEP     LOSS");
+  EXPECT_EQ(head(41), "  RUN                  STATE        STEP");
+  EXPECT_EQ(head(20), "  RUN     STATE");
+  const std::string narrow = picture(state, {}, 12, 42);
+  EXPECT_NE(narrow.find("  a-long-name… running      1200      0.5\n"), std::string::npos)
+      << narrow;
+}
+
+TEST(WatchView, ALossThatIsNotANumberIsBad) {
+  WatchState state;
+  state.list = WatchList{.title = "group",
+                         .rows = {running(R"("loss": {"metric": "l", "value": 2, "step": 9})")}};
+  WatchSeries series = find_series(array_of(R"([{"series": 2, "name": "l", "source": "",
+      "owner": "run", "first_step": "0", "last_step": "9", "nan": 3}])"),
+                                   state.list->rows[0]);
+  take_windows(state.list->rows[0], series, {});
+  CellGrid grid(6, 80);
+  draw_watch(state, {}, "", grid);
+  const std::string row(split(grid.text(), '\n')[3]);
+  EXPECT_EQ(grid.at(3, row.find(" 2 ") + 1).look, Look::kBad) << row;
+  EXPECT_NE(watch_line(state).find("loss 2 (3 NaN)"), std::string::npos) << watch_line(state);
 }
 
 TEST(WatchView, AnySizeIsDrawn) {

@@ -41,9 +41,7 @@ Json::Array ids_of(std::span<WatchRun* const> runs) {
   return ids;
 }
 
-Json by_start(bool descending) {
-  return Json::Array{Json::Object{{"by", "start"}, {"descending", descending}}};
-}
+Json newest_first() { return Json::Array{Json::Object{{"by", "start"}, {"descending", true}}}; }
 
 std::vector<std::optional<double>> line_of(const Json& sparkline) {
   std::vector<std::optional<double>> line;
@@ -139,7 +137,7 @@ Result<> WatchReader::read_pace(WatchList& list) {
   if (!is_due(next_pace_, now_, kPaceAge)) return {};
   Json question;
   question.set("where", Json::Object{{"tags.corral.plan", Json::Array{subject_.group.id}}});
-  question.set("order", by_start(true));
+  question.set("order", newest_first());
   question.set("limit", static_cast<std::int64_t>(kPacedRuns));
   const Json newest = TRY(ask(kSearch, question.dump()));
   list.left_s = plan_left_s(open_workloads(plan_), items(newest, "runs"));
@@ -166,17 +164,23 @@ Result<> WatchReader::read_members(WatchList& list) {
   next_members_ = now_ + kMembersAge;
   Json question;
   question.set(subject_.group.kind, Json::Array{subject_.group.id});
-  question.set("order", by_start(false));
+  question.set("order", newest_first());
   question.set("columns", search_columns());
   question.set("limit", static_cast<std::int64_t>(kMostMembers));
   const Json found = TRY(ask(kSearch, question.dump()));
   list.rows.clear();
   for (const Json& run : items(found, "runs")) take_run(list.rows.emplace_back(), run);
+  std::ranges::reverse(list.rows);
   list.over = std::ranges::none_of(list.rows, &WatchRun::runs);
   list.message = count_words(list.rows);
-  if (const std::int64_t all = found.get_int("total");
-      all > static_cast<std::int64_t>(kMostMembers))
-    list.message += fmt::format(" of the first {}; {} in all", kMostMembers, all);
+  const std::int64_t all = found.get_int("total");
+  if (all <= static_cast<std::int64_t>(kMostMembers)) return {};
+  list.message += fmt::format(" of the newest {}; {} in all", kMostMembers, all);
+  if (!list.over) return {};
+  // An older run may still run.
+  question.set("where", Json::Object{{"status", Json::Array{"running"}}});
+  question.set("limit", 1);
+  list.over = TRY(ask(kSearch, question.dump())).get_int("total") == 0;
   return {};
 }
 
@@ -209,12 +213,14 @@ Result<> WatchReader::read_windows(std::span<WatchRun* const> runs) {
     if (own.cpu) ids.insert(*own.cpu);
     ids.insert(own.gpus.begin(), own.gpus.end());
   }
-  if (ids.empty()) return {};
-  Json question;
-  question.set("series", Json::Array(ids.begin(), ids.end()));
-  question.set("from_ns", std::to_string(newest - kWindowNs));
-  question.set("to_ns", std::to_string(newest + kWindowNs));
-  const Json found = TRY(ask("/api/corral/v1/windows", question.dump()));
+  Json found;
+  if (!ids.empty()) {
+    Json question;
+    question.set("series", Json::Array(ids.begin(), ids.end()));
+    question.set("from_ns", std::to_string(newest - kWindowNs));
+    question.set("to_ns", std::to_string(newest + kWindowNs));
+    found = TRY(ask("/api/corral/v1/windows", question.dump()));
+  }
   for (WatchRun* run : runs) take_windows(*run, known_[run->id].series, items(found, "windows"));
   return {};
 }

@@ -75,18 +75,19 @@ std::string instead_of_figures(const WatchRun& run) {
 class ListPainter {
  public:
   ListPainter(const WatchList& list, CellGrid& grid)
-      : grid_(grid),
-        gpus_(std::ranges::any_of(list.rows, [](const auto& row) { return row.gpu.has_value(); })),
-        line_(list_line(grid.columns())) {
-    std::size_t rest = kMark + line_ + 1;
-    for (std::size_t i = 0; i < shown(); ++i) rest += kListColumns[i].width + 1;
-    name_ = grid.columns() - std::min(grid.columns(), rest);
+      : grid_(grid), line_(list_line(grid.columns())) {
+    // Without a GPU in any row there is no column for them.
+    if (std::ranges::none_of(list.rows, [](const auto& row) { return row.gpu.has_value(); }))
+      --shown_;
+    if (room_for_names() < kLeastName) line_ = 0;
+    while (room_for_names() < kLeastName && shown_ > 1) --shown_;
+    name_ = room_for_names();
   }
 
   void head(std::size_t row) const {
     grid_.put({.row = row, .column = kMark, .width = name_}, "RUN", Look::kDim);
     std::size_t column = kMark + name_ + 1;
-    for (std::size_t i = 0; i < shown(); ++i) {
+    for (std::size_t i = 0; i < shown_; ++i) {
       const Spot spot{.row = row, .column = column, .width = kListColumns[i].width};
       i == 0 ? static_cast<void>(grid_.put(spot, kListColumns[i].title, Look::kDim))
              : grid_.put_right(spot, kListColumns[i].title, Look::kDim);
@@ -107,21 +108,25 @@ class ListPainter {
     grid_.put({.row = row, .column = column, .width = kListColumns[0].width}, run.state,
               look_of(run));
     column += kListColumns[0].width + 1;
-    for (std::size_t i = 1; i < shown(); ++i) {
+    for (std::size_t i = 1; i < shown_; ++i) {
       grid_.put_right({.row = row, .column = column, .width = kListColumns[i].width},
-                      figures[i - 1]);
+                      figures[i - 1], i == kLossColumn && run.nan > 0 ? Look::kBad : Look::kPlain);
       column += kListColumns[i].width + 1;
     }
-    grid_.put({.row = row, .column = column}, braille_line(run.line, line_), look_of(run));
+    if (line_ > 0)
+      grid_.put({.row = row, .column = column}, braille_line(run.line, line_), look_of(run));
   }
 
  private:
-  static constexpr std::size_t kMark = 2;
-  // Without a GPU in any row there is no column for them.
-  [[nodiscard]] std::size_t shown() const { return kListColumns.size() - (gpus_ ? 0 : 1); }
+  static constexpr std::size_t kMark = 2, kLeastName = 12, kLossColumn = 2;
+  [[nodiscard]] std::size_t room_for_names() const {
+    std::size_t rest = kMark + line_ + 1;
+    for (std::size_t i = 0; i < shown_; ++i) rest += kListColumns[i].width + 1;
+    return grid_.columns() - std::min(grid_.columns(), rest);
+  }
 
   CellGrid& grid_;
-  bool gpus_;
+  std::size_t shown_ = kListColumns.size();  // columns, from the left
   std::size_t line_;
   std::size_t name_ = 0;
 };
@@ -202,9 +207,12 @@ class DetailPainter {
     const std::size_t width = detail_line(grid_.columns());
     for (std::size_t i = 0; i < std::min(most, detail_.metrics.size()) && has_room(); ++i, ++row_) {
       const WatchMetric& metric = detail_.metrics[i];
-      grid_.put({.row = row_, .width = kMetricName}, metric.name);
-      grid_.put_right({.row = row_, .column = kMetricName + 1, .width = kMetricValue}, metric.value,
-                      Look::kBold);
+      // A long value takes its room from the name.
+      const std::size_t value = std::clamp(display_width(metric.value), kMetricValue, kMetricName);
+      const std::size_t name = kMetricName + kMetricValue - value;
+      grid_.put({.row = row_, .width = name}, metric.name);
+      grid_.put_right({.row = row_, .column = name + 1, .width = value}, metric.value,
+                      metric.bad ? Look::kBad : Look::kBold);
       grid_.put({.row = row_, .column = kMetricName + kMetricValue + 3},
                 braille_line(metric.line, width), look_of(detail_.run));
     }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/time.h"
 
 namespace corral::cli {
 
@@ -135,6 +136,7 @@ struct WatchState {
   std::optional<WatchDetail> detail{};
   std::string trouble{};  // why the newest state is not known
   bool gone = false;      // it was removed
+  BootTime answered{};    // when the server was asked for it
   // It changes no more.
   [[nodiscard]] bool over() const;
 };

@@ -86,6 +86,7 @@ const WatchState& WatchReader::refresh(const WatchSight& sight) {
   now_ = sys::boot_now();
   const std::string& opened = subject_.run.empty() ? sight.run : subject_.run;
   const Result<> done = opened.empty() ? read_list(sight) : read_detail(opened, sight);
+  if (done) state_.answered = now_;
   state_.gone = !done && done.error().code == Code::kNotFound;
   state_.trouble = done ? "" : (state_.gone ? "" : "trying again: ") + done.error().message;
   return state_;

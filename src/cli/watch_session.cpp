@@ -1,5 +1,6 @@
 #include "cli/watch_session.h"
 
+#include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@ namespace {
 constexpr double kMostBytes = 4096, kBytesPerSecond = 3584;
 // The rest of a key's sequence comes within this time.
 constexpr Nanos kKeyWait = std::chrono::milliseconds(500);
+// An answer that is later than this is said to be late.
+constexpr Nanos kLateAnswer = std::chrono::seconds(3);
 // For an answer of the server that is to be shown at once.
 constexpr Nanos kAnswerWait = std::chrono::milliseconds(100);
 
@@ -33,6 +36,7 @@ WatchSession::WatchSession(WatchFeed& feed, TerminalScreen& terminal, run::Signa
       drawn_(sys::boot_now()) {}
 
 int WatchSession::show(Nanos interval) {
+  interval_ = interval;
   BootTime tick{};
   for (;;) {
     const BootTime now = sys::boot_now();
@@ -80,7 +84,7 @@ void WatchSession::draw(BootTime now) {
   // A terminal that is stopped gets the newest picture when it goes on.
   if (!terminal_.flush()) return;
   CellGrid grid(rows, columns);
-  draw_watch(state_ ? *state_ : WatchState{}, place_, hint(), grid);
+  draw_watch(state_ ? *state_ : WatchState{}, place_, hint(now), grid);
   const std::string bytes = screen_.update(grid, static_cast<std::size_t>(allowance_));
   allowance_ -= static_cast<double>(bytes.size());
   terminal_.send(bytes);
@@ -99,8 +103,11 @@ const WatchList* WatchSession::shown_list() const {
   return state_ && state_->list && place_.opened.empty() ? &*state_->list : nullptr;
 }
 
-std::string_view WatchSession::hint() const {
+std::string WatchSession::hint(BootTime now) const {
   if (!state_) return "asking the server · q quits";
+  const Nanos age = now - state_->answered;
+  if (!state_->over() && age > interval_ + kLateAnswer)
+    return fmt::format("last answer {:.0f} s ago · q quits", seconds(age));
   if (!place_.opened.empty()) return "Esc goes back · q quits";
   if (state_->list) return "↑ ↓ choose · Enter opens · q quits";
   return state_->over() ? "ended · q quits" : "q quits";

@@ -30,7 +30,7 @@ class WatchSession {
   void draw(BootTime now);
   void follow(const WatchList& list);
   [[nodiscard]] const WatchList* shown_list() const;
-  [[nodiscard]] std::string_view hint() const;
+  [[nodiscard]] std::string hint(BootTime now) const;
   bool obey(WatchKey key);
   bool choose(std::ptrdiff_t by);
   void obey_signal(int signal);
@@ -48,6 +48,7 @@ class WatchSession {
   double allowance_;          // bytes
   BootTime drawn_;
   BootTime typed_at_{};
+  Nanos interval_{};
 };
 
 }  // namespace corral::cli

@@ -258,7 +258,7 @@ def test_a_plan_has_a_row_for_each_run_and_opens_them(corral: Corral, person: Pe
     until(lambda: corral.json("ls", "plans"), "the plan is listed")
     watch = Watcher(person, "plan.csv")
     watch.until_matches(r"> .*third +running")
-    shown = watch.until_shown("2 of 4 runs ended, 1 failed", "waiting, place 1 in the queue", "left")
+    shown = watch.until_shown("2 of 4 runs ended, 1 failed", "waiting, place 1 in the queue")
     lines = [line for line in shown.splitlines() if "work" in line or re.search(r"first|second|third|fourth", line)]
     assert [re.findall(r"first|second|third|fourth", line)[0] for line in lines[-4:]] == [
         "first",
@@ -301,6 +301,20 @@ def test_a_server_that_goes_away_is_waited_for(corral: Corral, person: Person) -
     watch.until_shown("otter", "trying again")
     corral.serve(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     watch.until_shown("otter", "ended · q quits")
+    watch.leave()
+
+
+def test_a_server_that_does_not_answer_is_said(corral: Corral, person: Person) -> None:
+    run = start_run(corral, "--name", "otter")
+    watch = Watcher(person)
+    watch.until_shown("otter", "running", "a step")
+    server = corral.server_pid()
+    assert server is not None
+    os.kill(server, signal.SIGSTOP)
+    watch.until_matches(r"last answer \d+ s ago · q quits$")
+    os.kill(server, signal.SIGCONT)
+    end_run(corral, run)
+    watch.until_shown("finished, exit status 0", "ended · q quits")
     watch.leave()
 
 

@@ -40,7 +40,7 @@ Result<script::Script> load_page_code(
     const Sha256 digest = sha256(bytes);
     return std::string(digest.begin(), digest.end());
   };
-  const std::string_view source = TRY(page_file("plot.js"));
+  const std::string_view source = TRY(page_file(kPageFile));
   return script::Script::load(source, {.bytes = std::size_t{1} << 30, .time = kLongestPlot},
                               {{"corralHost", ask}, {"corralSha256", hash}});
 }

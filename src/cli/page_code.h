@@ -11,7 +11,8 @@
 
 namespace corral::cli {
 
-// The object that the code gives its functions to.
+// The file of the code, and the object that it gives its functions to.
+inline constexpr std::string_view kPageFile = "plot.js";
 inline constexpr const char* kPageCode = "corralPlot";
 // The longest time of a call, and of an answer that it waits for.
 inline constexpr Nanos kLongestPlot = std::chrono::minutes(5);

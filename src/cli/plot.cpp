@@ -180,6 +180,7 @@ Result<int> plot(const PlotFlags& flags) {
   if (!flags.data.empty() && flags.data == flags.output)
     return fail(Code::kInvalidArgument, "--data and --output name the same file");
   const std::string format = TRY(format_of(flags));
+  if (const auto code = page_file(kPageFile); !code) return tl::unexpected(code.error());
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const Json options = TRY(plot_options(flags, page_address(flags, server)));
   sys::HttpClient client(server);

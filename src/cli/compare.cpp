@@ -61,7 +61,7 @@ bool is_of_time(const FailIf& condition) {
   return condition.word == "slower" || condition.word == "faster";
 }
 
-// nullopt: that cannot be told of these values. Otherwise true if the condition is shown; a size is
+// nullopt: these values cannot tell. Otherwise true if the condition is shown; a size is
 // shown if the whole interval lies beyond it.
 std::optional<bool> holds(const FailIf& condition, const Json& difference) {
   const std::string verdict = difference.get_string("verdict");

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/text.h"
+
 namespace corral::cli {
 namespace {
 
@@ -19,20 +21,6 @@ std::string_view colour(int ink) {
   if (ink == Figure::kInk) return "1b1c1e";
   if (ink == Figure::kFaint) return "b4b4b0";
   return kInks.at(static_cast<std::size_t>(ink) % kInks.size());
-}
-
-std::string escaped_xml(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
 }
 
 }  // namespace

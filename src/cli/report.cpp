@@ -25,6 +25,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "core/time.h"
+#include "run/schedule/scheduler.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -199,37 +200,16 @@ std::string digest_of(const ReportData& data) {
 // ---- the document
 
 std::string command_of(const ReportFlags& flags) {
-  std::string text = "corral report";
-  const auto add = [&](std::string_view word) {
-    const bool plain = !word.empty() && word.find_first_not_of(
-                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789-_=+./,:@%") == std::string_view::npos;
-    text += ' ';
-    if (plain) {
-      text += word;
-      return;
-    }
-    text += '\'';
-    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    text += '\'';
-  };
-  for (const std::string& group : flags.of.groups) add(group);
+  std::vector<std::string> words{"corral", "report"};
+  words.insert(words.end(), flags.of.groups.begin(), flags.of.groups.end());
   for (const auto& [name, value] :
        {std::pair("--by", &flags.of.by), std::pair("--metric", &flags.of.metric),
         std::pair("--of", &flags.of.of), std::pair("--target", &flags.target),
         std::pair("--job", &flags.job), std::pair("--title", &flags.title),
-        std::pair("--margin", &flags.of.margin)}) {
-    if (value->empty()) continue;
-    add(name);
-    add(*value);
-  }
-  if (!flags.destination.server.empty()) {
-    add("--server");
-    add(flags.destination.server);
-  }
-  add("-o");
-  add(flags.output);
-  return printable(text);
+        std::pair("--margin", &flags.of.margin), std::pair("--server", &flags.destination.server),
+        std::pair("-o", &flags.output)})
+    if (!value->empty()) words.insert(words.end(), {name, *value});
+  return printable(run::schedule::shell_words(words));
 }
 
 // The text of a fact that all runs have in common; empty: they have not.
@@ -689,17 +669,13 @@ int report_command(std::span<char* const> args) {
   add_group_flags(arguments, flags.of);
   arguments.text("target", flags.target, "compare the times to it, e.g. 'val_acc >= 0.9'");
   arguments.text("job", flags.job, "of runs beside others: what is one job, e.g. params.model");
-  arguments.text("output", flags.output, "file that ends in .html, .pdf, .md or .tex, also -o");
+  arguments.text("output", flags.output, "file that ends in .html, .pdf, .md or .tex", 'o');
   arguments.text("title", flags.title, "its title");
   arguments.flag("check", flags.check, "exit with 1 if the data of this report have changed");
   for (const char* name : {"target", "job", "output", "title", "check"})
     arguments.as_flag_only(name);
   add_destination(arguments, flags.destination);
-  static std::string output = "--output";
-  std::vector<char*> words(args.begin(), args.end());
-  for (char*& word : words)
-    if (std::string_view(word) == "-o") word = output.data();
-  if (const auto status = arguments.parse(words)) return *status;
+  if (const auto status = arguments.parse(args)) return *status;
   return finish("report", report_or_check(flags));
 }
 

@@ -8,32 +8,10 @@
 
 #include "cli/table.h"
 #include "core/json.h"
+#include "core/text.h"
 
 namespace corral::cli {
 namespace {
-
-std::string escaped_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::string escaped_latex(const std::string& text) {
   std::string out;
@@ -238,7 +216,7 @@ std::string TextPage::escaped(const std::string& text) const {
     case Form::kLatex:
       return escaped_latex(text);
     case Form::kHtml:
-      return escaped_html(text);
+      return escaped_xml(text);
   }
   return text;
 }

@@ -326,6 +326,10 @@ TEST(Printable, WhatATerminalWouldObeyOrTurnIsWritten) {
   EXPECT_EQ(printable_lines("one\n\x1b[H\n"), "one\n\\x1b[H\n");
 }
 
+TEST(Text, EscapesForXml) {
+  EXPECT_EQ(escaped_xml("<a b=\"c\">'&amp;"), "&lt;a b=&quot;c&quot;&gt;'&amp;amp;");
+}
+
 RC_GTEST_PROP(Utf8Property, WhatComesOutIsValidAndStays, (const std::string& bytes)) {
   const std::string text = to_utf8(bytes);
   RC_ASSERT(is_utf8(text));

@@ -237,6 +237,29 @@ void append_escaped(std::string& out, char c) {
 
 }  // namespace
 
+std::string escaped_xml(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   out.push_back('"');
   while (!text.empty()) {

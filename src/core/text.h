@@ -48,6 +48,9 @@ std::size_t display_width(std::string_view text);
 // Appends a quoted JSON string; invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
+// For text and quoted attributes of XML and HTML.
+std::string escaped_xml(std::string_view text);
+
 // Shell-style pattern over a whole name: * any text, ? one character, [a-z] a set; case-sensitive.
 // Linear in time.
 bool glob_match(std::string_view pattern, std::string_view name);

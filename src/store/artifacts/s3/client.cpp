@@ -116,19 +116,6 @@ Result<pugi::xml_node> parse_root(pugi::xml_document& document, std::string_view
   return root;
 }
 
-void append_escaped(std::string& out, std::string_view text) {
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-}
-
 }  // namespace
 
 Result<KeyPage> parse_key_page(std::string_view xml) {
@@ -163,7 +150,7 @@ std::string completion_xml(std::span<const UploadedPart> parts) {
   std::string xml = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
   for (const UploadedPart& part : parts) {
     xml += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>", part.number);
-    append_escaped(xml, part.etag);
+    xml += escaped_xml(part.etag);
     xml += "</ETag></Part>";
   }
   return xml + "</CompleteMultipartUpload>";

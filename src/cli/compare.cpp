@@ -23,8 +23,6 @@ constexpr const char* kCompareExamples =
     "  corral compare a b --target 'val_acc >= 0.9'   which reaches it sooner\n"
     "  corral compare main change --fail-if 'slower > 3%'\n";
 
-constexpr Nanos kLongest = std::chrono::minutes(10);  // many runs may have many phases
-
 struct CompareFlags {
   DestinationFlags destination;
   GroupFlags of;
@@ -82,8 +80,6 @@ std::optional<bool> holds(const FailIf& condition, const Json& difference) {
   return false;
 }
 
-// ---- as text
-
 // ---- the request
 
 Result<Json> question_of(const CompareFlags& flags) {
@@ -113,8 +109,6 @@ int check_condition(const FailIf& condition, const std::string& text, const Json
 Result<int> compare(const CompareFlags& flags) {
   std::optional<FailIf> condition;
   if (!flags.fail_if.empty()) condition = TRY(parse_fail_if(flags.fail_if));
-  const bool of_time =
-      flags.of.metric.empty() || flags.of.metric == "step_time" || flags.of.metric == "duration";
   if (!flags.target.empty() && !(flags.of.metric.empty() && flags.of.of.empty()))
     return fail(Code::kInvalidArgument, "--target is a value itself: without --metric and --of");
   if (!flags.target.empty() && condition &&
@@ -124,7 +118,7 @@ Result<int> compare(const CompareFlags& flags) {
         fmt::format("--fail-if '{}': times to a target have no interval; use slower, faster "
                     "or inconclusive, without a size",
                     printable(flags.fail_if)));
-  if (condition && is_of_time(*condition) && !of_time)
+  if (condition && is_of_time(*condition) && !is_of_time(flags.of))
     return fail(
         Code::kInvalidArgument,
         fmt::format("--fail-if '{}': a metric is not faster or slower; use greater, less or "
@@ -133,10 +127,7 @@ Result<int> compare(const CompareFlags& flags) {
   Json question = TRY(question_of(flags));
   if (!flags.target.empty()) question.set("target", flags.target);
   const sys::HttpTarget server = TRY(connect(flags.destination));
-  const std::string body = question.dump();
-  const Json found = TRY(send_json(
-      server,
-      {.method = "POST", .path = "/api/corral/v1/compare", .body = body, .timeout = kLongest}));
+  const Json found = TRY(ask_about_groups(server, "compare", question));
   if (flags.format == "json")
     fmt::print("{}\n", found.dump());
   else if (flags.format == "csv")

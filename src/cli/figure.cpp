@@ -11,7 +11,7 @@
 namespace corral::cli {
 namespace {
 
-// Okabe and Ito's, without yellow.
+// The first four are Okabe and Ito's.
 constexpr std::array<std::string_view, 8> kInks = {"0072b2", "d55e00", "009e73", "cc79a7",
                                                    "a67300", "2a7fb0", "333333", "7a4b00"};
 constexpr double kRadius = 3.5;

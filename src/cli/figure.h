@@ -1,7 +1,7 @@
 // Figure: a diagram of lines, marks and texts for reports, as SVG, as TikZ or for a PDF file.
 //
-// Lengths are CSS pixels from the upper left corner; TikZ takes them as points. Inks 0 to 7 are the
-// colours of a paper that is read in black and white, too: each has a mark of its own.
+// Lengths are CSS pixels from the upper left corner; in TikZ one is 0.75 pt. Inks 0 to 7 are the
+// colours of a paper that is read in black and white, too: neighbours have different marks.
 #pragma once
 
 #include <cstddef>

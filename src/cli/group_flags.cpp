@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <utility>
 
+#include "cli/answers.h"
 #include "core/text.h"
 
 namespace corral::cli {
@@ -35,6 +37,17 @@ Result<Json> group_question(const GroupFlags& flags) {
   if (!flags.metric.empty()) question.set("value", flags.metric);
   if (!flags.of.empty()) question.set("of", flags.of);
   return question;
+}
+
+bool is_of_time(const GroupFlags& flags) {
+  return flags.metric.empty() || flags.metric == "step_time" || flags.metric == "duration";
+}
+
+Result<Json> ask_about_groups(const sys::HttpTarget& server, std::string_view path,
+                              const Json& question) {
+  const std::string whole = fmt::format("/api/corral/v1/{}", path), body = question.dump();
+  return send_json(
+      server, {.method = "POST", .path = whole, .body = body, .timeout = std::chrono::minutes(10)});
 }
 
 }  // namespace corral::cli

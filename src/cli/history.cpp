@@ -22,7 +22,6 @@ constexpr const char* kHistoryExamples =
     "  corral history nightly --at-most 0.12 --check    or if the newest run is above 0.12 "
     "s/step\n";
 
-constexpr Nanos kLongestHistory = std::chrono::minutes(10);  // many runs may have many phases
 constexpr std::size_t kFewRuns = 6;
 
 struct HistoryFlags {
@@ -57,12 +56,11 @@ void print_run_history(const TextPage& page, const Json& history) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < items(history, "segments").size(); ++i) {
     const Json& segment = items(history, "segments")[i];
-    const bool changed = i > 0 && i <= changes.size();
     rows.push_back(
         {unit_text(history, segment.get_int("first")), unit_text(history, segment.get_int("last")),
          std::to_string(segment.get_int("n")), value_in_unit(member(segment, "mean"), unit),
          value_in_unit(member(segment, "low"), unit), value_in_unit(member(segment, "high"), unit),
-         changed ? ratio_text(changes[i - 1]) : "–"});
+         i > 0 ? ratio_text(changes[i - 1]) : "–"});
   }
   if (rows.empty()) {
     page.line("No run of it has such a value.");
@@ -77,16 +75,15 @@ void print_run_history(const TextPage& page, const Json& history) {
   const auto is_beyond = [](const Json& one) { return one.get_bool("beyond"); };
   if (const auto beyond = std::ranges::count_if(units, is_beyond); beyond > 0)
     page.line(fmt::format("{} of {} runs are beyond the limits.", beyond, units.size()));
+  const auto is_outlier = [](const Json& one) { return one.get_bool("outlier"); };
+  if (const auto outliers = std::ranges::count_if(units, is_outlier); outliers > 0)
+    page.line(fmt::format("{} run{} counted as the median of those around.", outliers,
+                          outliers == 1 ? "" : "s"));
   for (const Json& change : changes) page.line(printable(change.get_string("text")));
   if (changes.empty()) {
     page.line("No change was found.");
     return;
   }
-  std::size_t outliers = 0;
-  for (const Json& one : items(history, "units")) outliers += one.get_bool("outlier") ? 1 : 0;
-  if (outliers > 0)
-    page.line(fmt::format("{} run{} counted as the median of those around.", outliers,
-                          outliers == 1 ? "" : "s"));
   rows.clear();
   for (const Json& set_up : items(changes.back(), "set_up"))
     if (rows.size() < kMost)
@@ -165,8 +162,7 @@ Result<> set_limit(Json& question, const char* name, const std::string& text) {
 }
 
 Result<int> history(const HistoryFlags& flags) {
-  const bool of_time =
-      flags.of.metric.empty() || flags.of.metric == "step_time" || flags.of.metric == "duration";
+  const bool of_time = is_of_time(flags.of);
   const bool limited = !flags.at_least.empty() || !flags.at_most.empty();
   if (flags.check && !of_time && flags.better.empty() && !limited)
     return fail(Code::kInvalidArgument,
@@ -178,11 +174,7 @@ Result<int> history(const HistoryFlags& flags) {
   TRY(set_limit(question, "at_least", flags.at_least));
   TRY(set_limit(question, "at_most", flags.at_most));
   const sys::HttpTarget server = TRY(connect(flags.destination));
-  const std::string body = question.dump();
-  const Json found = TRY(send_json(server, {.method = "POST",
-                                            .path = "/api/corral/v1/history",
-                                            .body = body,
-                                            .timeout = kLongestHistory}));
+  const Json found = TRY(ask_about_groups(server, "history", question));
   if (flags.format == "json") {
     fmt::print("{}\n", found.dump());
   } else if (flags.format == "csv") {

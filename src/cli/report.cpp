@@ -40,7 +40,6 @@ constexpr const char* kReportExamples =
     "  corral report \"params.lr = '0.1'\" --by params.batch -o batch.tex\n"
     "  corral report --check study.html                  exit with 1 if the data have changed\n";
 
-constexpr Nanos kLongest = std::chrono::minutes(10);  // many runs may have many phases
 constexpr std::string_view kMark = "corral-report ";
 
 struct ReportFlags {
@@ -57,9 +56,10 @@ struct ReportData {
   Json comparison, collocation, workflow;  // null: there is none
   // Rows of a plan, and those of them without a recorded run.
   std::optional<std::size_t> planned = {}, without_run = {};
+  std::string digest = {};  // of the answers above
 };
 
-bool is_plan(const RunGroup& group) { return group.path.find("/plans/") != std::string::npos; }
+bool is_plan(const RunGroup& group) { return group.kind == "plans"; }
 
 // A workload that runs for the second time is called "7#2".
 std::string without_repetition(const std::string& workload) {
@@ -96,12 +96,12 @@ constexpr std::size_t kMostGroups = 100;  // that POST /compare takes
 // repetitions and further attempts together, in the order of their starts.
 Result<std::vector<Json>> runs_of(const sys::HttpTarget& server, const RunGroup& group) {
   constexpr std::int64_t kPage = 1000;
-  const std::string id = group.path.substr(group.path.rfind('/') + 1);
   Json question{Json::Object{{"limit", kPage}}};
+  const Json ids(Json::Array{Json(group.id)});
   if (is_plan(group))
-    question.set("filter", fmt::format("tags.`corral.plan` = '{}'", id));
+    question.set("where", Json(Json::Object{{"tags.corral.plan", ids}}));
   else
-    question.set("experiments", Json(Json::Array{Json(id)}));
+    question.set(group.kind, ids);
   question.set("order", Json(Json::Array{Json(Json::Object{{"by", "start"}})}));
   std::vector<Json> runs;
   for (bool more = true; more;) {
@@ -179,10 +179,9 @@ Result<ReportData> read_report(const sys::HttpTarget& server, const ReportFlags&
     for (const std::string& group : flags.of.groups) names.push_back(printable(group));
     data.what = join(names, " and ");
   }
-  const std::string body = question.dump();
-  data.comparison = TRY(send_json(
-      server,
-      {.method = "POST", .path = "/api/corral/v1/compare", .body = body, .timeout = kLongest}));
+  data.comparison = TRY(ask_about_groups(server, "compare", question));
+  data.digest =
+      hex(sha256(data.comparison.dump() + data.collocation.dump() + data.workflow.dump()), 16);
   return data;
 }
 
@@ -191,10 +190,6 @@ std::size_t count_runs(const Json& comparison) {
   for (const Json& group : items(comparison, "groups"))
     for (const Json& unit : items(group, "units")) runs += items(unit, "runs").size();
   return runs;
-}
-
-std::string digest_of(const ReportData& data) {
-  return hex(sha256(data.comparison.dump() + data.collocation.dump() + data.workflow.dump()), 16);
 }
 
 // ---- the document
@@ -232,7 +227,7 @@ class Report {
         fmt::format("Made at {} by Corral {} from {} runs (data {}). This command makes "
                     "it again, and with --check says whether the data have changed:",
                     time_text(Json(std::to_string(ns_of(sys::utc_now())))), kVersion,
-                    count_runs(data_.comparison), digest_of(data_)));
+                    count_runs(data_.comparison), data_.digest));
     page_.command(command_of(flags_));
     write_findings();
     write_design();
@@ -418,8 +413,8 @@ class Report {
                    : "Times to the target are compared by ranks, which assumes that runs do not "
                      "depend on each other. Means have no interval.");
     page_.line(
-        "What the two set-ups differ in besides what was meant may be the cause, too: the tables "
-        "name what was recorded of it.");
+        "Other recorded differences between the set-ups may also be the cause; the tables list "
+        "them.");
     for (const Json& text : items(data_.collocation, "missing"))
       page_.line("Not known: " + printable(plain(text).text) + ".");
   }
@@ -508,7 +503,7 @@ std::string mark_of(const ReportFlags& flags, const ReportData& data,
                                {"job", flags.job},
                                {"files", Json(std::move(names))},
                                {"runs", static_cast<std::int64_t>(count_runs(data.comparison))},
-                               {"digest", digest_of(data)}}};
+                               {"digest", data.digest}}};
   std::string text = mark.dump();
   for (std::size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at))
     text.replace(at, 2, "-\\u002d");
@@ -638,7 +633,7 @@ Result<int> check_report(ReportFlags flags) {
     return fail(Code::kInvalidArgument, fmt::format("{} names no runs", printable(file)));
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const ReportData data = TRY(read_report(server, flags));
-  if (digest_of(data) == mark.get_string("digest")) {
+  if (data.digest == mark.get_string("digest")) {
     fmt::print("{}: nothing has changed since it was made\n", printable(file));
     return kDone;
   }

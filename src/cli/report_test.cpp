@@ -43,8 +43,11 @@ TEST(ReportFigures, EveryRunIsAMarkOrACross) {
 TEST(ReportFigures, ValuesThatAreAlmostEqualHaveAnAxis) {
   const std::string begin = R"({"groups": [{"name": "a", "unit": "", "mean": 0.3, "units": [
     {"start_ns": "1", "value": 0.3}, {"start_ns": "2", "value": )";
-  for (const char* other : {"0.30000000000000004", "0.3", "0.3000000001"})
-    EXPECT_TRUE(values_figure(*Json::parse(begin + other + "}]}]}"))) << other;
+  for (const char* other : {"0.30000000000000004", "0.3", "0.3000000001"}) {
+    const std::string svg = values_figure(*Json::parse(begin + other + "}]}]}"))->svg("");
+    for (const char* bad : {"nan", "inf"}) EXPECT_EQ(svg.find(bad), std::string::npos) << svg;
+    EXPECT_NE(svg.find(">0.3"), std::string::npos) << other << svg;
+  }
 }
 
 TEST(ReportFigures, NamesOfManyGroupsStayInThePicture) {

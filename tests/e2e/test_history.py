@@ -84,3 +84,12 @@ def test_a_check_fails_for_the_worse_alone(nightly: Corral) -> None:
     judged = nightly("history", "nightly", "--metric", "duration", "--check", status=1)
     assert b"the newest run has no value" in judged.stderr
     assert b"no run or workload" in nightly("history", "unheard-of", status=1).stderr
+
+
+def test_an_outlier_is_told_where_nothing_changed(corral: Corral) -> None:
+    script = corral.script("size.py", "import corral, sys\ncorral.log('size', float(sys.argv[1]), step=1)")
+    for size in (5.0, 5.01, 4.99, 5.0, 50.0, 5.01, 4.99, 5.0, 5.01):
+        corral("run", "--quiet", "--no-listeners", "--name", "same", script, str(size))
+    told = corral("history", "same", "--metric", "size", "--of", "last").stdout.decode()
+    assert "1 run counted as the median of those around." in told
+    assert "No change was found." in told

@@ -105,7 +105,9 @@ def test_a_pdf_file_has_all_pages_and_its_question(planned: Corral) -> None:
     count = int(table[1].split()[1])
     for number, row in enumerate(table[3 : 2 + count], start=1):
         assert data[int(row[:10]) :].startswith(b"%d 0 obj\n" % number)
-    pages = int(re.search(rb"/Count (\d+)", data)[1])  # type: ignore[index]
+    counted = re.search(rb"/Count (\d+)", data)
+    assert counted
+    pages = int(counted[1])
     assert pages >= 2
     assert data.count(b"/Type /Page /Parent") == pages
     assert "Räder 2".encode("utf-16-be").hex().encode() in data
@@ -132,14 +134,16 @@ def test_groups_as_markdown_and_latex(planned: Corral) -> None:
 
 def test_failed_attempts_and_runs_that_could_not_start_are_counted(planned: Corral) -> None:
     folder = planned.home
-    (folder / "plan.csv").write_text(
-        (folder / "plan.csv").read_text().replace("Run\n", "Run,Env\n") + "E,never,train.py,0.001,1,,-,,,A=1\n"
-    )
+    removes = folder / "rm.sh"
+    removes.write_text("#!/bin/sh\nrm rm.sh\n")
+    removes.chmod(0o755)
+    rows = "E,last,rm.sh,,1,,-,,\nE,never,rm.sh,,1,,-,,\n"
+    (folder / "plan.csv").write_text((folder / "plan.csv").read_text() + rows)
     planned("run", "plan.csv", "--no-listeners", "--quiet", "--rerun", status=1, cwd=folder)
     planned("report", "plan.csv", "-o", "again.md", cwd=folder)
     text = (folder / "again.md").read_text()
     assert "6 failed, 8 finished" in text, "three attempts that failed, and three more"
-    assert "11 runs, of which 0 did not start" in text
+    assert "12 runs, of which 1 did not start" in text
 
 
 def test_wrong_input_is_named_and_nothing_is_overwritten(planned: Corral) -> None:
@@ -152,6 +156,7 @@ def test_wrong_input_is_named_and_nothing_is_overwritten(planned: Corral) -> Non
     for words, status, message in (
         (("short", "long", "-o", "x.doc"), 2, "ends in .html, .pdf, .md or .tex"),
         (("short", "-o", "x.html"), 2, "expected a plan or experiment with two workloads or more"),
+        (("<b>&c", "-o", "x.html"), 2, "expected a plan or experiment with two workloads or more"),
         (("short", "nobody", "-o", "x.html"), 1, "no run or workload 'nobody'"),
         (("short", "long"), 2, "-o is missing"),
         (("short", "long", "-o", "x.html", "--title", "a\nb"), 2, "--title: expected one line"),

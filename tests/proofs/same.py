@@ -38,7 +38,7 @@ while time.monotonic() < end:
 
 
 def allowed(comparisons: int) -> int:
-    """The greatest number of false differences that a true level of 5 % exceeds in less than 5 % of proofs."""
+    """The smallest number of false differences that a true level of 5 % exceeds in less than 5 % of proofs."""
     cumulated, count = 0.0, -1
     while cumulated < 1 - LEVEL:
         count += 1

@@ -9,6 +9,7 @@
 
 #include "collect/vendor/library.h"
 #include "sys/fd.h"
+#include "sys/file.h"
 
 namespace corral::cli {
 namespace {
@@ -87,8 +88,7 @@ tl::unexpected<Error> failed(std::string_view what, const GError* error) {
 Result<> add_font(const Renderer& renderer, std::string_view font) {
   sys::Fd file(::memfd_create("corral-font", MFD_CLOEXEC));
   if (!file) return fail_errno("memfd_create", errno);
-  if (::write(file.get(), font.data(), font.size()) != static_cast<ssize_t>(font.size()))
-    return fail_errno("a font in memory", errno);
+  TRY(sys::write_all(file.get(), font));
   const std::string path = fmt::format("/proc/self/fd/{}", file.release());
   if (renderer.add_font(nullptr, path.c_str()) == 0)
     return fail(Code::kInternal, "fontconfig does not take the figure's font");

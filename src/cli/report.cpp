@@ -56,7 +56,7 @@ struct ReportData {
   Json comparison, collocation, workflow;  // null: there is none
   // Rows of a plan, and those of them without a recorded run.
   std::optional<std::size_t> planned = {}, without_run = {};
-  std::string digest = {};  // of the answers above
+  std::string digest = {};
 };
 
 bool is_plan(const RunGroup& group) { return group.kind == "plans"; }

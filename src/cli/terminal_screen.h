@@ -1,8 +1,8 @@
 // TerminalScreen: the user's terminal while a command shows pictures on it: raw, on its alternate
 // screen, without a cursor.
 //
-// The destructor restores it, whatever ends the command but kill -9. Nothing here blocks: bytes
-// that a stopped terminal does not take wait. One thread.
+// The destructor restores it, whatever key or signal ends the command, but kill -9 and a crash.
+// Nothing here blocks: bytes that a stopped terminal does not take wait. One thread.
 #pragma once
 
 #include <poll.h>

@@ -23,7 +23,7 @@ constexpr const char* kWatchExamples =
 
 constexpr Nanos kScreenInterval = std::chrono::milliseconds(500);
 constexpr Nanos kLinesInterval = std::chrono::seconds(10);
-constexpr std::size_t kPlainColumns = 80, kPlainRows = 60;
+constexpr std::size_t kPlainRows = 60;
 constexpr std::size_t kMostPlainRows = 200;  // in a list
 
 struct WatchFlags {
@@ -36,8 +36,7 @@ struct WatchFlags {
 
 // One picture; of a long list the part with the run that runs.
 Result<int> print_once(WatchReader& reader) {
-  const std::size_t columns =
-      ::isatty(STDOUT_FILENO) != 0 ? TerminalScreen::size().second : kPlainColumns;
+  const std::size_t columns = TerminalScreen::size().second;
   WatchSight sight{.list_line = list_line(columns), .detail_line = detail_line(columns)};
   const WatchState* state = &reader.refresh(sight);
   std::size_t rows = kPlainRows, more = 0;

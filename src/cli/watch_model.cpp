@@ -38,11 +38,6 @@ bool is_open(std::string_view state) {
   return state == "waiting" || state == "preparing" || state == "running";
 }
 
-std::optional<double> number_of(const Json& value) {
-  const double number = value.as_double(std::numeric_limits<double>::quiet_NaN());
-  return std::isfinite(number) ? std::optional(number) : std::nullopt;
-}
-
 // "3" and "3.0", as frameworks write it.
 std::optional<std::int64_t> whole_number(std::string_view text) {
   constexpr double kMost = 1e15;
@@ -103,6 +98,18 @@ std::optional<WatchTotal> total_of(const Json& run) {
 }
 
 }  // namespace
+
+std::optional<double> number_of(const Json& value) {
+  const double number = value.as_double(std::numeric_limits<double>::quiet_NaN());
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+std::string remaining_text(double seconds) {
+  constexpr double kDay = 86400, kHour = 3600;
+  if (seconds < kDay) return precise_duration(std::round(seconds));
+  return fmt::format("{:.0f} d {:.0f} h", std::floor(seconds / kDay),
+                     std::floor(std::fmod(seconds, kDay) / kHour));
+}
 
 Json::Array search_columns() {
   Json::Array columns = {kReason};
@@ -444,8 +451,8 @@ std::vector<std::string> run_words(const WatchRun& run, bool all) {
   if (all && run.cores) words.push_back(fmt::format("{:.2f} CPUs", *run.cores));
   if (all && run.gpu) words.push_back(fmt::format("GPU {:.0f} %", *run.gpu * 100));
   if (run.left_s)
-    words.push_back(fmt::format("about {} left ({})", precise_duration(std::round(*run.left_s)),
-                                run.total->from));
+    words.push_back(
+        fmt::format("about {} left ({})", remaining_text(*run.left_s), run.total->from));
   return words;
 }
 

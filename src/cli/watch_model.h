@@ -56,8 +56,8 @@ struct WatchRun {
   [[nodiscard]] bool failed() const;
 };
 
-// Sets what an answer says of a run: one of a list, of a search, or whole. Name, state and reason
-// of a plan's row stay.
+// Sets what an answer says of a run: one of a list, of a search, or whole. The name and
+// reason of a plan's row stay, and a state other than running.
 void take_run(WatchRun& run, const Json& answer);
 // Columns of a search, in which take_run() finds totals and reasons.
 Json::Array search_columns();
@@ -69,6 +69,11 @@ std::vector<WatchRun> plan_rows(const Json& plan);
 std::optional<double> plan_left_s(std::size_t open_workloads, const Json::Array& newest);
 // Workloads of a plan that have not ended.
 std::size_t open_workloads(const Json& plan);
+
+// Empty: it is no number, or not a finite one.
+std::optional<double> number_of(const Json& value);
+// Time that is left: "3:20", or "2 d 3 h" from a day on.
+std::string remaining_text(double seconds);
 
 WatchSeries find_series(const Json::Array& metrics, const WatchRun& run);
 // Sets the time of a step and the use of CPUs and GPUs from an answer of POST /windows; what it

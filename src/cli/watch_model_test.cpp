@@ -387,7 +387,7 @@ TEST(WatchView, TheFiguresOfAGpuFitInto80Columns) {
 TEST(WatchView, TroubleIsSaidInTheLastRow) {
   WatchState state;
   state.list = WatchList{.title = "plan", .rows = plan_rows(parsed(kPlan))};
-  state.trouble = "trying again: no server at /store";
+  state.trouble = "no server at /store";
   EXPECT_NE(picture(state, {}, 8, 80).find("\ntrying again: no server at /store\n"),
             std::string::npos);
 }

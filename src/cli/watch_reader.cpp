@@ -45,10 +45,7 @@ Json newest_first() { return Json::Array{Json::Object{{"by", "start"}, {"descend
 
 std::vector<std::optional<double>> line_of(const Json& sparkline) {
   std::vector<std::optional<double>> line;
-  for (const Json& value : items(sparkline, "y"))
-    line.push_back(value.is_double() || value.as_int() != nullptr
-                       ? std::optional(value.as_double(0))
-                       : std::nullopt);
+  for (const Json& value : items(sparkline, "y")) line.push_back(number_of(value));
   return line;
 }
 
@@ -88,7 +85,7 @@ const WatchState& WatchReader::refresh(const WatchSight& sight) {
   const Result<> done = opened.empty() ? read_list(sight) : read_detail(opened, sight);
   if (done) state_.answered = now_;
   state_.gone = !done && done.error().code == Code::kNotFound;
-  state_.trouble = done ? "" : (state_.gone ? "" : "trying again: ") + done.error().message;
+  state_.trouble = done ? "" : done.error().message;
   return state_;
 }
 
@@ -169,6 +166,7 @@ Result<> WatchReader::read_members(WatchList& list) {
   question.set("columns", search_columns());
   question.set("limit", static_cast<std::int64_t>(kMostMembers));
   const Json found = TRY(ask(kSearch, question.dump()));
+  if (found.get_int("total") == 0) return fail(Code::kNotFound, "it has no runs");
   list.rows.clear();
   for (const Json& run : items(found, "runs")) take_run(list.rows.emplace_back(), run);
   std::ranges::reverse(list.rows);
@@ -239,7 +237,6 @@ Result<> WatchReader::read_epochs(std::span<WatchRun* const> runs) {
       known.epochs = all.empty() ? Json() : all.front();
     }
     take_epochs(*run, known.epochs);
-    if (!run->runs()) run->left_s.reset();
   }
   return {};
 }
@@ -278,25 +275,32 @@ Result<> WatchReader::read_detail(const std::string& id, const WatchSight& sight
   const std::string workload = run.get_string("workload");
   detail.place = run.get_string("experiment") + (workload.empty() ? "" : " · workload " + workload);
   WatchRun* const alone = &detail.run;
+  TRY(read_metrics(detail));
   TRY(read_figures({&alone, 1}));
-  TRY(read_metrics(detail, run, sight.detail_line));
+  detail.uses =
+      detail.run.runs() ? uses_of(detail.run, run, details_.metrics) : std::vector<WatchUse>();
+  TRY(read_metric_lines(detail, sight.detail_line));
   TRY(read_output(detail));
   return read_explanation(detail, run);
 }
 
-Result<> WatchReader::read_metrics(WatchDetail& detail, const Json& run, std::size_t characters) {
-  if (is_due(details_.next_metrics, now_, kMetricsAge)) {
-    const Json found = TRY(ask(run_path(details_.run, "/metrics")));
-    details_.metrics = items(found, "metrics");
-    std::vector<WatchMetric> own = own_metrics(details_.metrics, detail.run);
-    for (WatchMetric& metric : own) {
-      const auto before = std::ranges::find(detail.metrics, metric.name, &WatchMetric::name);
-      if (before != detail.metrics.end()) metric.line = std::move(before->line);
-    }
-    detail.metrics = std::move(own);
+Result<> WatchReader::read_metrics(WatchDetail& detail) {
+  if (!is_due(details_.next_metrics, now_, kMetricsAge)) return {};
+  const Json found = TRY(ask(run_path(details_.run, "/metrics")));
+  details_.metrics = items(found, "metrics");
+  Known& known = known_[details_.run];
+  known.series = find_series(details_.metrics, detail.run);
+  known.next_series = now_ + kSeriesAge;
+  std::vector<WatchMetric> own = own_metrics(details_.metrics, detail.run);
+  for (WatchMetric& metric : own) {
+    const auto before = std::ranges::find(detail.metrics, metric.name, &WatchMetric::name);
+    if (before != detail.metrics.end()) metric.line = std::move(before->line);
   }
-  detail.uses =
-      detail.run.runs() ? uses_of(detail.run, run, details_.metrics) : std::vector<WatchUse>();
+  detail.metrics = std::move(own);
+  return {};
+}
+
+Result<> WatchReader::read_metric_lines(WatchDetail& detail, std::size_t characters) {
   if (detail.metrics.empty() || !is_due(details_.next_lines, now_, kLinesAge)) return {};
   for (std::size_t i = 0; i < std::min(detail.metrics.size(), kMostMetrics); ++i) {
     Json question = sparkline_question({Json(details_.run)}, characters);

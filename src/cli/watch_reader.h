@@ -65,7 +65,8 @@ class WatchReader {
   Result<> read_epochs(std::span<WatchRun* const> runs);
   Result<> read_lines(std::span<WatchRun* const> runs, const WatchSight& sight);
   Result<> read_detail(const std::string& id, const WatchSight& sight);
-  Result<> read_metrics(WatchDetail& detail, const Json& run, std::size_t characters);
+  Result<> read_metrics(WatchDetail& detail);
+  Result<> read_metric_lines(WatchDetail& detail, std::size_t characters);
   Result<> read_output(WatchDetail& detail);
   Result<> read_explanation(WatchDetail& detail, const Json& run);
 

@@ -36,11 +36,9 @@ Look look_of(const WatchRun& run) {
   return run.state == "waiting" ? Look::kDim : Look::kGood;
 }
 
-std::string remaining_text(double seconds) {
-  constexpr double kDay = 86400, kHour = 3600;
-  if (seconds < kDay) return precise_duration(std::round(seconds));
-  return fmt::format("{:.0f} d {:.0f} h", std::floor(seconds / kDay),
-                     std::floor(std::fmod(seconds, kDay) / kHour));
+// The last row says why the newest state is not known.
+std::string trouble_text(const WatchState& state) {
+  return state.gone || state.trouble.empty() ? state.trouble : "trying again: " + state.trouble;
 }
 
 std::string step_text(std::int64_t step) {
@@ -296,11 +294,11 @@ void draw_watch(const WatchState& state, const WatchPlace& place, std::string_vi
   } else if (state.detail) {
     DetailPainter(*state.detail, grid).paint();
   }
-  const bool trouble = !state.trouble.empty();
+  const std::string trouble = trouble_text(state);
   for (std::size_t column = 0; column < grid.columns(); ++column)
     grid.at(grid.rows() - 1, column) = {};
-  grid.put({.row = grid.rows() - 1}, trouble ? state.trouble : hint,
-           trouble ? Look::kBad : Look::kDim);
+  grid.put({.row = grid.rows() - 1}, trouble.empty() ? hint : trouble,
+           trouble.empty() ? Look::kDim : Look::kBad);
 }
 
 std::string watch_line(const WatchState& state) {
@@ -309,7 +307,7 @@ std::string watch_line(const WatchState& state) {
     for (const std::string& word : run_words(run, true)) text += ", " + word;
     return text;
   };
-  std::string line = state.trouble;
+  std::string line = trouble_text(state);
   if (state.list) {
     line += (line.empty() ? "" : "; ") + state.list->title + ": " + state.list->message;
     if (state.list->left_s) line += ", about " + remaining_text(*state.list->left_s) + " left";

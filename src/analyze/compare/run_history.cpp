@@ -30,36 +30,11 @@ double noise_of(std::span<const double> values) {
   return std::max(noise_around_jumps(values), kLeastHistoryNoise);
 }
 
-// Sums, from which the t of every border follows.
-class Sums {
- public:
-  explicit Sums(std::span<const double> values) : sums_{0}, squares_{0} {
-    // From the first value on, so that squares of small differences keep their digits.
-    for (const double value : values) {
-      const double from_first = value - values.front();
-      sums_.push_back(sums_.back() + from_first);
-      squares_.push_back(squares_.back() + from_first * from_first);
-    }
-  }
-  [[nodiscard]] double mean(std::size_t begin, std::size_t end) const {
-    return (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
-  }
-  // Sum of squared differences to the mean.
-  [[nodiscard]] double scatter(std::size_t begin, std::size_t end) const {
-    const double mean_here = mean(begin, end);
-    const double n = static_cast<double>(end - begin);
-    return std::max(squares_[end] - squares_[begin] - n * mean_here * mean_here, 0.0);
-  }
-
- private:
-  std::vector<double> sums_, squares_;
-};
-
 // Student's t of the means on both sides of `at`, of one deviation, and its two-sided p.
 struct Border {
   double difference = 0, p = 1;
 };
-Border border_at(const Sums& sums, std::size_t begin, std::size_t at, std::size_t end) {
+Border border_at(const RangeSums& sums, std::size_t begin, std::size_t at, std::size_t end) {
   const double n = static_cast<double>(at - begin), m = static_cast<double>(end - at);
   Border border{.difference = sums.mean(at, end) - sums.mean(begin, at)};
   const double degrees = n + m - 2;
@@ -112,7 +87,7 @@ class BorderSearch {
   // Few outliers move a mean, but not most of the values.
   [[nodiscard]] bool is_nearer(std::size_t begin, std::size_t at, std::size_t end) const {
     const double before = sums_.mean(begin, at), after = sums_.mean(at, end);
-    const double middle = (before + after) / 2 + values_.front();
+    const double middle = (before + after) / 2;
     const bool first = at - begin < end - at;
     const auto side = first ? values_.subspan(begin, at - begin) : values_.subspan(at, end - at);
     const bool above = first ? before > after : after > before;
@@ -146,7 +121,7 @@ class BorderSearch {
   }
 
   std::span<const double> values_;
-  Sums sums_;
+  RangeSums sums_;
   double least_;  // as a logarithm
   std::vector<std::size_t> borders_;
 };
@@ -226,7 +201,7 @@ class HistoryMaker {
     const std::size_t begin = found_.segments[change.before].begin;
     const std::size_t end = found_.segments[change.after].end;
     const std::size_t at = found_.segments[change.before + 1].begin;
-    const Sums sums{std::span<const double>(clean_).subspan(begin, end - begin)};
+    const RangeSums sums{std::span<const double>(clean_).subspan(begin, end - begin)};
     const double noise = noise_of(clean_);
     const auto scatter = [&](std::size_t place) {
       return sums.scatter(0, place - begin) + sums.scatter(place - begin, end - begin);

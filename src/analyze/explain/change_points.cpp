@@ -14,35 +14,23 @@ constexpr std::size_t kReach = 5;  // values before and after one that tell whet
 constexpr double kFar = 5;         // standard deviations
 constexpr std::size_t kMostBins = 1024;
 
-// Sums of squared differences to the mean, of any range.
-class Costs {
- public:
-  explicit Costs(std::span<const double> values) : sums_(values.size() + 1), squares_(sums_) {
-    // Around the mean, so that the squares keep their digits.
-    const double mean = values.empty() ? 0
-                                       : std::accumulate(values.begin(), values.end(), 0.0) /
-                                             static_cast<double>(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double value = values[i] - mean;
-      sums_[i + 1] = sums_[i] + value;
-      squares_[i + 1] = squares_[i] + value * value;
-    }
-  }
-  [[nodiscard]] double operator()(std::size_t begin, std::size_t end) const {
-    const double sum = sums_[end] - sums_[begin];
-    const double squares = squares_[end] - squares_[begin];
-    return std::max(0.0, squares - sum * sum / static_cast<double>(end - begin));
-  }
-
- private:
-  std::vector<double> sums_, squares_;
-};
-
 }  // namespace
+
+RangeSums::RangeSums(std::span<const double> values) : sums_(values.size() + 1), squares_(sums_) {
+  // Around the mean, so that the squares keep their digits.
+  if (!values.empty())
+    centre_ =
+        std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = values[i] - centre_;
+    sums_[i + 1] = sums_[i] + value;
+    squares_[i + 1] = squares_[i] + value * value;
+  }
+}
 
 std::vector<std::size_t> find_mean_changes(std::span<const double> values, double penalty) {
   const std::size_t n = values.size();
-  const Costs cost(values);
+  const RangeSums sums(values);
   std::vector<double> best(n + 1);
   std::vector<std::size_t> previous(n + 1, 0);
   std::vector<std::size_t> candidates{0};
@@ -50,14 +38,15 @@ std::vector<std::size_t> find_mean_changes(std::span<const double> values, doubl
   for (std::size_t end = 1; end <= n; ++end) {
     best[end] = std::numeric_limits<double>::infinity();
     for (const std::size_t begin : candidates) {
-      const double total = best[begin] + cost(begin, end) + penalty;
+      const double total = best[begin] + sums.scatter(begin, end) + penalty;
       if (total >= best[end]) continue;
       best[end] = total;
       previous[end] = begin;
     }
     // One that is worse by a whole penalty can never become the best.
-    std::erase_if(candidates,
-                  [&](std::size_t begin) { return best[begin] + cost(begin, end) > best[end]; });
+    std::erase_if(candidates, [&](std::size_t begin) {
+      return best[begin] + sums.scatter(begin, end) > best[end];
+    });
     candidates.push_back(end);
   }
   std::vector<std::size_t> changes;
@@ -87,7 +76,7 @@ std::vector<std::size_t> place_changes(std::span<const double> values,
                                 [](std::size_t a, std::size_t b) { return b == a + 1; });
   changes.erase(last, changes.end());
   for (std::size_t& change : changes) change *= bin_size;
-  const Costs cost(values);
+  const RangeSums sums(values);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const std::size_t first = i == 0 ? 0 : changes[i - 1];
     const std::size_t end = i + 1 == changes.size() ? values.size() : changes[i + 1];
@@ -95,7 +84,7 @@ std::vector<std::size_t> place_changes(std::span<const double> values,
     const std::size_t to = std::min(end - 1, changes[i] + bin_size);
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t at = from; at <= to; ++at) {
-      const double total = cost(first, at) + cost(at, end);
+      const double total = sums.scatter(first, at) + sums.scatter(at, end);
       if (total >= least) continue;
       least = total;
       changes[i] = at;

@@ -2,11 +2,31 @@
 // differences, exact. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 namespace corral::analyze {
+
+// Prefix sums of finite values; ranges are not empty.
+class RangeSums {
+ public:
+  explicit RangeSums(std::span<const double> values);
+  [[nodiscard]] double mean(std::size_t begin, std::size_t end) const {
+    return centre_ + (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
+  }
+  // The sum of squared differences to the mean.
+  [[nodiscard]] double scatter(std::size_t begin, std::size_t end) const {
+    const double sum = sums_[end] - sums_[begin];
+    const double squares = squares_[end] - squares_[begin];
+    return std::max(0.0, squares - sum * sum / static_cast<double>(end - begin));
+  }
+
+ private:
+  double centre_ = 0;
+  std::vector<double> sums_, squares_;
+};
 
 // Returns the first index of each segment but the first, ascending. A change is worth its while if
 // it lowers the sum of squared differences to the segments' means by more than `penalty`. Values

@@ -194,12 +194,9 @@ void write_history_unit(JsonWriter& json, const analyze::HistoryUnit& unit) {
   write_optional(json, "value", unit.value.value);
   write_optional(json, "measured", unit.value.measured);
   write_text(json, "reason", unit.value.reason);
-  json.member("outlier", unit.outlier).member("beyond", unit.beyond).key("segment");
-  if (unit.value.value) {
-    json.value(static_cast<std::int64_t>(unit.segment));
-  } else {
-    json.null();
-  }
+  json.member("outlier", unit.outlier).member("beyond", unit.beyond);
+  const auto segment = static_cast<std::int64_t>(unit.segment);
+  write_optional(json, "segment", unit.value.value ? std::optional(segment) : std::nullopt);
   json.end_object();
 }
 
@@ -209,12 +206,8 @@ void write_history_change(JsonWriter& json, const analyze::HistoryChange& change
   json.begin_object().member("segment", static_cast<std::int64_t>(change.after));
   json.member("last_before", unit(change.last_before));
   json.member("first_after", unit(change.first_after));
-  json.member("text", change.text).member("confirmed", change.confirmed).key("worse");
-  if (change.worse) {
-    json.value(*change.worse);
-  } else {
-    json.null();
-  }
+  json.member("text", change.text).member("confirmed", change.confirmed);
+  write_optional(json, "worse", change.worse);
   write_number(json, "ratio", change.ratio.mean);
   write_number(json, "low", change.ratio.low);
   write_number(json, "high", change.ratio.high);

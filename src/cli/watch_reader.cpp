@@ -166,7 +166,8 @@ Result<> WatchReader::read_members(WatchList& list) {
   question.set("columns", search_columns());
   question.set("limit", static_cast<std::int64_t>(kMostMembers));
   const Json found = TRY(ask(kSearch, question.dump()));
-  if (found.get_int("total") == 0) return fail(Code::kNotFound, "it has no runs");
+  if (found.get_int("total") == 0)
+    return fail(Code::kNotFound, subject_.group.what + " has no runs");
   list.rows.clear();
   for (const Json& run : items(found, "runs")) take_run(list.rows.emplace_back(), run);
   std::ranges::reverse(list.rows);

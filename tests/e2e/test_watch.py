@@ -149,6 +149,17 @@ def test_a_loss_that_is_not_a_number_any_more_is_shown(corral: Corral, person: P
     assert re.search(rb"\x1b\[0;31m[^\x1b]*0\.5 \(\d+ NaN", person.seen), person.seen
 
 
+def test_runs_that_are_removed_meanwhile_are_no_success(corral: Corral) -> None:
+    run = start_run(corral, "--name", "otter", "--experiment", "digits")
+    lines = corral.start("watch", "digits", "--interval", "500ms")
+    assert lines.stdout
+    assert b"experiment digits: " in lines.stdout.readline()
+    corral("rm", "--yes", "--force", "otter")
+    assert b"experiment digits has no runs" in lines.communicate(timeout=60)[0]
+    assert lines.returncode == 1
+    end_run(corral, run)
+
+
 @pytest.mark.parametrize(
     ("keys", "signal_number", "status"),
     [(b"\x03", 0, 0), (b"\x1b", 0, 0), (b"", signal.SIGTERM, 143), (b"", signal.SIGHUP, 129)],

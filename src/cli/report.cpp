@@ -664,7 +664,8 @@ int report_command(std::span<char* const> args) {
   add_group_flags(arguments, flags.of);
   arguments.text("target", flags.target, "compare the times to it, e.g. 'val_acc >= 0.9'");
   arguments.text("job", flags.job, "of runs beside others: what is one job, e.g. params.model");
-  arguments.text("output", flags.output, "file that ends in .html, .pdf, .md or .tex", 'o');
+  arguments.text("output", flags.output,
+                 "file to write, also -o; it ends in .html, .pdf, .md or .tex", 'o');
   arguments.text("title", flags.title, "its title");
   arguments.flag("check", flags.check, "exit with 1 if the data of this report have changed");
   for (const char* name : {"target", "job", "output", "title", "check"})

@@ -429,24 +429,17 @@ test("nothing moves when a part is zoomed to", async () => {
 
 // Runs of one workload each with a few points, so that they can be removed.
 async function logged(names) {
-  const call = async (path, body) => {
-    const headers = { "Content-Type": "application/json" };
-    const url = `${home.url}/api/2.0/mlflow/${path}`;
-    const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
-    assert.equal(answer.status, 200, await answer.clone().text());
-    return answer.json();
-  };
-  const { experiment_id } = await call("experiments/create", { name: names.join(" ") });
+  const { experiment_id } = await home.mlflow("experiments/create", { name: names.join(" ") });
   const start_time = Date.parse("2026-11-23T09:00:00Z");
   const made = [];
   for (const [i, run_name] of names.entries()) {
-    const { run } = await call("runs/create", { experiment_id, run_name, start_time });
+    const { run } = await home.mlflow("runs/create", { experiment_id, run_name, start_time });
     const { run_id } = run.info;
     const metrics = Array.from({ length: 50 }, (_, step) => ({
       ...{ key: "loss", value: i + 1 / (1 + step), timestamp: start_time + step * 100, step },
     }));
-    await call("runs/log-batch", { run_id, metrics });
-    await call("runs/update", { run_id, status: "FINISHED", end_time: start_time + 5000 });
+    await home.mlflow("runs/log-batch", { run_id, metrics });
+    await home.mlflow("runs/update", { run_id, status: "FINISHED", end_time: start_time + 5000 });
     made.push(run_id);
   }
   return made;

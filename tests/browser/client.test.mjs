@@ -8,21 +8,11 @@ const home = new Home();
 let browser;
 let run;
 
-async function post(path, fields) {
-  const reply = await fetch(`${home.url}/api/2.0/mlflow/${path}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(fields),
-  });
-  assert.equal(reply.status, 200, await reply.clone().text());
-  return reply.json();
-}
-
 before(async () => {
   [browser] = await Promise.all([launch(), home.serve()]);
   const start_time = Date.now() - 60_000;
-  const { experiment_id } = await post("experiments/create", { name: "by a client" });
-  const made = await post("runs/create", { experiment_id, start_time, run_name: "from afar" });
+  const { experiment_id } = await home.mlflow("experiments/create", { name: "by a client" });
+  const made = await home.mlflow("runs/create", { experiment_id, start_time, run_name: "from afar" });
   run = made.run.info.run_id;
   const metrics = [];
   for (let step = 0; step < 500; step++)
@@ -33,8 +23,8 @@ before(async () => {
       step,
     });
   const params = [{ key: "lr", value: "0.1" }];
-  await post("runs/log-batch", { run_id: run, metrics, params });
-  await post("runs/update", { run_id: run, status: "FINISHED", end_time: start_time + 50_000 });
+  await home.mlflow("runs/log-batch", { run_id: run, metrics, params });
+  await home.mlflow("runs/update", { run_id: run, status: "FINISHED", end_time: start_time + 50_000 });
 });
 
 after(async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { atRest, Home, launch, open, soon, until, violations } from "./support.mjs";
+import { atRest, fitsPhone, Home, launch, open, soon, until, violations } from "./support.mjs";
 
 // Sixty steps that wait so many milliseconds for data; a third argument makes it fail at the end.
 const kScript = `
@@ -46,26 +46,16 @@ async function ask(path, body) {
   return answer.json();
 }
 
-async function post(path, body) {
-  const answer = await fetch(`${home.url}/api/2.0/mlflow/${path}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  assert.equal(answer.status, 200, await answer.clone().text());
-  return answer.json();
-}
-
 // A run a day: about 100 s up to the tenth, then 120 s; the fifth takes three times as long, the eighth fails.
 async function logNights() {
-  const { experiment_id } = await post("experiments/create", { name: "nights" });
+  const { experiment_id } = await home.mlflow("experiments/create", { name: "nights" });
   for (let i = 0; i < 20; i++) {
     const start_time = kStart + i * kDay;
-    const { run } = await post("runs/create", { experiment_id, start_time, run_name: "nightly" });
+    const { run } = await home.mlflow("runs/create", { experiment_id, start_time, run_name: "nightly" });
     const seconds = (i === 5 ? 300 : i < 10 ? 100 : 120) + (i % 3) * 0.5;
     const status = i === 8 ? "FAILED" : "FINISHED";
     const end_time = start_time + seconds * 1000;
-    await post("runs/update", { run_id: run.info.run_id, status, end_time });
+    await home.mlflow("runs/update", { run_id: run.info.run_id, status, end_time });
   }
 }
 
@@ -98,12 +88,6 @@ after(async () => {
 
 const told = (page) => page.getByTestId("told-text").allTextContents();
 const verdicts = (page) => page.getByTestId("told-verdict").allTextContents();
-const fitsPhone = async (page) => {
-  await page.setViewportSize({ width: 390, height: 844 });
-  await soon(async () =>
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)),
-  );
-};
 
 test("times to a target have misses and no ratios, limits of a history are lines", async () => {
   const question = { groups: [{ named: "before" }, { named: "after" }], target: "done >= 0.5" };

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { atRest, chartsDrawn, Home, kBuild, launch, open, soon, violations } from "./support.mjs";
+import { atRest, chartsDrawn, fitsPhone, Home, kBuild, launch, open, violations } from "./support.mjs";
 
 const kGpu = "GPU-00000000-1111-2222-3333-444444444444";
 const kScript = `
@@ -96,11 +96,7 @@ test("the energy of a run is read when its details are opened, with its units, p
   await page.getByTestId("efficiency").getByText(/^profile of gpu0: .*not available: /).waitFor();
   await atRest(page);
   assert.deepEqual(await violations(page), []);
-  // Nothing is wider than a phone.
-  await page.setViewportSize({ width: 390, height: 844 });
-  await soon(async () =>
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)),
-  );
+  await fitsPhone(page);
   assert.deepEqual(await violations(page), []);
   assert.deepEqual(complaints, []);
   await close();

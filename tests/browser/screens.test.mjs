@@ -52,18 +52,11 @@ after(async () => {
 
 // An experiment that has a run without any metric.
 async function silentRun() {
-  const post = async (path, body) => {
-    const headers = { "Content-Type": "application/json" };
-    const url = `${silent.url}/api/2.0/mlflow/${path}`;
-    const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
-    assert.equal(answer.status, 200, path);
-    return answer.json();
-  };
-  const { experiment_id } = await post("experiments/create", { name: "nothing yet" });
+  const { experiment_id } = await silent.mlflow("experiments/create", { name: "nothing yet" });
   const start_time = kDay - 3_600_000;
-  const { run } = await post("runs/create", { experiment_id, start_time, run_name: "silent" });
+  const { run } = await silent.mlflow("runs/create", { experiment_id, start_time, run_name: "silent" });
   const run_id = run.info.run_id;
-  await post("runs/update", { run_id, status: "FINISHED", end_time: start_time + 60_000 });
+  await silent.mlflow("runs/update", { run_id, status: "FINISHED", end_time: start_time + 60_000 });
   return { experiment: experiment_id, run: run_id };
 }
 

@@ -12,16 +12,6 @@ const kHostile = `<img src=x onerror="window.pwned=1"> \u202Eright to left\u202C
 const home = new Home();
 let browser;
 
-async function post(path, body) {
-  const answer = await fetch(`${home.url}/api/2.0/mlflow/${path}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  assert.equal(answer.status, 200, await answer.clone().text());
-  return answer.json();
-}
-
 // Run i: every tenth failed, three models, two learning rates, a loss that falls to (i + 1) / 1000.
 async function logRun(experiment_id, i) {
   const start_time = Date.parse("2026-01-01T00:00:00Z") + i * 60_000;
@@ -30,7 +20,7 @@ async function logRun(experiment_id, i) {
     { key: "collocation", value: i % 2 ? "mps" : "alone" },
   ];
   const run_name = i === 7 ? kHostile : `sweep-${i}`;
-  const created = await post("runs/create", { experiment_id, start_time, run_name, tags });
+  const created = await home.mlflow("runs/create", { experiment_id, start_time, run_name, tags });
   const run_id = created.run.info.run_id;
   const metrics = [4, 2, 1].map((factor, step) => ({
     key: "loss",
@@ -39,14 +29,14 @@ async function logRun(experiment_id, i) {
     step,
   }));
   const params = [{ key: "lr", value: i % 4 ? "0.1" : "0.01" }];
-  await post("runs/log-batch", { run_id, metrics, params });
+  await home.mlflow("runs/log-batch", { run_id, metrics, params });
   const status = i % 10 === 9 ? "FAILED" : "FINISHED";
-  await post("runs/update", { run_id, status, end_time: start_time + 1000 * (i + 1) });
+  await home.mlflow("runs/update", { run_id, status, end_time: start_time + 1000 * (i + 1) });
 }
 
 before(async () => {
   [browser] = await Promise.all([launch(), home.serve()]);
-  const { experiment_id } = await post("experiments/create", { name: "sweep" });
+  const { experiment_id } = await home.mlflow("experiments/create", { name: "sweep" });
   for (let i = 0; i < kRuns; i++) await logRun(experiment_id, i);
   const words = ["run", "--no-listeners", "--experiment", "pairs", "--workload", "both"];
   const pair = ["one", "two"].map((name) => home.start(...words, "--name", name, "sleep", "0.2"));

@@ -11,19 +11,9 @@ const id = {};
 
 const kBegin = 1_700_000_000_000;
 
-async function call(path, body) {
-  const answer = await fetch(`${home.url}/api/2.0/mlflow/${path}`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  assert.equal(answer.status, 200, await answer.clone().text());
-  return answer.json();
-}
-
 // A run of half a minute, a point of each metric every 100 ms.
 async function logged(name, experiment_id, bend) {
-  const begun = await call("runs/create", { experiment_id, run_name: name, start_time: kBegin });
+  const begun = await home.mlflow("runs/create", { experiment_id, run_name: name, start_time: kBegin });
   const run_id = begun.run.info.run_id;
   const steps = Array.from({ length: 300 }, (_, step) => step);
   const metrics = steps.flatMap((step) => {
@@ -34,14 +24,14 @@ async function logged(name, experiment_id, bend) {
       { key: "accuracy", value: 1 - loss / 2, ...at },
     ];
   });
-  await call("runs/log-batch", { run_id, metrics });
-  await call("runs/update", { run_id, status: "FINISHED", end_time: kBegin + 30_000 });
+  await home.mlflow("runs/log-batch", { run_id, metrics });
+  await home.mlflow("runs/update", { run_id, status: "FINISHED", end_time: kBegin + 30_000 });
   id[name] = run_id;
 }
 
 before(async () => {
   [browser] = await Promise.all([launch(), home.serve()]);
-  const { experiment_id } = await call("experiments/create", { name: "digits" });
+  const { experiment_id } = await home.mlflow("experiments/create", { name: "digits" });
   await logged("one", experiment_id, 0.02);
   await logged("two", experiment_id, 0.05);
 });

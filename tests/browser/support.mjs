@@ -116,6 +116,17 @@ export class Home {
     return (await answer.json()).runs;
   }
 
+  // The answer of the MLflow API.
+  async mlflow(path, body) {
+    const answer = await fetch(`${this.url}/api/2.0/mlflow/${path}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    assert.equal(answer.status, 200, await answer.clone().text());
+    return answer.json();
+  }
+
   async close() {
     await this.stop().catch(() => {});
     for (const child of this.children) child.kill("SIGKILL");
@@ -137,6 +148,14 @@ export function launch() {
       "--no-first-run",
     ],
   });
+}
+
+// Nothing is wider than a phone.
+export async function fitsPhone(page) {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await soon(async () =>
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)),
+  );
 }
 
 // A page in a profile of its own. `complaints`: errors and warnings of the console, uncaught errors, and

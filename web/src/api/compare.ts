@@ -145,35 +145,28 @@ export interface Histories {
   histories: RunHistory[];
 }
 
-// Until they have ended, running runs are asked for again.
-const kRunning = "it is still running";
+// The server tells when a run ends, but not when one that runs on reaches a target.
 const kRest = 30_000;
 
-interface Counted {
-  units: readonly { reason: string | null }[];
-}
+const isOnItsWay = (unit: ComparedUnit) =>
+  unit.value === null && unit.runs.some(({ status }) => status === "running");
 
-const isRunning = (groups: readonly Counted[]) =>
-  groups.some(({ units }) => units.some(({ reason }) => reason?.endsWith(kRunning)));
-
-function useGroups<T>(
-  path: "/compare" | "/history",
-  question: CompareQuestion | null,
-  groupsOf: (answer: T) => readonly Counted[],
-) {
-  return useQuery({
-    queryKey: [path, question],
-    queryFn: ({ signal }) => sendJson<T>("POST", path, question, signal),
-    enabled: question !== null,
-    placeholderData: keepPreviousData,
-    refetchInterval: ({ state: { data } }) =>
-      data !== undefined && isRunning(groupsOf(data)) && kRest,
-    ...kLate,
-  });
-}
+const aboutGroups = <T>(path: "/compare" | "/history", question: CompareQuestion | null) => ({
+  queryKey: [path, question],
+  queryFn: ({ signal }: { signal: AbortSignal }) => sendJson<T>("POST", path, question, signal),
+  enabled: question !== null,
+  placeholderData: keepPreviousData<T>,
+  ...kLate,
+});
 
 export const useComparison = (question: CompareQuestion | null) =>
-  useGroups<Comparison>("/compare", question, ({ groups }) => groups);
+  useQuery({
+    ...aboutGroups<Comparison>("/compare", question),
+    refetchInterval: ({ state: { data } }) =>
+      question?.target !== undefined &&
+      data?.groups.some(({ units }) => units.some(isOnItsWay)) === true &&
+      kRest,
+  });
 
 export const useHistories = (question: CompareQuestion | null) =>
-  useGroups<Histories>("/history", question, ({ histories }) => histories);
+  useQuery(aboutGroups<Histories>("/history", question));

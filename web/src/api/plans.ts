@@ -52,8 +52,9 @@ export interface Plan {
   runs: PlanRun[];
 }
 
-export function usePlans() {
+export function usePlans(enabled = true) {
   return useQuery({
+    enabled,
     queryKey: ["plans"],
     queryFn: ({ signal }) => getJson<{ plans: PlanSummary[] }>("/plans", {}, signal),
     select: (answer) => answer.plans,

@@ -18,8 +18,9 @@ export function makeQueryClient(): QueryClient {
   });
 }
 
-export function useExperiments() {
+export function useExperiments(enabled = true) {
   return useQuery({
+    enabled,
     queryKey: ["experiments"],
     queryFn: ({ signal }) => getJson<{ experiments: Experiment[] }>("/experiments", {}, signal),
     select: (answer) => answer.experiments,

@@ -2,7 +2,7 @@
 import type { LaneTimes, TimePart } from "../api/explain";
 import { isHatched } from "../charts/lanes";
 import { formatDuration } from "../format/time";
-import { formatValue, plural } from "../format/units";
+import { percent, plural } from "../format/units";
 
 export interface Piece {
   key: string;
@@ -21,8 +21,6 @@ const kMostPieces = 12;
 const kSmallest = 0.004;
 const kRoomForName = 0.11;
 const kRoomForShare = 0.045;
-
-export const percent = (share: number) => formatValue(share, "share", 3);
 
 function labelOf({ name, share }: Pick<Piece, "name" | "share">): string {
   if (share >= kRoomForName) return `${name} ${percent(share)}`;

@@ -16,8 +16,14 @@ function widthsOf(runs: Runs): Map<number, number> {
   return widths;
 }
 
-let regular: Map<number, number> | undefined;
-let bold: Map<number, number> | undefined;
+// Made when first needed.
+const kMade = new Map<Runs, Map<number, number>>();
+
+function madeOf(runs: Runs): Map<number, number> {
+  const made = kMade.get(runs) ?? widthsOf(runs);
+  kMade.set(runs, made);
+  return made;
+}
 
 // Signs that join the one before, and those that writing systems have a square for.
 const isJoined = (code: number) =>
@@ -34,9 +40,7 @@ const otherWidth = (code: number) => (isJoined(code) ? 0 : isWide(code) ? kWide 
 
 export const kInter: FontMetrics = {
   width(text, size, weight) {
-    regular ??= widthsOf(table.regular);
-    bold ??= widthsOf(table.bold);
-    const widths = weight >= 600 ? bold : regular;
+    const widths = madeOf(weight >= 600 ? table.bold : table.regular);
     let sum = 0;
     for (let i = 0; i < text.length; i++) {
       const code = text.codePointAt(i) as number;

@@ -71,7 +71,7 @@ describe("runs in their order", () => {
       (mark): mark is MarkersMark => mark.kind === "markers" && mark.shape === "ring",
     );
     expect(ring?.points[1]).toBe(picture.plot.y);
-    expect(picture.notes).toEqual(["1 outlier beyond the axis, at its edge"]);
+    expect(picture.notes).toEqual(["1 value beyond the axis, at its edge"]);
     expect(drawn(data).notes).toEqual([]);
     const [a, b] = of("dots", { ...data, values: far }) as [DotsMark, DotsMark];
     expect((a.points[1] as number) - (b.points[1] as number)).toBeGreaterThan(2);

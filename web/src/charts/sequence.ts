@@ -102,7 +102,7 @@ export function drawSequence(
   const beyond = known(data.values.map(({ value }) => value)).filter(
     (value) => row(value) < plot.y || row(value) > bottom,
   ).length;
-  const notes = beyond > 0 ? [`${plural(beyond, "outlier")} beyond the axis, at its edge`] : [];
+  const notes = beyond > 0 ? [`${plural(beyond, "value")} beyond the axis, at its edge`] : [];
   const marks: Mark[] = [
     ...axisMarks(frame),
     { kind: "clip", rect: plot, marks: [...changeMarks(frame), ...bandMarks(frame)] },

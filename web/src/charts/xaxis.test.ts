@@ -78,6 +78,7 @@ it("has a unit for the axis's title", () => {
   const range = { from: 0, to: 120 };
   expect(xUnit({ kind: "time", ...range })).toBe("min:s");
   expect(xUnit({ kind: "time", from: 0, to: 7200 })).toBe("h:min:s");
+  expect(xUnit({ kind: "time", from: 0, to: 100_000 })).toBe("");
   expect(xUnit({ kind: "step", ...range })).toBe("");
   expect(xUnit({ kind: "epoch", ...range })).toBe("");
   expect(xUnit({ kind: "number", ...range, unit: "ratio" })).toBe("%");

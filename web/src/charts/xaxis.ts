@@ -33,8 +33,11 @@ export function xTicks(x: XAxisSpec, at: { width: number; spacing: number }): XT
 // The unit of the ticks, for the axis's title; "" for plain numbers.
 export function xUnit(x: XAxisSpec): string {
   switch (x.kind) {
-    case "time":
-      return Math.max(-x.from, x.to) >= 3600 ? "h:min:s" : "min:s";
+    case "time": {
+      const farthest = Math.max(-x.from, x.to);
+      if (farthest >= 86_400) return ""; // "1 d 2:00"
+      return farthest >= 3600 ? "h:min:s" : "min:s";
+    }
     case "wall":
       return wallWords(x);
     case "number":

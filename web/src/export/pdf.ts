@@ -1,7 +1,7 @@
 // Pictures as the pages of a PDF file: vectors, and the glyphs that their texts need. Written from the drawing list, as
 // svg.ts is, so that the page and `corral plot` give the same bytes. No date. Pure.
 import { zlibSync } from "fflate";
-import type { Mark, MarkersMark, Picture, RectMark, TextMark } from "../charts/marks";
+import type { Mark, MarkersMark, Picture, Rect, RectMark, TextMark } from "../charts/marks";
 import { hatchLines, shapePath } from "../charts/shapes";
 import { band, cellPaths, number, path, signPath } from "../charts/svg";
 import type { Figure } from "./figure";
@@ -167,19 +167,18 @@ const channels = (hex: string) =>
     .join(" ");
 
 type Triple = [number, number, number];
-type Box = { x: number; y: number; width: number; height: number };
 
-const rectangle = ({ x, y, width, height }: Box) =>
+const rectangle = ({ x, y, width, height }: Rect) =>
   `${number(x)} ${number(y)} ${number(width)} ${number(height)} re`;
 
 // The length of a curve's handles that comes close to a quarter of a circle.
 const kRound = 0.5523;
 
-function circle([x = 0, y = 0]: Float64Array, r: number): string {
+function circle({ x, y }: { x: number; y: number }, r: number): string {
   return rounded({ x: x - r, y: y - r, width: 2 * r, height: 2 * r }, r);
 }
 
-function rounded({ x, y, width, height }: Box, radius: number): string {
+function rounded({ x, y, width, height }: Rect, radius: number): string {
   const r = Math.min(radius, width / 2, height / 2);
   if (!(r > 0)) return rectangle({ x, y, width, height });
   const [right, bottom, near] = [x + width, y + height, r * (1 - kRound)];
@@ -228,7 +227,7 @@ function drawMarkers({ points, shape, colour, background, size }: MarkersMark, t
       const [x, y] = [points[i] as number, points[i + 1] as number];
       const sign =
         found.kind === "circle"
-          ? circle(points.subarray(i, i + 2), size / 2)
+          ? circle({ x, y }, size / 2)
           : operators(signPath(found, { x, y, size }));
       to.out.push(`${sign} ${paint}`);
     }

@@ -82,6 +82,9 @@ export function formatValue(value: number | null | undefined, unit: string, digi
   return scale.unit === "" ? number : `${number}${kThin}${scale.unit}`;
 }
 
+// "12.3 %"
+export const percent = (share: number) => formatValue(share, "share", 3);
+
 // "41 k" of the badge, "1 234" of headings.
 export function formatCount(count: number): string {
   return formatScaled(count, scaleFor("", count), count < 1000 ? 4 : 3);

@@ -16,8 +16,8 @@ const route = getRouteApi("/collocation");
 
 // Its name, or its id until that is known.
 function useName(kind: RunGroupKind | undefined, id: string): string {
-  const plan = usePlans().data?.find((one) => one.id === id)?.file;
-  const experiment = useExperiments().data?.find((one) => one.id === id)?.name;
+  const plan = usePlans(kind === "plan").data?.find((one) => one.id === id)?.file;
+  const experiment = useExperiments(kind === "experiment").data?.find((one) => one.id === id)?.name;
   const workload = useWorkloadRuns(kind === "workload" ? id : undefined).data?.[0]?.workload;
   return (kind === "plan" ? plan : kind === "experiment" ? experiment : workload) ?? id;
 }

@@ -1,9 +1,9 @@
 // The tables of a collocation: alone, together against alone, who slows down whom, every cell, what is not measured.
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { AloneJob, Collocation, Configuration, Gains } from "../../api/collocation";
 import { download } from "../../app/download";
 import { type Column, Rows } from "../../app/Rows";
+import { RunLink } from "../../app/RunLink";
 import { collocationWord } from "../../format/collocation";
 import { stateWords } from "../../format/outcome";
 import { middleEllipsis } from "../../format/text";
@@ -136,11 +136,7 @@ const kAlone: Column<AloneRow>[] = [
   { name: "power", cell: ({ watts }) => formatValue(watts, "W") },
 ];
 
-const runLink = (id: string, name: string): ReactNode => (
-  <Link to="/runs/$id" params={{ id }} className="link">
-    {name}
-  </Link>
-);
+const runLink = (id: string, name: string): ReactNode => <RunLink id={id} name={name} />;
 
 const kCells: Column<CellRun>[] = [
   { name: "workload", cell: ({ cell }) => cell.workload, left: true },

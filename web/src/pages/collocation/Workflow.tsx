@@ -1,6 +1,5 @@
 // The runs of a plan, workload or experiment one after another: critical path, queues, hosts without a run, what failed,
 // and the energy of all.
-import { Link } from "@tanstack/react-router";
 import type { RunGroupKind } from "../../api/collocation";
 import {
   type Workflow as Found,
@@ -10,9 +9,10 @@ import {
 } from "../../api/workflow";
 import { Failing } from "../../app/Notice";
 import { type Column, Rows } from "../../app/Rows";
+import { RunLink } from "../../app/RunLink";
 import { stateWords } from "../../format/outcome";
 import { formatDuration } from "../../format/time";
-import { formatNumber, formatValue, kThin, plural } from "../../format/units";
+import { formatValue, percent, plural } from "../../format/units";
 
 const kMost = 12;
 const kWaitedFor = {
@@ -49,11 +49,7 @@ export function Workflow({ kind, id }: { kind: RunGroupKind; id: string }) {
   );
 }
 
-const nameOf = ({ run, name }: { run: string; name: string }) => (
-  <Link to="/runs/$id" params={{ id: run }} className="link">
-    {name}
-  </Link>
-);
+const nameOf = ({ run, name }: { run: string; name: string }) => <RunLink id={run} name={name} />;
 
 const kPath: Column<WorkflowStep>[] = [
   { name: "critical path", cell: nameOf, left: true },
@@ -73,8 +69,6 @@ const kUnfinished: Column<UnfinishedRun>[] = [
     left: true,
   },
 ];
-
-const percent = (share: number) => `${formatNumber(100 * share, 3)}${kThin}%`;
 
 export function linesOf(found: Found): string[] {
   const { stages, stages_left_out, queue, hosts, footprint, provisional, not_finished } = found;

@@ -1,12 +1,12 @@
 // The answer to a comparison: what could not be seen, the verdicts, the ratios, the runs, and what differs.
-import { Link } from "@tanstack/react-router";
 import { useCallback } from "react";
 import type { Comparison as Compared, ComparedGroup, Difference, Verdict } from "../../api/compare";
 import { type Column, Rows } from "../../app/Rows";
+import { RunLink } from "../../app/RunLink";
 import { drawForest } from "../../charts/forest";
 import { drawSequence } from "../../charts/sequence";
 import { formatDuration } from "../../format/time";
-import { formatCount, formatNumber, formatValue, kThin, plural } from "../../format/units";
+import { formatCount, formatNumber, formatValue, percent, plural } from "../../format/units";
 import { type Drawing, Figure } from "./Figure";
 import { SetUp } from "./SetUp";
 import { Told } from "./Told";
@@ -14,9 +14,7 @@ import { Told } from "./Told";
 const kHeight = 240;
 const kMostRows = 12;
 const kNeutral: readonly Verdict[] = ["inconclusive", "too few", "unequal budgets"];
-export const isShown = (verdict: Verdict) => !kNeutral.includes(verdict);
-
-const percent = (share: number) => `${formatNumber(share * 100, 3)}${kThin}%`;
+const isShown = (verdict: Verdict) => !kNeutral.includes(verdict);
 
 export function Comparison({ found }: { found: Compared }) {
   return (
@@ -157,12 +155,7 @@ const kUncounted: Column<PlacedUnit>[] = [
 
 function UnitName({ unit }: Pick<PlacedUnit, "unit">) {
   const [run] = unit.runs;
-  if (run === undefined) return unit.name;
-  return (
-    <Link to="/runs/$id" params={{ id: run.id }} className="link">
-      {unit.name}
-    </Link>
-  );
+  return run === undefined ? unit.name : <RunLink id={run.id} name={unit.name} />;
 }
 
 function Uncounted({ units }: { units: readonly PlacedUnit[] }) {

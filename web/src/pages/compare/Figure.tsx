@@ -107,6 +107,6 @@ function Places({ boxes, runsOf, point }: PlacesProps) {
 }
 
 // Runs that count once together open as a board.
-export function hrefOf(runs: readonly string[]): string {
+function hrefOf(runs: readonly string[]): string {
   return runs.length === 1 ? `/runs/${runs[0]}` : boardHref({ run: [...runs] });
 }

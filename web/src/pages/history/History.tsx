@@ -1,13 +1,13 @@
 // The history of one group: its changes in words, its runs in the order of their starts, the stretches between changes,
 // and the set-ups that differ.
-import { Link } from "@tanstack/react-router";
 import { useCallback } from "react";
 import type { HistoryChange, HistorySegment, HistoryUnit, RunHistory } from "../../api/compare";
 import { type Column, Rows } from "../../app/Rows";
+import { RunLink } from "../../app/RunLink";
 import { ratioText } from "../../charts/forest";
 import { drawSequence, type SequenceData } from "../../charts/sequence";
 import { formatExactMoment, formatMoment } from "../../format/time";
-import { formatNumber, formatValue, kThin, plural } from "../../format/units";
+import { formatValue, percent, plural } from "../../format/units";
 import { type Drawing, Figure } from "../compare/Figure";
 import { SetUp } from "../compare/SetUp";
 import { Told } from "../compare/Told";
@@ -35,8 +35,7 @@ export function History({ history, value, margin, atLeast, atMost }: HistoryProp
           {name}
         </h2>
         <span className="unit">
-          {value}, changes above {formatNumber(margin * 100, 3)}
-          {kThin}%
+          {value}, changes above {percent(margin)}
         </span>
       </div>
       <Changes history={history} />
@@ -181,11 +180,7 @@ function RunTable({ history: { name, unit, units } }: Pick<HistoryProps, "histor
   const columns: Column<HistoryUnit>[] = [
     {
       name: "run",
-      cell: (one) => (
-        <Link to="/runs/$id" params={{ id: one.runs[0] ?? "" }} className="link">
-          {one.name}
-        </Link>
-      ),
+      cell: (one) => <RunLink id={one.runs[0] ?? ""} name={one.name} />,
       left: true,
     },
     {

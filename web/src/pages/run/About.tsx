@@ -9,9 +9,8 @@ import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
 import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
 import { type Column, Rows } from "../../app/Rows";
 import { laneTitle } from "../../board/laneRows";
-import { percent } from "../../board/timeBar";
 import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
-import { formatCount, formatNumber, formatValue } from "../../format/units";
+import { formatCount, formatNumber, formatValue, percent } from "../../format/units";
 import { Footprint } from "./Footprint";
 
 export interface AboutProps {

@@ -1,7 +1,7 @@
 // The energy of a run by component, and how much it used of what it was given. It is read only where this is shown.
 import { type EnergyPart, type Footprint as Found, useFootprint } from "../../api/footprint";
 import { type Column, Rows } from "../../app/Rows";
-import { percent } from "../../board/timeBar";
+import { percent } from "../../format/units";
 import {
   componentWords,
   efficiencyWords,

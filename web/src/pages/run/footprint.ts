@@ -9,8 +9,7 @@ import type {
   ProfileValue,
   UnitEnergy,
 } from "../../api/footprint";
-import { percent } from "../../board/timeBar";
-import { formatNumber, formatValue, kThin, plural } from "../../format/units";
+import { formatNumber, formatValue, kThin, percent, plural } from "../../format/units";
 
 const kLabels: Record<Component, string> = {
   gpu: "GPU",

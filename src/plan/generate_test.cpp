@@ -104,7 +104,7 @@ TEST(Generate, ThePublishedStudyToTheByte) {
   ASSERT_EQ(study.workloads, 198);
   ASSERT_EQ(study.csv.size(), 84119U);  // as its authors published it
 
-  std::ifstream file(source_dir() + "/examples/study/study.yaml");
+  std::ifstream file(source_dir() + "/examples/studies/collocation/published.yaml");
   std::ostringstream yaml;
   yaml << file.rdbuf();
   EXPECT_LE(std::ranges::count(yaml.str(), '\n'), 40);

@@ -12,7 +12,7 @@ import pytest
 from support import BUILD, ROOT, Corral
 
 PLANS = ROOT / "tests" / "fixtures" / "plans"
-STUDY = ROOT / "examples" / "study" / "study.yaml"
+STUDY = ROOT / "examples" / "studies" / "collocation" / "published.yaml"
 FAKE_DRIVER = BUILD / "fakes" / "gpu" / "libnvidia-ml.so.1"
 # The machines that run these tests have no GPU, or one that is nobody's business here.
 CHECK = ("plan", "check", "--no-devices")

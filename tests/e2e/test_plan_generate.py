@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support import ROOT, Corral
 
-STUDY = ROOT / "examples" / "study" / "study.yaml"
+STUDY = ROOT / "examples" / "studies" / "collocation" / "published.yaml"
 
 
 def test_the_published_study(corral: Corral) -> None:

@@ -166,9 +166,9 @@ TEST_F(CollocationRoute, SpellingsOfASharingAreOne) {
   EXPECT_EQ(all[1].find("places")->dump(), R"(["mps=50","mps=50"])");
 }
 
-// The matrix of arXiv 2209.06018 (examples/study): 618 runs in 198 workloads. Runs beside each
-// other start 300 ms one after the other, and end so. Each is slowed down by its own factor while
-// all of them train, and goes as fast as alone before and after that.
+// The matrix of arXiv 2209.06018 (examples/studies/collocation): 618 runs in 198 workloads. Runs
+// beside each other start 300 ms one after the other, and end so. Each is slowed down by its own
+// factor while all of them train, and goes as fast as alone before and after that.
 class CollocationMatrix : public CollocationRoute {
  protected:
   struct Member {

@@ -14,6 +14,67 @@ constexpr std::size_t kReach = 5;  // values before and after one that tell whet
 constexpr double kFar = 5;         // standard deviations
 constexpr std::size_t kMostBins = 1024;
 
+// The places at which the last segment may begin. Their numbers lie side by side, so that the
+// compiler can compute several costs at once.
+class LastSegments {
+ public:
+  struct Cheapest {
+    std::size_t begin;
+    double total;  // with the penalty
+  };
+
+  explicit LastSegments(std::size_t most) {
+    for (std::vector<double>* numbers : {&begins_, &best_, &sums_, &squares_, &costs_})
+      numbers->reserve(most);
+  }
+  // `best`: the least cost of all before it.
+  void add(std::size_t begin, double best, const RangeSums& sums) {
+    begins_.push_back(static_cast<double>(begin));
+    best_.push_back(best);
+    sums_.push_back(sums.sum_before(begin));
+    squares_.push_back(sums.squares_before(begin));
+  }
+  // Finds the first of those that cost the least with the penalty, and leaves out those that are
+  // worse by a whole penalty: they can never become the best. There must be one.
+  Cheapest cheapest(std::size_t end, double penalty, const RangeSums& sums) {
+    const double total = compute_costs(end, sums) + penalty;
+    std::size_t first = costs_.size(), kept = 0;
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      if (costs_[i] > total) continue;
+      if (first == costs_.size() && costs_[i] + penalty <= total) first = kept;
+      if (kept < i) {
+        begins_[kept] = begins_[i];
+        best_[kept] = best_[i];
+        sums_[kept] = sums_[i];
+        squares_[kept] = squares_[i];
+      }
+      ++kept;
+    }
+    for (std::vector<double>* numbers : {&begins_, &best_, &sums_, &squares_})
+      numbers->resize(kept);
+    return {static_cast<std::size_t>(begins_[first]), total};
+  }
+
+ private:
+  // Returns the least.
+  double compute_costs(std::size_t end, const RangeSums& sums) {
+    const double at = static_cast<double>(end);
+    const double all = sums.sum_before(end), all_squares = sums.squares_before(end);
+    double least = std::numeric_limits<double>::infinity();
+    costs_.resize(begins_.size());
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      const double sum = all - sums_[i];
+      const double scatter = all_squares - squares_[i] - sum * sum / (at - begins_[i]);
+      costs_[i] = best_[i] + std::max(0.0, scatter);
+      least = std::min(least, costs_[i]);
+    }
+    return least;
+  }
+
+  std::vector<double> begins_, best_, sums_, squares_;
+  std::vector<double> costs_;  // as cheapest() found them
+};
+
 }  // namespace
 
 RangeSums::RangeSums(std::span<const double> values) : sums_(values.size() + 1), squares_(sums_) {
@@ -31,23 +92,13 @@ RangeSums::RangeSums(std::span<const double> values) : sums_(values.size() + 1),
 std::vector<std::size_t> find_mean_changes(std::span<const double> values, double penalty) {
   const std::size_t n = values.size();
   const RangeSums sums(values);
-  std::vector<double> best(n + 1);
   std::vector<std::size_t> previous(n + 1, 0);
-  std::vector<std::size_t> candidates{0};
-  best[0] = -penalty;
+  LastSegments segments(n + 1);
+  segments.add(0, -penalty, sums);
   for (std::size_t end = 1; end <= n; ++end) {
-    best[end] = std::numeric_limits<double>::infinity();
-    for (const std::size_t begin : candidates) {
-      const double total = best[begin] + sums.scatter(begin, end) + penalty;
-      if (total >= best[end]) continue;
-      best[end] = total;
-      previous[end] = begin;
-    }
-    // One that is worse by a whole penalty can never become the best.
-    std::erase_if(candidates, [&](std::size_t begin) {
-      return best[begin] + sums.scatter(begin, end) > best[end];
-    });
-    candidates.push_back(end);
+    const auto [begin, total] = segments.cheapest(end, penalty, sums);
+    previous[end] = begin;
+    segments.add(end, total, sums);
   }
   std::vector<std::size_t> changes;
   for (std::size_t at = previous[n]; at > 0; at = previous[at]) changes.push_back(at);

@@ -16,6 +16,9 @@ class RangeSums {
   [[nodiscard]] double mean(std::size_t begin, std::size_t end) const {
     return centre_ + (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
   }
+  // Sums of the values before this one, and of their squares, around one centre.
+  [[nodiscard]] double sum_before(std::size_t at) const { return sums_[at]; }
+  [[nodiscard]] double squares_before(std::size_t at) const { return squares_[at]; }
   // The sum of squared differences to the mean.
   [[nodiscard]] double scatter(std::size_t begin, std::size_t end) const {
     const double sum = sums_[end] - sums_[begin];

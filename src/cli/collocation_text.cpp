@@ -112,18 +112,25 @@ void print_unmeasured(const TextPage& page, const Json& found) {
     page.title("Not measured");
     page.table({"WORKLOAD", "SHARING", "RUNS", "REASON"}, rows);
   }
-  std::size_t unsteady = 0, all = 0;
-  for (const Json& cell : items(found, "cells"))
+  std::size_t unsteady = 0, all = 0, rounds = 0;
+  for (const Json& cell : items(found, "cells")) {
+    rounds += static_cast<std::size_t>(cell.get_int("rounds_left_out"));
     for (const Json& run : items(cell, "runs")) {
       if (member(run, "step_s").is_null()) continue;
       ++all;
       unsteady += run.get_string("not_steady").empty() ? 0 : 1;
     }
+  }
   if (unsteady > 0)
     page.line(
         fmt::format("{} of {} runs beside others were not steady: all their common steps "
                     "count, the first ones too.",
                     unsteady, all));
+  if (rounds > 0)
+    page.line(
+        fmt::format("Of runs that started again, the round counts that was longest beside "
+                    "the others; {} {} left out.",
+                    rounds, rounds == 1 ? "is" : "are"));
   for (const Json& text : items(found, "missing"))
     page.line("Not known: " + printable(plain(text).text) + ".");
 }

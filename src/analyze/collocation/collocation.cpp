@@ -23,11 +23,6 @@ constexpr std::string_view kGpuEnergy = "host.gpu.energy", kGpuProcesses = "run.
 
 // ---- what a run is
 
-std::string run_tag(const store::Run& run, std::string_view key) {
-  const auto found = std::ranges::find(run.tags, key, [](const auto& tag) { return tag.first; });
-  return found != run.tags.end() ? found->second : "";
-}
-
 bool is_profile(std::string_view sharing) { return sharing.find("g.") != std::string_view::npos; }
 
 // Percent of the threads in "mps=50" or "mps:threads=50;memory=8G"; 100 if it does not say.
@@ -42,7 +37,7 @@ std::int64_t percent_of_threads(const std::string& mps) {
 
 // As a plan's cell may be spelled: "MPS", "time-slicing", "nan" of radT.
 std::string sharing_of(const store::Run& run) {
-  std::string tag = lower_ascii(run_tag(run, "corral.collocation"));
+  std::string tag = lower_ascii(tag_text(run, "corral.collocation"));
   std::erase_if(tag, [](char c) { return c == '-' || c == '_' || c == ' '; });
   if (is_profile(tag)) return "mig";
   if (tag.starts_with("mps")) return "mps";
@@ -55,7 +50,7 @@ struct Devices {
 };
 Devices devices_of(const store::Run& run) {
   Devices devices;
-  const auto list = Json::parse(run_tag(run, "corral.devices"));
+  const auto list = Json::parse(tag_text(run, "corral.devices"));
   if (!list || list->as_array() == nullptr) return devices;
   for (const Json& one : *list->as_array()) {
     std::string instance = one.get_string("instance"), profile = one.get_string("profile");
@@ -71,7 +66,7 @@ Devices devices_of(const store::Run& run) {
 
 // The part of the hardware: a MIG profile, a part of the threads of MPS, some CPUs.
 std::string hardware_part(const store::Run& run) {
-  const std::string tag = lower_ascii(run_tag(run, "corral.collocation"));
+  const std::string tag = lower_ascii(tag_text(run, "corral.collocation"));
   std::string part;
   if (is_profile(tag)) {
     part = tag;
@@ -80,8 +75,9 @@ std::string hardware_part(const store::Run& run) {
   } else if (tag.starts_with("mps") && percent_of_threads(tag) < 100) {
     part = fmt::format("mps={}", percent_of_threads(tag));
   }
-  if (const auto cpus = parse_cpu_list(run_tag(run, "corral.cpus")); cpus && !cpus->empty())
-    part += fmt::format("{}{} CPUs", part.empty() ? "" : ", ", cpus->size());
+  if (const auto cpus = parse_cpu_list(tag_text(run, "corral.cpus")); cpus && !cpus->empty())
+    part += fmt::format("{}{} CPU{}", part.empty() ? "" : ", ", cpus->size(),
+                        cpus->size() == 1 ? "" : "s");
   return part;
 }
 
@@ -197,6 +193,7 @@ class PlaceComparison {
               .window = unit.window,
               .reason = std::move(unit.reason),
               .makespan_s = unit.makespan_s,
+              .rounds_left_out = unit.rounds_left_out,
               .watts = unit.watts};
     if (unit.beside > 0 && cell.reason.empty())
       cell.reason =
@@ -276,7 +273,8 @@ class PlaceComparison {
       cell.turnaround = sum / static_cast<double>(cell.runs.size());
       cell.fairness = least_progress / most_progress;
     }
-    if (timed && cell.makespan_s > 0) cell.speedup = serial / cell.makespan_s;
+    if (timed && cell.makespan_s > 0 && cell.rounds_left_out == 0)
+      cell.speedup = serial / cell.makespan_s;
     if (powered && alone_watts > 0) cell.energy = *cell.watts / alone_watts;
   }
 
@@ -368,6 +366,12 @@ Result<Collocation> read_collocation(const store::Reader& store, std::span<const
     UtcTime end = unit.start;
     for (const UnitRun& one : unit.runs) {
       const store::Run& run = *by_id.at(one.id);
+      const UtcTime run_end = run.end.value_or(run.newest);
+      end = std::max(end, run_end);
+      if (one.left_out) {
+        ++measured.rounds_left_out;
+        continue;
+      }
       members.push_back(&run);
       std::string text = options.job ? options.job(run) : fact_text(run, "command");
       if (text.empty()) {
@@ -377,9 +381,7 @@ Result<Collocation> read_collocation(const store::Reader& store, std::span<const
       }
       const auto [number, fresh] = numbers.try_emplace(text, jobs.size());
       if (fresh) jobs.push_back(text);
-      const UtcTime run_end = run.end.value_or(run.newest);
-      end = std::max(end, run_end);
-      const std::string outcome = run_tag(run, "corral.outcome");
+      const std::string outcome = tag_text(run, "corral.outcome");
       measured.runs.push_back(
           {.id = run.id,
            .name = run.name,

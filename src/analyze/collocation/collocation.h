@@ -47,7 +47,8 @@ struct Cell {
   Window window;                // that they are measured over; empty if they are not
   std::string reason;           // why they are not
   double makespan_s = 0;
-  std::optional<double> watts;  // power of the GPUs that they used, in the window
+  std::size_t rounds_left_out = 0;  // a run that starts again counts with one
+  std::optional<double> watts;      // power of the GPUs that they used, in the window
   // Known if the runs alone that they need are there for all of its runs:
   std::optional<double> throughput = {};  // STP: the sum of 1 / slowdown
   std::optional<double> turnaround = {};  // ANTT: mean slowdown
@@ -127,6 +128,7 @@ struct MeasuredRuns {
   Window window;
   std::string reason;
   double makespan_s = 0;
+  std::size_t rounds_left_out = 0;
   std::optional<double> watts;
 };
 // Pure. `jobs`: by PlacedRun::job.

@@ -52,6 +52,15 @@ TEST(Collocation, OfTwoCopies) {
   EXPECT_TRUE(found.missing.empty());
 }
 
+TEST(Collocation, ACellInWhichARunStartedAgainHasNoSpeedUp) {
+  MeasuredRuns both = unit_of({run_of(0, 16), run_of(0, 16)});
+  both.makespan_s = 160;
+  both.rounds_left_out = 2;
+  const Collocation found = compare_places({"train"}, {unit_of({run_of(0, 10)}), both});
+  EXPECT_FALSE(found.cells.at(0).speedup);
+  EXPECT_DOUBLE_EQ(found.cells.at(0).throughput.value_or(0), 1.25);
+}
+
 // S 10 -> 12, L 100 -> 150.
 TEST(Collocation, OfAMix) {
   const Collocation found =

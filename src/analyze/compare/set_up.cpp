@@ -116,6 +116,11 @@ std::string fact_text(const store::Run& run, std::string_view key) {
   return fact != run.info.end() ? plain_text(fact->second) : "";
 }
 
+std::string tag_text(const store::Run& run, std::string_view key) {
+  const auto found = std::ranges::find(run.tags, key, [](const auto& tag) { return tag.first; });
+  return found != run.tags.end() ? found->second : "";
+}
+
 SetUp read_set_up(const store::Run& run) { return SetUpReader().read(run); }
 
 std::vector<SetUp> read_set_ups(std::span<const store::Run> runs) {

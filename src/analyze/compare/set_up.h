@@ -26,6 +26,8 @@ SetUp read_set_up(const store::Run& run);
 
 // A fact of a run as text, a list of words with blanks between them; empty: not recorded.
 std::string fact_text(const store::Run& run, std::string_view key);
+// Empty: it has no such tag.
+std::string tag_text(const store::Run& run, std::string_view key);
 
 // Something that is one thing in all of these.
 struct CommonSetUp {

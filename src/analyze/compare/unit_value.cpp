@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/compare/set_up.h"
 #include "analyze/explain/change_points.h"
 #include "analyze/explain/explain.h"
 #include "analyze/explain/stored_timeline.h"
+#include "analyze/workflow.h"
 #include "core/text.h"
 #include "metric/catalogue.h"
 #include "store/tables/health.h"
@@ -42,15 +45,70 @@ Result<SteadyRun> read_steady_run(const store::Reader& store, const store::Run& 
 // The plan, and the time for which it runs a workload, which the workload's name tells ("7#2"). A
 // workload that was first to run once alone has no such name, but the number as a tag.
 std::string block_of(const store::Run& run) {
-  const auto tag = [&](std::string_view key) -> std::string {
-    const auto found = std::ranges::find(run.tags, key, [](const auto& one) { return one.first; });
-    return found != run.tags.end() ? found->second : "";
-  };
-  const std::string plan = tag("corral.plan");
+  const std::string plan = tag_text(run, "corral.plan");
   const std::size_t sign = run.workload_name.rfind('#');
-  const auto number = parse_int(sign != std::string::npos ? run.workload_name.substr(sign + 1)
-                                                          : tag("corral.plan.repetition"));
+  const auto number =
+      parse_int(sign != std::string::npos ? run.workload_name.substr(sign + 1)
+                                          : tag_text(run, "corral.plan.repetition"));
   return plan.empty() || !number ? "" : fmt::format("{}#{}", plan, *number);
+}
+
+bool is_finished(const store::Run& run) {
+  return run.status == store::RunStatus::kFinished && run.end;
+}
+
+// It finished, or its limit of time or its workload ended it.
+bool ended_as_planned(const store::Run& run) {
+  const std::string outcome = tag_text(run, "corral.outcome");
+  const bool stopped = run.status == store::RunStatus::kStopped && run.end;
+  return is_finished(run) || (stopped && run_end_of(outcome) == RunEnd::kFinished);
+}
+
+std::string how_it_ended(const store::Run& run) {
+  if (run.status == store::RunStatus::kRunning) return "it is still running";
+  const std::string outcome = tag_text(run, "corral.outcome");
+  return fmt::format("it ended as {}", outcome.empty() ? status_name(run.status) : outcome);
+}
+
+// In the order of their starts.
+using RunPointers = std::vector<const store::Run*>;
+
+bool starts_again(const store::Run* run) { return tag_text(*run, "corral.loop") == "1"; }
+
+RunPointers without_rounds(std::span<const store::Run* const> runs) {
+  RunPointers chosen;
+  std::ranges::remove_copy_if(runs, std::back_inserter(chosen), starts_again);
+  return chosen.empty() ? RunPointers(runs.begin(), runs.end()) : chosen;
+}
+
+// A run that started again until its workload ended has only the round that was longest beside the
+// others.
+RunPointers one_round_each(std::span<const store::Run* const> runs) {
+  RunPointers chosen;
+  std::map<std::string, RunPointers> rounds;  // by the row of the plan
+  Window common{.from = UtcTime::min(), .to = UtcTime::max()};
+  const auto beside = [&](const store::Run& run) {
+    return Window{.from = std::max(common.from, run.start),
+                  .to = std::min(common.to, run.end.value_or(run.newest))};
+  };
+  for (const store::Run* run : runs) {
+    if (starts_again(run)) {
+      rounds[tag_text(*run, "corral.plan.row")].push_back(run);
+    } else {
+      chosen.push_back(run);
+      common = beside(*run);
+    }
+  }
+  for (const auto& [row, all] : rounds) {
+    const store::Run* longest = *std::ranges::max_element(all, {}, [&](const store::Run* run) {
+      const Window window = beside(*run);
+      return window.to - window.from;
+    });
+    chosen.push_back(longest);
+    common = beside(*longest);
+  }
+  std::ranges::stable_sort(chosen, {}, [](const store::Run* run) { return run->start; });
+  return chosen;
 }
 
 bool lies_apart(std::string_view type) { return std::ranges::any_of(split(type, '/'), is_apart); }
@@ -159,28 +217,43 @@ class UnitReader {
   UnitReader(const store::Reader& store, const UnitOptions& options)
       : store_(store), options_(options) {}
 
-  Result<UnitValue> read(std::span<const store::Run* const> runs) {
+  Result<UnitValue> read(std::span<const store::Run* const> all) {
+    using Kind = ComparedValue::Kind;
+    const Kind kind = options_.value.kind;
+    // A value of the steady part does not depend on how far the run came.
+    const bool steady = kind == Kind::kStepTime ||
+                        (kind == Kind::kMetric && options_.value.of != ComparedValue::Of::kLast);
+    const RunPointers runs = steady                  ? one_round_each(all)
+                             : kind == Kind::kTarget ? without_rounds(all)
+                                                     : RunPointers(all.begin(), all.end());
     UnitValue unit;
-    const store::Run& first = *runs.front();
-    unit.name = runs.size() > 1 ? first.workload_name : first.name;
+    const store::Run& first = *all.front();
+    unit.name = all.size() > 1 ? first.workload_name : first.name;
     unit.block = block_of(first);
     unit.start = first.start;
+    unit.beside = TRY(count_beside(all));
     for (const store::Run* run : runs)
       unit.runs.push_back(
           {.id = run->id, .name = run->name, .host = run->host, .status = run->status});
-    unit.beside = TRY(count_beside(runs));
-    if (options_.value.kind == ComparedValue::Kind::kTarget) {
+    for (const store::Run* run : all)
+      if (std::ranges::find(runs, run) == runs.end())
+        unit.runs.push_back({.id = run->id,
+                             .name = run->name,
+                             .host = run->host,
+                             .status = run->status,
+                             .left_out = true});
+    if (kind == Kind::kTarget) {
       TRY(set_time_to_target(runs, unit));
       return unit;
     }
-    if (const auto lost = std::ranges::find_if(runs, not_finished); lost != runs.end()) {
-      unit.reason = fmt::format("{}{}", runs.size() > 1 ? printable((*lost)->name) + ": " : "",
-                                (*lost)->status == store::RunStatus::kRunning
-                                    ? "it is still running"
-                                    : fmt::format("it ended as {}", status_name((*lost)->status)));
+    const auto counts = [&](const store::Run* run) {
+      return steady ? ended_as_planned(*run) : is_finished(*run);
+    };
+    if (const auto lost = std::ranges::find_if_not(all, counts); lost != all.end()) {
+      unit.reason = (all.size() > 1 ? printable((*lost)->name) + ": " : "") + how_it_ended(**lost);
       return unit;
     }
-    if (options_.value.kind == ComparedValue::Kind::kDuration) {
+    if (kind == Kind::kDuration) {
       set_duration(runs, unit);
     } else {
       TRY(measure(runs, unit));
@@ -233,10 +306,6 @@ class UnitReader {
     for (const Unseen& unseen : find_unseen(parts))
       if (unseen.part.starts_with("capture")) return unseen.part + ": " + unseen.reason;
     return std::string();
-  }
-
-  static bool not_finished(const store::Run* run) {
-    return run->status != store::RunStatus::kFinished || !run->end;
   }
 
   // That of a workload is its makespan.
@@ -460,21 +529,28 @@ std::string describe(const ComparedValue& value) {
 Result<std::vector<UnitValue>> read_units(const store::Reader& store,
                                           std::span<const store::Run> runs,
                                           const UnitOptions& options) {
-  std::vector<const store::Run*> in_order;
+  // Rounds of one run are of one unit, even where what they ran beside is not in the group.
+  std::map<std::pair<WorkloadId, std::string>, std::size_t> rounds;  // by the row of the plan
+  RunPointers in_order;
   for (const store::Run& run : runs) in_order.push_back(&run);
   std::ranges::stable_sort(in_order, {}, [](const store::Run* run) { return run->start; });
-  std::vector<std::vector<const store::Run*>> units;
+  std::vector<RunPointers> units;
   std::map<WorkloadId, Beside> latest;
   for (const store::Run* run : in_order) {
     const UtcTime end = run->end.value_or(UtcTime::max());
     const auto [found, fresh] = latest.try_emplace(run->workload, Beside{units.size(), end});
     Beside& beside = found->second;
+    const std::pair row(run->workload, tag_text(*run, "corral.plan.row"));
+    const auto earlier = starts_again(run) ? rounds.find(row) : rounds.end();
     if (!fresh && run->start < beside.end) {
       beside.end = std::max(beside.end, end);
+    } else if (earlier != rounds.end()) {
+      beside = {.unit = earlier->second, .end = end};
     } else {
       beside = {.unit = units.size(), .end = end};
       units.emplace_back();
     }
+    if (starts_again(run)) rounds[row] = beside.unit;
     units[beside.unit].push_back(run);
   }
   UnitReader reader(store, options);

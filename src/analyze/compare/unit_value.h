@@ -3,8 +3,11 @@
 // one positive number, and for times of steps the parts that this is made of.
 //
 // Values are measured over the run's steady part (analyze/explain/steady.h), those of several runs
-// over the time in which all of them were steady. A run that did not finish has none, and says so,
-// but for times to a target, which it reached or missed until it ended.
+// over the time in which all of them were steady. A run that started again until its workload ended
+// counts with the round that was longest beside the others; for times to a target, with none. A run
+// that failed or was interrupted has no value, and says so, but for times to a target, which it
+// reached or missed until it ended. One that its limit of time or its workload ended has a value,
+// but for its duration and last values.
 // Sources: the store, a few snapshots for each run. Any thread.
 #pragma once
 
@@ -53,13 +56,14 @@ struct UnitRun {
   std::optional<double> step_s = {};  // its own time per step, if that is the unit's value
   std::size_t steps = 0;              // all that ended, before its steady part and in it
   std::string unsteady = {};          // why it has no steady part; empty: it has
+  bool left_out = false;              // another round of it counts
   std::string uncaptured = {};  // a part of the capture that it lacks, with the reason; empty: none
 };
 
 struct UnitValue {
-  std::string name;   // the run's, or the workload's
-  std::string block;  // its plan, and which of the plan's blocks; empty: in none
-  std::vector<UnitRun> runs;
+  std::string name;                // the run's, or the workload's
+  std::string block;               // its plan, and which of the plan's blocks; empty: in none
+  std::vector<UnitRun> runs;       // those that are left out come last
   UtcTime start;                   // the first run's
   std::size_t beside = 0;          // other runs of its workload that overlapped with it
   std::optional<double> value;     // above 0

@@ -26,6 +26,8 @@ struct Training {
   bool ends = true;
   int steps_in_evaluation = 0;
   int faster_from = 1 << 20;  // from this step on, half of the work
+  std::string loop = {};      // row of the plan that starts again
+  std::string outcome = {};   // "limit", "stopped"
 };
 
 class UnitsOfAStore : public ::testing::Test {
@@ -41,12 +43,17 @@ class UnitsOfAStore : public ::testing::Test {
     }
     body.started = boot_time(training.start_ms * kMs);
     store_.append({writer.frame(body)});
-    if (!training.plan.empty())
-      store_.append({writer.frame(codec::FactsBody{
-          {{.kind = codec::FactKind::kTag, .key = "corral.plan", .value = training.plan},
-           {.kind = codec::FactKind::kTag,
-            .key = "corral.plan.repetition",
-            .value = training.repetition}}})});
+    codec::FactsBody facts;
+    const auto tag = [&](const char* key, const std::string& value) {
+      if (!value.empty())
+        facts.facts.push_back({.kind = codec::FactKind::kTag, .key = key, .value = value});
+    };
+    tag("corral.plan", training.plan);
+    tag("corral.plan.repetition", training.repetition);
+    tag("corral.plan.row", training.loop);
+    tag("corral.loop", training.loop.empty() ? "" : "1");
+    tag("corral.outcome", training.outcome);
+    if (!facts.facts.empty()) store_.append({writer.frame(facts)});
     store_.append({writer.frame(phases_of(training))});
     store_.append(
         {writer.frame(codec::SchemaBody{.series = {store::testing::series_def(1, "loss")}})});
@@ -58,7 +65,8 @@ class UnitsOfAStore : public ::testing::Test {
       codec::RunEndBody end;
       end.time = boot_time(end_ms_ * kMs);
       end.exit_code = training.exit_code;
-      end.reason = codec::EndReason::kExit;
+      end.reason =
+          training.outcome.empty() ? codec::EndReason::kExit : codec::EndReason::kInterrupt;
       store_.append({writer.frame(end)});
     }
     runs_.push_back(run);
@@ -212,6 +220,55 @@ TEST_F(UnitsOfAStore, RunsBesideEachOtherAreMeasuredWhileBothTrain) {
   EXPECT_NEAR(*units[0].runs[0].step_s, 0.2, 1e-9);
   EXPECT_NEAR(*units[0].runs[1].step_s, 0.2, 1e-9);
   EXPECT_NEAR(*units[0].value, 0.1, 1e-9) << "both together";
+}
+
+TEST_F(UnitsOfAStore, OfARunThatStartsAgainTheLongestRoundBesideTheOthersCounts) {
+  add({.name = "main", .workload = "7", .steps = 200, .wait_ms = 0, .work_ms = 200});
+  add({.name = "first", .workload = "7", .steps = 20, .loop = "b"});
+  add({.name = "second", .workload = "7", .start_ms = 10'000, .steps = 150, .loop = "b"});
+  add({.name = "third",
+       .workload = "7",
+       .start_ms = 30'000,
+       .steps = 300,
+       .loop = "b",
+       .outcome = "stopped"});
+  const std::vector<UnitValue> units = read();
+  ASSERT_EQ(units.size(), 1U);
+  ASSERT_TRUE(units[0].value) << units[0].reason;
+  ASSERT_EQ(units[0].runs.size(), 4U);
+  EXPECT_EQ(units[0].runs[1].name, "second");
+  EXPECT_FALSE(units[0].runs[1].left_out);
+  EXPECT_TRUE(units[0].runs[2].left_out && units[0].runs[3].left_out);
+  EXPECT_EQ(units[0].beside, 0U) << "the other rounds are no strangers";
+  EXPECT_NEAR(*units[0].runs[0].step_s, 0.2, 1e-9);
+  EXPECT_NEAR(*units[0].runs[1].step_s, 0.1, 1e-9);
+  const UnitValue target =
+      read(
+          {.kind = ComparedValue::Kind::kTarget, .metric = {}, .target = *parse_target("loss < 0")})
+          .front();
+  EXPECT_EQ(std::ranges::count(target.runs, false, &UnitRun::left_out), 1) << "none of its rounds";
+  const std::vector<RunId> all = runs_;
+  runs_.erase(runs_.begin());
+  ASSERT_EQ(read().size(), 1U) << "rounds of one run, which are no repetitions";
+  EXPECT_EQ(read()[0].beside, 1U);
+  runs_ = all;
+  add({.name = "fourth", .workload = "7", .start_ms = 32'000, .exit_code = 1, .loop = "b"});
+  EXPECT_EQ(read()[0].reason, "fourth: it ended as failed");
+}
+
+TEST_F(UnitsOfAStore, WhatALimitOrItsWorkloadEndedHasATimePerStepAndNoDuration) {
+  add({.outcome = "limit"});
+  add({.start_ms = 100'000, .outcome = "stopped"});
+  add({.start_ms = 200'000, .outcome = "interrupted"});
+  const std::vector<UnitValue> units = read();
+  EXPECT_NEAR(units[0].value.value_or(0), 0.1, 1e-9);
+  EXPECT_NEAR(units[1].value.value_or(0), 0.1, 1e-9);
+  EXPECT_EQ(units[2].reason, "it ended as interrupted");
+  using Kind = ComparedValue::Kind;
+  for (const ComparedValue& value :
+       {ComparedValue{.kind = Kind::kDuration, .metric = {}},
+        ComparedValue{.kind = Kind::kMetric, .metric = "loss", .of = ComparedValue::Of::kLast}})
+    EXPECT_EQ(read(value)[0].reason, "it ended as limit");
 }
 
 TEST_F(UnitsOfAStore, ABlockIsTheNumberOfAWorkloadInItsPlan) {

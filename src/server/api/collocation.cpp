@@ -89,6 +89,7 @@ void write_cell(JsonWriter& json, const analyze::Cell& cell) {
   write_time(json, "to_ns", measured ? std::optional(cell.window.to) : std::nullopt);
   write_text(json, "reason", cell.reason);
   json.member("makespan_s", cell.makespan_s);
+  json.member("rounds_left_out", count(cell.rounds_left_out));
   write_optional(json, "watts", cell.watts);
   write_gains(json, cell);
   json.end_object();

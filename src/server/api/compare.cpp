@@ -78,6 +78,7 @@ void write_unit(JsonWriter& json, const analyze::UnitValue& unit) {
     out.member("host", run.host).member("status", store::status_name(run.status));
     write_text(out, "not_steady", run.unsteady);
     write_text(out, "not_captured", run.uncaptured);
+    out.member("left_out", run.left_out);
     out.end_object();
   });
   write_time(json, "start_ns", unit.start);

@@ -142,10 +142,36 @@ void take_run(WatchRun& run, const Json& answer) {
 
 // ---- plans
 
+namespace {
+
+using PlannedWorkload = std::tuple<std::string, std::string, std::int64_t>;
+
+PlannedWorkload workload_of(const Json& planned) {
+  return {planned.get_string("experiment"), planned.get_string("workload"),
+          planned.get_int("repetition", 1)};
+}
+
+// One with a reason will not run.
+bool waits_for_its_turn(const Json& planned) {
+  return planned.get_string("state") == "waiting" && planned.get_string("reason").empty();
+}
+
+// The places of the workloads that wait, from 1 on; those of one turn in the order of the file.
+std::map<PlannedWorkload, std::size_t> places_in_queue(const Json& plan) {
+  std::vector<std::pair<std::int64_t, PlannedWorkload>> waiting;
+  for (const Json& one : items(plan, "runs"))
+    if (waits_for_its_turn(one)) waiting.emplace_back(one.get_int("turn"), workload_of(one));
+  std::ranges::stable_sort(waiting, {}, [](const auto& one) { return one.first; });
+  std::map<PlannedWorkload, std::size_t> places;
+  for (const auto& [turn, workload] : waiting) places.try_emplace(workload, places.size() + 1);
+  return places;
+}
+
+}  // namespace
+
 std::vector<WatchRun> plan_rows(const Json& plan) {
+  const std::map<PlannedWorkload, std::size_t> places = places_in_queue(plan);
   std::vector<WatchRun> rows;
-  std::string workload;  // the last one that waits
-  std::size_t queue = 0;
   for (const Json& one : items(plan, "runs")) {
     WatchRun row{.id = one.get_string("run"),
                  .name = one.get_string("name"),
@@ -155,26 +181,18 @@ std::vector<WatchRun> plan_rows(const Json& plan) {
     const std::string devices = one.get_string("devices");
     for (const std::string_view device : split(devices, '+'))
       if (!device.empty()) row.devices.emplace_back(device);
-    // One with a reason will not run.
-    if (row.state == "waiting" && row.reason.empty()) {
-      std::string name = fmt::format("{}\n{}\n{}", one.get_string("experiment"),
-                                     one.get_string("workload"), one.get_int("repetition", 1));
-      if (queue == 0 || name != workload) ++queue;
-      workload = std::move(name);
-      row.queue = queue;
-    }
+    if (waits_for_its_turn(one)) row.queue = places.at(workload_of(one));
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
 std::size_t open_workloads(const Json& plan) {
-  std::set<std::tuple<std::string, std::string, std::int64_t>> open;
+  std::set<PlannedWorkload> open;
   for (const Json& one : items(plan, "runs")) {
     const std::string state = one.get_string("state");
-    if (is_open(state) && (state != "waiting" || one.get_string("reason").empty()))
-      open.emplace(one.get_string("experiment"), one.get_string("workload"),
-                   one.get_int("repetition", 1));
+    if (waits_for_its_turn(one) || (is_open(state) && state != "waiting"))
+      open.insert(workload_of(one));
   }
   return open.size();
 }

@@ -152,6 +152,18 @@ constexpr const char* kPlan = R"({"file": "plan.csv", "host": "node7", "state": 
      "reason": "not selected"},
     {"experiment": "E", "workload": "6", "name": "(6 A) a", "state": "waiting", "run": ""}]})";
 
+TEST(WatchPlan, TheQueueIsInTheOrderOfTheTurns) {
+  const std::vector<WatchRun> rows = plan_rows(parsed(R"({"runs": [
+      {"workload": "1", "turn": 3, "state": "waiting"},
+      {"workload": "2", "turn": 1, "state": "running"},
+      {"workload": "3", "turn": 2, "state": "waiting"},
+      {"workload": "1", "turn": 4, "repetition": 2, "state": "waiting"}]})"));
+  std::vector<std::size_t> queue;
+  queue.reserve(rows.size());
+  for (const WatchRun& row : rows) queue.push_back(row.queue);
+  EXPECT_EQ(queue, (std::vector<std::size_t>{2, 0, 1, 3}));
+}
+
 TEST(WatchPlan, KeepsTheOrderAndCountsTheQueueByWorkload) {
   const std::vector<WatchRun> rows = plan_rows(parsed(kPlan));
   ASSERT_EQ(rows.size(), 7U);

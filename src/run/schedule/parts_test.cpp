@@ -564,6 +564,17 @@ TEST(Notify, SendsWhatWaitsBeforeItEnds) {
   std::filesystem::remove_all(home);
 }
 
+TEST(PlanDocument, TellsInWhichOrderTheWorkloadsRun) {
+  PlanDocument document("plan.csv", "h");
+  document.fill({workload_of("1", {row_of("a"), row_of("b")}), workload_of("2", {row_of("c")}),
+                 workload_of("3", {row_of("d")})},
+                Book(), {{.workload = 2, .reason = {}}, {.workload = 0, .reason = {}}});
+  std::vector<int> turns;
+  for (const RunEntry& run : document.runs()) turns.push_back(run.turn);
+  EXPECT_EQ(turns, (std::vector<int>{2, 2, 0, 1}));
+  EXPECT_NE(document.json(UtcTime()).find(R"("turn":1,"state")"), std::string::npos);
+}
+
 TEST(Notices, SayWhatFailed) {
   const PlanFacts plan{.id = "p", .file = "plan.csv", .directory = "/"};
   const PlanDocument document("plan.csv", "h");

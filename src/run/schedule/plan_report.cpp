@@ -50,12 +50,17 @@ void describe(RunEntry& entry, const plan::Row& row, const Book& book) {
 void PlanDocument::fill(const std::vector<plan::Workload>& workloads, const Book& book,
                         const std::vector<Choice>& choices) {
   std::vector<const Choice*> by_workload(workloads.size());
-  for (const Choice& choice : choices) by_workload[choice.workload] = &choice;
+  std::vector<int> turns(workloads.size());
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    by_workload[choices[i].workload] = &choices[i];
+    turns[choices[i].workload] = static_cast<int>(i) + 1;
+  }
   runs_.clear();
   places_.clear();
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     for (const plan::Row& row : workloads[i].rows) {
       RunEntry entry = make_entry(workloads[i], row);
+      entry.turn = turns[i];
       describe(entry, row, book);
       const Choice* choice = by_workload[i];
       if (entry.state == "waiting" && choice != nullptr)
@@ -103,7 +108,8 @@ std::string PlanDocument::json(UtcTime now) const {
     json.member("experiment", run.experiment).member("workload", run.workload);
     json.member("repetition", run.repetition).member("name", run.name);
     json.member("letter", run.letter).member("collocation", run.collocation);
-    json.member("devices", run.devices).member("model", run.model).member("state", run.state);
+    json.member("devices", run.devices).member("model", run.model);
+    json.member("turn", run.turn).member("state", run.state);
     json.member("run", run.run).member("reason", run.reason).key("tail").begin_array();
     for (const std::string& line : run.tail) json.value(line);
     json.end_array().end_object();

@@ -29,6 +29,7 @@ struct RunEntry {
   std::string collocation;
   std::string devices;
   std::string model;
+  int turn = 0;  // workloads run in the order of their turns, from 1 on; 0: not chosen
   std::string state = "waiting";  // waiting, preparing, running or an outcome
   std::string run{};
   std::string reason{};

@@ -83,7 +83,8 @@ std::optional<RequestError> add_run(std::string_view text, const Json& run, Tota
   for (const std::string_view name :
        {"name", "letter", "collocation", "devices", "model", "reason"})
     fields.text(name);
-  for (const std::string_view name : {"line", "repetition"}) fields.integer(name, "an integer");
+  for (const std::string_view name : {"line", "repetition", "turn"})
+    fields.integer(name, "an integer");
   check_run_id(fields);
   check_tail(fields, run);
   ++totals.runs;

@@ -57,6 +57,7 @@ struct ReportData {
   // Rows of a plan, and those of them without a recorded run.
   std::optional<std::size_t> planned = {}, without_run = {};
   std::string digest = {};
+  std::string plan = {};  // its id
 };
 
 bool is_plan(const RunGroup& group) { return group.kind == "plans"; }
@@ -69,18 +70,24 @@ std::string without_repetition(const std::string& workload) {
   return numbered ? workload.substr(0, sign) : workload;
 }
 
-// Runs by the workload of the plan or experiment that they belong to, in the order of its rows.
+// Runs by the workload of the plan or experiment that they belong to, in the order of their starts.
 class Cells {
  public:
-  void add(const std::string& name, const std::string& run) {
+  void add(const std::string& name, const std::string& run, bool is_baseline) {
     const auto [at, fresh] = places_.try_emplace(name, groups_.size());
     if (fresh) groups_.push_back({name, {}});
     groups_[at->second].second.emplace_back(run);
+    if (is_baseline && !baseline_) baseline_ = at->second;
   }
+  // The marked baseline comes first.
   [[nodiscard]] Json groups() const {
     Json::Array all;
     for (const auto& [name, runs] : groups_)
       all.emplace_back(Json::Object{{"name", name}, {"runs", Json(runs)}});
+    if (baseline_) {
+      const auto marked = all.begin() + static_cast<std::ptrdiff_t>(*baseline_);
+      std::rotate(all.begin(), marked, marked + 1);
+    }
     return Json(std::move(all));
   }
   [[nodiscard]] std::size_t size() const { return groups_.size(); }
@@ -88,8 +95,10 @@ class Cells {
  private:
   std::vector<std::pair<std::string, Json::Array>> groups_;
   std::map<std::string, std::size_t> places_;
+  std::optional<std::size_t> baseline_;
 };
 
+constexpr const char* kBaseline = "tags.corral.baseline";
 constexpr std::size_t kMostGroups = 100;  // that POST /compare takes
 
 // The recorded runs of a plan or experiment by their workloads, or names where they have none:
@@ -103,6 +112,7 @@ Result<std::vector<Json>> runs_of(const sys::HttpTarget& server, const RunGroup&
   else
     question.set(group.kind, ids);
   question.set("order", Json(Json::Array{Json(Json::Object{{"by", "start"}})}));
+  question.set("columns", Json(Json::Array{Json(kBaseline)}));
   std::vector<Json> runs;
   for (bool more = true; more;) {
     question.set("offset", static_cast<std::int64_t>(runs.size()));
@@ -126,7 +136,7 @@ Cells cells_of(const std::vector<Json>& runs) {
     const std::string workload = run.get_string("workload");
     cells.add(
         experiment + (workload.empty() ? run.get_string("name") : without_repetition(workload)),
-        run.get_string("id"));
+        run.get_string("id"), !member(run, "values").get_string(kBaseline).empty());
   }
   return cells;
 }
@@ -141,8 +151,8 @@ Result<> read_plan(const sys::HttpTarget& server, const ReportFlags& flags, Json
   const Cells cells = cells_of(runs);
   if (cells.size() > kMostGroups)
     return fail(Code::kInvalidArgument,
-                fmt::format("{} has {} workloads: at most {} are compared at once; name some of "
-                            "them as groups",
+                fmt::format("{} has {} workloads: at most {} are compared at once; name one of its "
+                            "experiments, or some workloads as groups",
                             group->what, cells.size(), kMostGroups));
   if (cells.size() < 2)
     return fail(Code::kInvalidArgument,
@@ -151,6 +161,7 @@ Result<> read_plan(const sys::HttpTarget& server, const ReportFlags& flags, Json
                             printable(name)));
   data.what = group->what;
   if (is_plan(*group)) {
+    data.plan = group->id;
     data.planned = group->runs.size() + group->without_run;
     data.without_run =
         group->without_run +
@@ -299,6 +310,11 @@ class Report {
         add("not steady: " + reason);
       add(run.get_string("not_captured"));
     }
+    const auto rounds = std::ranges::count_if(
+        items(unit, "runs"), [](const Json& run) { return run.get_bool("left_out"); });
+    if (rounds > 0)
+      notes.push_back(
+          fmt::format("{} round{} that started again left out", rounds, rounds == 1 ? "" : "s"));
     if (unit.get_int("beside") > 0)
       notes.push_back(fmt::format("{} others of its workload beside it", unit.get_int("beside")));
     return notes.empty() ? "–" : join(notes, "; ");
@@ -493,7 +509,9 @@ std::string mark_of(const ReportFlags& flags, const ReportData& data,
                     const std::vector<std::pair<std::string, std::string>>& files) {
   Json::Array groups, names;
   for (const auto& [name, content] : files) names.emplace_back(name);
-  for (const std::string& group : flags.of.groups) groups.emplace_back(group);
+  // A file of the plan's name may be another one in the folder where this is checked.
+  for (const std::string& group : flags.of.groups)
+    groups.emplace_back(data.plan.empty() ? group : data.plan);
   const Json mark{Json::Object{{"groups", Json(std::move(groups))},
                                {"by", flags.of.by},
                                {"metric", flags.of.metric},

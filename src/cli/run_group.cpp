@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -9,6 +10,8 @@
 #include "cli/destination.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "plan/plan_file.h"
+#include "sys/socket.h"
 
 namespace corral::cli {
 namespace {
@@ -65,13 +68,17 @@ Result<RunGroup> find_experiment(const sys::HttpTarget& server, const std::strin
 Result<RunGroup> find_group(const sys::HttpTarget& server, const std::string& text) {
   const Json workloads = TRY(get_json(server, "/api/corral/v1/workloads?members=true"));
   const Json plans = TRY(get_json(server, "/api/corral/v1/plans"));
-  // Plans are known by the name of their file alone.
+  // The server knows of a plan the name of its file, and an id that tells which file it is.
   const std::string file = std::filesystem::path(text).filename();
+  const std::string id_here = plan::plan_id(sys::host_name(), text);
   std::vector<const Json*> of_workloads, of_plans;
   for (const Json& one : items(workloads, "workloads"))
     if (one.get_string("name") == text || has_id(one, text)) of_workloads.push_back(&one);
   for (const Json& one : items(plans, "plans"))
     if (one.get_string("file") == file || has_id(one, text)) of_plans.push_back(&one);
+  const auto here =
+      std::ranges::find(of_plans, id_here, [](const Json* plan) { return plan->get_string("id"); });
+  if (here != of_plans.end()) of_plans = {*here};
   if (of_workloads.size() + of_plans.size() > 1) {
     return fail(Code::kInvalidArgument,
                 fmt::format("{} workloads and {} plans are called '{}': give an id, as `corral ls "

@@ -21,7 +21,7 @@ struct RunGroup {
 };
 
 // The workload or plan that `text` names, by name, file or the start of its id; else the experiment
-// of that name.
+// of that name. If several plans' files have this name, the file that it names here decides.
 Result<RunGroup> find_group(const sys::HttpTarget& server, const std::string& text);
 
 }  // namespace corral::cli

@@ -78,6 +78,34 @@ def test_a_plan_as_a_page_that_needs_nothing_else(planned: Corral) -> None:
     assert len(rows) == 10
 
 
+def test_the_workload_marked_as_the_baseline_is_the_one_compared_with(corral: Corral) -> None:
+    folder = corral.script("train.py", TRAIN).parent
+    rows = "Experiment,Workload,File,Params,Baseline,Repeat\nE,short,train.py,0.001,,2\nE,long,train.py,0.02,yes,2\n"
+    (folder / "plan.csv").write_text(rows)
+    corral("run", "plan.csv", "--no-listeners", "--quiet", cwd=folder)
+    corral("report", "plan.csv", "-o", "plan.md", cwd=folder)
+    text = (folder / "plan.md").read_text()
+    assert "short is " in text, "the second row's workload comes first"
+    assert "long is " not in text
+
+
+def test_of_two_plans_of_one_name_the_file_tells_which(corral: Corral) -> None:
+    corral.script("train.py", TRAIN)
+    head, row = "Experiment,Workload,File,Params,Repeat\n", "E,{},../train.py,0.001,2\n"
+    for folder in ("one", "two"):
+        (corral.home / folder).mkdir()
+        (corral.home / folder / "plan.csv").write_text(head + row.format(f"{folder} a") + row.format(f"{folder} b"))
+        corral("run", f"{folder}/plan.csv", "--no-listeners", "--quiet", cwd=corral.home)
+    corral("report", "two/plan.csv", "-o", "two.md", cwd=corral.home)
+    corral("report", "plan.csv", "-o", "one.md", cwd=corral.home / "one")
+    assert "two b is " in (corral.home / "two.md").read_text()
+    assert "one b is " in (corral.home / "one" / "one.md").read_text()
+    same = corral("report", "--check", "../one/one.md", cwd=corral.home / "two")
+    assert b"nothing has changed" in same.stdout
+    done = corral("report", "plan.csv", "-o", "none.md", status=2, cwd=corral.home)
+    assert b"2 plans are called 'plan.csv'" in done.stderr
+
+
 def test_a_report_says_when_its_data_have_changed(planned: Corral) -> None:
     folder = planned.home
     planned("report", "plan.csv", "-o", "plan.md", "--title", "A -- B", cwd=folder)

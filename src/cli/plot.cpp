@@ -209,10 +209,11 @@ void declare_data(Arguments& arguments, PlotFlags& flags) {
   arguments.texts("metric", flags.metrics,
                   "metric to draw; a second one has its axis on the right");
   arguments.texts("of", flags.of, "only this source, e.g. gpu0 (may be repeated)");
-  arguments.choice("axis", flags.axis, {"workload", "run", "wall", "step", "metric"},
-                   "workload, run (time since its start), wall, step or metric");
+  arguments.choice("axis", flags.axis,
+                   {"workload", "run", "wall", "step", "epoch", "condensed", "metric"},
+                   "workload, run (since its start), wall, step, epoch, condensed or metric");
   arguments.text("x-metric", flags.x_metric, "the metric on the x axis, with --axis metric");
-  arguments.text("from", flags.from, "where the x axis begins: seconds, steps or values");
+  arguments.text("from", flags.from, "where the x axis begins: seconds, steps, epochs or values");
   arguments.text("to", flags.to, "where it ends");
   arguments.text("smooth", flags.smooth, "ema:WEIGHT, gaussian:WIDTH or mean:WIDTH");
   arguments.text("group", flags.group, "mean of workload, experiment, param:NAME or tag:NAME");

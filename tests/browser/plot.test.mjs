@@ -1,10 +1,20 @@
 // `corral plot` against the page: the figure of a link, drawn without a browser, is the page's own export.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { atRest, Home, launch, open } from "./support.mjs";
 
+// Epochs of ten steps; the twentieth waits.
+const kEpochs = `
+import time, corral
+for epoch in range(40):
+    with corral.phase("epoch", kind="control"):
+        for step in range(10):
+            with corral.phase("step"):
+                time.sleep(0.1 if epoch == 19 else 0.02)
+            corral.log("loss", 10 - step + epoch % 3)
+`;
 const home = new Home();
 let browser;
 // The recorded trainings, the newest first.
@@ -13,6 +23,9 @@ let runs;
 before(async () => {
   [browser] = await Promise.all([launch(), home.loadRecorded()]);
   await home.serve();
+  writeFileSync(join(home.folder, "train.py"), kEpochs);
+  const epochs = home.start("run", "--name", "forty epochs", "train.py");
+  assert.equal(await epochs.ended, 0, epochs.output());
   runs = (await home.runs()).filter(({ name }) => /alone|pair/.test(name)).map(({ id }) => id);
   assert.equal(runs.length, 5);
 });
@@ -149,6 +162,16 @@ test("so is one of groups with their bands, and one compared with a run", async 
     [runs[0], runs[1], "--metric", "loss", "--axis", "step", "--baseline", runs[1]],
     async () => {},
   );
+});
+
+test("so is one over epochs, and one in which alike epochs are one", async () => {
+  await same(
+    [runs[0], runs[3], "--metric", "loss", "--axis", "epoch", "--from", "1", "--to", "4"],
+    async () => {},
+  );
+  const condensed = ["forty epochs", "--axis", "condensed", "--metric"];
+  await same([...condensed, "loss"], async () => {});
+  await same([...condensed, "run.cpu.used", "--kind", "heat"], async () => {});
 });
 
 test("so is one of heat rows, and one of small plots with signs", async () => {

@@ -2,9 +2,10 @@
 
 import { nanos } from "../format/nanos";
 import type { Columns } from "./columns";
-import type { Stretch } from "./condensed";
-import type { EpochAxis } from "./epochs";
+import { type Stretch, seenStretches } from "./condensed";
+import { type EpochAxis, epochAt, timeAt } from "./epochs";
 import type { LineAnswer, LineQuestion } from "./lines";
+import { joinColumns, rebin } from "./rebin";
 import type { XyLine } from "./xy";
 
 export const kAcceptCharts = "application/x-corral-chart";
@@ -87,6 +88,79 @@ export function columnsBodies(question: ColumnsQuestion, exact: boolean): object
     ...commonOf(question, exact),
     mode: "auto",
   }));
+}
+
+// A question on the axes of time and steps, and where its columns stand on the axis that was asked for.
+export interface ColumnPart {
+  question: ColumnsQuestion;
+  placed: (columns: Columns) => Columns;
+}
+
+export function columnParts(question: ChartsQuestion): ColumnPart[] {
+  if (question.axis === "epoch") return epochParts(question);
+  if (question.axis === "condensed") return condensedParts(question);
+  return [{ question, placed: (columns) => columns }];
+}
+
+// The columns of all series by id, from the answers in the order of the parts.
+export function joinedParts(
+  { series }: Pick<ChartsQuestion, "series">,
+  parts: readonly ColumnPart[],
+  answers: readonly ReadonlyMap<number, Columns>[],
+): Map<number, Columns> {
+  const placed = parts.map(({ placed }, i) => {
+    const found = [...(answers[i] as ReadonlyMap<number, Columns>)];
+    return new Map(found.map(([id, columns]) => [id, placed(columns)] as const));
+  });
+  return new Map(
+    series.flatMap(({ id }) => {
+      const all = placed.flatMap((answer) => answer.get(id) ?? []);
+      const joined = all.length > 1 ? joinColumns(all) : (all[0] ?? null);
+      return joined === null ? [] : [[id, joined] as const];
+    }),
+  );
+}
+
+const kFiner = 4;
+const kWidest = 8192;
+
+// Every run has a range of its own; its columns are moved to where their epochs are.
+function epochParts(question: ChartsQuestion): ColumnPart[] {
+  const byRun = new Map<EpochAxis, ChartsQuestion["series"]>();
+  for (const one of question.series) {
+    if (one.epochs === undefined) continue;
+    const some = byRun.get(one.epochs) ?? [];
+    byRun.set(one.epochs, some);
+    some.push(one);
+  }
+  const span = question.to - question.from;
+  return [...byRun].flatMap(([epochs, series]) => {
+    const [from, to] = [timeAt(epochs, question.from), timeAt(epochs, question.to)];
+    if (!(to > from)) return [];
+    // Finer than the picture, because epochs of different lengths stretch.
+    const width = Math.min(kWidest, question.width * kFiner);
+    const placed = (columns: Columns) =>
+      rebin(columns, (px) => {
+        const epoch = epochAt(epochs, from + (px * (to - from)) / width);
+        return ((epoch - question.from) / span) * question.width;
+      });
+    return [{ question: { axis: "time" as const, series, from, to, width }, placed }];
+  });
+}
+
+// Each piece that is seen is asked for by itself, as wide as it is drawn.
+function condensedParts(question: ChartsQuestion): ColumnPart[] {
+  const { series, width } = question;
+  const scale = width / (question.to - question.from);
+  return seenStretches(question.stretches ?? [], question).map(({ from, to, at, until }) => {
+    const wide = Math.max(1, Math.round((until - at) * scale));
+    const left = (at - question.from) * scale;
+    const move = (px: number) => left + (px / wide) * (until - at) * scale;
+    return {
+      question: { axis: "time" as const, series, from, to, width: wide },
+      placed: (columns) => rebin(columns, move),
+    };
+  });
 }
 
 // For POST /lines.

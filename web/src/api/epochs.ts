@@ -12,17 +12,24 @@ export interface RunEpochs {
   more: boolean;
 }
 
-// All epochs of a run, page by page.
+export interface EpochPages {
+  runs: RunEpochs[];
+}
+
+// A run's epochs come page by page: these and the next ones.
+export function withPage(known: RunEpochs | null, { runs }: EpochPages): RunEpochs | null {
+  const [page] = runs;
+  if (known === null) return page ?? null;
+  if (page === undefined || page.epochs.length === 0) return { ...known, more: false };
+  return { ...page, epochs: [...known.epochs, ...page.epochs] };
+}
+
 export async function allEpochs(id: string, signal: AbortSignal): Promise<RunEpochs | null> {
   let all: RunEpochs | null = null;
   do {
-    const skip: number = all?.epochs.length ?? 0;
-    const page: RunEpochs | undefined = (
-      await sendJson<{ runs: RunEpochs[] }>("POST", "/epochs", { runs: [id], skip }, signal)
-    ).runs[0];
-    if (page === undefined || (all !== null && page.epochs.length === 0)) break;
-    all = all === null ? page : { ...page, epochs: [...all.epochs, ...page.epochs] };
-  } while (all.more);
+    const question = { runs: [id], skip: all?.epochs.length ?? 0 };
+    all = withPage(all, await sendJson<EpochPages>("POST", "/epochs", question, signal));
+  } while (all?.more);
   return all;
 }
 

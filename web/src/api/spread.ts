@@ -2,6 +2,7 @@
 // epoch the median and the 10th and 90th percentiles of the epochs' means there. Each epoch is scaled to the length of
 // the typical one. At most 64 epochs of a fold are read, spread evenly over it.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { nanos } from "../format/nanos";
 import { quantile } from "../format/quantile";
 import { nsAt } from "../format/time";
 import { postBinary } from "./client";
@@ -97,11 +98,14 @@ interface FoldAt {
 export const foldsOf = (stretches: readonly Stretch[]): FoldAt[] =>
   stretches.flatMap(({ at, fold }) => (fold === null ? [] : [{ at, fold }]));
 
-async function askFold(
-  { id, origin, spacing }: SpreadSeries,
-  { at, fold }: FoldAt,
-  signal?: AbortSignal,
-): Promise<FoldSpread> {
+// A question to /lines about a series and a fold, and the spread that its answer gives.
+interface FoldQuestion {
+  id: number;
+  body: object;
+  spreadOf: (answer: ArrayBuffer) => FoldSpread;
+}
+
+function foldQuestion({ id, origin, spacing }: SpreadSeries, { at, fold }: FoldAt): FoldQuestion {
   const chosen = fold.times;
   const span = Math.max(...chosen.map(({ from, to }) => to - from));
   const columns = columnsOf(fold.length, spacing);
@@ -110,41 +114,62 @@ async function askFold(
     series: [id],
     origins_ns: [nsAt(from, origin)],
   }));
-  const range = { axis: "relative", from_ns: "0", to_ns: nsAt(span, 0n) };
+  const range = { axis: "relative", from_ns: "0", to_ns: nsAt(span, nanos(0)) };
   const body = { ...range, width: columns * kFiner, exact: true, lines };
-  const answer = decodeLines(await postBinary("/lines", { body, accept: kAcceptLines, signal }));
-  const values = answer.lines.map(({ arrays }, i) => {
-    const [mean, , , count] = arrays as [Float64Array, Float64Array, Float64Array, Float64Array];
-    const { from = 0, to = 0 } = chosen[i] ?? {};
-    return inColumns([mean, count], { span, length: to - from, columns });
-  });
-  const place = { from: at, to: at + fold.length };
-  return { ...place, ...spreadOver(values), read: chosen.length, epochs: fold.epochs };
+  const spreadOf = (answer: ArrayBuffer) => {
+    const values = decodeLines(answer).lines.map(({ arrays }, i) => {
+      const [mean, , , count] = arrays as [Float64Array, Float64Array, Float64Array, Float64Array];
+      const { from = 0, to = 0 } = chosen[i] ?? {};
+      return inColumns([mean, count], { span, length: to - from, columns });
+    });
+    const place = { from: at, to: at + fold.length };
+    return { ...place, ...spreadOver(values), read: chosen.length, epochs: fold.epochs };
+  };
+  return { id, body, spreadOf };
 }
 
 const kNothing: ReadonlyMap<number, readonly FoldSpread[]> = new Map();
+
+// The questions for the spreads of all series and folds; or why there are none.
+export function spreadQuestions(
+  series: readonly SpreadSeries[],
+  stretches: readonly Stretch[],
+): { questions: FoldQuestion[]; why: string | null } {
+  const folds = foldsOf(stretches).filter(({ fold }) => fold.times.length >= kLeastEpochs);
+  if (folds.length === 0)
+    return { questions: [], why: `fewer than ${kLeastEpochs} alike epochs in a row` };
+  if (series.length * folds.length > kMostQuestions)
+    return { questions: [], why: "too many lines and folds" };
+  const questions = series.flatMap((one) => folds.map((fold) => foldQuestion(one, fold)));
+  return { questions, why: null };
+}
+
+// The answers in the order of the questions.
+export function spreadsOf(
+  questions: readonly FoldQuestion[],
+  answers: readonly ArrayBuffer[],
+): Spreads {
+  const found = new Map<number, FoldSpread[]>();
+  for (const [i, { id, spreadOf }] of questions.entries())
+    found.set(id, [...(found.get(id) ?? []), spreadOf(answers[i] as ArrayBuffer)]);
+  return { series: found, why: null };
+}
 
 export async function askSpreads(
   series: readonly SpreadSeries[],
   stretches: readonly Stretch[],
   signal?: AbortSignal,
 ): Promise<Spreads> {
-  const folds = foldsOf(stretches).filter(({ fold }) => fold.times.length >= kLeastEpochs);
-  if (folds.length === 0)
-    return { series: kNothing, why: `fewer than ${kLeastEpochs} alike epochs in a row` };
-  const questions = series.flatMap((one) => folds.map((fold) => ({ one, fold })));
-  if (questions.length > kMostQuestions)
-    return { series: kNothing, why: "too many lines and folds" };
-  const found = new Map<number, FoldSpread[]>();
+  const { questions, why } = spreadQuestions(series, stretches);
+  if (why !== null) return { series: kNothing, why };
+  const answers: ArrayBuffer[] = [];
   for (let i = 0; i < questions.length; i += kAtOnce) {
     const some = questions.slice(i, i + kAtOnce);
-    const answers = await Promise.all(some.map(({ one, fold }) => askFold(one, fold, signal)));
-    for (const [k, answer] of answers.entries()) {
-      const { id } = (some[k] as (typeof some)[0]).one;
-      found.set(id, [...(found.get(id) ?? []), answer]);
-    }
+    const ask = ({ body }: FoldQuestion) =>
+      postBinary("/lines", { body, accept: kAcceptLines, signal });
+    answers.push(...(await Promise.all(some.map(ask))));
   }
-  return { series: found, why: null };
+  return spreadsOf(questions, answers);
 }
 
 // True if every fold is still where the spread was computed for it.

@@ -9,7 +9,9 @@ import {
   type ChartsQuestion,
   type ColumnsQuestion,
   chartsOf,
+  columnParts,
   columnsBodies,
+  joinedParts,
   kAcceptCharts,
   kAcceptPairs,
   linesBodies,
@@ -17,10 +19,7 @@ import {
 } from "./chartBodies";
 import { postBinary } from "./client";
 import { type Columns, decodeCharts } from "./columns";
-import { seenStretches } from "./condensed";
-import { type EpochAxis, epochAt, timeAt } from "./epochs";
 import { decodeLines, kAcceptLines, type LineAnswer } from "./lines";
-import { joinColumns, rebin } from "./rebin";
 import { decodeXy, type XyLine } from "./xy";
 
 const kRestMs = 120;
@@ -50,67 +49,6 @@ async function askLines(question: ChartsQuestion, exact: boolean, signal?: Abort
   return found;
 }
 
-// On the axis of epochs every run has a range of its own; its columns are moved to where their epochs are.
-async function askEpochs(question: ChartsQuestion, exact: boolean, signal?: AbortSignal) {
-  const byRun = new Map<EpochAxis, ChartsQuestion["series"]>();
-  for (const one of question.series) {
-    if (one.epochs === undefined) continue;
-    const some = byRun.get(one.epochs) ?? [];
-    byRun.set(one.epochs, some);
-    some.push(one);
-  }
-  const answers = await Promise.all(
-    [...byRun].map(async ([epochs, series]) => {
-      const [from, to] = [timeAt(epochs, question.from), timeAt(epochs, question.to)];
-      if (!(to > from)) return [];
-      // Finer than the picture, because epochs of different lengths stretch.
-      const width = Math.min(kWidest, question.width * kFiner);
-      const asked: ChartsQuestion = { ...question, axis: "time", series, from, to, width };
-      const found = await askColumns(asked, exact, signal);
-      const at = { epochs, from, to, width, question };
-      return [...found].map(([id, columns]) => [id, onEpochs(columns, at)] as const);
-    }),
-  );
-  return new Map(answers.flat());
-}
-
-const kFiner = 4;
-const kWidest = 8192;
-
-function onEpochs(
-  columns: Columns,
-  at: { epochs: EpochAxis; from: number; to: number; width: number; question: ChartsQuestion },
-): Columns {
-  const { epochs, from, to, width, question } = at;
-  const span = question.to - question.from;
-  return rebin(columns, (px) => {
-    const epoch = epochAt(epochs, from + (px * (to - from)) / width);
-    return ((epoch - question.from) / span) * question.width;
-  });
-}
-
-// Each piece that is seen is asked for by itself, as wide as it is drawn.
-async function askCondensed(question: ChartsQuestion, exact: boolean, signal?: AbortSignal) {
-  const { series, width } = question;
-  const scale = width / (question.to - question.from);
-  const answers = await Promise.all(
-    seenStretches(question.stretches ?? [], question).map(async ({ from, to, at, until }) => {
-      const wide = Math.max(1, Math.round((until - at) * scale));
-      const asked: ColumnsQuestion = { axis: "time", series, from, to, width: wide };
-      const found = await askColumns(asked, exact, signal);
-      const left = (at - question.from) * scale;
-      const move = (px: number) => left + (px / wide) * (until - at) * scale;
-      return new Map([...found].map(([id, columns]) => [id, rebin(columns, move)]));
-    }),
-  );
-  return new Map(
-    series.flatMap(({ id }) => {
-      const joined = joinColumns(answers.flatMap((answer) => answer.get(id) ?? []));
-      return joined === null ? [] : [[id, joined] as const];
-    }),
-  );
-}
-
 async function askPairs(question: ChartsQuestion, signal?: AbortSignal) {
   const found: XyLine[] = [];
   for (const body of pairsBodies(question)) {
@@ -126,18 +64,13 @@ export async function askCharts(
   exact: boolean,
   signal?: AbortSignal,
 ): Promise<Charts> {
-  const columns =
-    question.axis === "epoch"
-      ? askEpochs
-      : question.axis === "condensed"
-        ? askCondensed
-        : askColumns;
-  const [series, lines, pairs] = await Promise.all([
-    columns(question, exact, signal),
+  const parts = columnParts(question);
+  const [answers, lines, pairs] = await Promise.all([
+    Promise.all(parts.map((part) => askColumns(part.question, exact, signal))),
     askLines(question, exact, signal),
     askPairs(question, signal),
   ]);
-  return chartsOf(question, { series, lines, pairs });
+  return chartsOf(question, { series: joinedParts(question, parts, answers), lines, pairs });
 }
 
 // Returns true if an older answer may be drawn on the axis of a newer question: x has the same meaning, and both have

@@ -128,8 +128,11 @@ type Made = "smooth" | "group" | "base" | "singles" | "compare";
 type MakingSearch = { [Part in Made]?: ViewSearch[Part] | undefined };
 
 // Values computed per pixel column have no meaning if columns are not of time or steps.
+export const hasComputedLines = (axis: Axis): boolean =>
+  axis !== "epoch" && axis !== "condensed" && axis !== "metric";
+
 export function makingOf(shown: readonly ShownRun[], search: MakingSearch, axis: Axis): Making {
-  const plain = axis === "epoch" || axis === "condensed" || axis === "metric";
+  const plain = !hasComputedLines(axis);
   const { singles, compare } = search;
   const [smooth, group, base] = [search.smooth, search.group, search.base].map((word) =>
     plain ? undefined : word,

@@ -1,6 +1,6 @@
 // Times and durations. The server's nanoseconds travel as decimal strings and stay BigInt until they are
 // relative to an origin; from there on the page counts in seconds. Pure.
-import { nanos, nanosBetween } from "./nanos";
+import { later, nanos, nanosBetween } from "./nanos";
 import { formatNumber, kThin } from "./units";
 
 export function secondsSince(ns: string, originNs: bigint): number {
@@ -8,7 +8,7 @@ export function secondsSince(ns: string, originNs: bigint): number {
 }
 
 export function nsAt(seconds: number, originNs: bigint): string {
-  return String(originNs + BigInt(Math.round(seconds * 1e9)));
+  return String(later(originNs, Math.round(seconds * 1e9)));
 }
 
 // "3:51", "1:02:03", "2 d 4:05"; below a second of `step` with decimals: "0:01.25".

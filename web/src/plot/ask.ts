@@ -4,13 +4,17 @@ import {
   type Charts,
   type ChartsQuestion,
   chartsOf,
+  columnParts,
   columnsBodies,
+  joinedParts,
   kAcceptCharts,
   kAcceptPairs,
   linesBodies,
   pairsBodies,
 } from "../api/chartBodies";
 import { decodeCharts } from "../api/columns";
+import type { Stretch } from "../api/condensed";
+import { type EpochPages, type RunEpochs, withPage } from "../api/epochs";
 import { type Interest, regionBegins } from "../api/interest";
 import { decodeLines, kAcceptLines } from "../api/lines";
 import {
@@ -21,6 +25,7 @@ import {
   notesOf,
   type RunEvent,
 } from "../api/notes";
+import { type SpreadSeries, type Spreads, spreadQuestions, spreadsOf } from "../api/spread";
 import type { Phase, RunPage } from "../api/types";
 import { decodeXy } from "../api/xy";
 
@@ -33,16 +38,20 @@ export interface Host {
 }
 
 export function charts(host: Host, question: ChartsQuestion): Charts {
-  const columns = columnsBodies(question, true).flatMap((body) => [
-    ...decodeCharts(host.post("/charts", body, kAcceptCharts)).series,
-  ]);
+  const parts = columnParts(question);
+  const answers = parts.map((part) => {
+    const found = columnsBodies(part.question, true).flatMap((body) => [
+      ...decodeCharts(host.post("/charts", body, kAcceptCharts)).series,
+    ]);
+    return new Map(found);
+  });
   const lines = linesBodies(question, true).flatMap(
     (body) => decodeLines(host.post("/lines", body, kAcceptLines)).lines,
   );
   const pairs = pairsBodies(question).flatMap(
     (body) => decodeXy(host.post("/xy", body, kAcceptPairs)).lines,
   );
-  return chartsOf(question, { series: new Map(columns), lines, pairs });
+  return chartsOf(question, { series: joinedParts(question, parts, answers), lines, pairs });
 }
 
 export const workloadRuns = (host: Host, workload: string): RunPage =>
@@ -50,6 +59,29 @@ export const workloadRuns = (host: Host, workload: string): RunPage =>
 
 export const phases = (host: Host, run: string): Phase[] =>
   host.get<{ phases: Phase[] }>(`/runs/${run}/phases`).phases;
+
+export function epochs(host: Host, run: string): RunEpochs | null {
+  let all: RunEpochs | null = null;
+  do {
+    const question = { runs: [run], skip: all?.epochs.length ?? 0 };
+    const answer = host.post("/epochs", question, "application/json");
+    all = withPage(all, JSON.parse(new TextDecoder().decode(answer)) as EpochPages);
+  } while (all?.more);
+  return all;
+}
+
+export function spreads(
+  host: Host,
+  series: readonly SpreadSeries[],
+  stretches: readonly Stretch[],
+): Spreads {
+  const { questions, why } = spreadQuestions(series, stretches);
+  if (why !== null) return { series: new Map(), why };
+  return spreadsOf(
+    questions,
+    questions.map(({ body }) => host.post("/lines", body, kAcceptLines)),
+  );
+}
 
 // Events, notes, and of a run that is alone the jumps of its metrics.
 export function happenings(host: Host, ids: readonly string[]): Happening[] {

@@ -59,12 +59,14 @@ const columns: Column[] = Array.from({ length: 1000 }, (_, i) => {
 interface Served {
   runs: RunDetail[];
   metrics: Record<string, Metric[]>;
+  // The number that each run has; all last two seconds.
+  epochs?: Record<string, number>;
   empty?: boolean;
   events?: object[];
 }
 
 // A server of a few runs, and the paths that it was asked for.
-function hostOf({ runs, metrics, empty = false, events = [] }: Served) {
+function hostOf({ runs, metrics, epochs = {}, empty = false, events = [] }: Served) {
   const asked: string[] = [];
   const answers: Record<string, unknown> = {};
   for (const one of runs) {
@@ -74,6 +76,7 @@ function hostOf({ runs, metrics, empty = false, events = [] }: Served) {
     answers[`/runs/${one.id}/events`] = { events };
     answers[`/runs/${one.id}/phases`] = { phases: [] };
     answers[`/runs/${one.id}/interest`] = { regions: [] };
+    answers[`/runs/${one.id}/explain`] = { epochs: alike(epochs[one.id] ?? 0) };
     answers[`/runs?workload=${one.workload_id}&limit=200`] = { runs: [one] };
   }
   const host: Host = {
@@ -85,10 +88,11 @@ function hostOf({ runs, metrics, empty = false, events = [] }: Served) {
     post: (path, body) => {
       asked.push(`${path} ${JSON.stringify(body)}`);
       if (path === "/lines") return smoothed(body as { lines: object[]; width: number });
+      if (path === "/epochs") return epochPage(body as { runs: [string]; skip: number }, epochs);
       const { series, width } = body as { series: number[]; width: number };
       return encode(
         width,
-        series.map((id) => ({ id: BigInt(id), columns: empty ? [] : columns })),
+        series.map((id) => ({ id: BigInt(id), columns: empty ? [] : columns.slice(0, width) })),
       );
     },
     near: (word, known) =>
@@ -222,6 +226,25 @@ describe("a plot", () => {
     expect(rows).toHaveLength(1 + 2 * columns.length);
   });
 
+  it("counts epochs, of which it asks for every page", () => {
+    const { host, asked } = hostOf({ ...two, epochs: { a: 5, b: 0 } });
+    const { figure, notes } = drawn(options({ axis: "epoch" }), host);
+    expect(svgText(figure)).toContain(">epoch</text>");
+    expect(figure.link).toContain("&x=epoch");
+    expect(notes).toEqual(["no epochs in run b"]);
+    const skips = asked.filter((one) => one.startsWith("/epochs") && one.includes('"a"'));
+    expect(skips.map((one) => JSON.parse(one.slice(8)).skip)).toEqual([0, 3]);
+  });
+
+  it("condenses alike epochs of one run to one, with their spread", () => {
+    const served = { ...two, epochs: { a: 20 } };
+    const condensed = { runs: ["a"], axis: "condensed" as const };
+    const { figure, notes } = plotted(condensed, served);
+    expect(svgText(figure)).toContain(">condensed time (min:s)</text>");
+    expect(notes).toEqual(["p10–p90 of 20 epochs"]);
+    expect(plotted({ ...condensed, kind: "heat" }, served).notes).toEqual([]);
+  });
+
   it("says which runs lack the metric", () => {
     const served = { ...two, metrics: { a: [metric(1, "loss")], b: [] } };
     expect(plotted({}, served).notes).toEqual(["no loss in run b"]);
@@ -246,6 +269,16 @@ describe("a plot that cannot be", () => {
     expect(said({ search: { from: 1, to: 2 } }, { ...two, empty: true })).toThrow("from 1 to 2");
   });
 
+  it("says what an axis cannot show", () => {
+    const epochs = { a: 20, b: 20 };
+    expect(said({ axis: "condensed" }, { ...two, epochs })).toThrow("only one run");
+    expect(said({ axis: "condensed", runs: ["a"] })).toThrow("no epochs of run a are known");
+    const smooth = { smooth: "ema:0.9" };
+    expect(said({ axis: "epoch", search: smooth }, { ...two, epochs })).toThrow(
+      "--smooth needs an axis of time or steps, not --axis epoch",
+    );
+  });
+
   it("begins with the option that is wrong", () => {
     expect(said({ y: "lg" })).toThrow("--y 'lg': expected auto, zero, log");
     expect(said({ y: "5..1" })).toThrow("--y '5..1'");
@@ -265,9 +298,46 @@ describe("a plot that cannot be", () => {
   });
 });
 
-// A line of ones for each.
+const timesOf = (epoch: number) => ({
+  start_ns: String(kStart + BigInt(epoch) * 2_000_000_000n),
+  end_ns: String(kStart + BigInt(epoch + 1) * 2_000_000_000n),
+});
+
+const kPage = 3;
+
+function epochPage(
+  { runs: [run], skip }: { runs: [string]; skip: number },
+  counts: Record<string, number>,
+): ArrayBuffer {
+  const all = Array.from({ length: counts[run] ?? 0 }, (_, index) => ({
+    index,
+    ...timesOf(index),
+  }));
+  const epochs = all.slice(skip, skip + kPage);
+  const page = {
+    run,
+    from: "phases",
+    first_step_ns: null,
+    epochs,
+    more: skip + kPage < all.length,
+  };
+  return new TextEncoder().encode(JSON.stringify({ runs: [page] })).buffer;
+}
+
+// A lane whose epochs are all alike.
+function alike(count: number): object[] {
+  if (count < 8) return [];
+  const { start_ns, end_ns } = timesOf(1);
+  const typical = { epoch: 1, from_ns: start_ns, to_ns: end_ns };
+  const lengths = { median_s: 2, p10_s: 2, p90_s: 2 };
+  const regime = { first: 0, last: count - 1, compared: true, typical, ...lengths };
+  return [{ regimes: [regime], odd: [], odd_epochs: 0, left_out: 0 }];
+}
+
+// Lines of ones: four arrays for each of an epoch, else one.
 function smoothed({ lines, width }: { lines: object[]; width: number }): ArrayBuffer {
-  const size = 48 + width * 8;
+  const arrays = "origins_ns" in (lines[0] ?? {}) && width < 1024 ? 4 : 1;
+  const size = 48 + arrays * width * 8;
   const view = new DataView(new ArrayBuffer(32 + lines.length * size));
   for (const [i, c] of [..."CRLN"].entries()) view.setUint8(i, c.charCodeAt(0));
   view.setUint16(4, 1, true);
@@ -275,8 +345,8 @@ function smoothed({ lines, width }: { lines: object[]; width: number }): ArrayBu
   view.setUint32(8, width, true);
   for (let at = 32; at < view.byteLength; at += size) {
     view.setUint8(at, 1);
-    view.setUint32(at + 4, 1, true);
-    for (let k = 0; k < width; k++) view.setFloat64(at + 48 + k * 8, 1, true);
+    view.setUint32(at + 4, arrays, true);
+    for (let k = 0; k < arrays * width; k++) view.setFloat64(at + 48 + k * 8, 1, true);
   }
   return view.buffer as ArrayBuffer;
 }

@@ -1,18 +1,24 @@
 // A chart of a board as a figure, without a browser: from the options of `corral plot` and the server's answers to what
 // the page's export gives for the same address.
+import { condense, type Stretch } from "../api/condensed";
+import type { RunEpochs } from "../api/epochs";
+import type { Explanation } from "../api/explain";
+import type { Spreads } from "../api/spread";
 import type { Metric, RunDetail } from "../api/types";
 import { stringifySearch } from "../app/search";
 import { allLines, axisNames, kChartHeight, specOf } from "../board/chartSpec";
 import { choiceText, parseChoice, parseY } from "../board/choice";
 import { noteWords } from "../board/compare";
 import { laneRows, profiledWindows } from "../board/laneRows";
+import { spreadWords } from "../board/lines";
 import { buildCharts, type ChartDef, colourSlots, type ShownRun, shownRun } from "../board/model";
-import { kFigureColumns, questionOf } from "../board/question";
+import { defsOf, kFigureColumns, questionOf } from "../board/question";
 import { quoted } from "../board/quote";
 import {
   type BoardChart,
   byStart,
   fullOf,
+  hasComputedLines,
   makingOf,
   marksOf,
   originOf,
@@ -31,7 +37,15 @@ import { kLight } from "../charts/theme";
 import { drawnCsv } from "../export/csv";
 import { type Figure, makeFigure } from "../export/figure";
 import { type FigureOptions, kLimits, kPresets, optionsOf } from "../export/presets";
-import { charts as askCharts, type Host, happenings, phases, workloadRuns } from "./ask";
+import {
+  charts as askCharts,
+  epochs as askEpochs,
+  spreads as askSpreads,
+  type Host,
+  happenings,
+  phases,
+  workloadRuns,
+} from "./ask";
 
 export interface PlotOptions {
   // Ids, prefixes, names.
@@ -77,20 +91,25 @@ export function drawn(options: PlotOptions, host: Host): Plot {
   const { shown, given, defs } = boardOf(options, host);
   const chart = chartOf(options, defs);
   const { xmetric } = options.search;
-  const full = fullOf({ axis, shown, epochs: {}, stretches: [], defs, charts: [chart], xmetric });
+  const counted = countedOf(options, shown, host);
+  const full = fullOf({ axis, shown, ...counted, defs, charts: [chart], xmetric });
   const hidden = hiddenOf(options, chart, host);
   const search = searchOf(options, { chart, shown, given, full, hidden });
   const range = { from: search.from ?? full.from, to: search.to ?? full.to };
   const making = makingOf(shown, search, axis);
   const view = {
     ...{ axis, shown, defs, search, making },
-    ...{ charts: [chart], stretches: [], epochs: {}, zoomedIn: search.from !== undefined },
+    ...counted,
+    ...{ charts: [chart], zoomedIn: search.from !== undefined },
     ...signsOf(options, shown, host),
   };
   const answer = askCharts(host, questionOf(view, { ...range, width: kFigureColumns }));
-  const lines = allLines(chart, answer, { making, hidden, theme: kLight });
+  const spreads = spreadsIn(chart, counted.stretches, host);
+  const lines = allLines(chart, answer, { making, hidden, theme: kLight, spreads });
   if (!lines.some((line) => !line.hidden && hasValues(line)))
     throw new Error(nothingDrawn(chart, search));
+  const without = shown.filter(({ id }) => axis === "epoch" && !counted.epochs[id]?.epochs.length);
+  const withoutEpochs = without.map(({ name }) => `no epochs in ${name}`);
   const names = axisNames(chart, view);
   const place = { width: 720, height: kChartHeight, theme: kLight, range };
   const link = `${options.server}/board${stringifySearch({ ...search })}`;
@@ -98,7 +117,7 @@ export function drawn(options: PlotOptions, host: Host): Plot {
   return {
     figure: makeFigure(source, lookOf(options)),
     csv: drawnCsv(lines, names.xName),
-    notes: notesOf(lines, chart, shown),
+    notes: [...withoutEpochs, ...notesOf(lines, chart, shown), ...spreadWords(spreads)],
   };
 }
 
@@ -174,6 +193,41 @@ function check(name: string, known: readonly string[], host: Host): void {
   throw new Error(`no metric '${name}' in these runs${near !== "" ? near : `; ${all}`}`);
 }
 
+// The epochs of the runs and the pieces of the condensed axis, where the axis is made of them.
+function countedOf(
+  { axis }: PlotOptions,
+  shown: readonly ShownRun[],
+  host: Host,
+): { epochs: Record<string, RunEpochs>; stretches: Stretch[] } {
+  if (axis !== "epoch" && axis !== "condensed") return { epochs: {}, stretches: [] };
+  const known = shown.flatMap(({ id }) => {
+    const epochs = askEpochs(host, id);
+    return epochs === null ? [] : [[id, epochs] as const];
+  });
+  const epochs = Object.fromEntries(known);
+  if (axis === "epoch") return { epochs, stretches: [] };
+  const [run, ...others] = shown as [ShownRun, ...ShownRun[]];
+  if (others.length > 0) throw new Error("--axis condensed: only one run can be condensed");
+  const { epochs: lanes } = host.get<Explanation>(`/runs/${run.id}/explain`);
+  const own = epochs[run.id];
+  const stretches = own === undefined ? [] : condense({ lanes, epochs: own, ...run });
+  if (stretches.length === 0)
+    throw new Error(`no epochs of ${run.name} are known to be alike, or too many are odd`);
+  return { epochs, stretches };
+}
+
+// The spreads of alike epochs, as the page draws them. Heat rows have no place for them.
+function spreadsIn(
+  chart: BoardChart,
+  stretches: readonly Stretch[],
+  host: Host,
+): Spreads | undefined {
+  if (stretches.length === 0 || chart.choice.kind === "heat") return undefined;
+  const lines = defsOf([chart]).flatMap((def) => def.lines);
+  const series = lines.map(({ series, origin, spacing }) => ({ id: series, origin, spacing }));
+  return askSpreads(host, series, stretches);
+}
+
 // A value axis in the words of the address.
 function axisWord(option: "y" | "right", text: string | undefined): string[] {
   if (text === undefined || text === "auto") return [];
@@ -223,6 +277,9 @@ function searchOf(options: PlotOptions, found: Found): BoardSearch {
     throw new Error("--compare says how to compare with --baseline, which is missing");
   if (asked.singles && group === undefined)
     throw new Error("--singles shows the runs of --group, which is missing");
+  for (const [option, value] of Object.entries({ smooth, group, baseline: base }))
+    if (value !== undefined && !hasComputedLines(axis))
+      throw new Error(`--${option} needs an axis of time or steps, not --axis ${axis}`);
   const whole = from === undefined && to === undefined;
   const range = rounded({ from: from ?? full.from, to: to ?? full.to });
   if (!whole && !(range.to > range.from))

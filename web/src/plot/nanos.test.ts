@@ -37,6 +37,11 @@ describe("nanoseconds without BigInt", () => {
       expect(String(plot.readNanos(viewOf(BigInt(text)), 0))).toBe(text);
       expect(JSON.stringify(plot.nanos(text))).toBe(`"${text}"`);
     }
+    for (const text of moments)
+      for (const by of [0, 1, -1, 999999999, 1e9, -1500000000, 3e15 + 1])
+        expect(String(plot.later(plot.nanos(text), by))).toBe(
+          String(page.later(page.nanos(text), by)),
+        );
     for (const value of [0, -0, 5e8, -5e8, 2 ** 53, 1.7637193871234568e18, -1.7637193871234568e18])
       expect(String(plot.nanos(value))).toBe(String(page.nanos(value)));
     for (const text of kTexts.filter((one) => one[0] !== "-"))

@@ -49,6 +49,14 @@ export function nanosBetween(a: bigint, b: bigint): number {
   return (x.seconds - y.seconds) * kSecond + (x.rest - y.rest);
 }
 
+export function later(value: bigint, by: number): bigint {
+  const { seconds, rest } = shown(value);
+  const more = by % kSecond;
+  const whole = seconds + Math.round((by - more) / kSecond);
+  const sum = rest + more;
+  return hidden(sum >= kSecond ? new Nanos(whole + 1, sum - kSecond) : normal(whole, sum));
+}
+
 // Long division of 64 bits by a second.
 export function readNanos(view: DataView, at: number): bigint {
   const negative = view.getInt32(at + 4, true) < 0;

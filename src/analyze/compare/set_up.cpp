@@ -13,15 +13,16 @@ namespace {
 constexpr std::string_view kSetUp = "set_up.", kAtStart = "at_start.",
                            kEnvironment = "environment.";
 constexpr std::string_view kMissing = "–";
+constexpr std::string_view kCpusTag = "corral.cpus";
 
 std::size_t part_index(std::string_view name) {
   return static_cast<std::size_t>(std::ranges::find(kSetUpParts, name) - kSetUpParts.begin());
 }
 
-// Tags that describe the result of a run, not its set-up.
-bool is_result(std::string_view tag) {
+// Tags that describe the result of a run or what it is compared with, not its set-up.
+bool is_no_set_up(std::string_view tag) {
   return tag.starts_with("corral.outcome") || tag == "corral.start_skew_ms" ||
-         tag == "mlflow.parentRunId";
+         tag == "corral.baseline" || tag == kCpusTag || tag == "mlflow.parentRunId";
 }
 
 // A text as it is, a list of words with blanks between them, all else as JSON.
@@ -46,8 +47,9 @@ class SetUpReader {
     put("run", "host", run.host);
     for (const auto& [key, value] : run.params) put("param", key, value);
     for (const auto& [key, value] : run.tags)
-      if (!is_result(key)) put("tag", key, value);
+      if (!is_no_set_up(key)) put("tag", key, value);
     for (const auto& [key, value] : run.info) add_info(key, plain_text(value));
+    put("set-up", "cpus_allowed", tag_text(run, kCpusTag));
     for (const auto& [source, reason] : run.unavailable) add_missing(source, reason);
     return std::move(found_);
   }
@@ -68,7 +70,8 @@ class SetUpReader {
   }
 
   void add_info(std::string_view key, std::string text) {
-    if (key.starts_with("collecting_")) return;
+    // The hash is that of all the others.
+    if (key.starts_with("collecting_") || key == "set_up.hash") return;
     if (key == "command") {
       put("run", key, std::move(text));
     } else if (key == "environment.packages" || key == "environment.conda") {

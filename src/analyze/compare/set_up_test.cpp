@@ -40,6 +40,21 @@ TEST(SetUp, WhatOneSideLacksIsADifference) {
   EXPECT_EQ(differences[0].b, "not available: no cpufreq");
 }
 
+TEST(SetUp, WhatTheSchedulerNotesIsNoDifferenceOfSetUps) {
+  std::vector<store::Run> a(2), b(2);
+  for (store::Run& run : a) {
+    run.tags = {{"corral.baseline", "1"}, {"corral.cpus", "0-1"}};
+    run.info = {{"set_up.hash", R"("f1")"}, {"set_up.cpus_allowed", R"("7")"}};
+  }
+  for (store::Run& run : b)
+    run.info = {{"set_up.hash", R"("f2")"}, {"set_up.cpus_allowed", R"("7")"}};
+  const auto differences = find_set_up_differences(read_set_ups(a), read_set_ups(b));
+  ASSERT_EQ(differences.size(), 1U);
+  EXPECT_EQ(differences[0].key, "cpus_allowed");
+  EXPECT_EQ(differences[0].a, "0-1") << "those of the command, not of its supervisor";
+  EXPECT_EQ(differences[0].b, "7");
+}
+
 TEST(SetUp, WhatAllHaveIsCommon) {
   store::Run a, b;
   a.host = b.host = "node7";

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "core/cpu_list.h"
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
@@ -142,6 +143,7 @@ std::vector<Fact> slow_facts(const Options& options, const Command& command,
        .command = command.argv,
        .directory = options.directory,
        .mask = options.mask,
+       .cpus = format_cpu_list(options.placement.cpus),
        .code = code.facts(),
        .refused = code.refused(),
        .add_diff = [&](std::string_view piece) { code.add_diff(piece); },

@@ -190,7 +190,10 @@ std::vector<Fact> facts(const Subject& subject) {
                                   : info("environment.variables", cut_text(variables)));
   std::error_code error;
   const fs::path here = subject.directory.empty() ? fs::current_path(error) : subject.directory;
-  for (Fact& fact : noise(subject.root, read_outside(here))) all.push_back(std::move(fact));
+  for (Fact& fact : noise(subject.root, read_outside(here))) {
+    const bool own_cpus = fact.key == "set_up.cpus_allowed" && !subject.cpus.empty();
+    all.push_back(own_cpus ? info(fact.key, subject.cpus) : std::move(fact));
+  }
   for (Fact& fact : data_sets(data_options(subject.command), here, {}))
     all.push_back(std::move(fact));
   all.insert(all.end(), subject.code.begin(), subject.code.end());

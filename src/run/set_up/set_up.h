@@ -26,6 +26,7 @@ struct Subject {
   std::filesystem::path root = "/";       // folder of /proc and /sys
   std::filesystem::path directory = "";   // folder of the run; empty: this one
   bool mask = true;                       // masks secrets (secrets.h)
+  std::string cpus = {};                  // that the command has for itself; empty: as this process
   // The kept code (kept_code.h): its facts, changed files whose content is not recorded, and two
   // functions: one takes the whole masked diff, the other the reason why there is none.
   std::vector<codec::Fact> code = {};

@@ -271,6 +271,15 @@ TEST(SetUp, SaysTheInterpreterItsPackagesAndVariables) {
   EXPECT_EQ(found.at("set_up.hash").size(), 18U);
 }
 
+TEST(SetUp, TheCpusAreTheCommands) {
+  Folder folder;
+  folder.put("proc/self/status", "Name:\tcorral\nCpus_allowed_list:\t0-3\n");
+  Subject subject{.interpreter = "", .root = folder.path(), .directory = folder.path()};
+  EXPECT_EQ(by_key(facts(subject)).at("set_up.cpus_allowed"), R"("0-3")");
+  subject.cpus = "2";
+  EXPECT_EQ(by_key(facts(subject)).at("set_up.cpus_allowed"), R"("2")") << "not this process's";
+}
+
 TEST(SetUp, AnInterpreterThatSaysNothing) {
   const auto found = by_key(
       facts({.interpreter = "/bin/false", .prepared = {}, .command = {}, .root = "/nowhere"}));

@@ -10,6 +10,7 @@
 #include "analyze/explain/stored_timeline.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "metric/catalogue.h"
 #include "query/series/inputs.h"
 #include "query/series/point_stream.h"
 
@@ -19,6 +20,17 @@ namespace {
 constexpr double kGap = 3;       // usual intervals
 constexpr double kBeyond = 1.5;  // capacities: then it is none
 constexpr std::size_t kMostSourcesNamed = 8;
+
+// The reason that the run gave for the metric, else for its group ("run.pmu.*"); null: none.
+const std::string* why_unavailable(const store::Run& run, std::string_view metric) {
+  const std::string* of_group = nullptr;
+  for (const auto& [what, reason] : run.unavailable) {
+    if (what == metric) return &reason;
+    const bool group = what.ends_with(".*") && metric.starts_with(what.substr(0, what.size() - 1));
+    if (group && metric::find_metric(metric) != nullptr) of_group = &reason;
+  }
+  return of_group;
+}
 
 Result<store::Series> choose_series(const store::Reader& store, const store::Run& run,
                                     const MetricOptions& options) {
@@ -36,6 +48,9 @@ Result<store::Series> choose_series(const store::Reader& store, const store::Run
     if (options.source.empty() || series.source == options.source) found.push_back(&series);
   }
   if (sources.empty()) {
+    if (const std::string* reason = why_unavailable(run, options.metric))
+      return fail(Code::kNotFound, fmt::format("the metric '{}' was not available: {}",
+                                               printable(options.metric), printable(*reason)));
     return fail(Code::kNotFound,
                 fmt::format("the run has no metric '{}'{}", printable(options.metric),
                             did_you_mean(options.metric, names)));

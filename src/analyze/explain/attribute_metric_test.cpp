@@ -120,6 +120,28 @@ TEST_F(AttributedMetric, LeavesOutSamplesAfterAGap) {
   EXPECT_EQ(found.found.background, 1) << "there are no phases";
 }
 
+TEST_F(AttributedMetric, SaysWhyAMetricWasNotAvailable) {
+  const RunId run = RunId::random();
+  auto writer = store_.begin(run, {series(1, "loss")});
+  codec::FactsBody facts;
+  for (const auto& [what, reason] : {std::pair("run.* of processes that left", "no right"),
+                                     std::pair("run.pmu.*", "a virtual machine hides it"),
+                                     std::pair("run.pmu.* of the kernel's part", "no right"),
+                                     std::pair("run.pmu.stalled_cycles", "no such counter")})
+    facts.facts.push_back({.kind = codec::FactKind::kUnavailable, .key = what, .value = reason});
+  store_.append({writer.frame(facts)});
+  const auto record = (*store_).run(run);
+  const auto said = [&](const std::string& metric) {
+    return attribute_metric(*store_, **record, {.metric = metric}).error().message;
+  };
+  EXPECT_EQ(said("run.pmu.cycles"),
+            "the metric 'run.pmu.cycles' was not available: a virtual machine hides it");
+  EXPECT_EQ(said("run.pmu.stalled_cycles"),
+            "the metric 'run.pmu.stalled_cycles' was not available: no such counter");
+  EXPECT_EQ(said("run.pmu.cycels"), "the run has no metric 'run.pmu.cycels'");
+  EXPECT_EQ(said("run.cpu.used"), "the run has no metric 'run.cpu.used'");
+}
+
 TEST_F(AttributedMetric, SaysWhatIsWrongWithARequest) {
   EXPECT_EQ(error({.metric = "run.cpu.usde"}),
             "the run has no metric 'run.cpu.usde'; did you mean 'run.cpu.used'?");

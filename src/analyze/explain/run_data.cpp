@@ -91,12 +91,15 @@ const MetricMean* RunData::of_source(std::string_view metric, std::string_view s
 }
 
 const std::string* RunData::reason_of(std::string_view metric) const {
+  const std::string* of_group = nullptr;
   for (const auto& [what, reason] : unavailable_) {
+    if (what == metric) return &reason;
     std::string_view name = std::string_view(what).substr(0, what.find(" of "));
     if (name.ends_with(".*")) name.remove_suffix(2);
-    if (metric == name || (metric.starts_with(name) && metric[name.size()] == '.')) return &reason;
+    if (metric == name || (metric.starts_with(name) && metric[name.size()] == '.'))
+      of_group = of_group != nullptr ? of_group : &reason;
   }
-  return nullptr;
+  return of_group;
 }
 
 bool RunData::is_unavailable(std::string_view metric) const { return reason_of(metric) != nullptr; }

@@ -133,9 +133,15 @@ WorkflowText workflow_text(const Json& found) {
   text.summary = printable(found.get_string("summary"));
   text.head = {"CRITICAL PATH", "WAITED FOR", "WAIT", "DURATION", "OUTCOME"};
   const Json::Array& path = items(found, "path");
-  for (std::size_t i = path.size() - std::min(path.size(), kMostSteps); i < path.size(); ++i)
+  // Runs that only took turns are in the order that everybody knows.
+  const bool joined = std::ranges::any_of(path, [](const Json& step) {
+    const std::string link = step.get_string("link");
+    return link == "after" || link == "repeat";
+  });
+  for (std::size_t i = path.size() - std::min(path.size(), kMostSteps); joined && i < path.size();
+       ++i)
     text.rows.push_back(step_row(path[i]));
-  if (path.size() > text.rows.size())
+  if (joined && path.size() > text.rows.size())
     text.lines.push_back(
         fmt::format("{} earlier runs of the path: --format json", path.size() - text.rows.size()));
   for (std::string line : {stages_text(found), queue_text(member(found, "queue"))})

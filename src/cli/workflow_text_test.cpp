@@ -53,6 +53,15 @@ TEST(WorkflowText, SaysWhatTheAnswerHas) {
                    "7 more runs are not counted"}));
 }
 
+TEST(WorkflowText, RunsThatOnlyTookTurnsAreNotListed) {
+  Json found = Json::parse(kWorkflow).value();
+  const Json::Array& path = *found.find("path")->as_array();
+  found.set("path", Json(Json::Array{path[0], path[1]}));
+  const WorkflowText text = workflow_text(found);
+  EXPECT_TRUE(text.rows.empty());
+  EXPECT_EQ(text.lines.front(), "stages of the path: 8.3 % wait, 91.7 % unknown");
+}
+
 TEST(WorkflowText, LongListsAreCutAndSaySo) {
   Json found = Json::parse(kWorkflow).value();
   Json::Array path(25, found.find("path")->as_array()->at(0));

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
+import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from support import BUILD, PYTHON, ROOT, Corral
@@ -76,6 +80,115 @@ def test_a_gpu_is_shared_on_the_fake_driver(corral: Corral, examples: Path) -> N
     assert all("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50" in text for text in said[3:5])
     assert all("CUDA_VISIBLE_DEVICES=MIG-" in text for text in said[5:])
     assert said[5] != said[6], "each has an instance of its own"
+
+
+# Each study is made small enough for a test: texts that are replaced in its files, and options of its run.
+STUDIES = {
+    "collocation": (
+        {
+            "repeats: 3": "repeats: 1",
+            "images: 2400": "images: 1000",
+            "collocation-S collocation-M collocation-L": "collocation-M",
+        },
+        ["--only", "collocation-M/*"],
+    ),
+    "overhead": (
+        {"repeats: 5": "repeats: 1", "--epochs 5": "--epochs 1"},
+        ["--skip", "*tensorboard", "--skip", "*mlflow"],
+    ),
+    "edge-pipeline": ({"repeats: 5": "repeats: 1", "--scale {scale}": "--scale {scale} --days 20"}, []),
+    "index-microarchitecture": ({"repeats: 5": "repeats: 1", "{index}\n": "{index} --keys 20000 --rounds 4\n"}, []),
+}
+CONTROL_GROUPS = pytest.mark.skipif(
+    os.geteuid() != 0 or len(os.sched_getaffinity(0)) < 2, reason="CPU sets need root and two CPUs"
+)
+
+
+def study(corral: Corral, examples: Path, name: str) -> tuple[Path, str]:
+    """The folder of a study after it was run at a size for tests, and what was printed."""
+    python = need(DEVELOPMENT, "torch", "numpy")
+    folder = examples / "studies" / name
+    changes, options = STUDIES[name]
+    for old, new in changes.items():
+        (path,) = [one for one in (folder / "study.yaml", folder / "report.sh") if old in one.read_text()]
+        path.write_text(path.read_text().replace(old, new))
+    environment = corral.environment | {"CORRAL_PYTHON": python, "PATH": f"{BUILD}:/usr/bin:/bin"}
+    words: list[str | Path] = ["sh", examples / "studies" / "run.sh", name, *options]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return folder, done.stdout
+
+
+def values(folder: Path, report: str) -> dict[str, list[float]]:
+    """The values of runs in a report in HTML, by their group."""
+    text = (folder / f"{report}.html").read_text()
+    table = unquote(re.findall(r'href="data:text/csv[^,]*,([^"]*)"', text)[0])
+    found: dict[str, list[float]] = {}
+    for row in csv.DictReader(io.StringIO(table)):
+        of_group = found.setdefault(row["group"], [])
+        if row["value"]:
+            of_group.append(float(row["value"]))
+    return found
+
+
+@CONTROL_GROUPS
+def test_the_study_of_collocation(corral: Corral, examples: Path) -> None:
+    folder, told = study(corral, examples, "collocation")
+    cells = {"3(M)-together"} | {f"{k}(M)-{way}" for k in (1, 2) for way in ("together", "apart")}
+    assert set(values(folder, "collocation-M")) == cells
+    text = (folder / "collocation-M.html").read_text()
+    assert "Runs beside each other" in text
+    assert re.search(r"\S+ is \S+ . (?:slower|faster) than 1\(M\)-together", text), "the marked baseline"
+    assert "CAPACITY LOSS" in told
+    assert len((folder / "study-slowdowns.csv").read_text().splitlines()) == 4
+
+
+def test_the_study_of_overhead(corral: Corral, examples: Path) -> None:
+    folder, _ = study(corral, examples, "overhead")
+    disk, cpu, whole, training = (
+        values(folder, f"study-{value}") for value in ("disk_mb", "cpu_s", "whole_s", "training_s")
+    )
+    assert set(disk) == {"none", "again", "top", "profiler", "corral"}
+    assert disk["none"] == disk["again"], "only the model"
+    assert disk["profiler"][0] > disk["corral"][0] > disk["none"][0] > 1
+    assert cpu["corral"][0] > 0
+    assert all(whole[tool][0] > training[tool][0] > 0 for tool in whole)
+    assert len(list(folder.glob("study-*.html"))) == 5
+
+
+@CONTROL_GROUPS
+def test_the_study_of_a_pipeline(corral: Corral, examples: Path) -> None:
+    folder, told = study(corral, examples, "edge-pipeline")
+    assert {name: len(of) for name, of in values(folder, "edge-1x").items()} == {
+        f"{device}-1x": 1 for device in ("board", "small", "tiny")
+    }
+    assert "tiny-2x" in values(folder, "edge-2x")
+    assert "CPU quota" in told, "half of a CPU"
+    text = (folder / "edge-2x.html").read_text()
+    assert all(stage in text for stage in ("load", "clean", "train", "infer"))
+    # The tiny device lasts long enough for a sample.
+    assert values(folder, "edge-2x-memory")["tiny-2x"][0] > 1e7
+
+
+def test_the_study_of_indexes(corral: Corral, examples: Path) -> None:
+    folder, _ = study(corral, examples, "index-microarchitecture")
+    assert set(values(folder, "study")) == {"binary", "btree", "hash", "learned"}
+    phases = (folder / "study-phases.md").read_text()
+    if "Not counted:" in phases:  # as in virtual machines
+        assert "- cycles: corral explain: the metric 'run.pmu.cycles' was not available: " in phases
+    else:
+        assert len(re.findall(r"^\| (?:binary|btree|hash|learned) \|", phases, re.MULTILINE)) == 16
+
+
+@pytest.mark.parametrize("size", ["study", "full"])
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_plan_of_a_study_is_right(corral: Corral, examples: Path, name: str, size: str) -> None:
+    folder = examples / "studies" / name
+    corral("plan", "generate", folder / f"{size}.yaml", "-o", folder / f"{size}.csv")
+    if (name, size) == ("collocation", "full"):
+        (folder / "timm").mkdir()
+        (folder / "timm" / "train.py").touch()
+    corral("plan", "check", "--no-devices", folder / f"{size}.csv")
 
 
 FRAMEWORKS = {

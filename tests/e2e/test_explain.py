@@ -473,6 +473,37 @@ def test_collocation_of_a_plan(corral: Corral) -> None:
     assert printed_by(corral, program) == found
 
 
+def test_a_neighbour_that_starts_again_disturbs_with_one_of_its_rounds(corral: Corral) -> None:
+    script = corral.script(
+        "train.py",
+        """
+        import corral, sys, time
+        for _ in range(int(sys.argv[2])):
+            with corral.phase("step"):
+                time.sleep(0.02)
+        """,
+    )
+    header = "Experiment,Workload,Name,Status,Run,Devices,Collocation,Listeners,File,Params,Loop"
+    rows = [
+        f"E,1,,,,,,proc,{script},main 60,",
+        f"E,2,,,,,,proc,{script},main 200,",
+        f"E,2,,,,,,proc,{script},again 60,yes",
+    ]
+    plan = Plan(corral, rows, header)
+    plan.run()
+    corral.wait_spool_empty()
+
+    found = corral.json("collocation", "plan.csv")
+    (cell,) = found["cells"]
+    assert cell["reason"] is None
+    assert cell["rounds_left_out"] >= 1, "4 s hold two rounds of 1.2 s, and the one that was stopped"
+    assert sorted(run["outcome"] for run in cell["runs"])[0] == "finished"
+    assert len(cell["runs"]) == 2
+    assert all(run["step_s"] > 0.02 for run in cell["runs"])
+    told = corral("collocation", "plan.csv").stdout.decode()
+    assert "Of runs that started again, the round counts that was longest beside the others" in told
+
+
 def test_the_workflow_of_a_plan(corral: Corral) -> None:
     """`first` fails and is repeated; `second` comes After it; `third` after nothing."""
     script = corral.script(

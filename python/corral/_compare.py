@@ -51,7 +51,7 @@ def compare(
     value: str | None = None,
     of: Literal["mean", "min", "max", "last"] | None = None,
     target: str | None = None,
-    margin: float = 0.02,
+    margin: float | None = None,
     as_: Literal["pandas", "dict"] = "pandas",
     server: str | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -62,14 +62,14 @@ def compare(
     A group is a name of runs, a workload's name, a filter such as "params.lr = '0.1'", a list of runs, or a dict as of
     `POST /compare`. `by`: splits their runs anew, e.g. by "params.lr". `value`: "step_time", "duration" or a metric, of
     which `of` says what counts. `target`: instead of a value the time to it, such as "val_acc >= 0.9".
-    `margin`: smaller differences do not matter, as a share.
+    `margin`: smaller differences do not matter, as a share; None: the one that the runs were started with, else 0.02.
 
     Returns one row for each comparison, with the whole answer in `attrs["comparison"]`; with `as_="dict"` that answer.
     LookupError: there is no such run or workload; ValueError: fewer than two groups, or what the server refuses.
     """
     if isinstance(groups, str):
         raise TypeError("corral: groups must be a list of groups, not one text")
-    if not 0 < margin < 1:
+    if margin is not None and not 0 < margin < 1:
         raise ValueError(f"corral: margin must be a share between 0 and 1, not {margin!r}")
     if as_ not in ("pandas", "dict"):
         raise ValueError(f"corral: as_ must be pandas or dict, not {as_!r}")

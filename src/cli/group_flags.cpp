@@ -17,13 +17,14 @@ void add_group_flags(Arguments& arguments, GroupFlags& flags) {
   arguments.text("metric", flags.metric, "compare this metric, or duration (default: step_time)");
   arguments.choice("of", flags.of, {"mean", "min", "max", "last"},
                    "of the metric in the steady part (default: mean)");
-  arguments.text("margin", flags.margin, "smaller differences do not matter (default: 2%)");
+  arguments.text("margin", flags.margin,
+                 "smaller differences do not matter (default: as planned, else 2%)");
   for (const char* name : {"by", "metric", "of", "margin"}) arguments.as_flag_only(name);
 }
 
 Result<Json> group_question(const GroupFlags& flags) {
   const auto margin = parse_share(flags.margin);
-  if (!margin || !(*margin > 0 && *margin < 1))
+  if (!flags.margin.empty() && !(margin && *margin > 0 && *margin < 1))
     return fail(
         Code::kInvalidArgument,
         fmt::format("--margin '{}': expected a share such as 2% or 0.02", printable(flags.margin)));
@@ -32,7 +33,7 @@ Result<Json> group_question(const GroupFlags& flags) {
   for (const std::string& group : flags.groups)
     groups.emplace_back(Json::Object{{"named", Json(group)}});
   question.set("groups", Json(std::move(groups)));
-  question.set("margin", *margin);
+  if (margin) question.set("margin", *margin);
   if (!flags.by.empty()) question.set("by", flags.by);
   if (!flags.metric.empty()) question.set("value", flags.metric);
   if (!flags.of.empty()) question.set("of", flags.of);

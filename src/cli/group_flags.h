@@ -14,7 +14,7 @@ namespace corral::cli {
 
 struct GroupFlags {
   std::vector<std::string> groups;
-  std::string by, metric, of, margin = "2%";
+  std::string by, metric, of, margin;
 };
 void add_group_flags(Arguments& arguments, GroupFlags& flags);
 // The members groups, by, value, of and margin of a request. kInvalidArgument: not such a margin.

@@ -116,7 +116,7 @@ test("times to a target have misses and no ratios, limits of a history are lines
 });
 
 test("the page of a comparison says what the server says: verdict, sentence, warnings, parts", async () => {
-  const question = { groups: [{ named: "before" }, { named: "after" }], margin: 0.02 };
+  const question = { groups: [{ named: "before" }, { named: "after" }] };
   const found = await ask("/compare", question);
   const { page, complaints, close } = await open(browser, home, "/compare?group=before&group=after");
   await page.getByTestId("answered").waitFor();
@@ -227,7 +227,7 @@ test("selected runs are compared by their names, and each point leads to its run
 });
 
 test("a history has its changes as the server tells them, its outliers and its failed runs", async () => {
-  const question = { groups: [{ named: "nightly" }], value: "duration", margin: 0.02 };
+  const question = { groups: [{ named: "nightly" }], value: "duration" };
   const [history] = (await ask("/history", question)).histories;
   const { page, complaints, close } = await open(browser, home, "/history");
   // Runs of a client have no commit.

@@ -2,8 +2,8 @@
 cat $size-phases.md
 if [ $size = full ]; then
   for keys in uniform lognormal; do
-    corral report index-full-$keys --margin 5% -o $size-$keys.html
+    corral report index-full-$keys -o $size-$keys.html
   done
 else
-  corral report $size.csv --margin 5% -o $size.html
+  corral report $size.csv -o $size.html
 fi

@@ -1,3 +1,3 @@
 for value in training_s whole_s cpu_s memory_mb disk_mb; do
-  corral report $size.csv --metric $value --of last --margin 1% -o $size-$value.html
+  corral report $size.csv --metric $value --of last -o $size-$value.html
 done

@@ -553,16 +553,19 @@ std::optional<double> planned_margin(const store::Run& run) {
   return std::nullopt;
 }
 
-bool is_planned(std::span<const GroupRuns> groups, double margin) {
+}  // namespace
+
+std::optional<double> planned_margin_of_all(std::span<const GroupRuns> groups) {
+  std::optional<double> common;
   for (const GroupRuns& group : groups)
     for (const store::Run& run : group.runs) {
       const auto planned = planned_margin(run);
-      if (!planned || !(std::abs(*planned - margin) <= 1e-9)) return false;
+      const bool possible = planned && *planned > 0 && *planned < 1;
+      if (!possible || (common && !(std::abs(*planned - *common) <= 1e-9))) return std::nullopt;
+      common = planned;
     }
-  return true;
+  return common;
 }
-
-}  // namespace
 
 std::span<const std::string_view> compared_metrics() { return kResources; }
 
@@ -571,7 +574,7 @@ Comparison judge_groups(std::vector<ComparedGroup> groups, const CompareOptions&
   all.value = describe(options.value);
   all.less_is_better = options.value.kind != ComparedValue::Kind::kMetric;
   const bool to_target = options.value.kind == ComparedValue::Kind::kTarget;
-  all.margin = to_target ? LogRatio::kNone : options.margin;
+  all.margin = to_target ? LogRatio::kNone : options.margin.value_or(kUsualMargin);
   const std::string unit = first_unit(groups);
   for (ComparedGroup& group : groups) {
     for (UnitValue& one : group.units) drop_other_unit(one, unit);
@@ -595,8 +598,11 @@ Result<Comparison> compare_groups(const store::Reader& store, std::span<const Gr
     one.units = TRY(read_units(store, group.runs, reading));
     compared.push_back(std::move(one));
   }
-  Comparison all = judge_groups(std::move(compared), options);
-  all.planned = is_planned(groups, all.margin);
+  const std::optional<double> planned = planned_margin_of_all(groups);
+  CompareOptions judging = options;
+  if (!judging.margin) judging.margin = planned;
+  Comparison all = judge_groups(std::move(compared), judging);
+  all.planned = planned && std::abs(*planned - all.margin) <= 1e-9;
   std::vector<SetUp> of_all = read_set_ups(groups.front().runs);
   const std::vector<SetUp> of_first = of_all;
   for (GroupDifference& found : all.differences) {

@@ -21,9 +21,12 @@
 
 namespace corral::analyze {
 
+inline constexpr double kUsualMargin = 0.02;
+
 struct CompareOptions {
   ComparedValue value;
-  double margin = 0.02;  // in (0, 1)
+  // In (0, 1); nullopt: the one that all runs were started with, else kUsualMargin.
+  std::optional<double> margin = {};
   Left left = {};
 };
 
@@ -86,6 +89,10 @@ inline constexpr std::size_t kMostComparedRuns = 2000;  // the caller checks it
 // kInvalidArgument: fewer than two groups, an empty one, or a run in two of them.
 Result<Comparison> compare_groups(const store::Reader& store, std::span<const GroupRuns> groups,
                                   const CompareOptions& options);
+
+// The margin that all runs were started with (the tag `corral.margin`); nullopt: they have none, or
+// several.
+std::optional<double> planned_margin_of_all(std::span<const GroupRuns> groups);
 
 // Every metric of the machine that is compared beside the value.
 std::span<const std::string_view> compared_metrics();

@@ -405,10 +405,12 @@ Answer compare_now(const CompareQuestion& question, const Context& context, cons
 Answer history_now(const HistoryQuestion& question, const Context& context, const Left& left) {
   std::vector<analyze::GroupRuns> groups = TRY(read_groups(context.reader, question.of, left));
   if (!question.of.by.empty()) groups = TRY(split_groups(std::move(groups), question.of.by));
+  const double margin = question.of.margin.value_or(
+      analyze::planned_margin_of_all(groups).value_or(analyze::kUsualMargin));
   std::vector<analyze::RunHistory> histories;
   for (const analyze::GroupRuns& group : groups) {
     const analyze::HistoryOptions options{.value = question.of.value,
-                                          .margin = question.of.margin,
+                                          .margin = margin,
                                           .less_is_better = question.less_is_better,
                                           .at_least = question.at_least,
                                           .at_most = question.at_most,
@@ -416,7 +418,7 @@ Answer history_now(const HistoryQuestion& question, const Context& context, cons
     histories.push_back(TRY(analyze::read_run_history(context.reader, group, options)));
   }
   return object_response([&](JsonWriter& json) {
-    json.member("value", analyze::describe(question.of.value)).member("margin", question.of.margin);
+    json.member("value", analyze::describe(question.of.value)).member("margin", margin);
     write_optional(json, "at_least", question.at_least);
     write_optional(json, "at_most", question.at_most);
     write_array(json, "histories", histories, write_run_history);
@@ -478,7 +480,8 @@ CompareQuestion::Group read_group_fields(RequestFields& fields, std::string_view
 CompareQuestion read_question(RequestFields& fields, std::string_view text) {
   CompareQuestion question;
   question.value = read_value(fields);
-  question.margin = fields.number("margin", question.margin, {.low = 1e-6, .high = 0.999999});
+  if (fields.has("margin"))
+    question.margin = fields.number("margin", 0, {.low = 1e-6, .high = 0.999999});
   question.by = fields.text("by", kMostName);
   if (!question.by.empty() && !is_run_field(question.by))
     fields.wrong("by", std::string(kRunFields));

@@ -65,7 +65,7 @@ struct CompareQuestion {
   std::vector<Group> groups;
   std::string by;  // splits the runs of all groups anew by this field; empty: not
   analyze::ComparedValue value;
-  double margin = 0.02;
+  std::optional<double> margin = {};
 };
 Parsed<CompareQuestion> parse_compare_request(std::string_view text);
 struct HistoryQuestion {

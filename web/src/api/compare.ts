@@ -12,7 +12,7 @@ export type Statistic = (typeof kStatistics)[number];
 
 export interface CompareQuestion {
   groups: GroupQuestion[];
-  margin: number;
+  margin?: number;
   by?: string;
   value?: string;
   of?: Statistic;

@@ -10,7 +10,6 @@ import {
   type HistorySearch,
   isMetric,
   kDuration,
-  kMargin,
   kStepTime,
   runsOfGroup,
   searchOfRuns,
@@ -89,9 +88,10 @@ export function GroupForm({ search, set, sample, history = false }: GroupFormPro
         <Field name="Margin">
           <TextField
             label="Margin"
-            value={search.margin ?? kMargin}
+            value={search.margin ?? ""}
+            placeholder="planned, else 2%"
             testid="margin"
-            change={(margin) => set({ margin: margin === kMargin ? undefined : margin })}
+            change={(margin) => set({ margin: margin === "" ? undefined : margin })}
           />
         </Field>
         {history &&

@@ -93,11 +93,9 @@ export function shareOf(written: string): number | null {
   return share > 0 && share < 1 ? share : null;
 }
 
-export const kMargin = "2%";
-
-// null: the margin is not a share.
+// null: the margin is not a share. Without one, that which the runs were started with counts, else 2 %.
 export function questionOf(search: HistorySearch): CompareQuestion | null {
-  const margin = shareOf(search.margin ?? kMargin);
+  const margin = search.margin === undefined ? undefined : shareOf(search.margin);
   if (margin === null) return null;
   const { by, metric: value, of, better, target, group: groups = [] } = search;
   const [atLeast, atMost] = [search["at-least"], search["at-most"]];

@@ -25,7 +25,7 @@ void print_groups(const TextPage& page, const Json& found) {
                                 missed > 0 ? fmt::format(", {} missed", missed) : ""),
                     text("mean"), text("min"), text("max")});
   }
-  page.table({"GROUP", "UNIT", "COUNTED", "MEAN", "LEAST", "GREATEST"}, rows);
+  page.table({"GROUP", "UNIT", "COUNTED", "GEOMETRIC MEAN", "LEAST", "GREATEST"}, rows);
   for (const Json& group : items(found, "groups"))
     for (const Json& warning : items(group, "warnings"))
       page.line(fmt::format("{}: {}", printable(group.get_string("name")),
@@ -72,7 +72,10 @@ void print_difference(const TextPage& page, const Json& one, const std::string& 
     rows.push_back({printable(set_up.get_string("part")), brief(set_up.get_string("key")),
                     brief(set_up.get_string("a")), brief(set_up.get_string("b"))});
   }
-  if (!rows.empty()) page.table({"SET-UP", "WHAT", title_a, title_b}, rows);
+  if (!rows.empty())
+    page.table({"SET-UP", "WHAT", title_a, title_b}, rows);
+  else if (one.get_int("set_up_left_out") == 0)
+    page.line("Nothing that was recorded of the set-ups tells the two apart.");
   const std::size_t all =
       items(one, "set_up").size() + static_cast<std::size_t>(one.get_int("set_up_left_out"));
   if (all > rows.size())
@@ -101,6 +104,7 @@ std::string comparison_csv(const Json& found) {
                {"value", "value"},
                {"n_a", "n_a"},
                {"n_b", "n_b"},
+               {"pairs", "pairs"},
                {"mean_a", "mean_a"},
                {"mean_b", "mean_b"},
                {"unit", "unit"},
@@ -117,11 +121,12 @@ std::string comparison_csv(const Json& found) {
     const Json& one = items(found, "differences")[i];
     const Json& b = items(found, "groups")[i + 1];
     table.add({plain(member(one, "a")), plain(member(one, "b")), plain(member(found, "value")),
-               plain(member(a, "n")), plain(member(b, "n")), plain(member(a, "mean")),
-               plain(member(b, "mean")), plain(member(a, "unit")), plain(member(one, "ratio")),
-               plain(member(one, "low")), plain(member(one, "high")), plain(member(one, "verdict")),
-               plain(member(one, "p_different")), plain(member(one, "p_equivalent")),
-               plain(member(found, "margin")), plain(member(found, "confidence"))});
+               plain(member(a, "n")), plain(member(b, "n")), plain(member(one, "pairs")),
+               plain(member(a, "mean")), plain(member(b, "mean")), plain(member(a, "unit")),
+               plain(member(one, "ratio")), plain(member(one, "low")), plain(member(one, "high")),
+               plain(member(one, "verdict")), plain(member(one, "p_different")),
+               plain(member(one, "p_equivalent")), plain(member(found, "margin")),
+               plain(member(found, "confidence"))});
   }
   return table.print("csv");
 }

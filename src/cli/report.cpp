@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "cli/answers.h"
@@ -286,7 +288,8 @@ class Report {
                                               : "groups, whatever their order"});
     const std::string rule = common_fact(data_.comparison, "tag", "corral.plan.until_interval");
     rows.push_back({"Stopping rule",
-                    rule.empty() ? "none was recorded: the number of runs may depend on results"
+                    rule.empty() ? "none was recorded: the number of runs may have been chosen "
+                                   "after results"
                                  : "recorded before the runs: repeated until each interval is "
                                    "within " +
                                        printable(rule)});
@@ -396,11 +399,14 @@ class Report {
   void write_set_up() {
     std::vector<std::vector<std::string>> rows;
     std::map<std::string, std::vector<std::string>> lists;
+    std::vector<std::string> missing;
     for (const Json& one : items(data_.comparison, "set_up")) {
       const std::string part = one.get_string("part"), key = one.get_string("key");
       const std::string value = brief(one.get_string("text"), 100);
       if (part == "package" || part == "variable") {
         lists[part].push_back(printable(key) + " " + value);
+      } else if (value.starts_with("not available: ")) {
+        missing.push_back(printable(key));
       } else {
         rows.push_back({part, printable(key), value});
       }
@@ -408,6 +414,46 @@ class Report {
     for (const auto& [part, list] : lists) rows.push_back({part, "all", join(list, ", ")});
     page_.title("What all runs have in common");
     page_.table({"PART", "WHAT", "VALUE"}, rows);
+    if (!missing.empty())
+      page_.line("Not available here, for reasons that each run has: " + join(missing, ", ") + ".");
+  }
+
+  // The order of the runs tells whether the machine drifted: values by the mean of their group.
+  [[nodiscard]] std::vector<std::string> drift_lines() const {
+    constexpr std::size_t kLeast = 8;
+    std::map<std::string, double> means;
+    for (const Json& group : items(data_.comparison, "groups"))
+      means[group.get_string("name")] = member(group, "mean").as_double(0);
+    std::vector<double> rest;
+    for (const Entry& entry : entries_in_order())
+      if (const Json& value = member(*entry.unit, "value");
+          !value.is_null() && means[entry.group] > 0)
+        rest.push_back(std::log(value.as_double(0) / means[entry.group]));
+    if (rest.size() < kLeast) return {};
+    const auto half = static_cast<std::ptrdiff_t>(rest.size() / 2);
+    const auto mean = [](auto from, auto to) {
+      return std::accumulate(from, to, 0.0) / static_cast<double>(to - from);
+    };
+    const double drift =
+        mean(rest.end() - half, rest.end()) - mean(rest.begin(), rest.begin() + half);
+    double squares = 0, neighbours = 0;
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      squares += rest[i] * rest[i];
+      if (i > 0) neighbours += rest[i] * rest[i - 1];
+    }
+    std::vector<std::string> lines = {
+        fmt::format("In the order of their starts, values of the second half of the runs are "
+                    "{:+.3g} % from those "
+                    "of the first half, each by its group's mean.",
+                    100 * std::expm1(drift))};
+    const double likeness = squares > 0 ? neighbours / squares : 0;
+    if (likeness > 2 / std::sqrt(static_cast<double>(rest.size())))
+      lines.push_back(
+          fmt::format("Runs near each other in time resemble each other (correlation of neighbours "
+                      "{:.2f}): they "
+                      "depend on each other, which pairs of a block take out in part.",
+                      likeness));
+    return lines;
   }
 
   void write_limits() {
@@ -421,8 +467,11 @@ class Report {
           return !run.get_string("not_steady").empty();
         });
       }
-    page_.line(fmt::format("{} of {} runs have no value, {} had no steady part.", uncounted, all,
-                           unsteady));
+    page_.line(
+        fmt::format("{} of {} runs have a value; {} had no steady part, and count with all "
+                    "of their steps.",
+                    all - uncounted, all, unsteady));
+    for (const std::string& line : drift_lines()) page_.line(line);
     page_.line(flags_.target.empty()
                    ? "Intervals are Student's t on the logarithms of the runs' values. They assume "
                      "that runs do not depend on each other, and no rare stalls."

@@ -86,6 +86,7 @@ def test_the_workload_marked_as_the_baseline_is_the_one_compared_with(corral: Co
     corral("report", "plan.csv", "-o", "plan.md", cwd=folder)
     text = (folder / "plan.md").read_text()
     assert "short is " in text, "the second row's workload comes first"
+    assert "Not available here, for reasons that each run has: " in text
     assert "long is " not in text
 
 
@@ -98,12 +99,32 @@ def test_of_two_plans_of_one_name_the_file_tells_which(corral: Corral) -> None:
         corral("run", f"{folder}/plan.csv", "--no-listeners", "--quiet", cwd=corral.home)
     corral("report", "two/plan.csv", "-o", "two.md", cwd=corral.home)
     corral("report", "plan.csv", "-o", "one.md", cwd=corral.home / "one")
-    assert "two b is " in (corral.home / "two.md").read_text()
-    assert "one b is " in (corral.home / "one" / "one.md").read_text()
+    first, second = (corral.home / "one" / "one.md").read_text(), (corral.home / "two.md").read_text()
+    assert "one b" in first
+    assert "one b" not in second
+    assert "two b" in second
     same = corral("report", "--check", "../one/one.md", cwd=corral.home / "two")
     assert b"nothing has changed" in same.stdout
     done = corral("report", "plan.csv", "-o", "none.md", status=2, cwd=corral.home)
     assert b"2 plans are called 'plan.csv'" in done.stderr
+
+
+def test_a_drift_of_the_machine_and_the_planned_margin_are_told(corral: Corral) -> None:
+    corral.script("train.py", TRAIN)
+    for number in range(12):
+        words = ["--quiet", "--no-listeners", "--tag", "corral.margin=10%", "--name", "ab"[number % 2]]
+        corral("run", *words, "train.py", str(0.003 + 0.002 * number), cwd=corral.home)
+    corral("report", "a", "b", "-o", "two.md", cwd=corral.home)
+    text = (corral.home / "two.md").read_text()
+    assert "within a margin of 10 % (given when the runs started)" in text
+    drift = re.search(r"values of the second half of the runs are \+(\d+) % from those of the first half", text)
+    assert drift
+    assert int(drift[1]) > 20
+    assert "Runs near each other in time resemble each other" in text
+    assert "Nothing that was recorded of the set-ups tells the two apart." in text, "the waits differ in each"
+    assert "12 of 12 runs have a value" in text
+    compared = corral.json("compare", "a", "b", "--margin", "5%")
+    assert (compared["margin"], compared["margin_planned"]) == (0.05, False)
 
 
 def test_a_report_says_when_its_data_have_changed(planned: Corral) -> None:
@@ -113,7 +134,7 @@ def test_a_report_says_when_its_data_have_changed(planned: Corral) -> None:
     assert b"nothing has changed" in same.stdout
     command = re.search(r"^    (corral report .*)$", (folder / "plan.md").read_text(), re.MULTILINE)
     assert command
-    assert command[1] == "corral report plan.csv --title 'A -- B' --margin 2% -o plan.md"
+    assert command[1] == "corral report plan.csv --title 'A -- B' -o plan.md"
     planned("report", "plan.csv", "--title", "A -- B", "-o", "plan.md", cwd=folder)
     (folder / "plan.csv").write_text((folder / "plan.csv").read_text() + "E,more,train.py,0.001,1,,-,,\n")
     planned("run", "plan.csv", "--no-listeners", "--quiet", status=1, cwd=folder)

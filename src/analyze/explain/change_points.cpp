@@ -14,8 +14,8 @@ constexpr std::size_t kReach = 5;  // values before and after one that tell whet
 constexpr double kFar = 5;         // standard deviations
 constexpr std::size_t kMostBins = 1024;
 
-// The places at which the last segment may begin. Their numbers lie side by side, so that the
-// compiler can compute several costs at once.
+// The places at which the last segment may begin. Their numbers lie side by side, so that one pass
+// computes all costs.
 class LastSegments {
  public:
   struct Cheapest {

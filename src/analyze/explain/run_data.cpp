@@ -96,8 +96,8 @@ const std::string* RunData::reason_of(std::string_view metric) const {
     if (what == metric) return &reason;
     std::string_view name = std::string_view(what).substr(0, what.find(" of "));
     if (name.ends_with(".*")) name.remove_suffix(2);
-    if (metric == name || (metric.starts_with(name) && metric[name.size()] == '.'))
-      of_group = of_group != nullptr ? of_group : &reason;
+    const bool matches = metric == name || (metric.starts_with(name) && metric[name.size()] == '.');
+    if (matches && of_group == nullptr) of_group = &reason;
   }
   return of_group;
 }

@@ -2,8 +2,12 @@
 # Runs one of the studies and makes its report:  sh run.sh STUDY [--full] [OPTIONS OF corral run]
 # A second time it goes on where it stopped.
 set -eu
-study=${1:?"name a study: $(cd "$(dirname "$0")" && echo */ | tr -d /)"}
-cd "$(dirname "$0")/$study"
+cd "$(dirname "$0")"
+if [ ! -e "${1-}/report.sh" ]; then
+  echo "run.sh: name a study: $(echo */ | tr -d /)" >&2
+  exit 2
+fi
+cd "$1"
 shift
 size=study
 if [ "${1-}" = --full ]; then

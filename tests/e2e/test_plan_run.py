@@ -411,15 +411,28 @@ def test_a_supervisor_that_is_killed_before_it_tells_the_end_loses_no_status(cor
     assert all(status.startswith("FAILED failed") for status in ends.values()), ends
 
 
+def kill_at_once(corral: Corral) -> None:
+    """Kills every process of Corral and of its commands, none of which sees another one's end."""
+    stopped: set[int] = set()
+    while more := set(corral.processes()) - stopped:
+        for pid in more:
+            with contextlib.suppress(ProcessLookupError):  # a short one of a command
+                os.kill(pid, signal.SIGSTOP)
+        stopped |= more
+    for pid in stopped:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    until(lambda: not any(map(alive, stopped)), "nothing runs")
+
+
 def test_where_everything_was_killed_the_plan_goes_on(corral: Corral) -> None:
     plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go", "E,2,b,,,,-,work.sh,b"])
     scheduler = plan.start()
     plan.until_started("a")
     until(lambda: plan.status("a") == "RUNNING", "RUNNING is written")
-    plan.kill(scheduler)
-    for pid in (*plan.supervisors(), *plan.processes()):
-        os.kill(pid, signal.SIGKILL)
-    until(lambda: not plan.processes(), "nothing runs")
+    kill_at_once(corral)
+    scheduler.wait()
+    assert not plan.processes()
     plan.allow()
     plan.run()
     assert plan.starts() == ["a", "a", "b"]

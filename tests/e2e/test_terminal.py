@@ -119,8 +119,8 @@ def test_ctrl_c_lets_it_write_its_checkpoint(corral: Corral, person: Person) -> 
     assert person.wait(run) == 7
     assert b"saved\r\n" in person.seen
     assert (corral.home / "seen").read_text() == "SIGINT\n"
-    assert corral.show()["tags"]["corral.outcome"] == "interrupted"
     assert person.as_before()
+    assert corral.wait_ended()["tags"]["corral.outcome"] == "interrupted"
 
 
 def test_more_ctrl_c_hurries(corral: Corral, person: Person) -> None:

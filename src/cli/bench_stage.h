@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/bench_process.h"
+#include "cli/child.h"
 #include "core/result.h"
 #include "core/time.h"
 

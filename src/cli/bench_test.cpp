@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/bench_process.h"
+#include "cli/child.h"
 #include "cli/bench_report.h"
 #include "cli/command.h"
 #include "cli/test_call.h"

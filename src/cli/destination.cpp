@@ -171,12 +171,8 @@ std::string python_program() { return sys::own_variable("CORRAL_PYTHON", "python
 
 fs::path python_path(const fs::path& program) {
   std::error_code error;
-  for (const fs::path& candidate :
-       {program.parent_path() / "python",
-        program.parent_path().parent_path() / "lib" / "corral" / "python"}) {
-    if (fs::exists(candidate / "corral" / "__init__.py", error)) return candidate;
-  }
-  return {};
+  fs::path folder = program.parent_path() / "python";
+  return fs::exists(folder / "corral" / "__init__.py", error) ? folder : fs::path();
 }
 
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {

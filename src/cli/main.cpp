@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -62,16 +63,21 @@ int dispatch(std::span<char* const> args) {
   return call_verb({.name = "corral", .head = head, .foot = kFoot, .verbs = kCommands}, args);
 }
 
-// Without memory for the options of a run: the launcher finds its command and executes it. Comes
-// back when there is no launcher.
+// Without memory for the options of a run: the launcher, beside this program or in ../../bin, finds
+// its command and executes it. Comes back when there is no launcher. Allocates nothing.
 void leave_to_launcher(char** argv, const char* reason) {
-  std::array<char, 4096> path{};
-  const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
   constexpr std::string_view kEnd = "-program";
+  constexpr std::string_view kInstalled = "/../../bin/corral";
+  std::array<char, 4096> path{};
+  const ssize_t length =
+      ::readlink("/proc/self/exe", path.data(), path.size() - kInstalled.size() - 1);
   const std::string_view program(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   if (!program.ends_with(kEnd) || ::setenv("CORRAL_NOT_RECORDED", reason, 1) != 0) return;
+  const std::size_t folder = program.rfind('/');
   path[program.size() - kEnd.size()] = '\0';
   sys::restore_signals();
+  ::execv(path.data(), argv);
+  *std::copy(kInstalled.begin(), kInstalled.end(), path.begin() + folder) = '\0';
   ::execv(path.data(), argv);
 }
 

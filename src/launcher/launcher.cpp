@@ -1,4 +1,5 @@
-// corral: starts corral-program, which lies beside it and does all the work.
+// corral: starts corral-program, which does all the work. It lies beside this file (in a build) or
+// in ../lib/corral (where it was installed).
 //
 // Static and small, so that it starts where the program with its shared libraries cannot. If the
 // program cannot start, `corral run COMMAND` executes the command itself, unrecorded. Everything
@@ -133,7 +134,8 @@ bool loads(const char* program) {
   return child > 0 && status == 0;
 }
 
-bool below(__rlimit_resource resource, rlim_t least) {
+// The type of `resource` is an enumeration with glibc, an int with musl.
+bool below(auto resource, rlim_t least) {
   rlimit limit{};
   return ::getrlimit(resource, &limit) == 0 && limit.rlim_cur < least;
 }
@@ -146,9 +148,10 @@ const char* lacking(const char* program) {
                           "ulimit -n, -u, -v, -d)";
 }
 
-// Finds the program beside this file, even if this file was called through a link or PATH.
+// Finds the program from this file's place, even if this file was called through a link or PATH.
 bool find_program(char (&path)[PATH_MAX]) {
-  constexpr const char* kName = "corral-program";
+  constexpr const char* kBeside = "corral-program";
+  constexpr const char* kInstalled = "../lib/corral/corral-program";
   ssize_t n = ::readlink("/proc/self/exe", path, sizeof path - 1);
   if (n < 0) {
     const char* const called = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
@@ -159,8 +162,9 @@ bool find_program(char (&path)[PATH_MAX]) {
   path[n] = '\0';
   char* const slash = std::strrchr(path, '/');
   char* const name = slash != nullptr ? slash + 1 : path;
-  if (name + std::strlen(kName) >= path + sizeof path) return false;
-  std::strcpy(name, kName);
+  if (name + std::strlen(kInstalled) >= path + sizeof path) return false;
+  std::strcpy(name, kBeside);
+  if (::access(path, F_OK) != 0) std::strcpy(name, kInstalled);
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/text.h"
+#include "sys/certificates.h"
 #include "sys/socket.h"
 
 // libcurl brings in GnuTLS for schemes that are not used here. Its start-up asks this whether to
@@ -165,6 +166,9 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
   const auto milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(request.timeout).count();
   ::curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  if (url.starts_with("https:") && !certificate_file().empty())
+    ::curl_easy_setopt(easy, CURLOPT_CAINFO, certificate_file().c_str());
   ::curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   ::curl_easy_setopt(easy, CURLOPT_NOPROXY, "127.0.0.1,localhost,::1");
   ::curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(milliseconds));
@@ -189,6 +193,13 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
   if (door.refusal) return tl::unexpected(*door.refusal);
   if (code == CURLE_COULDNT_CONNECT && door.path.empty())
     return fail(Code::kUnavailable, "no server at " + target_.base_url);
+  if (code == CURLE_PEER_FAILED_VERIFICATION) {
+    return fail(
+        Code::kUnavailable,
+        fmt::format("{}: the server's certificate is not trusted; SSL_CERT_FILE names a file "
+                    "with the certificate of its authority",
+                    target_.base_url));
+  }
   if (code != CURLE_OK) {
     return fail(Code::kUnavailable,
                 fmt::format("{} {}: {}", request.method, url, ::curl_easy_strerror(code)));

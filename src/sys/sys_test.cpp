@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "sys/certificates.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/http_client.h"
@@ -369,6 +370,33 @@ TEST_F(NamedFilesTest, AnotherFileOfTheNameIsALoss) {
   const NamedFiles files({dir_ / "db"});
   ASSERT_TRUE(replace_file(dir_ / "db", "x"));
   EXPECT_EQ(lost(files), "db");
+}
+
+TEST(Certificates, AreFoundWhereDistributionsAndPythonKeepThem) {
+  ::unsetenv("SSL_CERT_FILE");
+  const fs::path dir = scratch("certificates");
+  const auto place = [&](const fs::path& file) {
+    fs::create_directories((dir / file).parent_path());
+    EXPECT_TRUE(replace_file(dir / file, "x"));
+    return (dir / file).string();
+  };
+  const fs::path program = dir / "env/lib/corral/corral-program";
+  const auto found = [&] { return find_certificates(program, dir); };
+  EXPECT_EQ(found(), "") << "the library's default holds";
+  const std::string of_pip =
+      place("env/lib/python3.11/site-packages/pip/_vendor/certifi/cacert.pem");
+  EXPECT_EQ(found(), of_pip);
+  EXPECT_EQ(find_certificates(dir / "env/bin/corral-program", dir), of_pip);
+  const std::string of_certifi = place("env/lib/python3.11/site-packages/certifi/cacert.pem");
+  EXPECT_EQ(found(), of_certifi);
+  for (const char* file : {"etc/ssl/ca-bundle.pem", "etc/pki/tls/certs/ca-bundle.crt",
+                           "etc/ssl/certs/ca-certificates.crt"}) {
+    const std::string systems = place(file);
+    EXPECT_EQ(found(), systems);
+  }
+  ::setenv("SSL_CERT_FILE", "/chosen.pem", 1);
+  EXPECT_EQ(found(), "/chosen.pem");
+  ::unsetenv("SSL_CERT_FILE");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "core/sha256.h"
 #include "core/text.h"
+#include "sys/certificates.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
 
@@ -263,6 +264,8 @@ void set_limits(CURL* easy) {
   ::curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   ::curl_easy_setopt(easy, CURLOPT_NOPROXY, "127.0.0.1,localhost,::1");
   ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  if (!sys::certificate_file().empty())
+    ::curl_easy_setopt(easy, CURLOPT_CAINFO, sys::certificate_file().c_str());
   ::curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
   ::curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, kConnectMilliseconds);
   // A server that ignores "Expect: 100-continue" (which cannot be left out of a signed request)

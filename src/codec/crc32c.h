@@ -45,9 +45,9 @@ inline std::uint32_t crc32c_table(std::uint32_t crc, const unsigned char* p, std
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) inline std::uint32_t crc32c_sse42(std::uint32_t crc,
-                                                                    const unsigned char* p,
-                                                                    std::size_t n) {
+__attribute__((target("sse4.2,crc32"))) inline std::uint32_t crc32c_sse42(std::uint32_t crc,
+                                                                          const unsigned char* p,
+                                                                          std::size_t n) {
   std::uint64_t wide = crc;
   for (; n >= 8; p += 8, n -= 8) {
     std::uint64_t word = 0;

@@ -41,7 +41,8 @@ print(json.dumps({
 std::string modification_time(const fs::path& path) {
   std::error_code error;
   const auto time = fs::last_write_time(path, error);
-  return error ? "" : std::to_string(time.time_since_epoch().count());
+  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch());
+  return error ? "" : std::to_string(since.count());
 }
 
 // In the cache's folder of answers.

@@ -101,8 +101,8 @@ std::string to_json(const Manifest& m) {
   json.set("store", m.destination.store.string());
   json.set("server", m.destination.server);
   if (!m.destination.withheld.empty()) json.set("withheld", m.destination.withheld);
-  json.set("utc_minus_boot_ns", m.anchor.utc_minus_boot.count());
-  json.set("clock_error_ns", m.anchor.error.count());
+  json.set("utc_minus_boot_ns", std::int64_t{m.anchor.utc_minus_boot.count()});
+  json.set("clock_error_ns", std::int64_t{m.anchor.error.count()});
   json.set("started_ns", ns_of(m.started));
   json.set("begun_ns", m.begun ? Json(ns_of(*m.begun)) : Json());
   json.set("supervisor", to_json(m.supervisor));

@@ -1,7 +1,7 @@
 #include "spool/segment_identity.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -91,7 +91,7 @@ void format_hex_id(const std::uint8_t (&id)[16], char (&text)[33]) {
 void random_bytes(void* data, std::size_t size) {
   auto* at = static_cast<unsigned char*>(data);
   while (size > 0) {
-    const ssize_t n = ::getrandom(at, size, 0);
+    const ssize_t n = ::syscall(SYS_getrandom, at, size, 0);  // newer than glibc 2.17
     if (n > 0) {
       at += n;
       size -= static_cast<std::size_t>(n);

@@ -119,8 +119,7 @@ Nanos Lateness::quantile(double q) const {
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < kBuckets && wanted > 0; ++i) {
     seen += buckets_[i].load(std::memory_order_relaxed);
-    if (seen >= wanted && i + 1 < kBuckets)
-      return Nanos(std::min(upper_end(i), greatest().count()));
+    if (seen >= wanted && i + 1 < kBuckets) return std::min(Nanos(upper_end(i)), greatest());
   }
   return greatest();
 }

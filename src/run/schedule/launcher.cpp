@@ -1,5 +1,6 @@
 #include "run/schedule/launcher.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -133,6 +134,34 @@ std::string last_line(int fd) {
   return to_utf8(words);
 }
 
+// Directory of the process that is spawned while this lives. With glibc 2.28, which cannot set one
+// for posix_spawn, this process goes there and back.
+class WorkingDirectory {
+ public:
+  WorkingDirectory(const std::filesystem::path& directory, SpawnPlan& plan) {
+    using Add = int (*)(posix_spawn_file_actions_t*, const char*);
+    static const auto add =
+        reinterpret_cast<Add>(::dlsym(RTLD_DEFAULT, "posix_spawn_file_actions_addchdir_np"));
+    if (add != nullptr) {
+      error_ = add(&plan.actions, directory.c_str());
+      return;
+    }
+    before_ = sys::Fd(::open(".", O_PATH | O_CLOEXEC));
+    if (!before_ || ::chdir(directory.c_str()) != 0) error_ = errno;
+  }
+  ~WorkingDirectory() {
+    if (before_) [[maybe_unused]]
+      const int ignored = ::fchdir(before_.get());
+  }
+  WorkingDirectory(const WorkingDirectory&) = delete;
+  WorkingDirectory& operator=(const WorkingDirectory&) = delete;
+  [[nodiscard]] int error() const { return error_; }
+
+ private:
+  sys::Fd before_;
+  int error_ = 0;
+};
+
 class Supervisors : public Launcher {
  public:
   explicit Supervisors(SupervisorOptions options) : options_(std::move(options)) {
@@ -187,7 +216,8 @@ Result<Child> Supervisors::spawn(const Order& order, const std::vector<std::stri
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&plan.actions, child.words.get(), 1);
   ::posix_spawn_file_actions_adddup2(&plan.actions, child.words.get(), 2);
-  ::posix_spawn_file_actions_addchdir_np(&plan.actions, order.directory.c_str());
+  const WorkingDirectory directory(order.directory, plan);
+  if (directory.error() != 0) return fail_errno(order.directory.string(), directory.error());
   const std::vector<std::string> environment =
       environment::environment_with(sys::own_environment(), order.environment);
   const int error =

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,15 +34,19 @@ bool is_deleted(int file) {
 }
 
 void close_all_but(std::array<int, 5> kept) {
+  // glibc has a function for it since 2.34.
+  const auto close_range = [](unsigned first, unsigned last) {
+    ::syscall(SYS_close_range, first, last, 0);
+  };
   std::sort(kept.begin(), kept.end());
   unsigned from = 0;
   for (const int fd : kept) {
     if (fd < 0) continue;
     const auto number = static_cast<unsigned>(fd);
-    if (number > from) ::close_range(from, number - 1, 0);
+    if (number > from) close_range(from, number - 1);
     from = number + 1;
   }
-  ::close_range(from, ~0U, 0);
+  close_range(from, ~0U);
 }
 
 // Restores the former modes, if the terminal still has those that the supervisor set.

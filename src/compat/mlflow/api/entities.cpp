@@ -152,7 +152,9 @@ Answer<tracking::Tags> read_tags(Message& in, std::string_view name, std::size_t
 }
 
 void write_ms(JsonWriter& json, std::string_view name, UtcTime time) {
-  json.member(name, std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count());
+  const std::int64_t ms =
+      std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
+  json.member(name, ms);
 }
 
 void write_unless_empty(JsonWriter& json, std::string_view name, const std::string& text) {

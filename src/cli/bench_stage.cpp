@@ -421,13 +421,6 @@ constexpr Nanos kEnding{std::chrono::seconds(5)};
 constexpr Nanos kIdleFor{std::chrono::milliseconds(100)};
 constexpr double kIdleShare = 0.02;
 
-bool names_destination(std::string_view variable) {
-  constexpr std::array<std::string_view, 3> kKept = {
-      "CORRAL_CONFIG=", "CORRAL_NVML_LIBRARY=", "CORRAL_PYTHON="};
-  const auto begins = [&](std::string_view kept) { return variable.starts_with(kept); };
-  return variable.starts_with("CORRAL_") && std::ranges::none_of(kKept, begins);
-}
-
 // The last processor that this process may run on: the first ones serve interrupts.
 int last_processor() {
   cpu_set_t set;
@@ -455,8 +448,7 @@ bool wait_for_output(const fs::path& file, pid_t pid, Interrupts& interrupts) {
 }  // namespace
 
 Stage::Stage(fs::path directory) : directory_(std::move(directory)) {
-  environment_ = sys::own_environment();
-  std::erase_if(environment_, names_destination);
+  environment_ = environment_elsewhere();
   environment_.push_back("CORRAL_BENCH_DIRECTORY=" + directory_.string());
 }
 

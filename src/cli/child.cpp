@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "core/text.h"
 #include "sys/clock.h"
@@ -57,7 +59,20 @@ void pin(pid_t pid, int processor) {
   ::sched_setaffinity(pid, sizeof set, &set);
 }
 
+bool names_destination(std::string_view variable) {
+  constexpr std::array<std::string_view, 3> kKept = {
+      "CORRAL_CONFIG=", "CORRAL_NVML_LIBRARY=", "CORRAL_PYTHON="};
+  const auto begins = [&](std::string_view kept) { return variable.starts_with(kept); };
+  return variable.starts_with("CORRAL_") && std::ranges::none_of(kKept, begins);
+}
+
 }  // namespace
+
+std::vector<std::string> environment_elsewhere() {
+  std::vector<std::string> environment = sys::own_environment();
+  std::erase_if(environment, names_destination);
+  return environment;
+}
 
 double to_seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
@@ -130,7 +145,7 @@ std::int64_t Child::written_bytes() const {
 }
 
 // Leaves the zombie to reap(): until then /proc has its written bytes.
-bool Child::ended() {
+bool Child::ended() const {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid == pid_;

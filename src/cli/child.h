@@ -60,6 +60,7 @@ class Child {
   ~Child();  // kills the process if it is still there
 
   [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] bool ended() const;
   // CPU seconds so far of it and its descendants, those that are over to the clock tick.
   [[nodiscard]] double cpu_s() const;
   // Bytes that they handed to write calls.
@@ -71,13 +72,16 @@ class Child {
 
  private:
   explicit Child(pid_t pid) : pid_(pid) {}
-  bool ended();
   void sample_peak();
   ChildEnd reap();
 
   pid_t pid_ = 0;
   std::int64_t peak_ = 0;
 };
+
+// This process's environment without variables that name a store or server, for commands on
+// another one.
+std::vector<std::string> environment_elsewhere();
 
 double to_seconds(const timeval& time);
 

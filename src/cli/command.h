@@ -16,6 +16,7 @@ inline constexpr int kInterrupted = 130;  // by Ctrl-C
 // `args` without the program's and the subcommand's names.
 int run_command(std::span<char* const> args);
 int serve_command(std::span<char* const> args);
+int demo_command(std::span<char* const> args);
 int ls_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
 int watch_command(std::span<char* const> args);

@@ -19,6 +19,7 @@ namespace {
 constexpr std::array kCommands = {
     Verb{"run", "record a training script, any command or an experiment file", run_command},
     Verb{"serve", "serve the page and the API of a store", serve_command},
+    Verb{"demo", "train two small networks side by side, and show them", demo_command},
     Verb{"ls", "list experiments, workloads, plans, runs, metrics or phases", ls_command},
     Verb{"show", "show one run: command, host, times, outcome, metrics", show_command},
     Verb{"watch", "show a run, a workload or a plan live in this terminal", watch_command},

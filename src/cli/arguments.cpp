@@ -522,4 +522,8 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
   return std::nullopt;
 }
 
+bool Arguments::has_option(std::string_view name) const {
+  return std::ranges::find(impl_->names, name) != impl_->names.end();
+}
+
 }  // namespace corral::cli

@@ -80,6 +80,8 @@ class Arguments {
   // Takes a value as from the variable of an option. Returns the reason why the option refuses it;
   // empty if it takes it, or if the variable is no option's.
   std::string variable_problem(const std::string& variable, const std::string& value);
+  // True for the name of a declared option, without dashes.
+  [[nodiscard]] bool has_option(std::string_view name) const;
   // Returns a variable with which a process in another directory reads the same files and does not
   // repeat the line about ignored keys. After parse().
   [[nodiscard]] std::pair<std::string, std::string> config_variable() const;

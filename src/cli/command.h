@@ -17,6 +17,8 @@ inline constexpr int kInterrupted = 130;  // by Ctrl-C
 int run_command(std::span<char* const> args);
 int serve_command(std::span<char* const> args);
 int demo_command(std::span<char* const> args);
+// `corral` without a command: what runs, what ran last, and what to do next.
+int overview_command();
 int ls_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
 int watch_command(std::span<char* const> args);

@@ -53,7 +53,11 @@ constexpr std::string_view kFoot =
     "Exit status: 0 success, 1 failure, 2 invalid usage; `run`: that of its command.\n";
 
 int dispatch(std::span<char* const> args) {
-  if (!args.empty() && std::string_view(args[0]) == "--version") {
+  if (args.empty()) {
+    fmt::print("Corral {}\n\n", kVersion);
+    return overview_command();
+  }
+  if (std::string_view(args[0]) == "--version") {
     fmt::print("corral {}\n", kVersion);
     return kDone;
   }

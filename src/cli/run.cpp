@@ -23,6 +23,7 @@
 #include "run/options.h"
 #include "run/supervise/supervisor.h"
 #include "run/supervisor_order.h"
+#include "sys/file.h"
 
 namespace corral::cli {
 namespace {
@@ -489,6 +490,28 @@ std::string run_variable_problem(const std::string& name, const std::string& val
   return checked ? "" : checked.error().message;
 }
 
+namespace {
+
+constexpr std::size_t kScriptBytes = 1u << 20;
+
+// Options behind the script are the script's own. One of Corral's, which the script's text does not
+// hold, was probably meant for Corral.
+void warn_of_passed_options(const Arguments& arguments, const std::vector<std::string>& words) {
+  if (words.empty() || !words[0].ends_with(".py")) return;
+  const auto script = sys::read_file(words[0], kScriptBytes);
+  if (!script) return;
+  for (const std::string& word : words) {
+    const std::string option = word.substr(0, word.find('='));
+    if (!option.starts_with("--") || !arguments.has_option(option.substr(2)) ||
+        script->find(option) != std::string::npos)
+      continue;
+    complain("run", fmt::format("{} is passed to {}; options of Corral come before the script",
+                                printable(option), printable(words[0])));
+  }
+}
+
+}  // namespace
+
 int run_command(std::span<char* const> args) {
   RunFlags flags;
   Arguments arguments("run",
@@ -503,7 +526,10 @@ int run_command(std::span<char* const> args) {
     return kMisuse;
   }
   const bool adopts = flags.options.command.empty();
-  if (adopts || !is_plan_file(flags.options.command[0])) return run::supervise(flags.options);
+  if (adopts || !is_plan_file(flags.options.command[0])) {
+    if (!flags.options.quiet) warn_of_passed_options(arguments, flags.options.command);
+    return run::supervise(flags.options);
+  }
   auto variables = destination_variables(flags);
   variables.push_back(arguments.config_variable());
   return run_plan({.flags = flags.plan,

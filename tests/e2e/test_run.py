@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -260,3 +261,35 @@ def test_signals_and_groups_of_the_command_are_its_own(corral: Corral) -> None:
     """
     script = corral.script("signals.py", code)
     assert corral(*QUICK, script, status=128 + signal.SIGTERM).stdout == b"True True\n"
+
+
+def test_corral_alone_says_what_to_do_next(corral: Corral) -> None:
+    said = corral().stdout.decode()
+    assert "Nothing is recorded yet" in said
+    assert "corral demo" in said
+    assert "corral --help" in said
+    assert not corral.store.exists()
+    corral("run", "--no-listeners", "--name", "first", "true")
+    wait = corral.start("run", "--no-listeners", "--name", "second", "sleep", "1000")
+    until(lambda: b"second" in corral().stdout, "the running run is named")
+    assert re.search(r"running   second  http://127.0.0.1:\d+/runs/[0-9a-f]{32}\n", corral().stdout.decode())
+    wait.send_signal(signal.SIGINT)
+    wait.communicate(timeout=100)
+    corral.wait_ended()
+    said = corral().stdout.decode()
+    assert "last run  second, interrupted after " in said
+    assert "running" not in said
+    assert "corral explain @1" in said
+    refused = corral("--server", "x", status=2)
+    assert b"unknown command" in refused.stderr
+
+
+def test_an_option_of_corral_behind_the_script_is_told(corral: Corral) -> None:
+    plain = corral.script("plain.py", "import sys; sys.exit(len(sys.argv) - 1)")
+    told = corral("run", "--no-listeners", plain, "--name", "mine", status=2).stderr
+    assert b"corral run: --name is passed to " in told
+    assert b"come before the script" in told
+    takes = corral.script("takes.py", "import argparse; p = argparse.ArgumentParser(); p.add_argument('--name')")
+    assert b"is passed to" not in corral("run", "--no-listeners", takes, "--name=mine").stderr
+    assert b"is passed to" not in corral("run", "--quiet", "--no-listeners", plain, "--name", status=1).stderr
+    assert b"is passed to" not in corral("run", "--no-listeners", plain, "--lr", status=1).stderr

@@ -150,8 +150,10 @@ def build(preset: str, *targets: str) -> Outcome:
     """Nothing when it builds, one failure when it does not."""
     folder = ROOT / "build" / preset
     with alone(folder):
-        if not (folder / "build.ninja").exists():
-            status, output = run(["cmake", "--preset", preset])
+        cache = folder / "CMakeCache.txt"
+        # `./dev demo` configures without tests.
+        if not (folder / "build.ninja").exists() or "CORRAL_TESTS:BOOL=OFF" in cache.read_text():
+            status, output = run(["cmake", "--preset", preset, "-DCORRAL_TESTS=ON"])
             if status != 0:
                 return failure(f"configure {preset}", output)
         status, output = run(["cmake", "--build", "--preset", preset, "--target", *(targets or ("all",))])

@@ -1,8 +1,8 @@
 """Writes a software bill of materials of a build, in CycloneDX 1.5: ./dev sbom > sbom.json
 
-Components that ship: the Debian packages of the libraries that corral-program is linked with or was compiled from, and
-the npm packages in the page. Components that only build or test it (PyPI packages of the lock files, the other npm and
-Debian packages) have the scope "excluded".
+Components that ship: the Debian packages of the libraries that corral-program is linked with or was compiled from (with
+--lock those that ./dev package links into it), and the npm packages in the page. Components that only build or test it
+(PyPI packages of the lock files, the other npm and Debian packages) have the scope "excluded".
 """
 
 from __future__ import annotations
@@ -53,9 +53,16 @@ def linked_packages(program: Path) -> set[str]:
     return found
 
 
-def debian(program: Path) -> list[Component]:
-    listed = re.sub("#.*", "", (ROOT / "tools/apt-packages.txt").read_text()).split()
-    ships = linked_packages(program) | {name for name in listed if name.startswith(HEADERS)}
+def locked(lock: Path) -> list[Component]:
+    """The source packages of a lock file of tools/package."""
+    found = re.findall(r"^source (\S+) (\S+)$", lock.read_text(), re.MULTILINE)
+    return [component("deb/debian", name, version, ships=True) for name, version in found]
+
+
+def debian(linked: set[str]) -> list[Component]:
+    lists = ((ROOT / f"tools/apt-{name}-packages.txt").read_text() for name in ("build", "test"))
+    listed = re.sub("#.*", "", "\n".join(lists)).split()
+    ships = linked | {name for name in listed if name.startswith(HEADERS)}
     versions = dict(
         line.split("\t") for line in output("dpkg-query", "-W", "-f", "${Package}\t${Version}\n").splitlines()
     )
@@ -87,11 +94,16 @@ def pypi() -> list[Component]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", nargs="?", type=Path, default=ROOT / "build/release/corral-program")
-    program = parser.parse_args().program
-    if not program.exists():
-        sys.exit(f"sbom: {program} is not there; build it first: ./dev build")
+    parser.add_argument("--lock", type=Path, help="of the packages that are linked into the program")
+    options = parser.parse_args()
+    if options.lock is None and not options.program.exists():
+        sys.exit(f"sbom: {options.program} is not there; build it first: ./dev build")
+    if options.lock is None:
+        debians = debian(linked_packages(options.program))
+    else:
+        debians = [*locked(options.lock), *debian(set())]
     version = re.search(r"VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text().partition("project(")[2])
-    unique = {item["bom-ref"]: item for item in [*debian(program), *pypi(), *npm()]}
+    unique = {item["bom-ref"]: item for item in [*debians, *pypi(), *npm()]}
     bom = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",

@@ -86,7 +86,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "supervisor": ("memory and CPU of supervisor and server during 20 s at 10 Hz", supervisor.figures),
     "collocation": ("runs beside each other on CPU sets, and planted interference", collocation.figures),
     "plan-file": ("an experiment file of 10,000 rows read and written back", plan_file.figures),
-    "demo": ("CPU of everything that Corral runs during the two trainings of `./dev demo`", demo.figures),
+    "demo": ("CPU of everything that Corral runs during two trainings of examples/digits at once", demo.figures),
     "ingest": ("points that a server takes in and makes durable", ingest.figures),
     "store": ("what the store takes in and answers", store.figures),
     "peers": ("the same points in Corral and in its peers (how many times better Corral is)", store_peers.figures),

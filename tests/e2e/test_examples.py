@@ -164,8 +164,10 @@ def test_the_study_of_a_pipeline(corral: Corral, examples: Path) -> None:
     }
     assert "tiny-2x" in values(folder, "edge-2x")
     assert "CPU quota" in told, "half of a CPU"
-    text = (folder / "edge-2x.html").read_text()
-    assert all(stage in text for stage in ("load", "clean", "train", "infer"))
+    # The report names the stages that differ most; which of the short ones do is chance.
+    assert "<td>train</td>" in (folder / "edge-2x.html").read_text()
+    recorded = {phase["name"] for phase in corral.json("ls", "phases", "tiny-2x")}
+    assert {"load", "clean", "train", "infer"} <= recorded
     # The tiny device lasts long enough for a sample.
     assert values(folder, "edge-2x-memory")["tiny-2x"][0] > 1e7
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "cli/bench_process.h"
-#include "cli/child.h"
 #include "cli/bench_report.h"
+#include "cli/child.h"
 #include "cli/command.h"
 #include "cli/test_call.h"
 #include "core/json.h"

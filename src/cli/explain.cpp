@@ -418,7 +418,8 @@ Result<int> explain(const ExplainFlags& flags) {
   const Json run = TRY(asked);
   const std::int64_t start = parse_int(run.get_string("start_ns")).value_or(0);
   const auto since_start = [start](Nanos time) {
-    return start + std::min<std::int64_t>(time.count(), std::numeric_limits<std::int64_t>::max() - start);
+    return start +
+           std::min<std::int64_t>(time.count(), std::numeric_limits<std::int64_t>::max() - start);
   };
   std::vector<std::string> query;
   if (flags.from >= Nanos(0)) query.push_back(fmt::format("from_ns={}", since_start(flags.from)));

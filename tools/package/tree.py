@@ -55,7 +55,7 @@ def compile_program(toolchain: Toolchain) -> Path:
         *("cmake", "-G", "Ninja", "-S", ROOT, "-B", out, "-DCMAKE_BUILD_TYPE=None", "-DCORRAL_UNITY=ON"),
         *(f"-DCMAKE_TOOLCHAIN_FILE={toolchain.cmake_file}", "-DCORRAL_TESTS=OFF", "-DCORRAL_LLD="),
         "-DCORRAL_PROGRAM_LIBRARIES=pgcommon_shlib;pgport_shlib;ssl;crypto;z;dl;m",
-        *(f"-DCORRAL_LAUNCHER_FLAGS={launcher}", f"-DCORRAL_MODULE_FLAGS={module}"),
+        *(f"-DCORRAL_LAUNCHER_TARGET={launcher}", f"-DCORRAL_MODULE_TARGET={module}"),
         f"-DCORRAL_PYTHON_CONFIG={toolchain.bin / 'python-config'}",
         cwd=ROOT,
         log=log,

@@ -30,6 +30,7 @@ PORT = 45871
 INCLUDED = "python3,python3-venv,ca-certificates,procps"
 PIP = "python3 -m venv /v && /v/bin/pip install --disable-pip-version-check --cache-dir /cache"
 LOOP = "for step in range(100): {log}"
+OF_CORRAL = "import corral\n" + LOOP.format(log="corral.log('loss', 1 / (1 + step), step=step)")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Tool:
 TOOLS = {
     "corral": Tool(
         install=f"{PIP} --no-index /dist/corral*.whl",
-        script="import corral\n" + LOOP.format(log="corral.log('loss', 1 / (1 + step), step=step)"),
+        script=OF_CORRAL,
         record="/v/bin/corral run --quiet /train.py && /v/bin/corral serve --stop",
         serve=f"/v/bin/corral serve --listen 127.0.0.1:{PORT}",
         path="/api/corral/v1/runs/@1/metrics",
@@ -81,8 +82,8 @@ TOOLS = {
     "radt": Tool(install=f"{PIP} radt"),
     "corral-source": Tool(
         install="apt-get update -qq && apt-get install -y -qq git && git clone -q /checkout /corral && cd /corral && "
-        "sed -i 's/^demo() .*/demo() { build_program; }/' dev && ./dev demo",
-        script="import corral\n" + LOOP.format(log="corral.log('loss', 1 / (1 + step), step=step)"),
+        "./dev run --version",
+        script=OF_CORRAL,
         record="export PATH=/corral/build/release:$PATH && corral run --quiet /train.py && corral serve --stop",
         serve=f"/corral/build/release/corral serve --listen 127.0.0.1:{PORT}",
         path="/api/corral/v1/runs/@1/metrics",

@@ -27,7 +27,7 @@ class Interrupts {
   ~Interrupts();
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
-  // Waits for one of the signals, a child's end or the time; true once the benchmark is to end.
+  // Waits for one of the signals, a child's end or the time; true once this command is to end.
   bool wait(Nanos time);
   [[nodiscard]] bool asked() const { return asked_; }
 

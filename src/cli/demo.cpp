@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -163,17 +164,17 @@ Result<bool> Demo::train(Interrupts& interrupts) {
   }
   const bool shows = ::isatty(STDERR_FILENO) == 1;
   const BootTime began = sys::boot_now();
-  bool failed = false;
-  for (Child& training : trainings_) {
-    while (!training.ended()) {
-      if (shows)
-        fmt::print(stderr, "\rtraining: {:.0f} s of {} s ", seconds(sys::boot_now() - began),
-                   seconds_text);
-      if (interrupts.wait(kRound)) return false;
-    }
-    failed |= TRY(training.wait(interrupts)).status != 0;
+  const auto all_ended = [this] { return std::ranges::all_of(trainings_, &Child::ended); };
+  while (!interrupts.asked() && !all_ended()) {
+    if (shows)
+      fmt::print(stderr, "\rtraining: {:.0f} s of {} s ", seconds(sys::boot_now() - began),
+                 seconds_text);
+    interrupts.wait(kRound);
   }
   if (shows) fmt::print(stderr, "\r\033[K");
+  if (interrupts.asked()) return false;
+  bool failed = false;
+  for (Child& training : trainings_) failed |= TRY(training.wait(interrupts)).status != 0;
   trainings_.clear();
   if (failed)
     return fail(Code::kUnavailable,
@@ -184,12 +185,11 @@ Result<bool> Demo::train(Interrupts& interrupts) {
 
 Result<std::string> Demo::output_of(std::vector<std::string> words, Interrupts& interrupts) {
   const fs::path out = file("answer");
-  std::error_code error;
-  fs::remove(out, error);
   Child child = TRY(Child::start(
       {.argv = std::move(words), .environment = environment_, .output = out, .error_output = out}));
   const ChildEnd end = TRY(child.wait(interrupts));
   std::string text = TRY(sys::read_file(out));
+  std::error_code error;
   fs::remove(out, error);
   if (end.status != 0) return fail(Code::kUnavailable, std::string(trim(text)));
   return text;
@@ -212,8 +212,7 @@ Result<> Demo::stay(Interrupts& interrupts) {
 }
 
 void Demo::end(Interrupts& interrupts) {
-  for (Child& training : trainings_)
-    if (training.pid() != 0) (void)training.stop(interrupts, kEnding);
+  for (Child& training : trainings_) (void)training.stop(interrupts, kEnding);
   if (server_) (void)server_->stop(interrupts, kEnding);
   trainings_.clear();
   server_.reset();

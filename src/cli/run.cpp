@@ -498,13 +498,11 @@ constexpr std::size_t kScriptBytes = 1u << 20;
 // hold, was probably meant for Corral.
 void warn_of_passed_options(const Arguments& arguments, const std::vector<std::string>& words) {
   if (words.empty() || !words[0].ends_with(".py")) return;
-  const auto script = sys::read_file(words[0], kScriptBytes);
-  if (!script) return;
   for (const std::string& word : words) {
     const std::string option = word.substr(0, word.find('='));
-    if (!option.starts_with("--") || !arguments.has_option(option.substr(2)) ||
-        script->find(option) != std::string::npos)
-      continue;
+    if (!option.starts_with("--") || !arguments.has_option(option.substr(2))) continue;
+    const auto script = sys::read_file(words[0], kScriptBytes);
+    if (!script || script->find(option) != std::string::npos) continue;
     complain("run", fmt::format("{} is passed to {}; options of Corral come before the script",
                                 printable(option), printable(words[0])));
   }

@@ -115,6 +115,22 @@ def test_the_wheel_is_installed_used_and_uninstalled(corral: Corral, packages: d
     assert files_in(venv) == before
 
 
+def test_uv_installs_the_wheel_as_a_tool(corral: Corral, packages: dict[str, Path]) -> None:
+    uv = Path(sys.executable).with_name("uv")
+    environment = corral.environment | {
+        "UV_TOOL_DIR": str(corral.home / "tools"),
+        "UV_TOOL_BIN_DIR": str(corral.home / "bin"),
+        "UV_CACHE_DIR": str(corral.home / "cache"),
+        "UV_OFFLINE": "1",
+        "UV_PYTHON": PYTHON,
+    }
+    subprocess.run([uv, "--quiet", "tool", "install", packages[".whl"]], check=True, env=environment)
+    params = record(corral, corral.home / "bin" / "corral")
+    assert params["from"] == str(corral.home / "tools/corral/lib/corral/python/corral/__init__.py")
+    once: list[str | Path] = [uv, "--quiet", "tool", "run", "--from", packages[".whl"], "corral", "--version"]
+    assert subprocess.run(once, check=True, env=environment, capture_output=True).stdout.startswith(b"corral 0.")
+
+
 def files_in(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
 
@@ -135,7 +151,7 @@ def test_the_deb_installs_units_texts_and_the_module(tmp_path: Path, packages: d
     [
         (("sto",), {"store"}),
         (("store", "ch"), {"check"}),
-        (("store", "check", "--js"), {"--json"}),
+        (("store", "check", "--fo"), {"--format"}),
         (("ls", "--format", ""), {"table", "json", "csv"}),
         (("run", "--no-lis"), {"--no-listeners"}),
         (("run", "--name", ""), set()),

@@ -31,11 +31,14 @@ def say(text: str) -> None:
 
 
 def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="dev package", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="dev package", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: all)")
     parser.add_argument("--arch", choices=("x86_64", "aarch64"), default=platform.machine(), help="default: this one")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="default: dist")
     parser.add_argument("--zig", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--check-options", action="store_true", help=argparse.SUPPRESS)  # and do nothing else
     local = "of build/release, which needs this machine's libraries: for tests"
     parser.add_argument("--local", action="store_true", help=local)
     parser.add_argument("--lock", action="store_true", help="take the libraries' newest versions into packages.lock")
@@ -92,6 +95,8 @@ def bill_of_materials(target: Path) -> Path:
 
 def main() -> int:
     chosen = options()
+    if chosen.check_options:
+        return 0
     began = time.monotonic()
     try:
         if chosen.lock:

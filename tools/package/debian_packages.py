@@ -63,7 +63,7 @@ class Apt:
             old.unlink()
         for file in self._configured():
             text = file.read_text(errors="replace")
-            if "debian" not in text:
+            if "debian" not in text:  # an archive of other packages, which may not answer
                 continue
             if kind == "source":
                 text = re.sub(r"(?m)^Types:.*$", "Types: deb-src", re.sub(r"(?m)^deb(\s)", r"deb-src\1", text))

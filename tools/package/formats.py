@@ -125,8 +125,10 @@ def deb(tree: Tree, version: str, arch: str, when: int, target: Path) -> Path:
             files[f"usr/{path}.gz"] = File(compress(file.content))
         elif path != "share/doc/corral/LICENSE":
             files[f"usr/{path}"] = file
+    shared = (DEBIAN / "user-and-limits").read_bytes()
     for unit in UNITS:
-        files[f"lib/systemd/system/{unit}"] = File((DEBIAN / unit).read_bytes())
+        text = (DEBIAN / unit).read_bytes().replace(b"@USER_AND_LIMITS@\n", shared)
+        files[f"lib/systemd/system/{unit}"] = File(text)
     files["usr/lib/python3/dist-packages/corral"] = File(link="../../corral/python/corral")
     licence = tree["share/doc/corral/LICENSE"].content
     files["usr/share/doc/corral/copyright"] = File(

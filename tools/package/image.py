@@ -6,10 +6,10 @@ podman load -i corral-0.1.0-oci-x86_64.tar
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import subprocess
 import tarfile
-import tempfile
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -124,13 +124,10 @@ def _contents(package: Path) -> Tree:
     """The files and links of a .deb."""
     data = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
     found: Tree = {}
-    with tempfile.TemporaryFile() as file:
-        file.write(data)
-        file.seek(0)
-        with tarfile.open(fileobj=file) as tar:
-            for member in sorted(tar.getmembers(), key=lambda member: member.name):
-                content = tar.extractfile(member) if member.isfile() else None
-                if content is not None or member.issym():
-                    text = content.read() if content is not None else b""
-                    found[member.name[1:]] = File(text, member.mode, member.linkname)
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        for member in sorted(tar.getmembers(), key=lambda member: member.name):
+            content = tar.extractfile(member) if member.isfile() else None
+            if content is not None or member.issym():
+                text = content.read() if content is not None else b""
+                found[member.name[1:]] = File(text, member.mode, member.linkname)
     return found

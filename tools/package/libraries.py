@@ -17,17 +17,21 @@ HEADERS = ("include/boost", "include/CLI", "include/tl")
 CMAKE_FILES = ("share/cmake/tl-expected", "lib/cmake/tl-expected")
 
 
-# Each is built in a folder with its patched sources and installed below toolchain.root.
-
-
 class Build:
-    def __init__(self, toolchain: Toolchain, package: str, source: Path) -> None:
+    """One library: built in a folder with its patched sources, installed below toolchain.root."""
+
+    def __init__(self, toolchain: Toolchain, package: str, data: dict[str, Path]) -> None:
         self.toolchain = toolchain
-        self.data: dict[str, Path] = {}  # Debian packages of kind "all"
-        self.source = source
+        self.data = data  # Debian packages of kind "all"
+        self.source = toolchain.folder / "src" / package
         self.prefix = toolchain.root / "usr"
         self.log = toolchain.folder / "logs" / f"{package}.log"
+
+    def unpack(self, description: Path) -> None:
+        shutil.rmtree(self.source, ignore_errors=True)
+        self.source.parent.mkdir(parents=True, exist_ok=True)
         self.log.unlink(missing_ok=True)
+        self.run("dpkg-source", "--no-check", "-x", description, self.source, cwd=self.source.parent)
 
     def run(self, *words: str | Path, cwd: Path | None = None, **variables: str) -> None:
         run(*words, cwd=cwd or self.source, log=self.log, env={**self.toolchain.environment, **variables})
@@ -108,7 +112,8 @@ def libpq(build: Build) -> None:
 
 
 def sqlite(build: Build) -> None:
-    build.run("./configure", f"--host={build.toolchain.arch}-linux-gnu", "--disable-tcl")
+    # Its programs that join the sources run here; the joined source is the same everywhere.
+    build.run("./configure", "--disable-tcl", CC="gcc", AR="ar", RANLIB="ranlib")
     build.make("sqlite3.c")
     options = (
         "THREADSAFE=1 ENABLE_COLUMN_METADATA ENABLE_DBSTAT_VTAB ENABLE_UNLOCK_NOTIFY OMIT_LOAD_EXTENSION USE_URI=1"
@@ -163,25 +168,21 @@ def build_all(toolchain: Toolchain, downloads: Path, say: Say) -> None:
     """Builds whatever is missing or was built from something else."""
     sources = fetch(downloads, "source", say)
     data = fetch(downloads, "all", say)
+    shared = inspect.getsource(Build) + toolchain.texts()
     for package, recipe in RECIPES.items():
-        parts = (inspect.getsource(recipe), inspect.getsource(Build), toolchain.texts(), sources[package].read_text())
+        parts = (inspect.getsource(recipe), shared, sources[package].read_text())
         wanted = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         stamp = toolchain.folder / "stamps" / package
         if stamp.is_file() and stamp.read_text() == wanted:
             continue
         say(f"building {package} for {toolchain.arch}")
-        source = toolchain.folder / "src" / package
-        shutil.rmtree(source, ignore_errors=True)
-        source.parent.mkdir(parents=True, exist_ok=True)
-        log = toolchain.folder / "logs" / f"{package}-unpack.log"
-        run("dpkg-source", "--no-check", "-x", sources[package], source, cwd=source.parent, log=log)
-        build = Build(toolchain, package, source)
-        build.data = data
+        build = Build(toolchain, package, data)
+        build.unpack(sources[package])
         recipe(build)
         licence = toolchain.root / "usr/share/doc" / package / "copyright"
         licence.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source / "debian/copyright", licence)
-        shutil.rmtree(source)
+        shutil.copy(build.source / "debian/copyright", licence)
+        shutil.rmtree(build.source)
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(wanted)
     _copy_headers(toolchain)

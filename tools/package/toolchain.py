@@ -11,6 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from debian_packages import PackageError
+
 GLIBC = "2.28"  # that of manylinux_2_28; Debian 10, Ubuntu 20.04 and RHEL 8 have it
 MODULE_GLIBC = "2.17"  # the Python module is loaded in containers, too, which may be older
 
@@ -56,7 +58,9 @@ class Toolchain:
         }
 
     def make(self) -> None:
-        """Writes the programs and the CMake file."""
+        """Writes the programs and the CMake file. The configure scripts of the libraries allow no blank in a path."""
+        if " " in str(self.folder):
+            raise PackageError(f"{self.folder}: the libraries cannot be built below a path with a blank")
         self.bin.mkdir(parents=True, exist_ok=True)
         cache = self.folder.parent / "zig-cache"
         target = f"-target {self.arch}-linux-gnu.{GLIBC}"

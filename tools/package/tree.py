@@ -61,7 +61,6 @@ def compile_program(toolchain: Toolchain) -> Path:
         log=log,
         env=toolchain.environment,
     )
-    # Unity files of this compiler take 1 GB each.
     run("cmake", "--build", out, "--target", "corral", "corral_python", cwd=ROOT, log=log, env=toolchain.environment)
     return out
 

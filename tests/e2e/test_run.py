@@ -249,8 +249,14 @@ def test_python_of_the_user_is_taken(corral: Corral) -> None:
 
 
 def test_progress_is_said_unless_quiet(corral: Corral) -> None:
-    line = corral("run", "--no-listeners", "--name", "spoken", "true").stderr.decode()
-    assert line == f"corral: run spoken · {corral.url()}/runs/{corral.show()['id']}\n"
+    script = corral.script("two.py", "import corral\nfor loss in (2, 0.25): corral.log('loss', loss)")
+    first, last = corral("run", "--no-listeners", "--name", "spoken", script).stderr.decode().splitlines()
+    page = f"{corral.url()}/runs/{corral.show()['id']}"
+    assert first == f"corral: run spoken · {page}"
+    assert re.fullmatch(rf"corral: run spoken · finished after [\d.]+ m?s · loss 0.25 · {page}", last), last
+    failed = corral("run", "--no-listeners", "--name", "failing", "false", status=1).stderr.decode().splitlines()[-1]
+    assert re.fullmatch(r"corral: run failing · failed after [\d.]+ m?s · http://\S+", failed), failed
+    assert corral("run", "--no-listeners", "--quiet", "true").stderr == b""
 
 
 def test_signals_and_groups_of_the_command_are_its_own(corral: Corral) -> None:

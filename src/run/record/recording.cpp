@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "codec/frame.h"
-#include "core/json.h"
 #include "core/text.h"
 #include "run/record/facts.h"
 #include "run/run_name.h"
@@ -452,11 +451,10 @@ bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
   return uploading_.done();
 }
 
-std::string Recording::explanation() const {
+std::optional<Json> Recording::ask(std::string_view below) const {
   constexpr std::size_t kMostAnswer = 8U << 20U;
-  constexpr std::size_t kMostText = 1024;
   const sys::HttpRequest request{
-      .path = "/api/corral/v1/runs/" + directory_.manifest().run.hex() + "/explain",
+      .path = fmt::format("/api/corral/v1/runs/{}{}", directory_.manifest().run.hex(), below),
       .body = {},
       .timeout = std::chrono::seconds(1)};
   sys::HttpClient server(upload::target_of(options_.destination, options_.token));
@@ -467,6 +465,31 @@ std::string Recording::explanation() const {
   });
   if (!status || *status != 200) return {};
   const auto found = Json::parse(body);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+std::string Recording::ending() const {
+  const auto run = ask("");
+  const Json* seconds = run ? run->find("duration_s") : nullptr;
+  if (seconds == nullptr) return {};
+  std::string outcome = run->get_string("outcome");
+  if (outcome.empty()) outcome = run->get_string("status");
+  const auto took = Nanos(static_cast<std::int64_t>(seconds->as_double(0) * 1e9));
+  std::string text = fmt::format("run {} · {} after {}", printable(run->get_string("name")),
+                                 printable(outcome), human_duration(took));
+  const Json* loss = run->find("loss");
+  const Json* value = loss != nullptr ? loss->find("value") : nullptr;
+  if (value != nullptr && value->as_string() != nullptr) {  // NaN or infinite
+    text += " · loss " + printable(*value->as_string());
+  } else if (value != nullptr && !value->is_null()) {
+    text += fmt::format(" · loss {:.4g}", value->as_double(0));
+  }
+  return text + " · " + page();
+}
+
+std::string Recording::explanation() const {
+  constexpr std::size_t kMostText = 1024;
+  const auto found = ask("/explain");
   const Json* parts = found ? found->find("parts") : nullptr;
   if (parts == nullptr || parts->as_array() == nullptr || parts->as_array()->empty()) return {};
   std::string text = printable(found->get_string("summary"));

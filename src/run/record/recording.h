@@ -20,6 +20,7 @@
 #include "collect/foreign/foreign_sources.h"
 #include "collect/pressure/stall_watch.h"
 #include "collect/sampler/lanes.h"
+#include "core/json.h"
 #include "run/command.h"
 #include "run/delivery.h"
 #include "run/notices.h"
@@ -106,8 +107,10 @@ class Recording {
   // The cost of collecting, as a line for the user. Empty before finish(), without samples, and for
   // a short run.
   [[nodiscard]] const std::string& summary() const { return summary_; }
-  // After wait_uploaded(): a line of the server's about where the run's time went. Empty if no step
-  // was recorded, or if it takes the server more than a second.
+  // After wait_uploaded(): lines of the server's about the run. Each is empty if it takes the
+  // server more than a second. Name, outcome, duration, last loss and address.
+  [[nodiscard]] std::string ending() const;
+  // The summary of the run's time; empty if no step was recorded.
   [[nodiscard]] std::string explanation() const;
   // True if a thread is stuck in a driver: the process should end without running destructors.
   [[nodiscard]] bool left_thread_behind() const {
@@ -128,6 +131,8 @@ class Recording {
   [[nodiscard]] std::string page() const { return uploading_.page(); }
 
  private:
+  // The server's answer to GET /runs/RUN`below`.
+  [[nodiscard]] std::optional<Json> ask(std::string_view below) const;
   Recording(const Options& options, Notices& notices, spool::RunDirectory directory,
             spool::Journal journal, Relay relay);
   static Result<std::unique_ptr<Recording>> join(const Options& options, Notices& notices,

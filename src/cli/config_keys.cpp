@@ -30,7 +30,7 @@ constexpr auto kHarmlessOptions = std::to_array<std::string_view>(
      // Measuring by a benchmark.
      "planted", "pairs", "margin", "seed", "training", "seconds",
      // Output.
-     "format", "json", "limit", "metric", "part", "runs", "check-trace", "steps", "tool", "wait"});
+     "format", "limit", "metric", "part", "runs", "check-trace", "steps", "tool", "wait"});
 
 constexpr auto kTrustedSources =
     std::to_array<std::string_view>({"exec", "prometheus", "statsd", "otlp"});
@@ -38,8 +38,9 @@ constexpr auto kHarmlessSources =
     std::to_array<std::string_view>({"regex", "pressure", "footprint"});
 
 constexpr auto kCommands = std::to_array<std::string_view>(
-    {"run", "serve", "ls", "show", "export", "import", "plan", "diff", "undo", "profile", "rm",
-     "store", "doctor", "bench", "trust"});
+    {"run",     "serve",   "demo",   "ls",    "show",   "open",   "watch", "explain", "collocation",
+     "compare", "history", "report", "plot",  "export", "import", "plan",  "diff",    "rerun",
+     "undo",    "profile", "rm",     "store", "doctor", "trust",  "bench", "help"});
 
 bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();

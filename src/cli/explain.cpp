@@ -464,10 +464,8 @@ int explain_command(std::span<char* const> args) {
                       "workload, plan or experiment: its critical path, waits and energy, and one "
                       "line for each run.",
                       kExplainExamples);
-  arguments.positional(
-      "run", flags.run,
-      std::string(kRunHelp) + "; or the name of a workload or experiment, a plan's file, or an id",
-      true);
+  arguments.positional("run", flags.run, "run as for `corral show`, workload, plan or experiment",
+                       true);
   arguments.text("lane", flags.lane, "only this lane, as `corral ls phases` shows it");
   arguments.text("metric", flags.metric,
                  "instead: how much of this metric each type of phases used");

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/output_target.h"
+#include "cli/progress_line.h"
 #include "core/text.h"
 #include "sys/process.h"
 
@@ -77,6 +78,8 @@ class ExportSink {
   // False when it could not be written: error().
   bool put(std::string_view piece) {
     if (lines_) gaps_.count_in(piece);
+    bytes_ += static_cast<std::int64_t>(piece.size());
+    progress_.tell_bytes("exported", bytes_);
     written_ = out_.write(csv_ && many_ ? with_run(piece) : piece);
     return written_.has_value();
   }
@@ -106,6 +109,8 @@ class ExportSink {
   bool many_;
   std::string run_, text_;
   int runs_ = 0;
+  ProgressLine progress_;
+  std::int64_t bytes_ = 0;
   bool skip_header_ = false;
   bool at_line_start_ = true;
   bool first_line_ = true;

@@ -165,8 +165,8 @@ int run_verb(const StoreVerb& verb, const Work& work, const Print& print) {
 }
 
 template <class Report>
-void print_as(bool json, const Report& report, const StoreLocation& place) {
-  if (json) {
+void print_as(const std::string& format, const Report& report, const StoreLocation& place) {
+  if (format == "json") {
     fmt::print("{}\n", to_json(report, place).dump());
   } else {
     print_report(report, place);
@@ -175,15 +175,15 @@ void print_as(bool json, const Report& report, const StoreLocation& place) {
 
 int store_check(std::span<char* const> args) {
   std::string store;
-  bool json = false;
+  std::string format = "table";
   Arguments arguments(
       "store check",
       "Verifies every checksum and invariant of the store, also while a server "
       "writes. Lists each problem with the runs it affects. Exit status: 0 if there "
       "is none, else 1.",
-      "  corral store check\n  corral store check --store monday.corral --json\n");
+      "  corral store check\n  corral store check --store monday.corral --format json\n");
   arguments.text("store", store, kReadableStore);
-  arguments.flag("json", json, "print one JSON document");
+  arguments.choice("format", format, {"table", "json"}, "output format (default: table)");
   if (const auto status = arguments.parse(args)) return *status;
   return run_verb(
       {"store check", store, open_to_read},
@@ -191,21 +191,21 @@ int store_check(std::span<char* const> args) {
         return store::maintain::check_store(raw, watch);
       },
       [&](const CheckReport& report, const StoreLocation& place) {
-        print_as(json, report, place);
+        print_as(format, report, place);
         return report.problems == 0 ? kDone : kFailed;
       });
 }
 
 int store_stats(std::span<char* const> args) {
   std::string store;
-  bool json = false;
+  std::string format = "table";
   std::int64_t runs = 10;
   Arguments arguments("store stats",
                       "Shows points and bytes by level, table and run, also while a server writes.",
-                      "  corral store stats\n  corral store stats --runs 50 --json\n");
+                      "  corral store stats\n  corral store stats --runs 50 --format json\n");
   arguments.text("store", store, kReadableStore);
   arguments.bytes("runs", runs, "number of largest runs to list (default: 10)");
-  arguments.flag("json", json, "print one JSON document");
+  arguments.choice("format", format, {"table", "json"}, "output format (default: table)");
   if (const auto status = arguments.parse(args)) return *status;
   return run_verb(
       {"store stats", store, open_to_read},
@@ -214,7 +214,7 @@ int store_stats(std::span<char* const> args) {
             raw, static_cast<std::size_t>(std::max<std::int64_t>(runs, 0)), watch);
       },
       [&](const StoreStats& stats, const StoreLocation& place) {
-        print_as(json, stats, place);
+        print_as(format, stats, place);
         return kDone;
       });
 }

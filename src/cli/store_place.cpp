@@ -4,10 +4,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 
 #include "cli/answers.h"
 #include "cli/command.h"
@@ -132,43 +130,18 @@ Result<HeldStore> open_to_fill(const StoreLocation& place) {
   return held;
 }
 
-Progress::Progress()
-    : terminal_(::isatty(STDERR_FILENO) != 0), begun_(Clock::now()), told_(begun_) {
+Progress::Progress() {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupt = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   watch_.stop = [] { return interrupted(); };
   watch_.tell = [this](std::string_view what, std::int64_t done, std::int64_t total) {
-    tell(what, done, total);
+    line_.tell(what, done, total);
   };
 }
 
-Progress::~Progress() { clear(); }
-
 bool Progress::interrupted() { return interrupt; }
-
-void Progress::clear() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
-  shown_ = false;
-}
-
-void Progress::tell(std::string_view what, std::int64_t done, std::int64_t total) {
-  constexpr std::chrono::milliseconds kPause{100};
-  const auto now = Clock::now();
-  if (!terminal_ || now - begun_ < std::chrono::seconds(1) || now - told_ < kPause) return;
-  told_ = now;
-  shown_ = true;
-  const std::string share =
-      total > 0 ? fmt::format("{:3.0f} %  ", 100.0 * static_cast<double>(std::min(done, total)) /
-                                                 static_cast<double>(total))
-                : "";
-  const std::string count = total > 0  ? fmt::format(" {} of {}", done, total)
-                            : done > 0 ? fmt::format(" {}", done)
-                                       : "";
-  fmt::print(stderr, "\r\x1b[K{}{}{}", share, printable(what), count);
-  std::fflush(stderr);
-}
 
 int store_failed(std::string_view command, const Error& error, std::string_view advice) {
   if (!Progress::interrupted()) return report(command, error);

@@ -2,12 +2,12 @@
 // a line of progress, Ctrl-C.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "cli/progress_line.h"
 #include "core/result.h"
 #include "server/life.h"
 #include "store/maintain/watch.h"
@@ -39,12 +39,11 @@ Result<HeldStore> open_to_change(const StoreLocation& place);
 // A store that a copy goes into; made when it is missing.
 Result<HeldStore> open_to_fill(const StoreLocation& place);
 
-// A line on standard error that rewrites itself, from the second second on; nothing when that is no
-// terminal. Ctrl-C and SIGTERM make its watch stop; a second one ends the process.
+// A line of progress, and its end: Ctrl-C and SIGTERM make its watch stop; a second one ends the
+// process.
 class Progress {
  public:
   Progress();
-  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   [[nodiscard]] const store::maintain::Watch& watch() const { return watch_; }
@@ -52,16 +51,10 @@ class Progress {
   void guard(const store::RawStore& store) const { store.stop_when(watch_.stop); }
   [[nodiscard]] static bool interrupted();
   // Takes the line away.
-  void clear();
+  void clear() { line_.clear(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  void tell(std::string_view what, std::int64_t done, std::int64_t total);
-
-  const bool terminal_;
-  bool shown_ = false;
-  const Clock::time_point begun_;
-  Clock::time_point told_;
+  ProgressLine line_;
   store::maintain::Watch watch_;
 };
 

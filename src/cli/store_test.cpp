@@ -46,7 +46,7 @@ TEST_F(StoreTest, CheckFindsNoFault) {
   EXPECT_EQ(text.status, kDone) << text.error;
   EXPECT_TRUE(holds(text.output, ": 1 runs, 1 sessions, 1 series, ")) << text.output;
   EXPECT_TRUE(text.output.ends_with("all is well\n")) << text.output;
-  const auto json = Json::parse(at_store({"check", "--json"}).output);
+  const auto json = Json::parse(at_store({"check", "--format", "json"}).output);
   ASSERT_TRUE(json);
   EXPECT_TRUE(*json->find("ok")->as_bool());
   EXPECT_EQ(json->find("read")->get_int("runs"), 1);
@@ -57,7 +57,7 @@ TEST_F(StoreTest, StatsCountPointsAndRuns) {
   EXPECT_EQ(text.status, kDone) << text.error;
   EXPECT_TRUE(holds(text.output, ", 1 runs, 1 sessions, 1 series")) << text.output;
   EXPECT_TRUE(holds(text.output, run_.hex())) << text.output;
-  const auto json = Json::parse(at_store({"stats", "--json"}).output);
+  const auto json = Json::parse(at_store({"stats", "--format", "json"}).output);
   ASSERT_TRUE(json);
   EXPECT_EQ(json->get_int("points"), 3);
   EXPECT_EQ(json->find("oldest_run")->get_string("name"), "calm-otter");
@@ -72,7 +72,8 @@ TEST_F(StoreTest, ABackupIsOneNewFileThatCanBeLoaded) {
   EXPECT_TRUE(holds(at_store({"backup", "b.corral"}).error, "b.corral exists already"));
   EXPECT_TRUE(holds(at_store({"backup", "no/b.corral"}).error, "there is no directory no"));
   EXPECT_EQ(at_store({"load", "b.corral"}, "loaded").status, kDone);
-  EXPECT_EQ(Json::parse(at_store({"stats", "--json"}, "loaded").output)->get_int("points"), 3);
+  EXPECT_EQ(
+      Json::parse(at_store({"stats", "--format", "json"}, "loaded").output)->get_int("points"), 3);
   EXPECT_TRUE(
       holds(at_store({"load", "store"}).error, "store is a directory, not a backup's file"));
   EXPECT_EQ(at_store({"load", "none"}).error, "corral store load: there is no backup at none\n");
@@ -112,7 +113,7 @@ TEST_F(StoreTest, PruneRemovesOldRuns) {
       << dry.output << dry.error;
   EXPECT_TRUE(holds(at_store({"prune", "--older-than", "36500d"}).output, "removed 0 runs with 0"));
   EXPECT_TRUE(holds(at_store({"prune", "--older-than", "1d"}).output, "removed 1 run with 3"));
-  EXPECT_EQ(Json::parse(at_store({"stats", "--json"}).output)->get_int("runs"), 0);
+  EXPECT_EQ(Json::parse(at_store({"stats", "--format", "json"}).output)->get_int("runs"), 0);
   EXPECT_TRUE(holds(at_store({"prune", "--older-than", "0"}).error, "must be greater than 0"));
 }
 

@@ -249,6 +249,12 @@ def test_every_command_has_a_section() -> None:
     ]
 
 
+def test_every_command_may_have_a_section_in_the_configuration(corral: Corral) -> None:
+    without = corral("ls", "runs", status=None).stderr
+    corral.configure("".join(f"[{one.path[0]}]\n" for one in program().walk() if len(one.path) == 1))
+    assert corral("ls", "runs", status=None).stderr == without
+
+
 @pytest.mark.parametrize("document", [str(path) for path in documents()])
 def test_commands_in_sentences_exist(document: str) -> None:
     """Code spans: commands such as `corral ls runs --limit 5`, and templates such as `corral ls KIND [--limit N]`."""

@@ -50,14 +50,14 @@ def tables(path: Path) -> dict[str, int]:
 
 
 def checked(corral: Corral, *arguments: str | Path, status: int = 0) -> Any:
-    return json.loads(corral("store", "check", "--json", *arguments, status=status).stdout)
+    return json.loads(corral("store", "check", "--format", "json", *arguments, status=status).stdout)
 
 
 def test_check_and_stats_beside_a_server(stored: Corral) -> None:
     stored.serve()
     report = checked(stored)
     assert (report["ok"], report["findings"], report["read"]["runs"]) == (True, [], 1), report
-    stats = json.loads(stored("store", "stats", "--json").stdout)
+    stats = json.loads(stored("store", "stats", "--format", "json").stdout)
     assert stats["points"] > 20_000
     assert stats["runs"] == 1
     assert [r["id"] for r in stats["biggest_runs"]] == [stored.runs()[0]["id"]]
@@ -122,7 +122,7 @@ def test_an_interrupted_migration_is_no_store_and_goes_on(stored: Corral, databa
     def goes_on() -> bool:
         # It refuses a copy that was finished before the kill, and files that the database still holds.
         stored("store", "migrate", stored.store, url, status=None)
-        return stored("store", "check", "--json", "--store", url, status=None).returncode == 0
+        return stored("store", "check", "--format", "json", "--store", url, status=None).returncode == 0
 
     until(goes_on, "the migration goes on")
     assert checked(stored, "--store", url)["ok"]

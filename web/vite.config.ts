@@ -2,6 +2,7 @@ import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { filesOf } from "./tools/chunks.ts";
+import { documentsFile } from "./tools/documents.ts";
 
 // A running server to develop against. It answers its own pages only, so requests are made to look like theirs.
 const server = process.env.CORRAL_SERVER ?? "http://127.0.0.1:5000";
@@ -19,6 +20,8 @@ const pages: Record<string, string> = {
   "/experiments/": "experiment/ExperimentPage",
   "/plans": "plans/PlansPage",
   "/plans/": "plans/PlanPage",
+  "/docs": "docs/DocsPage",
+  "/docs/": "docs/DocsPage",
 };
 
 function pagesAhead(): Plugin {
@@ -80,7 +83,7 @@ function fewFiles(): Plugin {
 // The C++ server embeds dist/ and serves it under a policy of `default-src 'self'`, so nothing is
 // inlined as data: and everything lies in /assets.
 export default defineConfig({
-  plugins: [react(), pagesAhead(), fewFiles()],
+  plugins: [react(), pagesAhead(), fewFiles(), documentsFile()],
   base: "/",
   build: {
     target: "es2022",

@@ -22,7 +22,7 @@ void print_help(const VerbCommand& command, std::FILE* out) {
 
 int call_verb(const VerbCommand& command, std::span<char* const> args) {
   const std::string_view word = args.empty() ? "" : args[0];
-  const bool asked = word == "--help" || word == "-h" || word == "help";
+  const bool asked = word == "--help" || word == "-h" || (word == "help" && args.size() == 1);
   if (asked || args.empty()) {
     print_help(command, asked ? stdout : stderr);
     return asked ? kDone : kMisuse;

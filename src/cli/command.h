@@ -40,6 +40,9 @@ int store_command(std::span<char* const> args);
 int doctor_command(std::span<char* const> args);
 int trust_command(std::span<char* const> args);
 int bench_command(std::span<char* const> args);
+int help_command(std::span<char* const> args);
+// "Documents: analysis api ..." of `corral help TOPIC`, wrapped; empty without the page.
+std::string document_names();
 
 struct Verb {
   std::string_view name, summary;  // a verb without a summary is not listed
@@ -54,7 +57,7 @@ struct VerbCommand {
 };
 
 // Calls the verb that `args` begins with, and returns its exit status. Prints the help for --help,
-// -h, help (status 0) and for no arguments (status 2); an unknown verb is kMisuse.
+// -h, help alone (status 0) and for no arguments (status 2); an unknown verb is kMisuse.
 int call_verb(const VerbCommand& command, std::span<char* const> args);
 
 }  // namespace corral::cli

@@ -42,6 +42,7 @@ constexpr std::array kCommands = {
     Verb{"doctor", "report what this machine can measure, and why not", doctor_command},
     Verb{"trust", "trust a corral.toml that came with a directory", trust_command},
     Verb{"bench", "measure the overhead of recording on this machine", bench_command},
+    Verb{"help", "show a document of this version, or search them", help_command},
 };
 
 constexpr std::string_view kFoot =
@@ -49,7 +50,7 @@ constexpr std::string_view kFoot =
     "  corral run train.py --epochs 3     record a training with hardware metrics\n"
     "  corral serve                       show it at http://127.0.0.1:5000\n"
     "  corral ls runs                     list recorded runs\n"
-    "\ncorral COMMAND --help shows the options.\n"
+    "\ncorral COMMAND --help shows the options, corral help TOPIC a document.\n"
     "Exit status: 0 success, 1 failure, 2 invalid usage; `run`: that of its command.\n";
 
 int dispatch(std::span<char* const> args) {
@@ -65,7 +66,9 @@ int dispatch(std::span<char* const> args) {
       "Corral {} records training runs with hardware metrics and charts them live.\n\n"
       "Usage: corral COMMAND [OPTIONS]\n\n",
       kVersion);
-  return call_verb({.name = "corral", .head = head, .foot = kFoot, .verbs = kCommands}, args);
+  const bool lists = args.size() == 1 && std::string_view(args[0]) == "help";
+  const std::string foot = std::string(kFoot) + (lists ? "\n" + document_names() + "\n" : "");
+  return call_verb({.name = "corral", .head = head, .foot = foot, .verbs = kCommands}, args);
 }
 
 // Without memory for the options of a run: the launcher, beside this program or in ../../bin, finds

@@ -156,6 +156,8 @@ constexpr std::array kPage = {
     Route{Method::kGet, "/compare", ui::page, ""},
     Route{Method::kGet, "/history", ui::page, ""},
     Route{Method::kGet, "/collocation", ui::page, ""},
+    Route{Method::kGet, "/docs", ui::page, ""},
+    Route{Method::kGet, "/docs/{path...}", ui::page, ""},
     Route{Method::kGet, "/assets/{path...}", ui::asset, ""},
     Route{Method::kGet, "/{path...}", ui::root, ""},
 };

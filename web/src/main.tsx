@@ -10,6 +10,7 @@ import "./styles/board.css";
 import "./styles/controls.css";
 import "./styles/plans.css";
 import "./styles/compare.css";
+import "./styles/docs.css";
 import { createTheme, localStorageColorSchemeManager, MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

@@ -138,6 +138,23 @@ export const planRoute = createRoute({
   }),
 });
 
+const docsPage = late({
+  what: "The documentation",
+  load: async () => (await import("./pages/docs/DocsPage")).DocsPage,
+});
+
+export const docsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/docs",
+  component: docsPage,
+});
+
+export const documentRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/docs/$name",
+  component: docsPage,
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     runsRoute,
@@ -150,6 +167,8 @@ export const router = createRouter({
     collocationRoute,
     plansRoute,
     planRoute,
+    docsRoute,
+    documentRoute,
   ]),
   parseSearch,
   stringifySearch,

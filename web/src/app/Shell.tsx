@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactNode, useEffect, useState } from "react";
 import { useLive } from "../api/live";
 import { openPalette, usePalette } from "../state/palette";
-import { Fence, Lines } from "./icons";
+import { Fence, Lines, Question } from "./icons";
 import { late } from "./late";
 import { ThemeToggle } from "./ThemeToggle";
 
@@ -45,6 +45,9 @@ export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) 
         </nav>
         <SearchButton />
         <LiveIndicator />
+        <Link to="/docs" className="icon-button" aria-label="Documentation" title="Documentation">
+          <Question />
+        </Link>
         <ThemeToggle />
       </header>
       <aside className="panel" aria-label="Selection">

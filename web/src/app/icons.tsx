@@ -56,6 +56,14 @@ export function Sun() {
   );
 }
 
+export function Question() {
+  return (
+    <Thin>
+      <path d="M5.6 5.8a2.4 2.4 0 1 1 3.7 2c-.8.6-1.3 1-1.3 2M8 12.2v.1" />
+    </Thin>
+  );
+}
+
 export function Moon() {
   return (
     <Thin>

@@ -1,0 +1,169 @@
+// The documents that the program brings along (tools/documents.ts): their sections, links and search. Pure.
+import { Marked, type Tokens } from "marked";
+
+export interface Document {
+  // As in the address: /docs/NAME.
+  name: string;
+  // Its file in the repository, "docs/install.md"; links are relative to it.
+  file: string;
+  text: string;
+}
+
+export interface Section {
+  document: Document;
+  // The document's title.
+  title: string;
+  // The heading that it stands under, and that heading's anchor; those of the title are the document's.
+  heading: string;
+  anchor: string;
+  text: string;
+}
+
+// The way from the README's list of documents: a heading, and the documents below it.
+export interface DocumentGroup {
+  name: string;
+  entries: { name: string; label: string }[];
+}
+
+const kHeading = /^(#{1,6}) (.*)$/;
+const kFence = /^\s*```/;
+
+// The text of a line of Markdown without its marks.
+const plain = (line: string) => line.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");
+
+// Anchors as GitHub makes them; a repeated heading gets a number.
+export function anchors(): (heading: string) => string {
+  const seen = new Map<string, number>();
+  return (heading) => {
+    const name = plain(heading)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_\- ]/gu, "")
+      .replaceAll(" ", "-");
+    const count = seen.get(name) ?? 0;
+    seen.set(name, count + 1);
+    return count === 0 ? name : `${name}-${count}`;
+  };
+}
+
+export function sections(document: Document): Section[] {
+  const anchorOf = anchors();
+  const all: Section[] = [];
+  let fenced = false;
+  for (const line of document.text.split("\n")) {
+    if (kFence.test(line)) fenced = !fenced;
+    const heading = fenced ? null : kHeading.exec(line)?.[2];
+    const last = all.at(-1);
+    if (heading != null) {
+      const text = plain(heading);
+      const title = all[0]?.title ?? text;
+      all.push({ document, title, heading: text, anchor: anchorOf(heading), text: "" });
+    } else if (last !== undefined) {
+      last.text += `${line}\n`;
+    }
+  }
+  return all;
+}
+
+export const titleOf = (document: Document) => sections(document)[0]?.title ?? document.name;
+
+// The document that a link in `from` leads to, as an address of the page; null: it is not among them. A link of the
+// web stays as it is.
+export function addressOf(
+  href: string,
+  from: Document,
+  documents: readonly Document[],
+): string | null {
+  if (/^[a-z]+:/.test(href)) return href;
+  const target = new URL(href, `file:///${from.file}`);
+  const file = decodeURIComponent(target.pathname.slice(1));
+  const found = documents.find((document) => document.file === file);
+  return found === undefined ? null : `/docs/${found.name}${target.hash}`;
+}
+
+const escaped = (text: string) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+
+// HTML of a document. Its pictures are left out: they show the page that one looks at.
+export function htmlOf(document: Document, documents: readonly Document[]): string {
+  const anchorOf = anchors();
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth, text }: Tokens.Heading) {
+        const anchor = escaped(anchorOf(text));
+        return `<h${depth} id="${anchor}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      link({ href, tokens }: Tokens.Link) {
+        const inner = this.parser.parseInline(tokens);
+        const address = addressOf(href, document, documents);
+        if (address === null) return inner;
+        const other = address.startsWith("/") ? "" : ' target="_blank" rel="noopener noreferrer"';
+        return `<a href="${escaped(address)}"${other}>${inner}</a>`;
+      },
+      image: () => "",
+      html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
+      table(token: Tokens.Table) {
+        const cells = (row: Tokens.TableCell[], tag: string) =>
+          row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("");
+        const rows = token.rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
+        const head = `<thead><tr>${cells(token.header, "th")}</tr></thead>`;
+        return `<div class="doc-table"><table>${head}<tbody>${rows}</tbody></table></div>\n`;
+      },
+    },
+  });
+  return marked.parse(document.text, { async: false });
+}
+
+// The groups of the README's section "Documentation"; what it does not name comes last.
+export function groupsOf(documents: readonly Document[]): DocumentGroup[] {
+  const readme = documents.find((document) => document.name === "readme");
+  if (readme === undefined) return [];
+  const list = sections(readme).find((section) => section.heading === "Documentation");
+  const named = new Set(["readme"]);
+  const groups: DocumentGroup[] = [];
+  for (const paragraph of (list?.text ?? "").split("\n\n")) {
+    const name = /^\*\*([^*]+)\*\*:/.exec(paragraph)?.[1];
+    if (name === undefined) continue;
+    const entries = [...paragraph.matchAll(/\[([^\]]+)\]\(([^)]+)\)/g)].flatMap(
+      ([, label, href]) => {
+        const address = addressOf(href as string, readme, documents);
+        const document = documents.find((one) => `/docs/${one.name}` === address);
+        if (document === undefined || named.has(document.name)) return [];
+        named.add(document.name);
+        return [{ name: document.name, label: (label as string).replace(/\s+/g, " ") }];
+      },
+    );
+    groups.push({ name, entries });
+  }
+  const others = documents
+    .filter((document) => !named.has(document.name))
+    .map((document) => ({ name: document.name, label: titleOf(document) }));
+  return others.length > 0 ? [...groups, { name: "More", entries: others }] : groups;
+}
+
+export interface Found {
+  section: Section;
+  // The first line of the section that has one of the words, without marks; "" when only headings have them.
+  line: string;
+}
+
+// Sections that have all the words in their text, heading or title: those with them in headings first.
+export function search(documents: readonly Document[], typed: string, most = 30): Found[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [];
+  const has = (text: string, word: string) => text.toLowerCase().includes(word);
+  const found = documents.flatMap(sections).flatMap((section) => {
+    const heads = `${section.title} ${section.heading}`;
+    if (!words.every((word) => has(heads, word) || has(section.text, word))) return [];
+    const points = words.reduce(
+      (sum, word) =>
+        sum + (has(section.heading, word) ? 3 : 0) + (has(section.title, word) ? 2 : 0),
+      0,
+    );
+    const line = section.text.split("\n").find((one) => words.some((word) => has(one, word)));
+    return [{ section, line: plain(line ?? "").trim(), points }];
+  });
+  return found
+    .sort((a, b) => b.points - a.points)
+    .slice(0, most)
+    .map(({ section, line }) => ({ section, line }));
+}

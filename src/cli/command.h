@@ -20,6 +20,7 @@ int demo_command(std::span<char* const> args);
 // `corral` without a command: what runs, what ran last, and what to do next.
 int overview_command();
 int ls_command(std::span<char* const> args);
+int open_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
 int watch_command(std::span<char* const> args);
 int explain_command(std::span<char* const> args);

@@ -222,6 +222,12 @@ Error reply_error(int status, std::string_view body) {
           .message = message};
 }
 
+Result<std::string> page_address(const DestinationFlags& flags, const sys::HttpTarget& server) {
+  if (server.unix_socket.empty()) return server.base_url;
+  const auto record = sys::read_server_record(TRY(usable_destination(flags)).store);
+  return record ? record->url : std::string();
+}
+
 Result<Json> send_json(const sys::HttpTarget& server, const sys::HttpRequest& request) {
   sys::HttpClient client(server);
   const sys::HttpReply reply = TRY(client.send(request));

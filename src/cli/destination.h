@@ -55,6 +55,8 @@ spool::fs::path python_path(const spool::fs::path& program);
 Result<sys::HttpTarget> connect(const DestinationFlags& flags);
 // The same where the store may be missing: its server makes it.
 Result<sys::HttpTarget> connect_or_make(const DestinationFlags& flags);
+// The address of its page; empty: it has none for browsers.
+Result<std::string> page_address(const DestinationFlags& flags, const sys::HttpTarget& server);
 // The JSON of an answer; a status other than 200 becomes an Error with the server's message.
 Result<Json> send_json(const sys::HttpTarget& server, const sys::HttpRequest& request);
 Result<Json> get_json(const sys::HttpTarget& server, const std::string& path);

@@ -22,6 +22,7 @@ const std::vector<Command> kAll = {
     {show_command},
     {watch_command},
     {demo_command},
+    {open_command},
     {explain_command},
     {collocation_command},
     {compare_command},

@@ -1,9 +1,11 @@
 #include "cli/ls.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "core/text.h"
+#include "sys/clock.h"
 
 namespace corral::cli {
 namespace {
@@ -221,9 +224,14 @@ bool is_folded(const std::string& type) {
          kFoldedClasses.end();
 }
 
+constexpr std::size_t kMostParams = 6;    // columns of params in a table for people
+constexpr std::size_t kMostColumns = 80;  // columns that one answer may have
+constexpr std::size_t kWidestParam = 24;  // bytes
+constexpr Nanos kWatchPause{std::chrono::seconds(2)};
+
 constexpr const char* kLsExamples =
-    "  corral ls runs                        newest first\n"
-    "  corral ls runs --experiment digits\n"
+    "  corral ls runs                        newest first, with the params that differ\n"
+    "  corral ls runs --experiment digits --metric val_acc --watch\n"
     "  corral ls workloads                   what ran together, and who shared which device\n"
     "  corral ls plans                       how far each plan is\n"
     "  corral ls metrics @1 --format json    series of the newest run and of its workload\n"
@@ -238,6 +246,8 @@ struct LsFlags {
   std::string experiment;
   std::string format = "table";
   std::string limit = "100";
+  std::vector<std::string> metrics;
+  bool watch = false;
   bool summary = false;
   bool interesting = false;
   bool all = false;
@@ -298,21 +308,80 @@ Cell phase_duration(const Json& phase, const char*) {
   return {duration, precise_duration_text(duration)};
 }
 
+// A column that was asked for: text of a param, number of a metric.
+Cell asked_cell(const Json& run, const char* name) {
+  const Json& value = member(member(run, "values"), name);
+  if (value.is_null()) return {value, "–"};
+  if (std::string_view(name).starts_with("metrics.") && value.as_string() == nullptr)
+    return {value, with_unit(value.as_double(0), "")};
+  return {value, brief(plain(value).text, kWidestParam)};
+}
+
+// The body of a search for the listed runs.
+Result<std::string> runs_query(const sys::HttpTarget& server, const LsFlags& flags,
+                               const std::vector<std::string>& columns) {
+  const auto limit = parse_int(flags.limit);
+  if (!limit || *limit < 1 || *limit > 1000)
+    return fail(Code::kInvalidArgument, "--limit must be from 1 to 1000");
+  const std::string experiment =
+      flags.experiment.empty() ? "" : TRY(experiment_id(server, flags.experiment));
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object();
+  if (!experiment.empty()) json.key("experiments").begin_array().value(experiment).end_array();
+  if (columns.empty()) json.key("facets").begin_array().value("params").end_array();
+  json.key("columns").begin_array();
+  for (const std::string& column : columns) json.value(column);
+  json.end_array().key("limit").value(*limit).end_object();
+  return body;
+}
+
+// The listed runs with these columns; without any, with the values of all params.
+Result<Json> search_runs(const sys::HttpTarget& server, const LsFlags& flags,
+                         const std::vector<std::string>& columns) {
+  const std::string body = TRY(runs_query(server, flags, columns));
+  return send_json(server, {.method = "POST", .path = "/api/corral/v1/runs/search", .body = body});
+}
+
+// The params in which the runs of this answer differ, "params.lr": not all have the same value.
+std::vector<std::string> differing_params(const Json& answer) {
+  std::vector<std::string> columns;
+  for (const Json& param : items(member(answer, "facets"), "params")) {
+    std::int64_t runs = 0;
+    for (const Json& value : items(param, "values")) runs += value.get_int("count", 0);
+    if (param.get_int("distinct", 0) > 1 || runs < answer.get_int("total", 0))
+      columns.push_back("params." + param.get_string("key"));
+  }
+  return columns;
+}
+
 Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
-  const std::string filter = TRY(experiment_filter(server, flags));
-  const Json answer = TRY(
-      get_json(server, "/api/corral/v1/runs?" + filter + "limit=" + sys::url_encode(flags.limit)));
-  return list_of(items(answer, "runs"), {{"id", "ID", false, short_id},
-                                         {"name", "NAME"},
-                                         {"experiment", "EXPERIMENT"},
-                                         {"workload", "WORKLOAD"},
-                                         {"status", "STATUS"},
-                                         {"outcome", "OUTCOME"},
-                                         {"health_problems", "HEALTH", false, health_cell},
-                                         {"start_ns", "STARTED", false, time_cell},
-                                         {"duration_s", "DURATION", true, duration_cell},
-                                         {"loss", "LOSS", true, loss_cell},
-                                         {"host", "HOST"}});
+  const Json all = TRY(search_runs(server, flags, {}));
+  std::vector<std::string> columns = differing_params(all);
+  const std::size_t most = flags.format == "table" ? kMostParams : kMostColumns;
+  if (columns.size() > most) {
+    if (!flags.watch && flags.format == "table")
+      fmt::print(stderr, "{} more params differ; --format csv has them\n", columns.size() - most);
+    columns.resize(most);
+  }
+  for (const std::string& metric : flags.metrics) columns.push_back("metrics." + metric);
+  const Json answer = columns.empty() ? all : TRY(search_runs(server, flags, columns));
+  std::vector<Field> fields = {{"id", "ID", false, short_id},
+                               {"name", "NAME"},
+                               {"experiment", "EXPERIMENT"},
+                               {"workload", "WORKLOAD"},
+                               {"status", "STATUS"},
+                               {"outcome", "OUTCOME"},
+                               {"health_problems", "HEALTH", false, health_cell},
+                               {"start_ns", "STARTED", false, time_cell},
+                               {"duration_s", "DURATION", true, duration_cell},
+                               {"loss", "LOSS", true, loss_cell}};
+  for (const std::string& column : columns) {
+    const bool metric = column.starts_with("metrics.");
+    fields.push_back({column, column.substr(column.find('.') + 1), metric, asked_cell});
+  }
+  fields.push_back({"host", "HOST"});
+  return list_of(items(answer, "runs"), fields);
 }
 
 Cell interest_cell(const Json& series, const char* name) {
@@ -449,11 +518,30 @@ Result<const List*> find_list(const LsFlags& flags) {
                 "--interesting is of metrics: corral ls metrics RUN --interesting");
   if (flags.all && !flags.interesting)
     return fail(Code::kInvalidArgument, "--all needs --interesting");
+  if ((flags.watch || !flags.metrics.empty()) && found->query != list_runs)
+    return fail(Code::kInvalidArgument, "--watch and --metric are of runs: corral ls runs");
+  if (flags.watch && flags.format != "table")
+    return fail(Code::kInvalidArgument, "--watch shows a table: leave out --format");
   return found;
+}
+
+// Shows the list anew in the same place until Ctrl-C.
+Result<int> watch_list(const LsFlags& flags, Query query) {
+  if (::isatty(STDOUT_FILENO) == 0)
+    return fail(Code::kInvalidArgument,
+                "--watch needs a terminal; corral watch prints a line for each change");
+  for (;;) {
+    const sys::HttpTarget server = TRY(connect(flags.destination));
+    const Table table = TRY(query(server, flags));
+    fmt::print("\x1b[H\x1b[2J{}", table.empty() ? "no runs yet\n" : table.print("table"));
+    std::fflush(stdout);
+    sys::system_clock().sleep_until(sys::boot_now() + kWatchPause);
+  }
 }
 
 Result<int> list_objects(const LsFlags& flags) {
   const List* chosen = TRY(find_list(flags));
+  if (flags.watch) return watch_list(flags, chosen->query);
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const Table table = TRY(chosen->query(server, flags));
   if (table.empty() && flags.format == "table") {
@@ -478,6 +566,8 @@ int ls_command(std::span<char* const> args) {
   arguments.positional("run", flags.run, kRunHelp, false);
   arguments.text("experiment", flags.experiment, "list only this experiment (name or id)");
   arguments.text("limit", flags.limit, "maximum number of runs (default: 100)");
+  arguments.texts("metric", flags.metrics, "for runs: a column with its last value; repeatable");
+  arguments.flag("watch", flags.watch, "for runs: show them anew every 2 s, until Ctrl-C");
   arguments.choice("format", flags.format, {"table", "json", "csv"},
                    "output format (default: table)");
   arguments.flag("summary", flags.summary,
@@ -485,7 +575,7 @@ int ls_command(std::span<char* const> args) {
   arguments.flag("interesting", flags.interesting,
                  "for metrics: by class and interest, those worth looking at first");
   arguments.flag("all", flags.all, "with --interesting: also constants and duplicates");
-  for (const char* name : {"summary", "interesting", "all"}) arguments.as_flag_only(name);
+  for (const char* name : {"summary", "interesting", "all", "watch"}) arguments.as_flag_only(name);
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.what.empty()) {

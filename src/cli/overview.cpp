@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "core/text.h"
-#include "sys/store_paths.h"
 
 namespace corral::cli {
 namespace {
@@ -24,13 +23,6 @@ constexpr const char* kNext =
 constexpr const char* kFoot = "  corral --help          list all commands\n";
 constexpr int kMostRunning = 5;
 
-// The page's address.
-Result<std::string> address_of(const DestinationFlags& flags, const sys::HttpTarget& server) {
-  if (server.unix_socket.empty()) return server.base_url;
-  const auto record = sys::read_server_record(TRY(usable_destination(flags)).store);
-  return record ? record->url : std::string();
-}
-
 Result<> print_overview(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(usable_destination(flags));
   const auto server = connect(flags);
@@ -40,7 +32,7 @@ Result<> print_overview(const DestinationFlags& flags) {
     return {};
   }
   if (!server) return tl::unexpected(server.error());
-  const std::string address = TRY(address_of(flags, *server));
+  const std::string address = TRY(page_address(flags, *server));
   const Json running = TRY(
       get_json(*server, fmt::format("/api/corral/v1/runs?status=running&limit={}", kMostRunning)));
   for (const Json& run : items(running, "runs"))

@@ -78,18 +78,38 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// A line for each section that has all the words: its document, heading and first such line.
-std::string places_with(const std::vector<Document>& documents, const std::string& words) {
+// The first line of `section` that has one of the words; empty unless it has all of them.
+std::string_view line_with(std::string_view section, const std::vector<std::string_view>& words) {
+  const std::string text = lower(section);
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  if (!std::ranges::all_of(words, has)) return {};
+  std::size_t first = text.size();
+  for (const std::string_view word : words) first = std::min(first, text.find(word));
+  const std::size_t begin = section.rfind('\n', first) + 1;
+  return trim(section.substr(begin, section.find('\n', first) - begin));
+}
+
+// Two lines for each section that has all the words: its document and heading, and a line.
+std::string places_with(const std::vector<Document>& documents,
+                        const std::vector<std::string_view>& words) {
   std::string text;
   std::size_t found = 0;
   for (const Document& document : documents) {
-    std::string_view told;
-    each_line(document, [&](std::string_view heading, std::string_view line) {
-      if (heading == told || lower(line).find(words) == std::string::npos) return;
-      told = heading;
-      if (++found <= kMostFound)
-        text += fmt::format("corral help {}: {}\n    {}\n", document.name, heading, trim(line));
+    std::string_view heading;
+    std::size_t begin = 0, at = 0;
+    const auto end_section = [&] {
+      const auto section = std::string_view(document.text).substr(begin, at - begin);
+      const std::string_view line = line_with(section, words);
+      begin = at;
+      if (!line.empty() && ++found <= kMostFound)
+        text += fmt::format("corral help {}: {}\n    {}\n", document.name, heading, line);
+    };
+    each_line(document, [&](std::string_view above, std::string_view line) {
+      if (above.data() != heading.data()) end_section();
+      heading = above;
+      at += line.size() + 1;
     });
+    end_section();
   }
   if (found > kMostFound) text += fmt::format("and {} more\n", found - kMostFound);
   return text;
@@ -144,7 +164,8 @@ int help_command(std::span<char* const> args) {
   const auto document = std::ranges::find(*documents, topic, &Document::name);
   std::string text = document != documents->end() ? document->text : std::string();
   if (text.empty()) text = section_of_command(*documents, topic);
-  if (text.empty()) text = places_with(*documents, topic);
+  if (text.empty()) text = places_with(*documents, {topic});
+  if (text.empty()) text = places_with(*documents, split(topic, ' '));
   if (text.empty()) {
     complain("help", fmt::format("no document has '{}'; corral help lists them", printable(topic)));
     return kFailed;

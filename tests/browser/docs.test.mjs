@@ -23,12 +23,12 @@ test("the sign in the header leads to the README, whose links lead on", async ()
   await page.getByRole("link", { name: "Documentation" }).click();
   await heading(page, "Corral");
   await page.locator(".doc").getByRole("link", { name: "install.md" }).first().click();
-  await heading(page, "Install");
+  await heading(page, "Install Corral");
   assert.equal(new URL(page.url()).pathname, "/docs/install");
   await page.getByTestId("docs-contents").getByRole("link", { name: "captured loops" }).click();
   await heading(page, "Capture of training loops");
   await page.goBack();
-  await heading(page, "Install");
+  await heading(page, "Install Corral");
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -19,7 +19,7 @@ function documents(): string {
     .filter((file) => file.endsWith(".md"))
     .sort()
     .map((file) => [file.slice(0, -".md".length), `docs/${file}`] as const);
-  const all = [...Object.entries(kOthers), ...own].map(([name, file]) => ({
+  const all = [...own, ...Object.entries(kOthers)].map(([name, file]) => ({
     name,
     file,
     text: readFileSync(`${kRoot}/${file}`, "utf8"),

@@ -77,6 +77,8 @@ test("search wants all words, and prefers headings", () => {
   expect(found[0]?.section.heading).toBe("With pip");
   expect(found[0]?.line).toBe("pip install corral");
   expect(search(kAll, "pip store")).toEqual([]);
+  expect(search(kAll, "tore")).toEqual([]);
+  expect(search(kAll, "site")[0]?.line).toBe("site · x");
   expect(search(kAll, " ")).toEqual([]);
 });
 

@@ -100,13 +100,15 @@ export function htmlOf(document: Document, documents: readonly Document[]): stri
         return `<a href="${escaped(address)}"${other}>${inner}</a>`;
       },
       image: () => "",
+      // Wide code scrolls, by the keyboard, too.
+      code: ({ text }: Tokens.Code) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
       table(token: Tokens.Table) {
         const cells = (row: Tokens.TableCell[], tag: string) =>
           row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("");
         const rows = token.rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
         const head = `<thead><tr>${cells(token.header, "th")}</tr></thead>`;
-        return `<div class="doc-table"><table>${head}<tbody>${rows}</tbody></table></div>\n`;
+        return `<div class="doc-table" tabindex="0"><table>${head}<tbody>${rows}</tbody></table></div>\n`;
       },
     },
   });
@@ -146,11 +148,24 @@ export interface Found {
   line: string;
 }
 
+// True if a word of `text` begins with `word`, which is in lower case.
+function has(text: string, word: string): boolean {
+  const lower = text.toLowerCase();
+  for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, at + 1))
+    if (at === 0 || !/[\p{L}\p{N}]/u.test(lower[at - 1] as string)) return true;
+  return false;
+}
+
+// A line of Markdown as a line of text, without the bars of a table.
+const lineText = (line: string) =>
+  plain(line)
+    .replace(/^[|\s-]+|[|\s]+$/g, "")
+    .replaceAll(" | ", " · ");
+
 // Sections that have all the words in their text, heading or title: those with them in headings first.
 export function search(documents: readonly Document[], typed: string, most = 30): Found[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
-  const has = (text: string, word: string) => text.toLowerCase().includes(word);
   const found = documents.flatMap(sections).flatMap((section) => {
     const heads = `${section.title} ${section.heading}`;
     if (!words.every((word) => has(heads, word) || has(section.text, word))) return [];
@@ -160,7 +175,7 @@ export function search(documents: readonly Document[], typed: string, most = 30)
       0,
     );
     const line = section.text.split("\n").find((one) => words.some((word) => has(one, word)));
-    return [{ section, line: plain(line ?? "").trim(), points }];
+    return [{ section, line: lineText(line ?? ""), points }];
   });
   return found
     .sort((a, b) => b.points - a.points)

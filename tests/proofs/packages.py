@@ -111,7 +111,17 @@ def tls_server(folder: Path) -> Iterator[tuple[int, Path]]:
         *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
         *("-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate),
     )
-    command = ["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, "-www"]
+    command: list[str | Path] = [
+        "openssl",
+        "s_server",
+        "-accept",
+        "127.0.0.1:0",
+        "-cert",
+        certificate,
+        "-key",
+        key,
+        "-www",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         line = next(line for line in server.stdout if line.startswith("ACCEPT "))

@@ -52,7 +52,7 @@ class Part:
     def give_up(self) -> None:
         """Called where an error of ours is handled: from now on this part records nothing."""
         self.on = False
-        self.tell("given up", _words(sys.exc_info()[1]))
+        self.tell("given up", words(sys.exc_info()[1]))
 
     def tell(self, state: str, reason: str = "") -> None:
         if not self.on and state != "given up":
@@ -84,7 +84,7 @@ def tell_held() -> None:
         _write(_held.pop(0))
 
 
-def _words(error: BaseException | None) -> str:
+def words(error: BaseException | None) -> str:
     """The type and the message of an error, in a line."""
     try:
         text = " ".join(str(error).split())

@@ -95,9 +95,14 @@ def words(error: BaseException | None) -> str:
 
 
 def _is_child() -> bool:
-    """Returns true if multiprocessing started this process: a worker of a DataLoader or similar, or a rank."""
+    """Returns true if multiprocessing or Ray started this process: a worker of a DataLoader or similar, or a rank.
+
+    Ray tells a rank its number after the import of the framework, and a process keeps the number of its first record.
+    """
     process = sys.modules.get("multiprocessing.process")
-    return process is not None and process.current_process().name != "MainProcess"
+    if process is not None and process.current_process().name != "MainProcess":
+        return True
+    return os.environ.get("RAY_RAYLET_PID") == str(os.getppid())
 
 
 def _write(said: tuple[str, str, str]) -> None:

@@ -13,7 +13,7 @@ from conftest import Runner
 from package import PACKAGE
 from training import Training, health
 
-FRAMEWORKS = ("keras", "lightgbm", "lightning", "transformers", "xgboost")
+FRAMEWORKS = ("keras", "lightgbm", "lightning", "optax", "ray", "transformers", "xgboost")
 
 
 def test_numbers_at_any_depth_are_logged_and_others_skipped(run: Runner) -> None:
@@ -143,6 +143,24 @@ def test_the_package_imports_no_framework() -> None:
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(PACKAGE)}, capture_output=True, text=True
     )
     assert not {*FRAMEWORKS, "corral._callback"} & set(done.stdout.split())
+
+
+def test_a_worker_of_ray_tells_its_health_when_it_trains(training: Training) -> None:
+    """Its rank is in the environment only then, and a process keeps the rank of its first record."""
+    script = training.folder / "worker.py"
+    script.write_text(
+        "import os, sys\n"
+        "from corral._capture import Part, tell_held\n"
+        "Part('torch.save').tell('active')\n"
+        "os.environ |= {'RANK': '1', 'WORLD_SIZE': '2'}\n"
+        "tell_held()\n"
+    )
+    import_of_ray = f"RAY_RAYLET_PID=$$ {sys.executable} {script}; true"
+    done = subprocess.run(["bash", "-c", import_of_ray], env=training.environment(), capture_output=True, text=True)
+    assert done.stderr == ""
+    session = training.one()
+    assert session.header["rank"] == 1
+    assert health(session) == {("capture.torch.save", "active"): ""}
 
 
 def test_every_module_is_in_the_package() -> None:

@@ -1,11 +1,14 @@
 """Proves that the capture's counts are those of the training, for each framework, or that its health says otherwise.
 
     ./dev proof frameworks            installs the real packages, and runs all
-    ./dev proof frameworks --smoke    runs what is installed beside this Python: PyTorch and scikit-learn
+    ./dev proof frameworks --smoke    runs what is installed: PyTorch and scikit-learn, and Keras beside MLflow's client
     ./dev proof frameworks CASE ...   runs these
 
 Each script counts its own steps, epochs, evaluations, checkpoints, samples and waits; what Corral wrote of the same
 process is read from its segments and compared. A count that differs is wrong unless it is 0 and the health says why.
+
+Scripts with a callback of Corral's (docs/callbacks.md) also say which values, params and tags they gave to their
+framework. Each value must be recorded exactly, with its step, and no other one.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -38,17 +42,33 @@ PHASES = {
     "backwards": "backward",
 }
 MEASURES = (*PHASES, "samples", "waited")
+COLUMNS = (*MEASURES, "logged")
+CAPTURED = ("samples_per_second", "data_wait_share")
+
+
+@dataclass
+class Truth:
+    """A script's own counts, and the points, params and tags that it expects. A param that is None must be absent."""
+
+    counts: dict[str, int]
+    points: dict[str, list[list[float]]]
+    params: dict[str, str | None]
+    tags: dict[str, str]
 
 
 @dataclass
 class Case:
-    """`unseen`: measure -> part of the capture whose health says that it is not recorded, or only in part."""
+    """`unseen`: measure -> part of the capture whose health says that it is not recorded, or only in part.
+
+    `tolerance`: relative difference of logged values, where the framework computes them twice.
+    """
 
     script: str
     needs: tuple[str, ...] = ("torch",)
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     unseen: dict[str, str] = field(default_factory=dict)
+    tolerance: float = 0.0
 
     @property
     def name(self) -> str:
@@ -78,8 +98,20 @@ CASES = [
     Case("optax_jit", ("optax",), unseen={"steps": "optax.update"}),
     Case("xgboost_train", ("xgboost",)),
     Case("lightgbm_train", ("lightgbm",)),
+    *(Case("lightning_logger", ("lightning",), arguments) for arguments in ((), ("ddp",), ("pytorch_lightning",))),
+    Case("huggingface_callback", ("transformers",)),
+    *(Case("keras_callback", ("keras", backend), (), {"KERAS_BACKEND": backend}) for backend in ("torch", "jax")),
+    *(Case("xgboost_callback", ("xgboost",), (way,)) for way in ("early", "continued", "cv")),
+    *(Case("lightgbm_callback", ("lightgbm",), (way,)) for way in ("early", "sklearn", "cv")),
+    *(
+        Case("optax_record", ("optax",), (optimizer, every), tolerance=1e-6)
+        for optimizer, every in (("adamw", "1"), ("adamw", "5"), ("sgd", "5"), ("inject", "1"))
+    ),
+    *(Case("ray_train", ("ray",), (way,)) for way in ("local", "cluster")),
 ]
 SMOKE = ("torch-plain", "torch-own-optimizer", "torch-sequences", "torch-get-batch", "sklearn-fits")
+# Case -> an environment of the tests that has its packages.
+SMOKE_ELSEWHERE = {"keras-callback-jax": ROOT / ".venv-mlflow3" / "bin" / "python"}
 
 
 def package() -> Path:
@@ -89,8 +121,8 @@ def package() -> Path:
     return path
 
 
-def run(case: Case, python: Path) -> tuple[dict[str, int], list[segment_reader.Session], str]:
-    """Returns what the script counted, what was recorded, and why it failed."""
+def run(case: Case, python: Path) -> tuple[Truth, list[segment_reader.Session], str]:
+    """Returns what the script counted and logged, what was recorded, and why it failed."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "seg").mkdir()
@@ -110,8 +142,8 @@ def run(case: Case, python: Path) -> tuple[dict[str, int], list[segment_reader.S
         command: list[str | Path] = [python, folder / f"{case.script}.py", *case.arguments]
         done = subprocess.run(command, env=environment | case.environment, capture_output=True, text=True, cwd=folder)
         if done.returncode != 0:
-            return {}, [], f"exit status {done.returncode}: {done.stderr.strip()[-1000:]}"
-        truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+            return Truth({}, {}, {}, {}), [], f"exit status {done.returncode}: {done.stderr.strip()[-1000:]}"
+        truth = Truth(**json.loads((folder / "truth.json").read_text(encoding="utf-8")))
         return truth, segment_reader.read(folder / "seg"), ""
 
 
@@ -139,13 +171,41 @@ def health(sessions: list[segment_reader.Session]) -> dict[tuple[str, str], str]
     return {(told["part"].removeprefix("capture."), told["state"]): told.get("reason", "") for told in said}
 
 
-def judge(case: Case, truth: dict[str, int], found: Counter[str], told: dict[tuple[str, str], str]) -> dict[str, str]:
+def same(have: list[tuple[int | None, float]], want: list[list[float]], tolerance: float) -> bool:
+    return len(have) == len(want) and all(
+        step == wanted[0] and (value == wanted[1] or math.isclose(value, wanted[1], rel_tol=tolerance))
+        for (step, value), wanted in zip(have, want, strict=True)
+    )
+
+
+def wrongly_logged(truth: Truth, sessions: list[segment_reader.Session], tolerance: float) -> str:
+    """The first metric, param or tag that differs; empty if there is none."""
+    found: dict[str, list[tuple[int | None, float]]] = {}
+    for session in sessions:
+        rank = session.header["rank"]
+        for name, value, step, _ in session.points:
+            if name not in CAPTURED:
+                found.setdefault(f"rank{rank}:{name}" if rank >= 0 else name, []).append((step, value))
+    for name in {**truth.points, **found}:
+        have, want = found.get(name, []), truth.points.get(name, [])
+        if not same(have, want, tolerance):
+            return f"{name} is {have} instead of {want}"
+    params = {name: value for session in sessions for name, value in session.params.items()}
+    tags = {name: value for session in sessions for name, value in session.tags.items()}
+    for wanted, recorded_texts in ((truth.params, params), (truth.tags, tags)):
+        for name, text in wanted.items():
+            if recorded_texts.get(name) != text:
+                return f"{name} is {recorded_texts.get(name)!r} instead of {text!r}"
+    return ""
+
+
+def judge(case: Case, counts: dict[str, int], found: Counter[str], told: dict[tuple[str, str], str]) -> dict[str, str]:
     """Measure -> what is wrong with it; empty when all is right."""
     wrong = {}
     for measure in MEASURES:
-        if measure not in truth:
+        if measure not in counts:
             continue
-        want = truth[measure] + (truth.get("steps_left", 0) if measure == "steps" else 0)
+        want = counts[measure] + (counts.get("steps_left", 0) if measure == "steps" else 0)
         have = found[measure]
         if measure in case.unseen:
             part = case.unseen[measure]
@@ -159,38 +219,43 @@ def judge(case: Case, truth: dict[str, int], found: Counter[str], told: dict[tup
         elif have != want:
             wrong[measure] = f"{have} instead of {want}"
     given_up = [f"{part}: {reason}" for (part, state), reason in told.items() if state == "given up"]
+    given_up += [f"{part}: {reason}" for (part, _), reason in told.items() if part.endswith(".callback")]
     if given_up:
         wrong["given up"] = "; ".join(given_up)
     return wrong
 
 
-def row(case: Case, truth: dict[str, int], found: Counter[str], wrong: dict[str, str]) -> str:
+def row(case: Case, truth: Truth, found: Counter[str], wrong: dict[str, str]) -> str:
     cells = []
-    for measure in MEASURES:
-        if measure not in truth:
-            cells.append("")
-        elif measure in wrong:
+    for measure in COLUMNS:
+        if measure in wrong:
             cells.append(f"WRONG: {wrong[measure]}")
+        elif measure == "logged":
+            cells.append(str(sum(map(len, truth.points.values())) or ""))
+        elif measure not in truth.counts:
+            cells.append("")
         elif measure in case.unseen:
             cells.append("said not to be seen")
         elif measure == "waited":
-            cells.append(f"{found[measure] / 1e9:.2f} of {truth[measure] / 1e9:.2f} s")
+            cells.append(f"{found[measure] / 1e9:.2f} of {truth.counts[measure] / 1e9:.2f} s")
         else:
             cells.append(str(found[measure]))
     return f"| {case.name} | " + " | ".join(cells) + " |"
 
 
-def prove(cases: list[Case], python: Path) -> int:
-    print(f"| script | {' | '.join(MEASURES)} |\n|---{'|---' * len(MEASURES)}|", flush=True)
+def prove(cases: list[tuple[Case, Path]]) -> int:
+    print(f"| script | {' | '.join(COLUMNS)} |\n|---{'|---' * len(COLUMNS)}|", flush=True)
     failed = []
-    for case in cases:
+    for case, python in cases:
         truth, sessions, error = run(case, python)
         if error:
             failed.append(case.name)
             print(f"| {case.name} | {error} |", flush=True)
             continue
         found, told = recorded(sessions), health(sessions)
-        wrong = judge(case, truth, found, told)
+        wrong = judge(case, truth.counts, found, told)
+        if differs := wrongly_logged(truth, sessions, case.tolerance):
+            wrong["logged"] = differs
         print(row(case, truth, found, wrong), flush=True)
         if wrong:
             failed.append(case.name)
@@ -215,12 +280,15 @@ def main() -> int:
     chosen = [known[name] for name in options.cases or (SMOKE if options.smoke else known)]
     if not options.smoke:
         python = options.python or python_or_why_not("frameworks")
-        return SKIPPED if python is None else prove(chosen, python)
-    here = [case for case in chosen if all(importlib.util.find_spec(name) for name in case.needs)]
+        return SKIPPED if python is None else prove([(case, python) for case in chosen])
+    here = [
+        (case, Path(sys.executable)) for case in chosen if all(importlib.util.find_spec(name) for name in case.needs)
+    ]
+    here += [(known[name], python) for name, python in SMOKE_ELSEWHERE.items() if python.exists()]
     if not here:
         print("skipped: neither PyTorch nor scikit-learn is installed")
         return SKIPPED
-    return prove(here, Path(sys.executable))
+    return prove(here)
 
 
 if __name__ == "__main__":

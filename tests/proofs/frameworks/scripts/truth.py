@@ -1,4 +1,4 @@
-"""A script's own counts: written to a file when it ends."""
+"""A script's own counts, and the values that it expects to be logged: written to a file when it ends."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 counts: Counter[str] = Counter()
+points: dict[str, list[tuple[int, float]]] = {}  # metric -> steps and values, in order
+params: dict[str, str | None] = {}  # None: must not be recorded
+tags: dict[str, str] = {}
+
+
+def logged(metric: str, step: int, value: Any) -> None:
+    points.setdefault(metric, []).append((step, float(value)))
 
 
 def wait(batches: Iterable[Any], share: str = "waited") -> Iterator[Any]:
@@ -30,6 +37,6 @@ def wait(batches: Iterable[Any], share: str = "waited") -> Iterator[Any]:
 @atexit.register
 def _write() -> None:
     path = os.environ.pop("PROOF_TRUTH", None)  # not in workers
-    if path and counts:
+    if path and (counts or points):
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(counts, file)
+            json.dump({"counts": counts, "points": points, "params": params, "tags": tags}, file)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -161,6 +163,17 @@ def test_a_worker_of_ray_tells_its_health_when_it_trains(training: Training) -> 
     session = training.one()
     assert session.header["rank"] == 1
     assert health(session) == {("capture.torch.save", "active"): ""}
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_the_document_imports_what_a_module_has(name: str) -> None:
+    root = Path(__file__).parents[2]
+    blocks = re.findall(r"```python\n(.*?)```", (root / "docs" / "callbacks.md").read_text(), re.DOTALL)
+    statements = [node for block in blocks for node in ast.parse(block).body]
+    wanted = [node for node in statements if isinstance(node, ast.ImportFrom) and node.module == f"corral.{name}"]
+    body = ast.parse((root / "python" / "corral" / f"{name}.py").read_text()).body
+    public = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name[0] != "_"}
+    assert {alias.name for node in wanted for alias in node.names} == public
 
 
 def test_every_module_is_in_the_package() -> None:

@@ -17,8 +17,8 @@ def record(transformation: optax.GradientTransformation, every: int = 1) -> opta
     """Returns a transformation with the same updates and the same state that records `grad_norm` and `update_norm`.
 
     Also `learning_rate`, where `optax.inject_hyperparams` keeps it in the state. The step is the state's `count` before
-    the update; without one (plain SGD) it is the number of updates that this process has recorded. Only steps that
-    `every` divides are recorded. Outside a run the transformation itself is returned.
+    the update; without one (plain SGD) updates are counted as they arrive. Only steps that `every` divides are
+    recorded. Outside a run the transformation itself is returned.
     """
     if every < 1:
         raise ValueError(f"every must be at least 1, not {every}")

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -108,6 +109,15 @@ std::string ending_text(const Json& run) {
     return fmt::format("{}, by signal {}", status, *signal);
   if (status == "unknown") return "unknown: it ended, but nobody was there to see how";
   return status;
+}
+
+Cell state_cell(const Json& object, const char* name) {
+  constexpr std::array<std::string_view, 5> kFailures = {"failed", "killed", "out-of-memory",
+                                                         "neighbour", "not-started"};
+  Cell cell = plain_member(object, name);
+  if (cell.text == "running") cell.tone = Tone::kGood;
+  if (std::ranges::find(kFailures, cell.text) != kFailures.end()) cell.tone = Tone::kBad;
+  return cell;
 }
 
 std::string outcome_text(const Json& run) {

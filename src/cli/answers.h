@@ -35,6 +35,8 @@ Cell time_cell(const Json& object, const char* name);
 Cell precise_time_cell(const Json& object, const char* name);
 Cell duration_cell(const Json& object, const char* name);
 std::string ending_text(const Json& run);
+// The state or outcome of a run or plan: coloured if it runs or failed.
+Cell state_cell(const Json& object, const char* name);
 // The run's outcome, or its status if it still runs or has no outcome.
 std::string outcome_text(const Json& run);
 // Recorded conditions that may have disturbed a run's measurements: "load 20.1 at the start on 2

@@ -410,6 +410,18 @@ TEST(Table, AlignsByCharactersAndNumbersToTheRight) {
             "longer  123456  –\n");
 }
 
+TEST(Table, TonesAreColoursOnlyWhereTheyAreWanted) {
+  Table table({{"state", "STATE", false}, {"n", "N", true}});
+  table.add({{.value = "running", .text = "running", .tone = Tone::kGood}, plain(7)});
+  table.add({{.value = "failed", .text = "failed", .tone = Tone::kBad}, plain(12)});
+  EXPECT_EQ(table.print("table"), "STATE     N\nrunning   7\nfailed   12\n");
+  EXPECT_EQ(table.print("table", true),
+            "\x1b[1mSTATE\x1b[0m     \x1b[1mN\x1b[0m\n"
+            "\x1b[32mrunning\x1b[0m   7\n"
+            "\x1b[31mfailed\x1b[0m   12\n");
+  EXPECT_EQ(table.print("csv", true), "state,n\nrunning,7\nfailed,12\n");
+}
+
 TEST(Table, ControlCharactersDoNotReachATerminal) {
   Table table({{"name", "N", false}, {"note", "Note", false}});
   table.add({plain("a\x1b[31m\n"), plain("\t\r\x7f\u009bé\\")});

@@ -122,8 +122,7 @@ void show(const std::string& text) {
     return;
   }
   std::string shown;
-  const char* const no_color = std::getenv("NO_COLOR");
-  const bool bold = no_color == nullptr || *no_color == '\0';
+  const bool bold = takes_colours(STDOUT_FILENO);
   each_line({.name = {}, .text = text}, [&](std::string_view heading, std::string_view line) {
     const bool is_heading = line.starts_with("#") && line.ends_with(heading);
     shown +=

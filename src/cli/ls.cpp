@@ -204,7 +204,7 @@ Table plans_table(const Json& answer) {
   return list_of(items(answer, "plans"), {{"id", "ID", false, short_id},
                                           {"file", "FILE"},
                                           {"host", "HOST"},
-                                          {"state", "STATE"},
+                                          {"state", "STATE", false, state_cell},
                                           {"runs", "RUNS", true},
                                           {"workloads", "WORKLOADS", true},
                                           {"counts", "BY STATE", false, state_counts},
@@ -292,7 +292,8 @@ Result<Table> list_plans(const sys::HttpTarget& server, const LsFlags&) {
 // An old run has no record of its health; it shows no problems.
 Cell health_cell(const Json& run, const char* name) {
   const auto count = static_cast<std::int64_t>(member(run, name).as_double(0));
-  return {member(run, name), count == 0 ? "ok" : counted(count, "problem")};
+  if (count == 0) return {member(run, name), "ok"};
+  return {member(run, name), counted(count, "problem"), Tone::kBad};
 }
 
 Cell loss_cell(const Json& run, const char* name) {
@@ -370,8 +371,8 @@ Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
                                {"name", "NAME"},
                                {"experiment", "EXPERIMENT"},
                                {"workload", "WORKLOAD"},
-                               {"status", "STATUS"},
-                               {"outcome", "OUTCOME"},
+                               {"status", "STATUS", false, state_cell},
+                               {"outcome", "OUTCOME", false, state_cell},
                                {"health_problems", "HEALTH", false, health_cell},
                                {"start_ns", "STARTED", false, time_cell},
                                {"duration_s", "DURATION", true, duration_cell},
@@ -533,7 +534,9 @@ Result<int> watch_list(const LsFlags& flags, Query query) {
   for (;;) {
     const sys::HttpTarget server = TRY(connect(flags.destination));
     const Table table = TRY(query(server, flags));
-    fmt::print("\x1b[H\x1b[2J{}", table.empty() ? "no runs yet\n" : table.print("table"));
+    fmt::print("\x1b[H\x1b[2J{}", table.empty()
+                                      ? "no runs yet\n"
+                                      : table.print("table", takes_colours(STDOUT_FILENO)));
     std::fflush(stdout);
     sys::system_clock().sleep_until(sys::boot_now() + kWatchPause);
   }
@@ -547,7 +550,7 @@ Result<int> list_objects(const LsFlags& flags) {
   if (table.empty() && flags.format == "table") {
     fmt::print(stderr, "no {} yet\n", flags.what);
   } else {
-    fmt::print("{}", table.print(flags.format));
+    fmt::print("{}", table.print(flags.format, takes_colours(STDOUT_FILENO)));
   }
   return kDone;
 }

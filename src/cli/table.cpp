@@ -1,15 +1,20 @@
 #include "cli/table.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "core/text.h"
 
 namespace corral::cli {
 namespace {
+
+// By tone: as it is, green, red.
+constexpr std::array<std::string_view, 3> kStyles = {"", "32", "31"};
 
 std::string csv_field(const Json& value) {
   std::string text = value.as_string() != nullptr ? *value.as_string()
@@ -30,12 +35,17 @@ Cell plain(const Json& value) {
   return {.value = value, .text = std::move(text)};
 }
 
-std::string Table::print(const std::string& format) const {
+std::string Table::print(const std::string& format, bool colours) const {
   if (format == "json") return as_json();
-  return format == "csv" ? as_csv() : as_text();
+  return format == "csv" ? as_csv() : as_text(colours);
 }
 
-std::string Table::as_text() const {
+bool takes_colours(int fd) {
+  const char* const unwanted = std::getenv("NO_COLOR");
+  return (unwanted == nullptr || *unwanted == '\0') && ::isatty(fd) != 0;
+}
+
+std::string Table::as_text(bool colours) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t width = display_width(columns_[c].title);
@@ -43,14 +53,17 @@ std::string Table::as_text() const {
     widths.push_back(width);
   }
   std::string out;
-  const auto put = [&](std::size_t c, const std::string& text) {
+  const auto put = [&](std::size_t c, const std::string& text, std::string_view style) {
     const std::string padding(widths[c] - display_width(text), ' ');
-    out += columns_[c].right ? padding + text : text + (c + 1 < columns_.size() ? padding : "");
+    const std::string styled =
+        colours && !style.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", style, text) : text;
+    out += columns_[c].right ? padding + styled : styled + (c + 1 < columns_.size() ? padding : "");
     out += c + 1 < columns_.size() ? "  " : "\n";
   };
-  for (std::size_t c = 0; c < columns_.size(); ++c) put(c, columns_[c].title);
+  for (std::size_t c = 0; c < columns_.size(); ++c) put(c, columns_[c].title, "1");
   for (const auto& row : rows_) {
-    for (std::size_t c = 0; c < columns_.size(); ++c) put(c, printable(row[c].text));
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      put(c, printable(row[c].text), kStyles[static_cast<std::size_t>(row[c].tone)]);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,14 @@ struct TableColumn {
   bool right = false;  // numbers
 };
 
-// A cell: the text for programs, and the text for people if it differs.
+enum class Tone : std::uint8_t { kPlain, kGood, kBad };
+
+// A cell: the text for programs, and the text for people if it differs, with its tone at a
+// terminal.
 struct Cell {
   Json value;
   std::string text;
+  Tone tone = Tone::kPlain;
 };
 Cell plain(const Json& value);
 
@@ -32,16 +37,19 @@ class Table {
     rows_.push_back(std::move(row));
   }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  // format: "table", "json" or "csv".
-  [[nodiscard]] std::string print(const std::string& format) const;
+  // format: "table", "json" or "csv". With colours a table has a bold head and tones.
+  [[nodiscard]] std::string print(const std::string& format, bool colours = false) const;
 
  private:
-  [[nodiscard]] std::string as_text() const;
+  [[nodiscard]] std::string as_text(bool colours) const;
   [[nodiscard]] std::string as_csv() const;
   [[nodiscard]] std::string as_json() const;
   std::vector<TableColumn> columns_;
   std::vector<std::vector<Cell>> rows_;
 };
+
+// True if text for this descriptor may have colours: a terminal, and NO_COLOR is unset or empty.
+bool takes_colours(int fd);
 
 // Four significant digits with SI or IEC prefix and unit: "1.84 k", "3.2 GiB", "12 cores".
 std::string with_unit(double value, const std::string& unit);

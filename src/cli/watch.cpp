@@ -1,9 +1,9 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
@@ -99,8 +99,7 @@ Result<int> watch(const WatchFlags& flags) {
   if (flags.once) return print_once(reader);
   if (!TerminalScreen::usable())
     return print_lines(reader, given ? flags.interval : kLinesInterval);
-  const char* const no_color = std::getenv("NO_COLOR");
-  const bool colours = !flags.no_color && (no_color == nullptr || *no_color == '\0');
+  const bool colours = !flags.no_color && takes_colours(STDOUT_FILENO);
   const Nanos interval = given ? flags.interval : kScreenInterval;
   run::Signals signals;
   signals.add_terminal();

@@ -28,7 +28,7 @@ def test_runs_have_columns_of_the_params_that_differ(three_runs: Corral) -> None
     assert "lr" in head.split()
     assert "seed" not in head.split()
     assert head.split()[-2:] == ["val_acc", "HOST"]
-    assert re.search(r" 0\.01 +750 m ", rows[1]), rows
+    assert re.search(r" 0\.01 +0\.75 ", rows[1]), rows
     newest, *others = three_runs.json("ls", "runs", "--metric", "val_acc")
     assert (newest["params.lr"], newest["metrics.val_acc"]) == (None, None)
     assert [(run["params.lr"], run["metrics.val_acc"]) for run in others] == [("0.01", 0.75), ("0.1", 0.5)]

@@ -34,6 +34,7 @@ _PATH_BYTES = 1000
 _PAYLOAD_BYTES = 65_536
 _SERIES_LIMIT = 1 << 20
 _RETRY_NS = 1_000_000_000
+_SESSION_ENDED = 1 << 63
 _POINT, _TEXT, _CONTINUATION = 1, 2, 3
 _SERIES, _PARAM, _TAG, _EVENT, _BEGIN, _END = range(1, 7)
 
@@ -56,6 +57,15 @@ def attach() -> None:
         _LIMIT = _number(os.environ.get("CORRAL_SPOOL_LIMIT", ""), 2 << 30)
         _TABLE[:] = _crc_table()
         _ENABLED = _DIRECTORY != ""
+
+
+def detach() -> None:
+    """Ends this process's session: later calls do nothing. A call of another thread that is on its way is lost."""
+    global _ENABLED, _session
+    _ENABLED = False
+    session, _session = _session, None
+    if session is not None and session.pid == os.getpid():
+        session.locked(session.end)
 
 
 def _crc_table() -> list[int]:
@@ -258,6 +268,16 @@ class _Session:
         self.segment = fresh
         self.index += 1
         return True
+
+    def end(self) -> None:
+        segment, self.segment = self.segment, None
+        self.refuse_until = 2**63
+        if segment is not None:
+            segment.close(segment.next | _SESSION_ENDED)
+            segment.release()
+        if self.drops_fd >= 0:
+            os.close(self.drops_fd)
+            self.drops_fd = -1
 
     def reserve(self, slots: int) -> _Segment | None:
         segment = self.segment

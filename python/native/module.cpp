@@ -17,7 +17,8 @@ constexpr std::size_t kAttributesBytes = 60'000;  // with name, type and lane wi
 constexpr std::size_t kPathBytes = 1000;
 
 struct State {
-  spool::SegmentWriter writer{spool::options_from_environment()};
+  explicit State(const spool::WriterOptions& options) : writer(options) {}
+  spool::SegmentWriter writer;
   NameCache names;
 };
 
@@ -26,7 +27,8 @@ struct State {
 State& state() {
   alignas(State) static unsigned char memory[sizeof(State)];
   static State* made = nullptr;
-  if (made == nullptr) made = ::new (static_cast<void*>(memory)) State;
+  if (made == nullptr)
+    made = ::new (static_cast<void*>(memory)) State(spool::options_from_environment());
   return *made;
 }
 
@@ -230,7 +232,18 @@ PyObject* attach(PyObject*, PyObject*) {
   State& s = state();
   if (!s.writer.enabled()) {
     s.~State();
-    ::new (&s) State;
+    ::new (&s) State(spool::options_from_environment());
+  }
+  return none();
+}
+// The environment's run has ended for this process: every later call is a no-op. Calls of other
+// threads cannot be inside the writer, because none lets go of the GIL there.
+PyObject* detach(PyObject*, PyObject*) {
+  State& s = state();
+  if (s.writer.enabled()) {
+    s.names.clear();
+    s.~State();
+    ::new (&s) State(spool::WriterOptions{});
   }
   return none();
 }
@@ -264,6 +277,7 @@ PyMethodDef kMethods[] = {
     {"dropped", dropped, METH_NOARGS, "Calls of this process that were refused."},
     {"attach", attach, METH_NOARGS,
      "Reads the environment again, if it said nothing at the import."},
+    {"detach", detach, METH_NOARGS, "Ends this process's session: later calls do nothing."},
     {"enabled", enabled, METH_NOARGS, "Whether this process runs under `corral run`."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -25,6 +25,8 @@ class NameCache {
     }
     return look_up(writer, name, at);
   }
+  // Lets go of every name.
+  void clear();
 
  private:
   static constexpr std::size_t kEntries = 2048;
@@ -39,7 +41,6 @@ class NameCache {
     return (address >> 4 ^ address >> 15) & (kEntries - 1);
   }
   spool::Series* look_up(spool::SegmentWriter& writer, PyObject* name, std::size_t at);
-  void clear();
 
   Entry entries_[kEntries] = {};
   std::uint64_t session_ = 0;

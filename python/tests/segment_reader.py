@@ -67,7 +67,7 @@ def _header(raw: bytes) -> dict[str, Any]:
     assert header["magic"] == b"CRSG"
     assert (header["version"], header["header"], header["slot"], header["zero"]) == (1, 4096, 32, 0)
     assert struct.unpack_from("<I", raw, 1020)[0] == _crc32c(raw[:1020])
-    header["used"] = struct.unpack_from("<Q", raw, 1024)[0]
+    header["used"] = struct.unpack_from("<Q", raw, 1024)[0] & ~(1 << 63)  # the bit: the session has ended
     assert raw[1032:4096].strip(b"\0") == b""
     assert len(raw) == 4096 + 32 * header["slots"]
     return header

@@ -6,7 +6,9 @@ import os
 import signal
 import time
 from multiprocessing import shared_memory
+from pathlib import Path
 
+import segment_reader
 from conftest import Runner
 
 
@@ -216,3 +218,36 @@ def test_a_run_that_has_no_place_to_begin_is_a_warning(run: Runner) -> None:
             print(corral.init(), [warning.category.__name__ for warning in said])
     """
     assert run(code, CORRAL_SEGMENT_DIR="") == "None ['RuntimeWarning']\n"
+
+
+def test_a_session_can_end_before_its_process_and_another_begin(run: Runner, tmp_path: Path) -> None:
+    """As corral.finish() and the next corral.init() do."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "drops").write_bytes(bytes(4096))
+    run(
+        f"""
+        import os, threading
+        for i in range(20_000):
+            corral.log("loss", i, step=i)
+        with corral.phase("outer"):
+            corral._impl.detach()
+        assert not corral._impl.enabled() and corral._impl.session_key() == 0
+        corral.log("loss", "between two runs nothing is looked at")
+        with corral.phase("between"):
+            os.environ["CORRAL_SEGMENT_DIR"] = {str(other)!r}
+            corral._impl.attach()
+        threads = [threading.Thread(target=corral.log, args=("loss", -1)) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        """
+    )
+    session = run.one()
+    assert session.values("loss") == list(range(20_000))
+    assert [(phase.name, phase.end) for phase in session.phases.values()] == [("outer", None)]
+    segments = sorted(run.directory.glob("*.seg"))
+    used = [int.from_bytes(path.read_bytes()[1024:1032], "little") for path in segments]
+    assert [value >> 63 for value in used] == [0] * (len(used) - 1) + [1], "the last says that none follows"
+    (second,) = segment_reader.read(other)
+    assert (second.values("loss"), second.phases) == ([-1] * 4, {})
+    assert second.header["session"] != session.header["session"]

@@ -80,6 +80,8 @@ static_assert(offsetof(SegmentHeaderLayout, boot_id) == 112);
 static_assert(offsetof(SegmentHeaderLayout, host) == 128);
 static_assert(offsetof(SegmentHeaderLayout, crc) == 1020);
 static_assert(offsetof(SegmentHeaderLayout, used) == 1024);
+// In `used`: no segment of the session follows, though its process may go on.
+inline constexpr std::uint64_t kSessionEnded = std::uint64_t{1} << 63;
 
 enum class SlotKind : std::uint8_t { kPoint = 1, kText = 2, kContinuation = 3 };
 inline constexpr std::uint8_t kHasStep = 1;  // byte 1 of a point's commit word

@@ -52,17 +52,24 @@ Result<SegmentReader> SegmentReader::open(const sys::PrivateDirectory& segments,
   return SegmentReader(std::move(fd), std::move(name), *std::move(header));
 }
 
-Result<std::optional<std::uint64_t>> SegmentReader::closed_at() const {
+Result<std::uint64_t> SegmentReader::used() const {
   std::uint64_t used = 0;
   std::array<std::uint8_t, sizeof used> raw{};
   const auto n = pread_all(fd_.get(), raw, offsetof(SegmentHeaderLayout, used));
   if (!n) return tl::unexpected(n.error().with_context(name_));
   std::memcpy(&used, raw.data(), sizeof used);
+  return used;
+}
+
+Result<std::optional<std::uint64_t>> SegmentReader::closed_at() const {
+  const std::uint64_t used = TRY(this->used());
   if (used == 0) return std::optional<std::uint64_t>();
-  return std::optional(header_.base + std::min(used, header_.slots));
+  return std::optional(header_.base + std::min(used & ~kSessionEnded, header_.slots));
 }
 
 bool SegmentReader::writer_alive() const {
+  const auto marked = used();
+  if (marked && (*marked & kSessionEnded) != 0) return false;
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

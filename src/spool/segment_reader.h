@@ -26,11 +26,13 @@ class SegmentReader {
   [[nodiscard]] const SegmentHeader& header() const { return header_; }
   // In its directory.
   [[nodiscard]] const std::string& name() const { return name_; }
-  // First sequence number after this segment once the writer went on to the next; nothing before.
+  // First sequence number after this segment once the writer went on to the next or ended its
+  // session; nothing before.
   [[nodiscard]] Result<std::optional<std::uint64_t>> closed_at() const;
 
   // Locked by its writer, or a process with its pid and start time is there (a writer that closed
-  // all its descriptors). A zombie does not count. Once false for a file, always false.
+  // all its descriptors). A zombie does not count, nor a process that ended its session here. Once
+  // false for a file, always false.
   [[nodiscard]] bool writer_alive() const;
 
   // Records from sequence number `from` on, about `max_records` at most. `alive` is writer_alive()
@@ -42,6 +44,8 @@ class SegmentReader {
  private:
   SegmentReader(sys::Fd fd, std::string name, SegmentHeader header)
       : fd_(std::move(fd)), name_(std::move(name)), header_(std::move(header)) {}
+  // As written; 0 while the writer fills this segment.
+  [[nodiscard]] Result<std::uint64_t> used() const;
   [[nodiscard]] Result<codec::Bytes> read_slots(std::uint64_t slot, std::uint64_t count) const;
 
   sys::Fd fd_;

@@ -117,6 +117,31 @@ TEST(Segment, TheHealthOfTheCaptureIsNoEventOfTheScript) {
   EXPECT_EQ(read.events[2].origin, "user");
 }
 
+TEST(Segment, AnEndedSessionIsOverThoughItsProcessGoesOn) {
+  const TestDirectory dir;
+  std::string first;
+  {
+    SegmentWriter writer(dir.options());
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.point(writer.series(view("x")), i, i, nullptr));
+    first = dir.segments().at(0);
+    const auto reader = open_segment(first);
+    ASSERT_TRUE(reader);
+    EXPECT_TRUE(reader->writer_alive());
+    EXPECT_FALSE(reader->closed_at().value());
+  }
+  SegmentWriter next(dir.options());
+  ASSERT_TRUE(next.point(next.series(view("x")), 3, 3, nullptr));
+  const auto reader = open_segment(first);
+  ASSERT_TRUE(reader);
+  EXPECT_FALSE(reader->writer_alive());
+  EXPECT_EQ(reader->closed_at().value(), reader->header().base + 4) << "the series and its points";
+  const auto batch = reader->read(reader->header().base, 100, false);
+  ASSERT_TRUE(batch);
+  EXPECT_TRUE(batch->end);
+  EXPECT_EQ(batch->records.size(), 4u);
+  EXPECT_EQ(dir.segments().size(), 2u) << "the next session has a segment of its own";
+}
+
 TEST(Segment, SegmentsFollowEachOtherWithoutAGap) {
   const TestDirectory dir;
   WriterOptions options = dir.options();
@@ -320,6 +345,8 @@ TEST(Segment, AFileCutShortGivesWhatIsLeftAndSaysSo) {
   }
   const auto path = dir.segments().at(0);
   std::filesystem::resize_file(path, kSegmentHeaderBytes + 51 * kSlotBytes + 10);
+  // As of a process that was killed: the segment does not say where it ends.
+  std::fstream(path).seekp(offsetof(SegmentHeaderLayout, used)).write("\0\0\0\0\0\0\0\0", 8);
   const auto reader = open_segment(path);
   const auto batch = reader->read(1, SIZE_MAX, false);
   ASSERT_TRUE(batch);

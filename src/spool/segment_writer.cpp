@@ -180,6 +180,16 @@ struct alignas(64) SegmentWriter::Segment {
     ::madvise(map + begin, length,
               MADV_POPULATE_WRITE);  // an older kernel takes the faults one by one
   }
+  // Nobody gets a slot any more.
+  void close() {
+    const std::uint64_t taken = next.fetch_add(kClosed, std::memory_order_acq_rel);
+    used = taken < slots ? taken : slots;
+    closed = true;
+  }
+  void note_used(std::uint64_t value) {
+    auto* place = reinterpret_cast<std::uint64_t*>(map + offsetof(SegmentHeaderLayout, used));
+    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+  }
   void unmap() {
     ::munmap(map, bytes);
     ::close(fd);
@@ -282,8 +292,12 @@ SegmentWriter::~SegmentWriter() {
   if (page_ == nullptr) return;
   if (Session* s = page_->session.load(std::memory_order_acquire)) {
     Segment* current = s->current.load(std::memory_order_acquire);
-    if (current != nullptr) current->unmap();
-    if (current != nullptr) ::munmap(current, sizeof(Segment));
+    if (current != nullptr) {
+      if (!current->closed) current->close();
+      current->note_used(current->used | kSessionEnded);
+      current->unmap();
+      ::munmap(current, sizeof(Segment));
+    }
     while (s->retired != nullptr) {
       Segment* older = s->retired->older;
       s->retired->unmap();
@@ -594,13 +608,9 @@ SegmentWriter::Segment* SegmentWriter::create_segment(Session& s, std::uint32_t 
 bool SegmentWriter::publish_segment(Session& s, Segment& fresh) {
   Segment* old = s.current.load(std::memory_order_acquire);
   if (old != nullptr && !old->closed) {
-    const std::uint64_t taken = old->next.fetch_add(kClosed, std::memory_order_acq_rel);
-    old->used = taken < old->slots ? taken : old->slots;
-    old->closed = true;
+    old->close();
     s.next_base = old->base + old->used;
-    __atomic_store_n(
-        reinterpret_cast<std::uint64_t*>(old->map + offsetof(SegmentHeaderLayout, used)), old->used,
-        __ATOMIC_RELEASE);
+    old->note_used(old->used);
   }
   fresh.base = s.next_base;
   SegmentHeaderLayout header = s.header;

@@ -60,8 +60,8 @@ struct PhaseBegin {
 class SegmentWriter {
  public:
   explicit SegmentWriter(const WriterOptions& options);
-  // Unmaps and unlocks; no other thread may be inside a call. A process that ends needs no
-  // destructor.
+  // Ends the session: its last segment says that none follows. No other thread may be inside a
+  // call. A process that ends needs no destructor.
   ~SegmentWriter();
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;

@@ -62,6 +62,16 @@ TEST_F(RunSearch, ARunIsToldAsInListsWithItsColumns) {
   EXPECT_EQ(answer.get_int("offset"), 0);
 }
 
+TEST_F(RunSearch, DetailsAreToldWhereTheyAreAskedFor) {
+  add("calm-otter", "0.1", 0.25);
+  const Json run = runs_of(search(R"({"details":true})")).at(0);
+  EXPECT_EQ(at(run, "params").dump(), R"({"lr":"0.1"})");
+  EXPECT_EQ(at(run, "tags").dump(), "{}");
+  EXPECT_EQ(at(run, "metrics").dump(), R"({"loss":0.25})");
+  const Json bare = runs_of(search("{}")).at(0);
+  for (const char* name : {"params", "tags", "metrics"}) EXPECT_EQ(bare.find(name), nullptr);
+}
+
 TEST_F(RunSearch, FilterWordsChoicesOrderAndPagesMeet) {
   add("a", "0.1", 0.3);
   add("b", "0.1", 0.2);

@@ -199,7 +199,7 @@ Parsed<RunSearchRequest> parse_run_search(std::string_view text) {
   const Json json = TRY_PARSED(parse_body(text));
   RequestFields fields(text, json);
   fields.only({"experiments", "workloads", "runs", "filter", "text", "where", "order", "columns",
-               "facets", "limit", "offset"});
+               "details", "facets", "limit", "offset"});
   RunSearchRequest request;
   store::tracking::RunQuestion& question = request.question;
   read_scope(fields, question.scope);
@@ -210,6 +210,7 @@ Parsed<RunSearchRequest> parse_run_search(std::string_view text) {
   request.columns = fields.optional_texts("columns", kMostColumns, kFieldBytes);
   question.columns = fields.parse_all<RunField>(
       "columns", request.columns, fmt::format("of {}", kFieldNames), &parse_run_field);
+  question.details = fields.boolean("details").value_or(false);
   read_facets(fields, request);
   question.paging.limit = read_integer(fields, "limit", kUsualRuns, kMostRuns);
   question.paging.offset = read_integer(fields, "offset", 0, kMostOffset);
@@ -396,6 +397,14 @@ void write_value(JsonWriter& json, std::string_view name, const ColumnValue& val
   }
 }
 
+void write_details(JsonWriter& json, const FoundRuns& found, std::size_t run) {
+  write_texts(json, "params", found.details[run].params);
+  write_texts(json, "tags", found.details[run].tags);
+  json.key("metrics").begin_object();
+  for (const auto& metric : *found.metrics[run]) json.member(metric.key, metric.value);
+  json.end_object();
+}
+
 void write_values(JsonWriter& json, std::string_view name,
                   const std::vector<Facet::Value>& values) {
   write_array(json, name, values, [](JsonWriter& out, const Facet::Value& value) {
@@ -437,6 +446,7 @@ Answer search_runs(const Request& request, Context& context) {
     for (std::size_t c = 0; c < wanted.columns.size(); ++c)
       write_value(json, wanted.columns[c], found.values[run][c]);
     json.end_object();
+    if (wanted.question.details) write_details(json, found, run);
     return Result<>();
   }));
   json.end_array().member("total", found.total);

@@ -266,6 +266,9 @@ Result<> RunFinder::fill_page(const std::vector<std::uint32_t>& page, FoundRuns&
   TRY(fill_metrics(page, found.values));
   TRY(fill_facts(page, found.values));
   for (std::size_t i = 0; i < question_.columns.size(); ++i) TRY(fill_texts(i, page, found.values));
+  if (!question_.details) return {};
+  found.details = TRY(details(reading_.db, keys));
+  found.metrics = TRY(table_.metrics(page));
   return {};
 }
 

@@ -46,6 +46,7 @@ struct RunQuestion {
   // newest run first, then by id, descending.
   std::vector<RunOrder> orders;
   std::vector<RunField> columns;
+  bool details = false;          // params, tags and metrics of each run
   std::vector<RunField> facets;  // texts
   bool param_facets = false, tag_facets = false;
   Paging paging;
@@ -66,10 +67,13 @@ using ColumnValue = std::variant<std::monostate, double, std::string>;
 struct FoundRuns {
   std::vector<Run> runs;                         // without facts but the command
   std::vector<std::vector<ColumnValue>> values;  // beside each run, in the order of the columns
-  std::int64_t total = 0;                        // runs on all pages
-  std::vector<Facet> facets;                     // in the order asked for; then by key
-  std::vector<Facet> params, tags;               // those of the most runs first
-  bool facets_cut = false;                       // values or keys were left out
+  // Beside each run, if asked for.
+  std::vector<RunDetails> details;
+  std::vector<sql::RunMetrics> metrics;
+  std::int64_t total = 0;           // runs on all pages
+  std::vector<Facet> facets;        // in the order asked for; then by key
+  std::vector<Facet> params, tags;  // those of the most runs first
+  bool facets_cut = false;          // values or keys were left out
 };
 
 Result<FoundRuns> find_runs(Reading& reading, const RunQuestion& question);

@@ -7,8 +7,9 @@ cannot be kept (spool limit, full disk) is counted and said by `corral run`.
 
 Safe with threads, asyncio, fork (DataLoader workers log as processes of their own), spawn, os._exit and kill -9.
 
-read(), explain(), workflow(), collocation() and compare() are for afterwards, and for any process: points of runs,
-where their time went, how much others slowed them down, and which of two groups is faster, from a server.
+runs(), read(), plot(), explain(), workflow(), collocation() and compare() are for afterwards, and for any process:
+runs, their points as tables and figures, where their time went, how much others slowed them down, and which of two
+groups is faster, from a server.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from corral._columns import Series
     from corral._compare import compare
     from corral._explain import collocation, explain, workflow
+    from corral._plot import plot
     from corral._read import DamageWarning, read
+    from corral._runs import runs
     from corral._stream import Gap
 elif _os.environ.get("CORRAL_PURE_PYTHON", "") not in ("", "0"):
     from corral import _pure as _impl
@@ -53,9 +56,11 @@ __all__ = [
     "param",
     "params",
     "phase",
+    "plot",
     "read",
     "ready",
     "run_id",
+    "runs",
     "steps",
     "tag",
     "workflow",
@@ -173,6 +178,8 @@ _LATE = {
     **dict.fromkeys(("DamageWarning", "Gap", "Series", "read"), "_read"),
     **dict.fromkeys(("collocation", "explain", "workflow"), "_explain"),
     "compare": "_compare",
+    "plot": "_plot",
+    "runs": "_runs",
 }
 
 

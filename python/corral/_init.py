@@ -60,7 +60,7 @@ def _warn(message: str) -> None:
     warnings.warn(f"corral.init: nothing is recorded: {message}", RuntimeWarning, stacklevel=4)
 
 
-def _binary() -> str:
+def binary() -> str:
     """`corral` beside the package, as it is built and installed, else that of the PATH."""
     for relative in ("../corral", "../../../bin/corral"):
         path = os.path.normpath(os.path.join(_PACKAGE, relative))
@@ -72,7 +72,7 @@ def _binary() -> str:
 def _command(
     folder: str, options: Mapping[str, str | None], params: Mapping[str, str], tags: Mapping[str, str]
 ) -> list[str]:
-    command = [_binary(), "run", "--quiet", "--no-mlflow", "--no-capture", "--watch", str(os.getpid())]
+    command = [binary(), "run", "--quiet", "--no-mlflow", "--no-capture", "--watch", str(os.getpid())]
     for name, value in options.items():
         if value is not None:
             command.append(f"--{name}={value}")

@@ -33,7 +33,7 @@ class DamageWarning(UserWarning):
 # Arguments
 
 
-def _names(value: str | Iterable[str], what: str) -> list[str]:
+def names_of(value: str | Iterable[str], what: str) -> list[str]:
     if not isinstance(value, Iterable):
         raise TypeError(f"corral: {what} must be a name or several, not {value!r}")
     names = [value] if isinstance(value, str) else list(value)
@@ -82,7 +82,7 @@ def bounds(start: Any, end: Any) -> tuple[dict[str, int], bool]:
 
 
 def _request(runs: Any, metrics: Any, start: Any, end: Any, points: int | None) -> dict[str, Any]:
-    request: dict[str, Any] = {"runs": _names(runs, "runs"), "metrics": _names(metrics, "metrics")}
+    request: dict[str, Any] = {"runs": names_of(runs, "runs"), "metrics": names_of(metrics, "metrics")}
     times, relative = bounds(start, end)
     for key, ns in times.items():
         request[key] = str(min(max(ns, EARLIEST), LATEST))

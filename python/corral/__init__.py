@@ -1,6 +1,7 @@
 """Records a training: metrics, params, tags, events and phases of the run that `corral run` started.
 
 Every call writes into a mapped file and returns; there is no thread, no socket and no queue in the training process.
+The one exception is the kernel of a notebook, where init() shows the run in the cell's output: live=False turns it off.
 Outside `corral run` every call does nothing and looks at none of its arguments, so a script needs no switch.
 Inside, a wrong type is a TypeError and too long a name or value a ValueError; nothing else is ever raised, and what
 cannot be kept (spool limit, full disk) is counted and said by `corral run`.
@@ -15,6 +16,7 @@ groups is faster, from a server.
 from __future__ import annotations
 
 import os as _os
+import sys as _sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ __all__ = [
     "epochs",
     "event",
     "explain",
+    "finish",
     "init",
     "log",
     "param",
@@ -76,12 +79,10 @@ def _warn_of_spool() -> None:
     local_ranks = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
     first = next((rank for name in local_ranks if (rank := _os.environ.get(name))), "0") == "0"
     if place and first and not _os.path.isdir(place):
-        import sys
-
         host = _os.uname().nodename
         text = f"corral: nothing is recorded: {place} does not exist on {host}; start `corral run` on this host\n"
         try:
-            sys.stderr.write(text)
+            _sys.stderr.write(text)
         except (AttributeError, OSError, ValueError):  # closed, or none
             pass
 
@@ -149,24 +150,48 @@ def init(
     workload: str | None = None,
     params: Mapping[str, object] | None = None,
     tags: Mapping[str, object] | None = None,
+    live: bool = True,
 ) -> str | None:
-    """Begins a run of this process, to its end, where it was not started by `corral run`; returns the run's id.
+    """Begins a run of this process, to its end or finish(), where it was not started by `corral run`; returns its id.
 
     A supervisor that samples this process and its children is started beside it: `CORRAL_STORE` and the others of
     `corral run`'s variables say where the data goes. Inside `corral run`, and when called again, only `params` and
     `tags` are recorded. If no run can be had that is a RuntimeWarning, the result is None and calls do nothing.
+
+    In the kernel of a notebook the cell's output shows the run, and a thread renews it from the server every few
+    seconds while the run goes on; `live=False` turns that off. Elsewhere there is neither.
     """
     from corral import _init
 
     texts = [{key: _value_text(value) for key, value in (given or {}).items()} for given in (params, tags)]
-    if not _impl.enabled():
+    begins = not _impl.enabled()
+    if begins:
         _init.start({"name": name, "experiment": experiment, "workload": workload}, *texts)
-        return run_id()
-    for key, value in texts[0].items():
-        _impl.param(key, value)
-    for key, value in texts[1].items():
-        _impl.tag(key, value)
-    return run_id()
+    else:
+        for key, value in texts[0].items():
+            _impl.param(key, value)
+        for key, value in texts[1].items():
+            _impl.tag(key, value)
+    run = run_id()
+    shell = _init.notebook_shell() if live and run else None
+    if shell is not None and run:
+        from corral import _live
+
+        _live.show(shell, run, begins)
+    return run
+
+
+def finish(status: str = "finished") -> None:
+    """Ends the run that init() began in this process, as "finished" or "failed"; the next init() begins another.
+
+    Returns when the end is stored, after 10 s at most. Until the next init() every call does nothing. In a script the
+    run ends with the process; under `corral run`, in a forked child and without a run this call does nothing.
+    """
+    if status not in ("finished", "failed"):
+        raise ValueError(f"corral: status must be finished or failed, not {status!r}")
+    init_module = _sys.modules.get("corral._init")
+    if init_module is not None:
+        init_module.finish(0 if status == "finished" else 1)
 
 
 def run_id() -> str | None:

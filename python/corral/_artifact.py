@@ -62,6 +62,9 @@ def _keep(spool: str, run: str, source: str, name: str) -> None:
 def keep(path: str | os.PathLike[str], name: str | None) -> None:
     source = os.fspath(path)
     name = _check(os.path.basename(os.path.abspath(source)) if name is None else name)
-    spool = os.path.dirname(os.path.abspath(os.environ["CORRAL_SEGMENT_DIR"]))
+    segments, run = os.environ.get("CORRAL_SEGMENT_DIR"), os.environ.get("CORRAL_RUN_ID")
+    if not segments or not run:  # finish() in another thread
+        return
+    spool = os.path.dirname(os.path.abspath(segments))
     for file, inside in _files(source, name):
-        _keep(spool, os.environ["CORRAL_RUN_ID"], file, _check(inside))
+        _keep(spool, run, file, _check(inside))

@@ -1,6 +1,7 @@
 """python -m corral._attached FOLDER PID: the command of a run that corral.init() began (_init.py).
 
-Writes where that process is to log, waits for its end, and ends as it did: 0 or 1, or 255 when nobody can know.
+Writes where that process is to log, waits for its end or for corral.finish(), and ends as it did: 0 or 1, or 255 when
+nobody can know.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import os
 import select
 import shutil
 import sys
-import time
 
 _UNKNOWN = 255
 
@@ -22,27 +22,30 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def _wait(pid: int) -> None:
+def _wait(pid: int, finished: int) -> None:
+    """Until the process ends, or something can be read from `finished`."""
+    poll = select.poll()
+    poll.register(finished, select.POLLIN)
     try:
-        handle = os.pidfd_open(pid)
+        poll.register(os.pidfd_open(pid), select.POLLIN)
     except ProcessLookupError:
         return
     except OSError:  # a kernel before 5.3
-        while _alive(pid):
-            time.sleep(0.2)
+        while _alive(pid) and not poll.poll(200):
+            pass
         return
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
     poll.poll()
 
 
 def main(folder: str, pid: int) -> int:
+    # For writing, too, so that it has no end while nobody else has it open.
+    finished = os.open(os.path.join(folder, "ended"), os.O_RDWR | os.O_CLOEXEC)
     names = ("CORRAL_RUN_ID", "CORRAL_SEGMENT_DIR", "CORRAL_SPOOL_LIMIT")
     draft = os.path.join(folder, "draft")
     with open(draft, "w", encoding="utf-8") as file:
         file.writelines(f"{name}={os.environ[name]}\n" for name in names)
     os.rename(draft, os.path.join(folder, "environment"))
-    _wait(pid)
+    _wait(pid, finished)
     try:
         with open(os.path.join(folder, "status"), encoding="ascii") as file:
             status = int(file.read())

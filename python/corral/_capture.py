@@ -84,6 +84,13 @@ def tell_held() -> None:
         _write(_held.pop(0))
 
 
+def tell_again() -> None:
+    """Another run of this process: the hooks are in place there, too. Nothing of it is known to be partial yet."""
+    _told[:] = [said for said in _told if said[1] != "partial"]
+    for said in _told:
+        _write(said)
+
+
 def words(error: BaseException | None) -> str:
     """The type and the message of an error, in a line."""
     try:

@@ -346,6 +346,21 @@ def _finish() -> None:
     _all.clear()
 
 
+def end_all() -> None:
+    """The run ends, and the process goes on: what it trains later belongs to another run, or to none."""
+    global _loops
+    profile = sys.modules.get("corral._profile")
+    if profile is not None:
+        profile.finish()
+    _finish()
+    _loops = _Loops()
+
+
+def begin_anew() -> None:
+    """Another run of this process begins."""
+    Due.look, Due.request = 0, ""
+
+
 def _forget() -> None:
     """A forked child has no part in its parent's phases."""
     global _loops

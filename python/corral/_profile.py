@@ -293,7 +293,7 @@ def _at_step(loop: _loop.Loop) -> bool:
         import atexit
 
         state.registered = True
-        atexit.register(_finish)
+        atexit.register(finish)
     return _guarded(job, job.at_step, loop)
 
 
@@ -317,7 +317,8 @@ def give_way() -> None:
         job.fail("the script's own profiler began")
 
 
-def _finish() -> None:
+def finish() -> None:
+    """The process or its run ends."""
     job = _State.job
     if job is not None:
         _guarded(job, job.finish)

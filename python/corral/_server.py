@@ -32,6 +32,7 @@ class Server:
     url: str = ""
     token: str = ""
     store: str = ""
+    directory: str = ""  # holds the record of a store's server
 
     def __str__(self) -> str:
         return self.url or f"the store {self.store}"
@@ -227,9 +228,23 @@ def find_server(server: str | None, store: str | os.PathLike[str] | None, token:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"corral: server {url!r}: expected a URL, e.g. http://host:5000")
         return Server(url=url.rstrip("/"), token=_token(token, chosen))
-    if place.startswith(_DATABASE):
-        return Server(socket=socket_path(_database_directory(place)), store=_without_passwords(place))
-    return Server(socket=socket_path(place), store=place)
+    database = place.startswith(_DATABASE)
+    directory = _database_directory(place) if database else place
+    return Server(
+        socket=socket_path(directory), store=_without_passwords(place) if database else place, directory=directory
+    )
+
+
+def page_of(server: Server) -> str:
+    """The address of the page; empty if no server has written one."""
+    if server.url:
+        return server.url
+    try:
+        with open(os.path.join(server.directory, "server.json"), encoding="utf-8") as file:
+            url = json.loads(file.read(_CONFIG_BYTES))["url"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return url if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
 
 
 # Asking it

@@ -71,6 +71,9 @@ class Watcher:
 
 def begin() -> None:
     """In a process that joined a run after its start: hooks modules that are imported already, and those to come."""
+    if any(isinstance(finder, Watcher) for finder in sys.meta_path):  # it had a run before
+        _begin_anew()
+        return
     sys.meta_path.insert(0, Watcher())
     for name, framework in _WATCHED.items():
         module = sys.modules.get(name)
@@ -79,6 +82,14 @@ def begin() -> None:
                 _wrap(framework, name, module)
             except Exception:  # another version than those known: left as it is
                 pass
+
+
+def _begin_anew() -> None:
+    loop, capture = sys.modules.get("corral._loop"), sys.modules.get("corral._capture")
+    if loop is not None:
+        loop.begin_anew()
+    if capture is not None:
+        capture.tell_again()
 
 
 def _follow(name: str, loader: object) -> None:

@@ -1,4 +1,7 @@
-"""corral.runs and corral.plot against a real server."""
+"""corral.runs, corral.plot, corral.finish and the live output of corral.init, against a real server.
+
+The kernel is played by a module that stands in for IPython; `./dev proof notebooks` has real ones.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -20,6 +24,34 @@ LOG = """
     corral.tag("team", "vision")
     for i in range(50):
         corral.log({"loss": float(sys.argv[2]) / (1 + i), "never/nan": float("nan")}, step=10 * i)
+"""
+# Before `code`: IPython as far as the package knows it; `shown` has every picture, as (display, text, html).
+KERNEL = """
+    import json, sys, time, types
+    shown, callbacks = [], []
+    class Handle:
+        def __init__(self, number): self.number = number
+        def update(self, picture): shown.append((self.number, repr(picture), picture._repr_html_()))
+    def display(picture, display_id=None):
+        assert display_id is True
+        handle = Handle(len({number for number, *_ in shown}) + 1)
+        handle.update(picture)
+        return handle
+    class Events:
+        def register(self, name, call): callbacks.append((name, call))
+        def unregister(self, name, call): callbacks.remove((name, call))
+    shell = types.SimpleNamespace(kernel=object(), events=Events(), last_execution_succeeded=True)
+    ipython, displays = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    ipython.get_ipython, displays.display = lambda: shell, display
+    sys.modules |= {"IPython": ipython, "IPython.display": displays}
+    def until(condition, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, shown[-3:]
+            time.sleep(0.01)
+    def live():
+        import threading
+        return [thread for thread in threading.enumerate() if thread.name == "corral-live"]
 """
 
 
@@ -36,6 +68,10 @@ def python(corral: Corral, code: str, status: int = 0, **environment: str) -> An
     )
     assert done.returncode == status, done.stderr.decode()
     return json.loads(done.stdout.splitlines()[-1]) if done.stdout else done.stderr.decode()
+
+
+def kernel(corral: Corral, code: str, **environment: str) -> Any:
+    return python(corral, textwrap.dedent(KERNEL) + textwrap.dedent(code), 0, **environment)
 
 
 @pytest.fixture
@@ -110,6 +146,7 @@ def test_every_page_of_runs_is_read(recorded: Corral) -> None:
         ("corral.plot('nobody', 'loss')", "LookupError", "no run has the id or name nobody"),
         ("corral.plot('a', 'loss', smooth='ema:5')", "ValueError", "--smooth 'ema:5'"),
         ("corral.plot('a', 'loss', axis='epoch')", "ValueError", "axis must be workload, run, wall, step"),
+        ("corral.finish('done')", "ValueError", "status must be finished or failed"),
     ],
 )
 def test_errors_say_what_is_wrong(recorded: Corral, call: str, error: str, message: str) -> None:
@@ -231,3 +268,182 @@ def test_a_token_reaches_the_program(corral: Corral) -> None:
     assert python(corral, code).startswith("<svg ")
     listed = csv.reader(io.StringIO(corral("export", "a", "--metric", "loss").stdout.decode()))
     assert len(list(listed)) == 51
+
+
+# The end of a run before its process
+
+
+@pytest.mark.parametrize("pure", ["", "1"])
+def test_a_process_can_have_several_runs(corral: Corral, pure: str) -> None:
+    code = """
+    import json, os, corral
+    def train(rounds):
+        for n in corral.steps(range(rounds)): corral.log("loss", n, step=n)
+    first = corral.init("first", params={"lr": 1}, tags={"kind": "x"})
+    train(10)
+    assert corral.init(params={"more": 2}) == first
+    leftover = corral.phase("left open").__enter__()
+    corral.finish("failed")
+    assert corral.run_id() is None and "CORRAL_SEGMENT_DIR" not in os.environ
+    leftover.__exit__(None, None, None)
+    corral.finish()
+    train(3)
+    corral.log("loss", "nobody looks at this")
+    corral.artifact("nowhere")
+    second = corral.init("second")
+    train(20)
+    if os.fork() == 0:
+        corral.finish("failed")
+        corral.log("loss", 99, step=99)
+        os._exit(0)
+    os.wait()
+    train(5)
+    corral.finish()
+    print(json.dumps([first, second]))
+    """
+    first, second = python(corral, code, CORRAL_PURE_PYTHON=pure)
+    runs = {name: corral.show(name) for name in ("first", "second")}
+    assert [runs["first"]["id"], runs["second"]["id"]] == [first, second]
+    assert (runs["first"]["status"], runs["second"]["status"]) == ("failed", "finished"), "it is stored by the return"
+    assert runs["first"]["params"] == {"lr": "1", "more": "2"}
+    steps = {name: [point.step for point in corral.points(name, "loss")] for name in runs}
+    assert steps["first"] == list(range(10))
+    assert Counter(steps["second"]) == Counter([*range(20), *range(5), 99])
+    for name, epochs, step in (("first", 1, 10), ("second", 2, 25)):
+        phases = [one for one in corral.json("ls", "phases", name) if not one["lane"].endswith("/supervisor")]
+        assert all(one["end_ns"] for one in phases if one["name"] != "left open"), phases
+        types = [one["type"] for one in phases]
+        assert (types.count("epoch"), types.count("epoch/step")) == (epochs, step)
+    assert not corral.spooled(), "nothing is left"
+
+
+def test_a_run_of_corral_run_ends_with_its_command(corral: Corral) -> None:
+    code = "import corral\ncorral.init('mine')\ncorral.finish('failed')\ncorral.log('loss', 1)\n"
+    corral("run", "--quiet", "--no-listeners", "--name", "theirs", corral.script("train.py", code))
+    assert corral.wait_ended("theirs")["status"] == "finished"
+    assert len(corral.points("theirs", "loss")) == 1
+
+
+# The live output
+
+
+def test_a_cell_shows_the_run_while_it_goes_on(corral: Corral) -> None:
+    code = """
+    import corral
+    run = corral.init("otter & <b>friends</b>")
+    assert len(shown) == 1 and run[:8] in shown[0][1]
+    for i in range(40): corral.log({"loss": 1 / (i + 1), "samples_per_second": 100}, step=i)
+    until(lambda: "at step 39" in shown[-1][1] and "CPUs" in shown[-1][1])
+    running = shown[-1]
+    assert corral.init(params={"lr": 1}) == run
+    until(lambda: shown[-1][0] == 2 and "goes on" in shown[-1][1] and "at step 39" in shown[-1][1])
+    again = shown[-1]
+    assert len(live()) == 1
+    corral.finish()
+    print(json.dumps([run, running, again, shown[-1], len(live()), len(callbacks)]))
+    """
+    run, running, again, last, threads, callbacks = kernel(corral, code)
+    link = f"{corral.url()}/runs/{run}"
+    assert running[0] == 1
+    assert "otter & <b>friends</b>: running" in running[1]
+    assert link in running[1]
+    assert "loss 0.025 at step 39, 100 samples/s" in running[1]
+    assert "otter &amp; &lt;b&gt;friends&lt;/b&gt;" in running[2]
+    assert f'<a href="{link}"' in running[2]
+    assert "<polyline " in running[2]
+    assert "<b>friends" not in running[2]
+    assert "the run of this kernel goes on; corral.finish() ends it" in again[1]
+    assert last[0] == 2
+    assert "finished" in last[1]
+    assert "goes on" not in last[1]
+    assert (threads, callbacks) == (0, 0)
+
+
+def test_the_output_ends_with_an_interrupt_and_the_run_does_not(corral: Corral) -> None:
+    code = """
+    import corral
+    run = corral.init("otter")
+    until(lambda: "running" in shown[-1][1])
+    for name, call in list(callbacks):
+        assert name == "post_run_cell"
+        call(types.SimpleNamespace(error_in_exec=ZeroDivisionError()))
+        assert live()
+        call(types.SimpleNamespace(error_in_exec=KeyboardInterrupt()))
+    until(lambda: not live())
+    interrupted = shown[-1]
+    corral.log("loss", 7, step=1)
+    assert corral.init() == run
+    until(lambda: "loss 7" in shown[-1][1])
+    print(json.dumps(interrupted))
+    """
+    _, text, _ = kernel(corral, code)
+    assert "not renewed since the kernel was interrupted; corral.init() shows the run again" in text
+    assert corral.wait_ended("otter")["status"] == "finished"
+
+
+def test_a_server_that_goes_away_ends_the_output(corral: Corral) -> None:
+    code = """
+    import corral, corral._live
+    corral.init("otter")
+    until(lambda: "running" in shown[-1][1])
+    corral._live._SHORTEST_S = corral._live._LONGEST_S = 0.02
+    def nobody(*_): raise ConnectionError
+    corral._live.post = nobody
+    until(lambda: not live())
+    print(json.dumps(shown[-1]))
+    """
+    _, text, _ = kernel(corral, code)
+    assert "not renewed: the server does not answer" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "call"),
+    [("", "live=False"), ("shell.kernel = None", ""), ("del sys.modules['IPython']", "")],
+    ids=["turned off", "IPython in a terminal", "no IPython"],
+)
+def test_elsewhere_there_is_no_output_and_no_thread(corral: Corral, before: str, call: str) -> None:
+    code = f"""
+    import threading, corral
+    {before}
+    assert corral.init({call})
+    print(json.dumps([shown, [thread.name for thread in threading.enumerate()], "corral._live" in sys.modules]))
+    """
+    assert kernel(corral, code) == [[], ["MainThread"], False]
+
+
+def test_a_browser_on_another_machine_gets_a_command_instead_of_the_link(corral: Corral) -> None:
+    code = """
+    import corral
+    run = corral.init("otter")
+    until(lambda: "running" in shown[-1][1])
+    print(json.dumps([run, shown[-1]]))
+    """
+    run, (_, text, html) = kernel(corral, code, COLAB_RELEASE_TAG="release-colab")
+    assert "<a " not in html
+    assert f"`!corral show {run[:8]}`" in text
+
+
+@pytest.mark.parametrize(("succeeded", "status"), [("True", "finished"), ("False", "failed")])
+def test_a_kernel_ends_its_run_as_its_last_cell_ended(corral: Corral, succeeded: str, status: str) -> None:
+    code = f"""
+    import corral
+    corral.init("otter")
+    sys.last_type = ZeroDivisionError  # an earlier cell
+    shell.last_execution_succeeded = {succeeded}
+    """
+    kernel(corral, code)
+    assert corral.wait_ended("otter")["status"] == status
+
+
+def test_an_output_that_fails_does_no_harm(corral: Corral) -> None:
+    code = """
+    import corral
+    def display(*_, **__): raise OSError("no front end")
+    displays.display = display
+    assert corral.init("otter")
+    corral.log("loss", 1)
+    print(json.dumps(live()))
+    """
+    assert kernel(corral, code) == []
+    assert corral.wait_ended("otter")["status"] == "finished"
+    assert len(corral.points("otter", "loss")) == 1

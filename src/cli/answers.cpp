@@ -84,7 +84,7 @@ std::string time_text(const Json& ns) {
 
 std::string duration_text(const Json& seconds) {
   if (seconds.is_null()) return "–";
-  return human_duration(Nanos(static_cast<std::int64_t>(seconds.as_double(0) * 1e9)));
+  return human_duration(nanos_of_seconds(seconds.as_double(0)));
 }
 
 std::string precise_time_text(const Json& ns) {
@@ -99,8 +99,8 @@ std::string precise_duration_text(const Json& seconds) {
 }
 
 std::string ending_text(const Json& run) {
-  const std::string outcome = run.get_string("outcome");
-  std::string status = run.get_string("status");
+  const std::string outcome = printable(run.get_string("outcome"));
+  std::string status = printable(run.get_string("status"));
   // "failed: out-of-memory", where the word adds something.
   if (!outcome.empty() && outcome != status && status != "running") status += ": " + outcome;
   if (const auto* code = member(run, "exit_code").as_int())
@@ -123,7 +123,7 @@ Cell state_cell(const Json& object, const char* name) {
 std::string outcome_text(const Json& run) {
   std::string status = run.get_string("status");
   std::string outcome = run.get_string("outcome");
-  return outcome.empty() || status == "running" ? status : outcome;
+  return printable(outcome.empty() || status == "running" ? status : outcome);
 }
 
 std::string brief(const std::string& text, std::size_t widest) {

@@ -68,7 +68,8 @@ class ExportSink {
         csv_(flags.format == "csv"),
         lines_(flags.format != "perfetto"),
         gaps_(csv_),
-        many_(flags.runs.size() > 1) {}
+        many_(flags.runs.size() > 1),
+        to_file_(!flags.output.empty() && flags.output != "-") {}
   void begin(const std::string& run) {
     run_ = run;
     skip_header_ = csv_ && runs_++ > 0;
@@ -79,10 +80,11 @@ class ExportSink {
   bool put(std::string_view piece) {
     if (lines_) gaps_.count_in(piece);
     bytes_ += static_cast<std::int64_t>(piece.size());
-    progress_.tell_bytes("exported", bytes_);
+    if (to_file_) progress_.tell_bytes("exported", bytes_);
     written_ = out_.write(csv_ && many_ ? with_run(piece) : piece);
     return written_.has_value();
   }
+  void end() { progress_.clear(); }
   [[nodiscard]] const Result<>& written() const { return written_; }
   [[nodiscard]] std::int64_t gaps() const { return gaps_.count(); }
 
@@ -107,6 +109,7 @@ class ExportSink {
   bool lines_;
   GapCounter gaps_;
   bool many_;
+  bool to_file_;  // else the terminal may be the output's own
   std::string run_, text_;
   int runs_ = 0;
   ProgressLine progress_;
@@ -145,6 +148,7 @@ Result<int> export_pieces(const sys::HttpTarget& server, const ExportFlags& flag
   sys::HttpClient client(server);
   for (const std::string& run : flags.runs) TRY(export_run(client, flags, run, sink));
   TRY(out.finish());
+  sink.end();
   if (sink.gaps() > 0) {
     fmt::print(stderr, "corral export: {}: points are missing that were damaged\n",
                counted(sink.gaps(), "gap"));

@@ -1,6 +1,7 @@
 #include "cli/ls.h"
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -225,7 +226,6 @@ bool is_folded(const std::string& type) {
 }
 
 constexpr std::size_t kMostParams = 6;    // columns of params in a table for people
-constexpr std::size_t kMostColumns = 80;  // columns that one answer may have
 constexpr std::size_t kWidestParam = 24;  // bytes
 constexpr Nanos kWatchPause{std::chrono::seconds(2)};
 
@@ -291,14 +291,20 @@ Result<Table> list_plans(const sys::HttpTarget& server, const LsFlags&) {
 
 // An old run has no record of its health; it shows no problems.
 Cell health_cell(const Json& run, const char* name) {
-  const auto count = static_cast<std::int64_t>(member(run, name).as_double(0));
+  const std::int64_t count = run.get_int(name, 0);
   if (count == 0) return {member(run, name), "ok"};
   return {member(run, name), counted(count, "problem"), Tone::kBad};
 }
 
+// A number for people; NaN and infinities are texts in JSON.
+std::string number_text(const Json& value) {
+  return value.is_null() || value.as_string() != nullptr ? plain(value).text
+                                                         : with_unit(value.as_double(0), "");
+}
+
 Cell loss_cell(const Json& run, const char* name) {
   const Json& loss = member(member(run, name), "value");
-  return {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")};
+  return {loss, number_text(loss)};
 }
 
 Cell phase_duration(const Json& phase, const char*) {
@@ -309,18 +315,32 @@ Cell phase_duration(const Json& phase, const char*) {
   return {duration, precise_duration_text(duration)};
 }
 
-// A column that was asked for: text of a param, number of a metric.
-Cell asked_cell(const Json& run, const char* name) {
-  const Json& value = member(member(run, "values"), name);
-  if (value.is_null()) return {value, "–"};
-  if (std::string_view(name).starts_with("metrics.") && value.as_string() == nullptr)
-    return {value, with_unit(value.as_double(0), "")};
-  return {value, brief(plain(value).text, kWidestParam)};
+// The value of a param, "params.lr", or of a metric, among the details of a run.
+Cell detail_cell(const Json& run, const char* name) {
+  const std::string column(name);
+  const std::size_t dot = column.find('.');
+  const Json& value =
+      member(member(run, column.substr(0, dot).c_str()), column.substr(dot + 1).c_str());
+  return {value, column.starts_with("metrics.") ? number_text(value)
+                                                : brief(plain(value).text, kWidestParam)};
 }
 
-// The body of a search for the listed runs.
-Result<std::string> runs_query(const sys::HttpTarget& server, const LsFlags& flags,
-                               const std::vector<std::string>& columns) {
+// The params that not all of the runs have with the same value, "params.lr", by key.
+std::vector<std::string> differing_params(const Json::Array& runs) {
+  std::map<std::string, std::map<std::string, std::size_t>> counts;  // runs by key and value
+  for (const Json& run : runs) {
+    const auto* params = member(run, "params").as_object();
+    if (params == nullptr) continue;
+    for (const auto& [key, value] : *params) ++counts[key][plain(value).text];
+  }
+  std::vector<std::string> columns;
+  for (const auto& [key, values] : counts)
+    if (values.size() > 1 || values.begin()->second < runs.size())
+      columns.push_back("params." + key);
+  return columns;
+}
+
+Result<Json> search_runs(const sys::HttpTarget& server, const LsFlags& flags) {
   const auto limit = parse_int(flags.limit);
   if (!limit || *limit < 1 || *limit > 1000)
     return fail(Code::kInvalidArgument, "--limit must be from 1 to 1000");
@@ -328,45 +348,23 @@ Result<std::string> runs_query(const sys::HttpTarget& server, const LsFlags& fla
       flags.experiment.empty() ? "" : TRY(experiment_id(server, flags.experiment));
   std::string body;
   JsonWriter json(body);
-  json.begin_object();
+  json.begin_object().key("details").value(true).key("limit").value(*limit);
   if (!experiment.empty()) json.key("experiments").begin_array().value(experiment).end_array();
-  if (columns.empty()) json.key("facets").begin_array().value("params").end_array();
-  json.key("columns").begin_array();
-  for (const std::string& column : columns) json.value(column);
-  json.end_array().key("limit").value(*limit).end_object();
-  return body;
-}
-
-// The listed runs with these columns; without any, with the values of all params.
-Result<Json> search_runs(const sys::HttpTarget& server, const LsFlags& flags,
-                         const std::vector<std::string>& columns) {
-  const std::string body = TRY(runs_query(server, flags, columns));
+  json.end_object();
   return send_json(server, {.method = "POST", .path = "/api/corral/v1/runs/search", .body = body});
 }
 
-// The params in which the runs of this answer differ, "params.lr": not all have the same value.
-std::vector<std::string> differing_params(const Json& answer) {
-  std::vector<std::string> columns;
-  for (const Json& param : items(member(answer, "facets"), "params")) {
-    std::int64_t runs = 0;
-    for (const Json& value : items(param, "values")) runs += value.get_int("count", 0);
-    if (param.get_int("distinct", 0) > 1 || runs < answer.get_int("total", 0))
-      columns.push_back("params." + param.get_string("key"));
-  }
-  return columns;
-}
-
 Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
-  const Json all = TRY(search_runs(server, flags, {}));
-  std::vector<std::string> columns = differing_params(all);
-  const std::size_t most = flags.format == "table" ? kMostParams : kMostColumns;
-  if (columns.size() > most) {
-    if (!flags.watch && flags.format == "table")
-      fmt::print(stderr, "{} more params differ; --format csv has them\n", columns.size() - most);
-    columns.resize(most);
+  const Json answer = TRY(search_runs(server, flags));
+  const Json::Array& runs = items(answer, "runs");
+  std::vector<std::string> columns = differing_params(runs);
+  if (flags.format == "table" && columns.size() > kMostParams) {
+    if (!flags.watch)
+      fmt::print(stderr, "{} more params differ; --format csv has them\n",
+                 columns.size() - kMostParams);
+    columns.resize(kMostParams);
   }
   for (const std::string& metric : flags.metrics) columns.push_back("metrics." + metric);
-  const Json answer = columns.empty() ? all : TRY(search_runs(server, flags, columns));
   std::vector<Field> fields = {{"id", "ID", false, short_id},
                                {"name", "NAME"},
                                {"experiment", "EXPERIMENT"},
@@ -376,13 +374,12 @@ Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
                                {"health_problems", "HEALTH", false, health_cell},
                                {"start_ns", "STARTED", false, time_cell},
                                {"duration_s", "DURATION", true, duration_cell},
-                               {"loss", "LOSS", true, loss_cell}};
-  for (const std::string& column : columns) {
-    const bool metric = column.starts_with("metrics.");
-    fields.push_back({column, column.substr(column.find('.') + 1), metric, asked_cell});
-  }
-  fields.push_back({"host", "HOST"});
-  return list_of(items(answer, "runs"), fields);
+                               {"loss", "LOSS", true, loss_cell},
+                               {"host", "HOST"}};
+  for (const std::string& column : columns)
+    fields.push_back({column, brief(column.substr(column.find('.') + 1), kWidestParam),
+                      column.starts_with("metrics."), detail_cell});
+  return list_of(runs, fields);
 }
 
 Cell interest_cell(const Json& series, const char* name) {
@@ -521,22 +518,28 @@ Result<const List*> find_list(const LsFlags& flags) {
     return fail(Code::kInvalidArgument, "--all needs --interesting");
   if ((flags.watch || !flags.metrics.empty()) && found->query != list_runs)
     return fail(Code::kInvalidArgument, "--watch and --metric are of runs: corral ls runs");
-  if (flags.watch && flags.format != "table")
-    return fail(Code::kInvalidArgument, "--watch shows a table: leave out --format");
   return found;
 }
 
 // Shows the list anew in the same place until Ctrl-C.
-Result<int> watch_list(const LsFlags& flags, Query query) {
+Result<int> watch_list(LsFlags flags, Query query) {
   if (::isatty(STDOUT_FILENO) == 0)
     return fail(Code::kInvalidArgument,
                 "--watch needs a terminal; corral watch prints a line for each change");
+  flags.format = "table";
   for (;;) {
     const sys::HttpTarget server = TRY(connect(flags.destination));
     const Table table = TRY(query(server, flags));
-    fmt::print("\x1b[H\x1b[2J{}", table.empty()
-                                      ? "no runs yet\n"
-                                      : table.print("table", takes_colours(STDOUT_FILENO)));
+    const std::string text =
+        table.empty() ? "no runs yet\n" : table.print("table", takes_colours(STDOUT_FILENO));
+    // The screen's last line is the cursor's; the terminal cuts what is wider than the screen.
+    winsize screen{};
+    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &screen) == 0 && screen.ws_row > 1;
+    const std::size_t rows = known ? screen.ws_row - 1U : std::string::npos;
+    std::size_t end = 0;
+    for (std::size_t row = 0; row < rows && end < text.size(); ++row)
+      end = text.find('\n', end) + 1;
+    fmt::print("\x1b[H\x1b[2J\x1b[?7l{}\x1b[?7h", text.substr(0, end));
     std::fflush(stdout);
     sys::system_clock().sleep_until(sys::boot_now() + kWatchPause);
   }
@@ -578,7 +581,9 @@ int ls_command(std::span<char* const> args) {
   arguments.flag("interesting", flags.interesting,
                  "for metrics: by class and interest, those worth looking at first");
   arguments.flag("all", flags.all, "with --interesting: also constants and duplicates");
-  for (const char* name : {"summary", "interesting", "all", "watch"}) arguments.as_flag_only(name);
+  arguments.never_empty("metric");
+  for (const char* name : {"summary", "interesting", "all", "watch", "metric"})
+    arguments.as_flag_only(name);
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.what.empty()) {

@@ -42,13 +42,15 @@ std::string Table::print(const std::string& format, bool colours) const {
 
 bool takes_colours(int fd) {
   const char* const unwanted = std::getenv("NO_COLOR");
-  return (unwanted == nullptr || *unwanted == '\0') && ::isatty(fd) != 0;
+  const char* const terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return (unwanted == nullptr || *unwanted == '\0') && !dumb && ::isatty(fd) != 0;
 }
 
 std::string Table::as_text(bool colours) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = display_width(columns_[c].title);
+    std::size_t width = display_width(printable(columns_[c].title));
     for (const auto& row : rows_) width = std::max(width, display_width(printable(row[c].text)));
     widths.push_back(width);
   }
@@ -60,7 +62,7 @@ std::string Table::as_text(bool colours) const {
     out += columns_[c].right ? padding + styled : styled + (c + 1 < columns_.size() ? padding : "");
     out += c + 1 < columns_.size() ? "  " : "\n";
   };
-  for (std::size_t c = 0; c < columns_.size(); ++c) put(c, columns_[c].title, "1");
+  for (std::size_t c = 0; c < columns_.size(); ++c) put(c, printable(columns_[c].title), "1");
   for (const auto& row : rows_) {
     for (std::size_t c = 0; c < columns_.size(); ++c)
       put(c, printable(row[c].text), kStyles[static_cast<std::size_t>(row[c].tone)]);
@@ -70,7 +72,8 @@ std::string Table::as_text(bool colours) const {
 
 std::string Table::as_csv() const {
   std::string out;
-  for (std::size_t c = 0; c < columns_.size(); ++c) out += (c > 0 ? "," : "") + columns_[c].name;
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    out += (c > 0 ? "," : "") + csv_field(Json(columns_[c].name));
   out += "\n";
   for (const auto& row : rows_) {
     for (std::size_t c = 0; c < columns_.size(); ++c)

@@ -48,7 +48,8 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// True if text for this descriptor may have colours: a terminal, and NO_COLOR is unset or empty.
+// True if text for this descriptor may have colours: a terminal that knows them, and NO_COLOR is
+// unset or empty.
 bool takes_colours(int fd);
 
 // Four significant digits with SI or IEC prefix and unit: "1.84 k", "3.2 GiB", "12 cores".

@@ -33,15 +33,17 @@ std::string human_duration(Nanos d) {
   return fmt::format("{}:{:02}", minutes, total % 60);
 }
 
+Nanos nanos_of_seconds(double seconds) {
+  constexpr double kMost = 9.2e9;  // Nanos hold a little more
+  if (std::isnan(seconds)) return Nanos(0);
+  return Nanos(static_cast<std::int64_t>(std::clamp(seconds, -kMost, kMost) * 1e9));
+}
+
 std::string precise_duration(double seconds) {
   const double size = std::abs(seconds);
   constexpr double kRounded = 0.9995;  // less has three digits
   if (size < 0.5e-9) return "0 s";
-  constexpr double kMost = 9.2e9;  // Nanos hold a little more
-  if (size >= 59.95) {
-    return human_duration(
-        Nanos(static_cast<std::int64_t>(std::clamp(seconds, -kMost, kMost) * 1e9)));
-  }
+  if (size >= 59.95) return human_duration(nanos_of_seconds(seconds));
   if (size >= kRounded) return fmt::format("{:.3g} s", seconds);
   if (size >= kRounded * 1e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
   return size >= kRounded * 1e-6 ? fmt::format("{:.3g} µs", seconds * 1e6)

@@ -51,6 +51,8 @@ std::string iso_utc(UtcTime t);
 std::string human_duration(Nanos d);
 // The same with three digits below a minute: "1.25 s", "50.2 ms", "12 µs", "3 ns", "0 s".
 std::string precise_duration(double seconds);
+// Seconds as Nanos; beyond their range the nearest, and 0 for NaN.
+Nanos nanos_of_seconds(double seconds);
 // "250ms", "2s", "1.5m", "3h", "1d", or plain seconds; -1 when it is none of these.
 Nanos parse_duration(std::string_view text);
 inline constexpr Nanos kNoDuration{-1};

@@ -89,6 +89,14 @@ foreign::Stream to_stream(codec::LogStream stream) {
   return stream == codec::LogStream::kStderr ? foreign::Stream::kErr : foreign::Stream::kOut;
 }
 
+// A line of a server's, at most about 1 KiB of it.
+std::string cut_line(std::string text) {
+  constexpr std::size_t kMostText = 1024;
+  if (text.size() <= kMostText) return text;
+  text.resize(utf8_prefix(std::string_view(text).substr(0, kMostText)));
+  return text + "…";
+}
+
 }  // namespace
 
 Recording::Recording(const Options& options, Notices& notices, spool::RunDirectory directory,
@@ -474,9 +482,10 @@ std::string Recording::ending() const {
   if (seconds == nullptr) return {};
   std::string outcome = run->get_string("outcome");
   if (outcome.empty()) outcome = run->get_string("status");
-  const auto took = Nanos(static_cast<std::int64_t>(seconds->as_double(0) * 1e9));
-  std::string text = fmt::format("run {} · {} after {}", printable(run->get_string("name")),
-                                 printable(outcome), human_duration(took));
+  std::string text =
+      fmt::format("run {} · {}", printable(run->get_string("name")), printable(outcome));
+  if (seconds->as_double(-1) >= 0)
+    text += " after " + human_duration(nanos_of_seconds(seconds->as_double(0)));
   const Json* loss = run->find("loss");
   const Json* value = loss != nullptr ? loss->find("value") : nullptr;
   if (value != nullptr && value->as_string() != nullptr) {  // NaN or infinite
@@ -484,20 +493,14 @@ std::string Recording::ending() const {
   } else if (value != nullptr && !value->is_null()) {
     text += fmt::format(" · loss {:.4g}", value->as_double(0));
   }
-  return text + " · " + page();
+  return cut_line(std::move(text)) + " · " + page();
 }
 
 std::string Recording::explanation() const {
-  constexpr std::size_t kMostText = 1024;
   const auto found = ask("/explain");
   const Json* parts = found ? found->find("parts") : nullptr;
   if (parts == nullptr || parts->as_array() == nullptr || parts->as_array()->empty()) return {};
-  std::string text = printable(found->get_string("summary"));
-  if (text.size() > kMostText) {
-    text.resize(utf8_prefix(std::string_view(text).substr(0, kMostText)));
-    text += "…";
-  }
-  return text + " `corral explain` says more.";
+  return cut_line(printable(found->get_string("summary"))) + " `corral explain` says more.";
 }
 
 // ---- Facts about the command, on a thread of their own

@@ -739,9 +739,11 @@ void Supervision::wait_uploaded() {
                   recording_->directory().path().string() + " for the next corral run or serve");
   // A plan's runs report to the plan.
   const bool asks = all && !options_.quiet && options_.gate.reports < 0;
-  for (const auto line : {&Recording::ending, &Recording::explanation})
-    if (const std::string text = asks ? (*recording_.*line)() : ""; !text.empty())
-      notices_.say(text);
+  for (const auto line : {&Recording::ending, &Recording::explanation}) {
+    const std::string text = asks ? (*recording_.*line)() : "";
+    if (text.empty()) break;  // a server that did not answer is not asked again
+    notices_.say(text);
+  }
   if (!recording_->summary().empty()) notices_.say(recording_->summary());
 }
 

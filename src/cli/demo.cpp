@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -85,13 +86,16 @@ class Demo {
   fs::path directory_;
   std::vector<std::string> environment_ = environment_elsewhere();
   std::optional<Child> server_;
+  bool served_ = false;  // there is something to keep
   std::vector<Child> trainings_;
 };
 
 Result<fs::path> make_directory(const std::string& keep) {
   std::error_code error;
   if (keep.empty()) {
-    std::string name = (fs::temp_directory_path(error) / "corral-demo-XXXXXX").string();
+    const fs::path folder = fs::temp_directory_path(error);
+    if (error) return fail_errno("TMPDIR", error.value());
+    std::string name = (folder / "corral-demo-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) return fail_errno(name, errno);
     return name;
   }
@@ -113,6 +117,12 @@ Result<Demo> Demo::open(const DemoFlags& flags) {
   if (package.empty())
     return fail(Code::kNotFound, "the Python package is not where it was installed");
   Demo demo(flags, TRY(make_directory(flags.keep)));
+  // The user's own configuration is for their own runs.
+  const fs::path configuration = demo.file("corral.toml");
+  TRY(sys::replace_file(configuration, "", 0644, false));
+  std::erase_if(demo.environment_,
+                [](const std::string& entry) { return entry.starts_with("CORRAL_CONFIG="); });
+  demo.environment_.push_back("CORRAL_CONFIG=" + configuration.string());
   const std::string script = TRY(sys::read_file(package / "corral" / "_demo.py"));
   TRY(sys::replace_file(demo.file("train.py"), script, 0644, false));
   return demo;
@@ -122,7 +132,7 @@ Demo::~Demo() {
   trainings_.clear();
   server_.reset();
   std::error_code error;
-  if (flags_.keep.empty() && !directory_.empty()) fs::remove_all(directory_, error);
+  if ((flags_.keep.empty() || !served_) && !directory_.empty()) fs::remove_all(directory_, error);
 }
 
 std::vector<std::string> Demo::corral(const char* verb,
@@ -143,7 +153,10 @@ Result<std::string> Demo::serve(Interrupts& interrupts) {
                                     .error_output = log})));
   const BootTime deadline = sys::boot_now() + kStarting;
   while (sys::boot_now() < deadline && !server_->ended()) {
-    if (const auto record = sys::read_server_record(file("store"))) return record->url;
+    if (const auto record = sys::read_server_record(file("store"))) {
+      served_ = true;
+      return record->url;
+    }
     if (interrupts.wait(kRound)) return fail(Code::kUnavailable, "interrupted");
   }
   return fail(Code::kUnavailable,
@@ -247,13 +260,15 @@ int demo_command(std::span<char* const> args) {
                  "ADDR:PORT of the page (default: a free port from 5000 on)");
   for (const char* name : {"keep", "time", "listen"}) arguments.as_flag_only(name);
   if (const auto status = arguments.parse(args)) return *status;
+  // A reader of the output that leaves must not leave the demo's directory behind.
+  ::signal(SIGPIPE, SIG_IGN);
   Interrupts interrupts;
   auto demo = Demo::open(flags);
   if (!demo) return report("demo", demo.error());
   const auto done = demonstrate(*demo, flags, interrupts);
   demo->end(interrupts);
   if (!done && !interrupts.asked()) return report("demo", done.error());
-  if (!flags.keep.empty()) fmt::print("kept: corral serve --store {}/store\n", flags.keep);
+  if (!flags.keep.empty()) fmt::print("kept: corral serve --store '{}/store'\n", flags.keep);
   return kDone;
 }
 

@@ -1,11 +1,12 @@
 // corral help: the documents that the page brings along (web/tools/documents.ts), as Markdown.
 #include <fmt/core.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
@@ -115,6 +116,27 @@ std::string places_with(const std::vector<Document>& documents,
   return text;
 }
 
+// Shows the text by $PAGER, else `less`; false if there is none. Ctrl-C is the pager's.
+bool page(const std::string& text) {
+  std::string pager = sys::own_variable("PAGER");
+  if (pager.empty() && sys::find_in_path("less")) pager = "less";
+  if (pager.empty()) return false;
+  ::setenv("LESS", "FRX", 0);
+  const auto interrupt = std::signal(SIGINT, SIG_IGN);
+  const auto quit = std::signal(SIGQUIT, SIG_IGN);
+  const auto broken = std::signal(SIGPIPE, SIG_IGN);
+  int status = -1;
+  if (std::FILE* const pipe = ::popen(pager.c_str(), "w"); pipe != nullptr) {
+    std::fwrite(text.data(), 1, text.size(), pipe);
+    status = ::pclose(pipe);
+  }
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGQUIT, quit);
+  std::signal(SIGPIPE, broken);
+  constexpr int kNotStarted = 126;  // and 127, of a shell
+  return status != -1 && !(WIFEXITED(status) && WEXITSTATUS(status) >= kNotStarted);
+}
+
 // At a terminal, headings are bold, and a pager shows what is longer than the screen.
 void show(const std::string& text) {
   if (::isatty(STDOUT_FILENO) == 0) {
@@ -128,12 +150,7 @@ void show(const std::string& text) {
     shown +=
         bold && is_heading ? fmt::format("\x1b[1m{}\x1b[0m\n", line) : fmt::format("{}\n", line);
   });
-  const char* pager = std::getenv("PAGER");
-  if ((pager == nullptr || *pager == '\0') && sys::find_in_path("less")) pager = "less -FRX";
-  const auto close = [](std::FILE* pipe) { ::pclose(pipe); };
-  const std::unique_ptr<std::FILE, decltype(close)> pipe(
-      pager != nullptr && *pager != '\0' ? ::popen(pager, "w") : nullptr);
-  fmt::print(pipe ? pipe.get() : stdout, "{}", shown);
+  if (!page(shown)) fmt::print("{}", shown);
 }
 
 }  // namespace
@@ -159,10 +176,20 @@ int help_command(std::span<char* const> args) {
     complain("help", documents.error().message);
     return kFailed;
   }
-  const std::string topic = lower(join(words, " "));
+  if (words[0] == "corral" && words.size() > 1) words.erase(words.begin());
+  const std::string topic = lower(trim(join(words, " ")));
+  if (topic.empty()) {
+    complain("help", "expected a document, a command or words");
+    return kMisuse;
+  }
   const auto document = std::ranges::find(*documents, topic, &Document::name);
-  std::string text = document != documents->end() ? document->text : std::string();
-  if (text.empty()) text = section_of_command(*documents, topic);
+  std::string text = document != documents->end() ? document->text + "\n" : std::string();
+  // The name of a command may be a document's, too, and `store check` is in the section of `store`.
+  text += section_of_command(*documents, topic);
+  if (text.empty() && words.size() == 2) {
+    const std::string section = section_of_command(*documents, lower(words[0]));
+    if (section.find("`" + lower(words[1])) != std::string::npos) text = section;
+  }
   if (text.empty()) text = places_with(*documents, {topic});
   if (text.empty()) text = places_with(*documents, split(topic, ' '));
   if (text.empty()) {

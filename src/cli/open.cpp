@@ -3,14 +3,15 @@
 #include <fmt/core.h>
 #include <sys/wait.h>
 
-#include <cerrno>
 #include <cstdio>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "core/ids.h"
 #include "core/text.h"
+#include "sys/clock.h"
 #include "sys/process.h"
 #include "sys/socket.h"
 
@@ -37,7 +38,7 @@ std::string opener() {
   return desktop && found ? found->string() : std::string();
 }
 
-// Returns true if the desktop took the address.
+// Returns false if the desktop refused the address.
 Result<bool> open_address(const std::string& program, const std::string& address) {
   const sys::Fd nothing = TRY(sys::open_file("/dev/null", O_RDWR));
   sys::GatedChild child = TRY(sys::GatedChild::spawn({.argv = {program, address},
@@ -47,8 +48,12 @@ Result<bool> open_address(const std::string& program, const std::string& address
                                                       .standard_output = nothing.get(),
                                                       .standard_error = nothing.get()}));
   TRY(child.release());
+  // Without a desktop's own helper it is the browser itself, and stays as long as that.
+  const BootTime deadline = sys::boot_now() + std::chrono::seconds(3);
   int status = 0;
-  while (::waitpid(child.pid(), &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(child.pid(), &status, WNOHANG) == 0) {
+    if (sys::boot_now() > deadline) return true;
+    sys::system_clock().sleep_until(sys::boot_now() + Nanos(std::chrono::milliseconds(20)));
   }
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -71,7 +76,7 @@ Result<int> open_page(const OpenFlags& flags) {
     return fail(Code::kUnavailable, "the server of this store has no address for browsers");
   if (!flags.run.empty()) {
     const Json run = TRY(get_json(server, run_path(flags.run)));
-    address += "/runs/" + run.get_string("id");
+    address += "/runs/" + TRY(RunId::parse(run.get_string("id"))).hex();
   }
   fmt::print("{}\n", address);
   std::fflush(stdout);

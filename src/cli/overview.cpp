@@ -37,7 +37,7 @@ Result<> print_overview(const DestinationFlags& flags) {
       get_json(*server, fmt::format("/api/corral/v1/runs?status=running&limit={}", kMostRunning)));
   for (const Json& run : items(running, "runs"))
     fmt::print("running   {}  {}/runs/{}\n", printable(run.get_string("name")), address,
-               run.get_string("id"));
+               printable(run.get_string("id")));
   const Json ended = TRY(get_json(*server, "/api/corral/v1/runs?limit=1"));
   if (items(ended, "runs").empty()) {
     fmt::print("{}", kFirst);

@@ -50,6 +50,9 @@ test("search finds the place that has all words", async () => {
   await found.waitFor();
   await found.click();
   await heading(page, "Capture of training loops");
+  await page.getByTestId("docs-search").fill("batch");
+  await page.getByTestId("docs-contents").getByRole("link", { name: "tutorial" }).click();
+  await heading(page, "Tutorial: from a script to a figure");
   await page.getByTestId("docs-search").fill("zebra crossing");
   await page.getByText("No document has these words.").waitFor();
   await close();

@@ -21,6 +21,9 @@ export function DocsPage() {
     staleTime: Number.POSITIVE_INFINITY,
   });
   const [typed, setTyped] = useState("");
+  // Another document, however one came to it, ends the search.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: for each name
+  useEffect(() => setTyped(""), [name]);
   const document = docs.data?.find((one) => one.name === name);
   const title = document === undefined ? "Documentation" : titleOf(document);
   useTitle(title);

@@ -15,6 +15,14 @@ from toolchain import Toolchain
 # Header-only libraries as Debian installs them, and where CMake looks for the newer ones.
 HEADERS = ("include/boost", "include/CLI", "include/tl")
 CMAKE_FILES = ("share/cmake/tl-expected", "lib/cmake/tl-expected")
+# Licences of what else is compiled in: of these headers, as Debian has them, and of the compiler's own libraries.
+HEADER_LICENCES = {"boost": "libboost*-dev", "cli11": "libcli11-dev", "tl-expected": "libexpected-dev"}
+COMPILER_LICENCES = {
+    "musl": "libc/musl/COPYRIGHT",
+    "libcxx": "libcxx/LICENSE.TXT",
+    "libcxxabi": "libcxxabi/LICENSE.TXT",
+    "libunwind": "libunwind/LICENSE.TXT",
+}
 
 
 class Build:
@@ -186,6 +194,7 @@ def build_all(toolchain: Toolchain, downloads: Path, say: Say) -> None:
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(wanted)
     _copy_headers(toolchain)
+    _copy_licences(toolchain)
 
 
 def _copy_headers(toolchain: Toolchain) -> None:
@@ -193,16 +202,30 @@ def _copy_headers(toolchain: Toolchain) -> None:
     for place in (*HEADERS, *CMAKE_FILES):
         source = Path("/usr") / place
         target = toolchain.root / "usr" / place
-        if source.is_dir() and not target.exists():
+        if source.is_dir():
+            shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(source, target)
     include = toolchain.root / "usr/include"
     newest = max(Path("/usr/include").glob("python3.*"), default=None, key=lambda path: order(path.name))
     if newest is None:
         raise PackageError("the headers of Python are missing: apt-get install python3-dev")
-    if not (include / "python").exists():
-        shutil.copytree(newest, include / "python")
-        # All that differs between machines is in there; of one word size it is the same.
-        machine = next(Path("/usr/include").glob(f"*-linux-gnu/{newest.name}/pyconfig.h"))
-        folder = include / f"{toolchain.arch}-linux-gnu" / newest.name
-        folder.mkdir(parents=True)
-        shutil.copy(machine, folder)
+    shutil.rmtree(include / "python", ignore_errors=True)
+    shutil.copytree(newest, include / "python")
+    # All that differs between machines is in there; of one word size it is the same.
+    machine = next(Path("/usr/include").glob(f"*-linux-gnu/{newest.name}/pyconfig.h"))
+    folder = include / f"{toolchain.arch}-linux-gnu" / newest.name
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(machine, folder)
+
+
+def _copy_licences(toolchain: Toolchain) -> None:
+    documents = Path("/usr/share/doc")
+    found = {
+        name: next(documents.glob(f"{package}/copyright"), None) for name, package in HEADER_LICENCES.items()
+    } | {name: toolchain.zig.resolve().parent / "lib" / file for name, file in COMPILER_LICENCES.items()}
+    for name, file in found.items():
+        if file is None or not file.is_file():
+            raise PackageError(f"the licence of {name} is missing")
+        target = toolchain.root / "usr/share/doc" / name / "copyright"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target)

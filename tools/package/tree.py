@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from debian_packages import PackageError, run
-from libraries import RECIPES
+from libraries import COMPILER_LICENCES, HEADER_LICENCES, RECIPES
 from toolchain import MODULE_GLIBC, Toolchain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -105,10 +105,11 @@ def python_package(built: Path) -> Tree:
 
 
 def licences(libraries: Path | None) -> dict[str, bytes]:
-    """Library -> its licence: of what is linked in and of the page's packages."""
+    """Library -> its licence: of all that is compiled in and of the page's packages."""
     found = {}
     if libraries is not None:
-        found = {name: (libraries / "usr/share/doc" / name / "copyright").read_bytes() for name in RECIPES}
+        names = (*RECIPES, *HEADER_LICENCES, *COMPILER_LICENCES)
+        found = {name: (libraries / "usr/share/doc" / name / "copyright").read_bytes() for name in names}
     lock = json.loads((ROOT / "web/package-lock.json").read_text())
     for path, package in lock["packages"].items():
         if not path or package.get("dev") or package.get("optional"):

@@ -56,6 +56,7 @@ TABLE: dict[str, set[str]] = {
     "compat/mlflow/wire": {"core", "metric", "codec"},
     "compat/radt": {"core", "codec", "compat/mlflow/wire"},
     "trace": {"core", "codec", "compat/mlflow/wire"},
+    "imports": {*BASE, "spool", "upload", "compat/mlflow/wire"},
     "script": {"core"},
     "store/model": {"core", "metric", "codec"},
     "store/engine": {*BASE, "store/model"},
@@ -113,7 +114,7 @@ TABLE: dict[str, set[str]] = {
         *RECORDING,
         *SERVING,
         *("store/maintain", "store/open", "store/artifacts/open"),
-        *("compat/mlflow/import", "trace", "script", *RUN, "server", "server/ui"),
+        *("compat/mlflow/import", "trace", "imports", "script", *RUN, "server", "server/ui"),
     },
 }
 TRAINING_SIDE = {*COLLECT, "spool", "upload", "plan", "environment", *COLLOCATE, *RUN, "compat/mlflow/relay"}

@@ -239,6 +239,13 @@ Result<Json> get_json(const sys::HttpTarget& server, const std::string& path) {
   return send_json(server, {.path = path, .body = {}});
 }
 
+Result<bool> has_run(const sys::HttpTarget& server, RunId run) {
+  const auto found = get_json(server, run_path(run.hex()));
+  if (found) return true;
+  if (found.error().code == Code::kNotFound) return false;
+  return tl::unexpected(found.error());
+}
+
 std::string run_path(std::string_view run, std::string_view below) {
   return fmt::format("/api/corral/v1/runs/{}{}", sys::url_encode(run), below);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/arguments.h"
+#include "core/ids.h"
 #include "core/json.h"
 #include "core/result.h"
 #include "spool/run_directory.h"
@@ -62,6 +63,8 @@ Result<Json> send_json(const sys::HttpTarget& server, const sys::HttpRequest& re
 Result<Json> get_json(const sys::HttpTarget& server, const std::string& path);
 // The path of a run in the API, or of what is `below` it.
 std::string run_path(std::string_view run, std::string_view below = "");
+// Returns true if the store has the run.
+Result<bool> has_run(const sys::HttpTarget& server, RunId run);
 // The message of an error answer.
 Error reply_error(int status, std::string_view body);
 

@@ -16,6 +16,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "http/gzip.h"
+#include "imports/frame_sender.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "trace/trace_phases.h"
@@ -24,6 +25,8 @@
 namespace corral::cli {
 namespace {
 
+using imports::derived_id;
+using imports::FrameSender;
 using trace::TraceCounts;
 using trace::TracePhases;
 
@@ -85,14 +88,6 @@ Result<ReadFile> read_trace(const std::string& path, TracePhases& phases,
   return done;
 }
 
-template <class Id>
-Id derived_id(std::string_view what, std::string_view of) {
-  const Sha256 hash = sha256(fmt::format("{} {}", what, of));
-  Id id;
-  std::copy_n(hash.begin(), id.bytes.size(), id.bytes.begin());
-  return id;
-}
-
 SessionId trace_session(RunId run, const std::string& digest) {
   return derived_id<SessionId>("phases of a trace of run " + run.hex(), digest);
 }
@@ -147,52 +142,20 @@ Result<> check_room(const sys::HttpTarget& server, const TraceRun& run, const Tr
                   there, counts.phases, kMost));
 }
 
-// A run of the trace's own. One that was removed is not made again under its id.
+// A run of the trace's own.
 Result<TraceRun> own_trace_run(const sys::HttpTarget& server, upload::Transport& transport,
                                const TraceFlags& flags, const std::string& digest) {
-  for (int attempt = 0;; ++attempt) {
-    TraceRun run{.id = derived_id<RunId>(fmt::format("run {} of a trace", attempt), digest),
-                 .name = flags.name.empty() ? name_of_file(flags.file) : flags.name,
-                 .host = {},
-                 .start = {},
-                 .end = {}};
-    if (TRY(transport.durable_seq(trace_session(run.id, digest))) == 0) return run;
-    auto known = find_trace_run(server, run.id.hex());
-    if (known || known.error().code != Code::kNotFound) return known;
-  }
+  const auto session_of = [&](RunId run) { return trace_session(run, digest); };
+  const auto is_there = [&](RunId run) { return has_run(server, run); };
+  const imports::OwnRun own =
+      TRY(imports::find_own_run(transport, "a trace", digest, session_of, is_there));
+  if (own.known) return find_trace_run(server, own.id.hex());
+  return TraceRun{.id = own.id,
+                  .name = flags.name.empty() ? name_of_file(flags.file) : flags.name,
+                  .host = {},
+                  .start = {},
+                  .end = {}};
 }
-
-// Numbers a session's frames, and posts them some at a time.
-class TraceSender {
- public:
-  TraceSender(upload::Transport& transport, SessionId session, std::uint64_t durable)
-      : transport_(transport), session_(session), last_(durable) {}
-
-  template <class Body>
-  Result<> add(const Body& body) {
-    ++last_;
-    frames_.push_back(codec::encode({.session = session_, .first = last_, .last = last_}, body));
-    bytes_ += frames_.back().size();
-    return bytes_ < kMostBytes ? Result<>() : flush();
-  }
-  Result<> flush() {
-    if (frames_.empty()) return {};
-    const upload::Posted posted = TRY(transport_.post(frames_));
-    if (!posted.refusals.empty())
-      return fail(posted.refusals.front().code, posted.refusals.front().message);
-    frames_.clear();
-    bytes_ = 0;
-    return {};
-  }
-
- private:
-  static constexpr std::size_t kMostBytes = 1U << 20U;
-  upload::Transport& transport_;
-  SessionId session_;
-  std::uint64_t last_;
-  std::vector<codec::Bytes> frames_;
-  std::size_t bytes_ = 0;
-};
 
 codec::SessionBody trace_session_body(const TraceRun& run, const TraceFlags& flags,
                                       UtcTime started) {
@@ -208,7 +171,7 @@ codec::SessionBody trace_session_body(const TraceRun& run, const TraceFlags& fla
   return body;
 }
 
-Result<> send_phases(TraceSender& sender, const TracePhases& phases, std::uint64_t total,
+Result<> send_phases(FrameSender& sender, const TracePhases& phases, std::uint64_t total,
                      const Progress& progress) {
   codec::PhasesBody body;
   std::uint64_t sent = 0;
@@ -259,7 +222,7 @@ Result<int> import_into_run(const TraceFlags& flags, const Progress& progress) {
   const SessionId session = trace_session(run->id, file.digest);
   const std::uint64_t durable = TRY(transport->durable_seq(session));
   if (!flags.run.empty() && durable == 0) TRY(check_room(server, *run, counts));
-  TraceSender sender(*transport, session, durable);
+  FrameSender sender(*transport, session, durable);
   if (durable == 0) TRY(sender.add(trace_session_body(*run, flags, counts.begin)));
   TRY(send_phases(sender, phases, counts.phases + 1, progress));
   if (flags.run.empty()) {

@@ -1,0 +1,85 @@
+#include "cli/import_runs.h"
+
+#include <fmt/core.h>
+
+#include "cli/answers.h"
+#include "cli/command.h"
+#include "cli/store_place.h"
+#include "core/text.h"
+#include "imports/run_writer.h"
+#include "imports/tensorboard.h"
+#include "upload/transport.h"
+
+namespace corral::cli {
+namespace {
+
+class StoreImporter final : public imports::Importer {
+ public:
+  StoreImporter(imports::Store& store, const Progress& progress)
+      : store_(store), progress_(progress) {}
+
+  Result<std::unique_ptr<imports::RunSink>> begin(const imports::RunDetails& run) override {
+    return TRY(imports::RunWriter::open(store_, run));
+  }
+  Result<> at(std::string_view what, std::int64_t done, std::int64_t total) override {
+    return progress_.watch().at(what, done, total);
+  }
+
+ private:
+  imports::Store& store_;
+  const Progress& progress_;
+};
+
+Result<> read_source(imports::SourceKind kind, const RunsFlags& flags,
+                     imports::Importer& importer) {
+  switch (kind) {
+    case imports::SourceKind::kTensorboard:
+      return imports::import_tensorboard(flags.from, flags.options, importer);
+    default:
+      return fail(Code::kUnsupported, flags.from + ": cannot be imported");
+  }
+}
+
+std::string with_new(std::uint64_t all, std::uint64_t fresh, std::string_view thing) {
+  std::string text = counted(all, thing);
+  if (fresh == 0 && all > 0) return text + " (none new)";
+  return fresh < all ? fmt::format("{} ({} new)", text, fresh) : text;
+}
+
+void print_summary(const imports::ImportCounts& counts, const imports::Importer& importer) {
+  fmt::print("imported {}: {}, {}, {}, {}\n", with_new(counts.runs, counts.new_runs, "run"),
+             with_new(counts.points, counts.new_points, "point"),
+             with_new(counts.events, counts.new_events, "event"), counted(counts.params, "param"),
+             counted(counts.tags, "tag"));
+  for (const auto& [what, count] : importer.left_out())
+    fmt::print("  left out: {} {}\n", count, printable(what));
+  if (counts.moved_times > 0)
+    fmt::print("  {} before 1965 or after 2110 became the nearest one that can be stored\n",
+               counted(counts.moved_times, "time"));
+  if (counts.cut_texts > 0) fmt::print("  {} cut\n", counted(counts.cut_texts, "long text"));
+  for (const std::string& note : importer.notes()) fmt::print("  {}\n", printable(note));
+}
+
+Result<int> import_from(imports::SourceKind kind, const RunsFlags& flags,
+                        const Progress& progress) {
+  const sys::HttpTarget server = TRY(connect_or_make(flags.destination));
+  const auto transport = upload::http_transport(server);
+  imports::Store store{.transport = *transport,
+                       .has_run = [&](RunId run) { return has_run(server, run); }};
+  StoreImporter importer(store, progress);
+  TRY(read_source(kind, flags, importer));
+  print_summary(store.counts, importer);
+  return importer.saw_damage() ? kFailed : kDone;
+}
+
+}  // namespace
+
+int import_runs(imports::SourceKind kind, const RunsFlags& flags) {
+  Progress progress;
+  const Result<int> done = import_from(kind, flags, progress);
+  progress.clear();
+  if (!done) return store_failed("import", done.error(), "; the same command goes on");
+  return *done;
+}
+
+}  // namespace corral::cli

@@ -56,7 +56,7 @@ TABLE: dict[str, set[str]] = {
     "compat/mlflow/wire": {"core", "metric", "codec"},
     "compat/radt": {"core", "codec", "compat/mlflow/wire"},
     "trace": {"core", "codec", "compat/mlflow/wire"},
-    "imports": {*BASE, "spool", "upload", "compat/mlflow/wire"},
+    "imports": {*BASE, "spool", "upload", "plan", "compat/mlflow/wire"},
     "script": {"core"},
     "store/model": {"core", "metric", "codec"},
     "store/engine": {*BASE, "store/model"},

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/store_place.h"
 #include "core/text.h"
+#include "imports/points_table.h"
 #include "imports/run_writer.h"
 #include "imports/tensorboard.h"
 #include "upload/transport.h"
@@ -21,6 +22,9 @@ class StoreImporter final : public imports::Importer {
   Result<std::unique_ptr<imports::RunSink>> begin(const imports::RunDetails& run) override {
     return TRY(imports::RunWriter::open(store_, run));
   }
+  Result<std::optional<std::string>> remembered(const std::string& identity) override {
+    return imports::RunWriter::remembered(store_, identity);
+  }
   Result<> at(std::string_view what, std::int64_t done, std::int64_t total) override {
     return progress_.watch().at(what, done, total);
   }
@@ -35,6 +39,8 @@ Result<> read_source(imports::SourceKind kind, const RunsFlags& flags,
   switch (kind) {
     case imports::SourceKind::kTensorboard:
       return imports::import_tensorboard(flags.from, flags.options, importer);
+    case imports::SourceKind::kCsv:
+      return imports::import_csv(flags.from, flags.options, importer);
     default:
       return fail(Code::kUnsupported, flags.from + ": cannot be imported");
   }
@@ -65,10 +71,16 @@ Result<int> import_from(imports::SourceKind kind, const RunsFlags& flags,
   const sys::HttpTarget server = TRY(connect_or_make(flags.destination));
   const auto transport = upload::http_transport(server);
   imports::Store store{.transport = *transport,
-                       .has_run = [&](RunId run) { return has_run(server, run); }};
+                       .has_run = [&](RunId run) { return has_run(server, run); },
+                       .info_of = [&](RunId run, const std::string& key) -> Result<std::string> {
+                         const Json found = TRY(get_json(server, run_path(run.hex())));
+                         const Json& info = member(member(found, "info"), key.c_str());
+                         return info.dump();
+                       }};
   StoreImporter importer(store, progress);
-  TRY(read_source(kind, flags, importer));
-  print_summary(store.counts, importer);
+  const auto read = read_source(kind, flags, importer);
+  if (read || store.counts.runs > 0) print_summary(store.counts, importer);
+  if (!read) return tl::unexpected(read.error());
   return importer.saw_damage() ? kFailed : kDone;
 }
 

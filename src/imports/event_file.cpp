@@ -331,7 +331,7 @@ struct EventReader::Value {
   bool has_metadata = false;
   std::uint64_t data_class = 0;
   std::optional<double> simple;
-  std::string_view left_out;  // what it is, if it is nothing that is read
+  std::string_view left_out;  // its kind, if nothing of it is read
 };
 
 const EventReader::Plugin& EventReader::plugin_of(const Value& value) {

@@ -1,4 +1,4 @@
-// What a reader of another tool's files gives: runs, in parts, as a stream of points and events.
+// The stream of points and events that a reader of another tool's files gives, run by run.
 //
 // A reader asks its Importer for a RunSink for each run and feeds it. The items of a part (an event
 // file, a table) are numbered in the order in which they are given, and a part only grows: the same
@@ -60,6 +60,8 @@ class RunSink {
   // The last value of a key counts.
   virtual void param(std::string_view key, std::string_view value) = 0;
   virtual void tag(std::string_view key, std::string_view value) = 0;
+  // Kept with the run, for Importer::remembered() of a later import.
+  virtual void remember(std::string_view text) = 0;
   // Once, after everything else.
   virtual Result<> finish(const RunEnding& ending) = 0;
 };
@@ -68,6 +70,8 @@ class Importer {
  public:
   virtual ~Importer() = default;
   virtual Result<std::unique_ptr<RunSink>> begin(const RunDetails& run) = 0;
+  // Returns what an import of the run with this identity remembered; nothing: there is no such run.
+  virtual Result<std::optional<std::string>> remembered(const std::string& identity) = 0;
   // The progress of `what`, in bytes or in whatever the reader counts; an error: it is to stop.
   virtual Result<> at(std::string_view what, std::int64_t done, std::int64_t total) = 0;
 

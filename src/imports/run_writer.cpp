@@ -6,6 +6,7 @@
 
 #include "compat/mlflow/wire/phases_of_spans.h"
 #include "compat/mlflow/wire/times.h"
+#include "core/json.h"
 #include "core/limits.h"
 #include "core/sha256.h"
 #include "core/text.h"
@@ -16,17 +17,24 @@ namespace {
 // A frame is sent when its content has about this size.
 constexpr std::size_t kFrameContent = 512U << 10U;
 constexpr std::size_t kPointBytes = 32;
-constexpr std::size_t kFactsPerFrame = 100;  // of at most limits::kFactBytes each
-// Numbers change when the items that a reader gives change: then all is imported anew.
+// Each has at most limits::kFactBytes.
+constexpr std::size_t kFactsPerFrame = 100;
+// Part of every id: a new number, for readers that give other items, imports everything anew.
 constexpr std::string_view kVersion = "1";
 
+constexpr const char* kRemembered = "import.state";
+
 SessionId run_session(RunId run) { return derived_id<SessionId>("import of run", run.hex()); }
+
+Result<OwnRun> own_run(Store& store, const std::string& identity) {
+  return find_own_run(store.transport, fmt::format("an import, {}", kVersion), identity,
+                      run_session, store.has_run);
+}
 
 }  // namespace
 
 Result<std::unique_ptr<RunWriter>> RunWriter::open(Store& store, const RunDetails& run) {
-  const OwnRun own = TRY(find_own_run(store.transport, fmt::format("an import, {}", kVersion),
-                                      run.identity, run_session, store.has_run));
+  const OwnRun own = TRY(own_run(store, run.identity));
   std::unique_ptr<RunWriter> writer(new RunWriter(store, run, own.id));
   writer->run_.name = writer->fit(run.name, limits::kNameBytes);
   writer->run_.experiment = writer->fit(run.experiment, limits::kNameBytes);
@@ -38,6 +46,15 @@ Result<std::unique_ptr<RunWriter>> RunWriter::open(Store& store, const RunDetail
   TRY(sender.add(writer->session_body()));
   TRY(sender.flush());
   return writer;
+}
+
+Result<std::optional<std::string>> RunWriter::remembered(Store& store,
+                                                         const std::string& identity) {
+  const OwnRun own = TRY(own_run(store, identity));
+  if (!own.known) return std::nullopt;
+  const auto json = Json::parse(TRY(store.info_of(own.id, kRemembered)));
+  const std::string* text = json ? json->as_string() : nullptr;
+  return text != nullptr ? std::optional(*text) : std::nullopt;
 }
 
 codec::SessionBody RunWriter::session_body() const {
@@ -166,13 +183,19 @@ void RunWriter::tag(std::string_view key, std::string_view value) {
   facts_[{codec::FactKind::kTag, fit_name(key)}] = fit(value, limits::kFactBytes);
 }
 
+void RunWriter::remember(std::string_view text) {
+  facts_[{codec::FactKind::kInfo, kRemembered}] = Json(std::string(text)).dump();
+}
+
 Result<> RunWriter::finish(const RunEnding& ending) {
   if (part_) {
     TRY(send_frame());
     TRY(part_->sender.flush());
   }
-  for (const auto& [key, value] : facts_)
-    ++(key.first == codec::FactKind::kParam ? store_.counts.params : store_.counts.tags);
+  for (const auto& [key, value] : facts_) {
+    if (key.first == codec::FactKind::kParam) ++store_.counts.params;
+    if (key.first == codec::FactKind::kTag) ++store_.counts.tags;
+  }
   return send_facts(ending);
 }
 
@@ -182,7 +205,7 @@ Result<> RunWriter::send_facts(const RunEnding& ending) {
     hash.add(fmt::format("{} {} ", text.size(), text));
   };
   for (const auto& [key, value] : facts_) {
-    add(key.first == codec::FactKind::kParam ? "param" : "tag");
+    add(std::to_string(static_cast<int>(key.first)));
     add(key.second);
     add(value);
   }

@@ -33,10 +33,12 @@ struct ImportCounts {
   std::uint64_t cut_texts = 0;    // names and values over the limits of core/limits.h
 };
 
-// Where runs go. Outlives its writers.
+// The store that runs go to. Outlives its writers.
 struct Store {
   upload::Transport& transport;
   std::function<Result<bool>(RunId)> has_run;
+  // Returns the run's info of this key as JSON text; empty: there is none.
+  std::function<Result<std::string>(RunId, const std::string& key)> info_of{};
   ImportCounts counts{};
 };
 
@@ -44,11 +46,15 @@ class RunWriter : public RunSink {
  public:
   static Result<std::unique_ptr<RunWriter>> open(Store& store, const RunDetails& run);
 
+  // See Importer::remembered().
+  static Result<std::optional<std::string>> remembered(Store& store, const std::string& identity);
+
   Result<> part(std::string_view name) override;
   Result<> point(const Point& point) override;
   Result<> event(const TextEvent& event) override;
   void param(std::string_view key, std::string_view value) override;
   void tag(std::string_view key, std::string_view value) override;
+  void remember(std::string_view text) override;
   Result<> finish(const RunEnding& ending) override;
   [[nodiscard]] RunId id() const { return id_; }
 

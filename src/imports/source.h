@@ -1,4 +1,4 @@
-// What `corral import` finds at a path, and the reader for it.
+// The kinds of sources that `corral import` recognizes at a path.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace corral::imports {
 enum class SourceKind : std::uint8_t { kTensorboard, kWandb, kAim, kCsv, kParquet };
 
 struct ImportOptions {
-  std::string name;        // of the run; empty: what the source calls it
-  std::string experiment;  // empty: what the source calls it, else "default"
+  std::string name;        // empty: the source's name of the run
+  std::string experiment;  // empty: the source's, else "default"
 };
 
 // Recognizes a directory by what is in it and a file by how it begins, a CSV file by its name.

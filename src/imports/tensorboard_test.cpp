@@ -93,7 +93,7 @@ TEST_F(TensorBoardImport, DamageKeepsWhatPrecedesIt) {
   EXPECT_NE(importer.notes()[0].find(": the record at byte "), std::string::npos);
 }
 
-// Whatever is there first, a growing file gives the same items again and then more.
+// A growing file gives the same items again and then more.
 TEST_F(TensorBoardImport, AGrowingFileGivesTheSameFirst) {
   const std::string name = "events.out.tfevents.1795794664.vm";
   const std::string bytes = sys::read_file(fixtures / "exp1" / name).value();

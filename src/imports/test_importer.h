@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,12 +19,14 @@ struct KeptRun {
   // "part metric source step time_ns value" of each point, "name key=value ..." of each event.
   std::vector<std::string> points, events;
   std::map<std::string, std::string> params, tags;
+  std::string state;
   std::optional<RunEnding> ending;
 };
 
 class KeepingImporter final : public Importer {
  public:
   std::vector<KeptRun> runs;
+  std::vector<KeptRun> before;  // runs of an earlier import
 
   Result<std::unique_ptr<RunSink>> begin(const RunDetails& run) override {
     runs.push_back({.details = run,
@@ -32,8 +35,14 @@ class KeepingImporter final : public Importer {
                     .events = {},
                     .params = {},
                     .tags = {},
+                    .state = {},
                     .ending = {}});
     return std::make_unique<Sink>(*this, runs.size() - 1);
+  }
+  Result<std::optional<std::string>> remembered(const std::string& identity) override {
+    const auto run = std::ranges::find(before, identity,
+                                       [](const KeptRun& kept) { return kept.details.identity; });
+    return run == before.end() ? std::nullopt : std::optional(run->state);
   }
   Result<> at(std::string_view, std::int64_t, std::int64_t) override { return {}; }
 
@@ -63,6 +72,7 @@ class KeepingImporter final : public Importer {
     void tag(std::string_view key, std::string_view value) override {
       run().tags[std::string(key)] = value;
     }
+    void remember(std::string_view text) override { run().state = text; }
     Result<> finish(const RunEnding& ending) override {
       run().ending = ending;
       return {};

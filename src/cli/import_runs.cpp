@@ -9,6 +9,7 @@
 #include "imports/points_table.h"
 #include "imports/run_writer.h"
 #include "imports/tensorboard.h"
+#include "imports/wandb.h"
 #include "upload/transport.h"
 
 namespace corral::cli {
@@ -39,6 +40,8 @@ Result<> read_source(imports::SourceKind kind, const RunsFlags& flags,
   switch (kind) {
     case imports::SourceKind::kTensorboard:
       return imports::import_tensorboard(flags.from, flags.options, importer);
+    case imports::SourceKind::kWandb:
+      return imports::import_wandb(flags.from, flags.options, importer);
     case imports::SourceKind::kCsv:
       return imports::import_csv(flags.from, flags.options, importer);
     default:

@@ -28,7 +28,7 @@ STORED = {"core", "metric", "codec", "store", "store/model", "compat/mlflow/wire
 COLLOCATE = {"collocate", "collocate/journal", "collocate/nvidia"}
 RECORDING = {*BASE, *COLLECT, "http", "spool", "upload", "plan", "environment", *COLLOCATE, "compat/mlflow/wire"}
 ROWS = {"store/tables", "store/search", "store/artifacts"}
-RUN = {"run", "run/set_up", "run/otlp", "run/terminal", "run/record", "run/supervise", "run/schedule"}
+RUN = {"run", "run/set_up", "run/otlp", "run/tensorboard", "run/terminal", "run/record", "run/supervise", "run/schedule"}
 QUERIES = {"query", "query/series", "query/chart", "query/export"}
 SERVING = {*STORED, *ROWS, *QUERIES, "sys", "http", "analyze"}
 ENGINES = {"store/engine", "store/engine/sqlite", "store/engine/postgres"}
@@ -95,8 +95,9 @@ TABLE: dict[str, set[str]] = {
     "run": RECORDING,
     "run/set_up": {*BASE, "spool"},
     "run/otlp": {*BASE, "http", "spool", "collect", "collect/*", "compat/mlflow/wire"},
+    "run/tensorboard": {*BASE, "collect", "collect/*", "imports"},
     "run/terminal": {*BASE, "run"},
-    "run/record": {*RECORDING, "run", "run/set_up", "run/otlp"},
+    "run/record": {*RECORDING, "run", "run/set_up", "run/otlp", "run/tensorboard"},
     "run/supervise": {*RECORDING, "run", "run/record", "run/terminal"},
     "run/schedule": {*RECORDING, "run"},
     "server/core": {*STORED, *ROWS, "sys", "http"},

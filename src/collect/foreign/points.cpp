@@ -48,6 +48,10 @@ PointQueue::Drained PointQueue::drain() {
   });
 }
 
+std::size_t PointQueue::room() const {
+  return state_.with([&](const State& state) { return max_points_ - state.points.size(); });
+}
+
 void PointQueue::count_dropped(std::uint64_t points) {
   state_.with([&](State& state) { state.dropped += points; });
 }

@@ -62,6 +62,8 @@ class PointQueue {
     std::vector<ForeignPoint> points;  // in the order of push
   };
   Drained drain();
+  // Returns the number of points that it takes before it drops one.
+  [[nodiscard]] std::size_t room() const;
   // Counts points that a source itself dropped because of its limits.
   void count_dropped(std::uint64_t points);
   // Returns the number of all dropped points so far.

@@ -12,6 +12,7 @@ constexpr auto kTrustedOptions = std::to_array<std::string_view>(
      // Programs that are executed, and processes that are looked into. Listeners have radT's names
      // of profilers among them.
      "environment", "profile", "listeners", "notify", "watch", "peers", "peer-python",
+     "tensorboard",
      // The end of a training.
      "max-time", "max-epochs", "max-steps", "grace", "leftovers",
      // Files and addresses of a server, and the runs that it removes.

@@ -48,6 +48,7 @@ struct RunFlags {
   std::string watch;
   Nanos max_time = kNoDuration;
   std::string keep_code = "10MiB";
+  std::string tensorboard;
   PlanFlags plan;
   // Hidden flags of a scheduler.
   std::string order_fd;
@@ -88,6 +89,7 @@ void apply(const run::RunSettings& settings, RunFlags& f) {
   override_with(settings.profile, f.profile);
   override_with(settings.dcgm_address, f.dcgm_address);
   if (settings.keep_code) f.keep_code = std::to_string(*settings.keep_code);
+  override_with(settings.tensorboard, f.tensorboard);
   override_with(settings.max_epochs, o.max_epochs);
   override_with(settings.max_steps, o.max_steps);
   override_with(settings.no_listeners, f.no_listeners);
@@ -197,6 +199,7 @@ run::RunSettings plan_settings(const RunFlags& f) {
           .profile = given(f.profile),
           .dcgm_address = given(f.dcgm_address),
           .keep_code = o.keep_code,
+          .tensorboard = given(f.tensorboard),
           .max_epochs = given(o.max_epochs),
           .max_steps = given(o.max_steps),
           .no_listeners = set(f.no_listeners),
@@ -243,6 +246,8 @@ void declare_run(Arguments& a, RunFlags& f) {
   a.duration("interval", f.options.interval, "time between samples, 10ms to 1h (default: 100ms)");
   a.text("profile", f.profile,
          "torch, nsys, ncu[:steps=A-B] (10-12), nsysraw, ncuraw or ncuattach");
+  a.text("tensorboard", f.tensorboard,
+         "record the event files that the command writes below this directory");
   a.text("watch", f.watch, "sample this process id and its children, not the command");
   a.text("dcgm-address", f.dcgm_address,
          "DCGM host engine, HOST:PORT or socket path (default: localhost:5555)");
@@ -432,6 +437,7 @@ Result<> complete_run(RunFlags& f) {
   o.token = TRY(read_token(f.destination));
   o.spool = f.destination.spool;
   o.keep_code = TRY(parse_keep_code(f.keep_code));
+  o.tensorboard = f.tensorboard;
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
   o.leftovers = f.leftovers == "wait" ? run::Leftovers::kWait : run::Leftovers::kLeave;
   if (!f.no_listeners) o.listeners = TRY(collect::select_listeners(f.listeners));

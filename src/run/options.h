@@ -54,6 +54,9 @@ struct Options {
   bool mask = true;  // masks secrets in the recorded command, code and variables
   // Most bytes of code that are copied; 0: only hashes are kept.
   std::int64_t keep_code = 10ll << 20;
+  // Directory below which the command writes TensorBoard's event files, from its start folder;
+  // empty: they are not read.
+  spool::fs::path tensorboard;
   bool hash_data = false;  // the files behind options with "data" in their name
   bool capture = true;     // the Python package captures training loops
   std::string max_epochs;  // for the Python package's helpers; a whole number; empty: no limit

@@ -35,6 +35,7 @@ struct RunSettings {
   std::optional<std::string> profile{};
   std::optional<std::string> dcgm_address{};
   std::optional<std::int64_t> keep_code{};
+  std::optional<std::string> tensorboard{};
   std::optional<std::string> max_epochs{};
   std::optional<std::string> max_steps{};
   std::optional<bool> no_listeners{};
@@ -58,6 +59,7 @@ void for_each_setting(Settings& settings, Visit visit) {
   visit("profile", "CORRAL_PROFILE", settings.profile);
   visit("dcgm_address", "CORRAL_DCGM_ADDRESS", settings.dcgm_address);
   visit("keep_code", "CORRAL_KEEP_CODE", settings.keep_code);
+  visit("tensorboard", "CORRAL_TENSORBOARD", settings.tensorboard);
   visit("max_epochs", "CORRAL_MAX_EPOCHS", settings.max_epochs);
   visit("max_steps", "CORRAL_MAX_STEPS", settings.max_steps);
   visit("no_listeners", "CORRAL_NO_LISTENERS", settings.no_listeners);

@@ -560,6 +560,7 @@ void Recording::open_sources() {
     otlp_ = std::make_unique<OtlpSources>(options_.sources.otlp, points_);
     otlp_->start();
   }
+  open_event_tail();
   if (options_.sources.empty()) return;
   std::error_code error;
   auto opened = foreign::ForeignSources::open(options_.sources,
@@ -568,6 +569,19 @@ void Recording::open_sources() {
                                                .queue = &points_});
   if (!opened) return lacks("sources", opened.error());
   sources_ = std::move(*opened);
+}
+
+// Its files are those from now on; after another supervisor, those since the begin of the run.
+void Recording::open_event_tail() {
+  if (options_.tensorboard.empty()) return;
+  const UtcTime now = sys::utc_now();
+  const auto begun = directory_.manifest().begun;
+  event_tail_ = std::make_unique<EventTail>(
+      EventTailOptions{
+          .directory = (start_folder(options_) / options_.tensorboard).lexically_normal(),
+          .begun = begun ? now - (sys::boot_now() - *begun) : now,
+          .from = begun ? now : UtcTime{}},
+      points_);
 }
 
 void Recording::open_stall_watch(pid_t child) {
@@ -599,6 +613,10 @@ void Recording::start_collecting() {
 }
 
 void Recording::start_sources() {
+  if (event_tail_ != nullptr) {
+    if (const auto started = event_tail_->start(); !started)
+      lacks("event files of TensorBoard", started.error());
+  }
   if (sources_ == nullptr) return;
   const auto& child = directory_.manifest().child;
   const auto started = sources_->start(child ? child->pid : 0);
@@ -701,7 +719,7 @@ void Recording::report_problem(const foreign::Problem& problem) {
 }
 
 void Recording::source_duties() {
-  if (sources_ == nullptr && otlp_ == nullptr) return;
+  if (sources_ == nullptr && otlp_ == nullptr && event_tail_ == nullptr) return;
   if (sources_ != nullptr) {
     for (const foreign::Problem& problem : sources_->problems()) report_problem(problem);
     note_health(sources_->health());
@@ -710,11 +728,26 @@ void Recording::source_duties() {
     for (const foreign::Problem& problem : otlp_->problems()) report_problem(problem);
     note_health(otlp_->health());
   }
+  if (event_tail_ != nullptr) take_events();
   point_feed_.flush(journal_, workload_lock_.hold());
   if (const std::uint64_t lost = points_.dropped(); lost != std::exchange(reported_points_, lost)) {
     notices_.warn("points of sources are being dropped: they come faster than they can be stored");
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "source points", .value = std::to_string(lost)}});
+  }
+}
+
+void Recording::take_events() {
+  for (const foreign::Problem& problem : event_tail_->problems()) report_problem(problem);
+  note_health(event_tail_->health());
+  EventTail::Notes notes = event_tail_->notes();
+  if (!notes.params.empty()) journal_.facts(std::move(notes.params));
+  // A frame holds about a thousand texts of any length.
+  constexpr std::size_t kTextsPerFrame = 256;
+  const auto texts = std::span(notes.texts);
+  for (std::size_t at = 0; at < texts.size(); at += kTextsPerFrame) {
+    const auto some = texts.subspan(at, std::min(kTextsPerFrame, texts.size() - at));
+    journal_.bundle(codec::EventsBody{{some.begin(), some.end()}});
   }
 }
 
@@ -740,6 +773,7 @@ void Recording::end_collecting() {
   }
   if (stalls_ != nullptr) stalls_->stop();
   if (otlp_ != nullptr) otlp_->stop();
+  if (event_tail_ != nullptr) event_tail_->stop(sys::boot_now() + kEndPatience);
   if (sources_ != nullptr) sources_->stop(sys::boot_now() + kEndPatience);
 }
 

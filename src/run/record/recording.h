@@ -33,6 +33,7 @@
 #include "run/record/sampling_lock.h"
 #include "run/record/uploading.h"
 #include "run/set_up/kept_code.h"
+#include "run/tensorboard/event_tail.h"
 #include "run/tracking.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
@@ -155,6 +156,8 @@ class Recording {
   void report_lanes();
   Result<> open_lanes(pid_t child, collect::PerfCounters perf);
   void open_sources();
+  void open_event_tail();
+  void take_events();
   void open_stall_watch(pid_t child);
   void start_collecting();
   void start_sources();
@@ -192,6 +195,7 @@ class Recording {
   PointFeed point_feed_{points_, series_ids_};
   std::unique_ptr<collect::foreign::ForeignSources> sources_;
   std::unique_ptr<OtlpSources> otlp_;
+  std::unique_ptr<EventTail> event_tail_;
   std::unique_ptr<collect::StallWatch> stalls_;
   std::string summary_;
 

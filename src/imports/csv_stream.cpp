@@ -20,6 +20,7 @@ std::uint64_t comment_lines(std::string_view between) {
 }  // namespace
 
 std::string CsvRow::place(std::size_t cell) const {
+  if (text.empty()) return fmt::format("row {}, column {}", line, cell + 1);
   const std::size_t at = cells[std::min(cell, cells.size() - 1)].begin;
   return fmt::format("line {}, column {}", line, plan::column_at(text, at));
 }
@@ -47,18 +48,14 @@ Result<> CsvStream::parse(std::size_t size, bool last, const Take& take) {
   text.append(bytes_, 0, size);
   const plan::CsvTable table = plan::read_csv(text);
   const std::int64_t before = lines_ - (first ? 0 : 1);
-  if (!table.faults.empty()) {
-    // The rest of a quoted cell may still come.
-    if (!last && bytes_.size() <= kLongest) return wait_for_more();
-    const plan::CsvFault& fault = table.faults.front();
-    return fail(Code::kInvalidArgument, fmt::format("line {}, column {}: {}", before + fault.line,
-                                                    fault.column, fault.reason));
-  }
+  // The rest of a quoted cell may still come.
+  if (!table.faults.empty() && !last && bytes_.size() <= kLongest) return wait_for_more();
   if (table.records.empty() && !last) return wait_for_more();
   wait_until_ = 0;
   separator_ = table.separator;
   std::size_t done = declared;
   for (const plan::CsvRecord& record : table.records) {
+    if (!table.faults.empty() && record.line >= table.faults.front().line) break;
     comments_ += comment_lines(std::string_view(text).substr(done, record.begin - done));
     done = record.end;
     const std::size_t line_end = std::min(text.find('\n', record.end), text.size() - 1) + 1;
@@ -66,6 +63,11 @@ Result<> CsvStream::parse(std::size_t size, bool last, const Take& take) {
               .cells = record.cells,
               .text = text,
               .end = before_ + line_end - declared}));
+  }
+  if (!table.faults.empty()) {
+    const plan::CsvFault& fault = table.faults.front();
+    return fail(Code::kUnprocessable, fmt::format("line {}, column {}: {}", before + fault.line,
+                                                  fault.column, fault.reason));
   }
   comments_ += comment_lines(std::string_view(text).substr(done));
   before_ += size;

@@ -110,7 +110,10 @@ class Importer {
 // Unix seconds, as most tools keep them, to the nearest nanosecond; nothing for what no clock says.
 inline std::optional<UtcTime> time_of_seconds(double unix_seconds) {
   if (!(unix_seconds > -9e9 && unix_seconds < 9e9)) return std::nullopt;
-  return utc_time(std::llround(static_cast<long double>(unix_seconds) * 1e9L));
+  // Apart, both parts of a double are exact.
+  const double whole = std::floor(unix_seconds);
+  const long double rest = static_cast<long double>(unix_seconds - whole) * 1e9L;
+  return utc_time(static_cast<std::int64_t>(whole) * 1'000'000'000 + std::llround(rest));
 }
 
 }  // namespace corral::imports

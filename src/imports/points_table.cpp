@@ -160,8 +160,8 @@ Result<> TableImport::read_header(const CsvRow& row) {
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
     header_.push_back(row.cells[i].value);
     if (!columns.emplace(plain_name(header_.back()), i).second && !header_.back().empty())
-      return fail(Code::kInvalidArgument, fmt::format("{}: a second column '{}'", row.place(i),
-                                                      brief_cell(header_.back())));
+      return fail(Code::kUnprocessable, fmt::format("{}: a second column '{}'", row.place(i),
+                                                    brief_cell(header_.back())));
   }
   const auto find = [&](auto names) -> std::optional<std::size_t> {
     for (const char* name : names)
@@ -191,7 +191,7 @@ Result<> TableImport::read_header(const CsvRow& row) {
     }
   }
   if (!metrics_.empty()) return {};
-  return fail(Code::kInvalidArgument,
+  return fail(Code::kUnprocessable,
               fmt::format("line {}: no column of a metric; expected a column for each metric, or "
                           "'metric' and 'value'",
                           row.line));
@@ -232,7 +232,7 @@ Result<std::optional<std::int64_t>> TableImport::step_of(const CsvRow& row) {
     importer_.leave_out("fractional epochs as steps");
     return std::nullopt;
   }
-  return fail(Code::kInvalidArgument,
+  return fail(Code::kUnprocessable,
               fmt::format("{}: step '{}' is not an integer", row.place(*step_), brief_cell(text)));
 }
 
@@ -242,7 +242,7 @@ Result<UtcTime> TableImport::time_of(const CsvRow& row, std::int64_t number) {
   const std::string_view text =
       *time_ < row.cells.size() ? std::string_view(row.cells[*time_].value) : std::string_view();
   if (const auto time = times_.read(text)) return *time;
-  return fail(Code::kInvalidArgument,
+  return fail(Code::kUnprocessable,
               fmt::format("{}: '{}' is no time; expected Unix seconds or ISO 8601",
                           row.place(*time_), brief_cell(text)));
 }
@@ -257,11 +257,11 @@ Result<> TableImport::long_row(const CsvRow& row) {
     return {};
   }
   if (cell(metric_).empty())
-    return fail(Code::kInvalidArgument, row.place(*metric_) + ": the metric has no name");
+    return fail(Code::kUnprocessable, row.place(*metric_) + ": the metric has no name");
   const auto value = number_of(cell(value_));
   if (!value)
-    return fail(Code::kInvalidArgument, fmt::format("{}: value '{}' is not a number",
-                                                    row.place(*value_), brief_cell(cell(value_))));
+    return fail(Code::kUnprocessable, fmt::format("{}: value '{}' is not a number",
+                                                  row.place(*value_), brief_cell(cell(value_))));
   const auto step = TRY(step_of(row));
   const std::string name(cell(run_));
   const auto known = runs_.find(name);
@@ -302,7 +302,7 @@ Result<> TableImport::row(const CsvRow& row) {
   if (header_.empty()) return read_header(row);
   ++rows_;
   if (row.cells.size() > header_.size())
-    return fail(Code::kInvalidArgument,
+    return fail(Code::kUnprocessable,
                 fmt::format("{}: {} cells, but the header has {}", row.place(header_.size()),
                             row.cells.size(), header_.size()));
   return long_ ? long_row(row) : wide_row(row);
@@ -408,7 +408,7 @@ Result<> import_csv(const fs::path& path, const ImportOptions& options, Importer
     while (TRY(read_piece(file, path, buffer, take)) > 0) {
     }
     TRY(rows.finish(take_row));
-    return table.has_header() ? Result<>() : fail(Code::kInvalidArgument, "there is no header");
+    return table.has_header() ? Result<>() : fail(Code::kUnprocessable, "there is no header");
   };
   const auto read = read_all();
   if (rows.comments() > 0) importer.leave_out("lines that begin with #", rows.comments());

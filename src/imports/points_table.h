@@ -49,7 +49,7 @@ class TableImport {
 
   // Errors name line and column.
   Result<> row(const CsvRow& row);
-  // Sends what remains; `state` is remembered of each run. kInvalidArgument without a header.
+  // Sends what remains; `state` is remembered of each run.
   Result<> finish(const std::string& state);
   [[nodiscard]] bool has_header() const { return !header_.empty(); }
 

@@ -53,7 +53,10 @@ TEST(CsvStream, EveryCutGivesTheRowsBeforeIt) {
 }
 
 TEST(CsvStream, AnOpenQuoteIsAnErrorWithItsPlace) {
-  EXPECT_EQ(rows_of("a,b\n1,2\n3,\"x\n", 4).back(), "line 3, column 3: the quote is never closed");
+  for (const std::size_t piece : {1UL, 4UL, 100UL}) {
+    EXPECT_EQ(rows_of("a,b\n1,2\n3,\"x\n", piece),
+              (Lines{"1:a|b|", "2:1|2|", "line 3, column 3: the quote is never closed"}));
+  }
 }
 
 TEST(TimeCells, ReadsSecondsByTheirSizeAndTexts) {

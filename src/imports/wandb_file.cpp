@@ -463,10 +463,10 @@ Result<> WandbRun::finish(RunSink& sink) {
   std::vector<std::string> media;
   for (const auto& [key, value] : summary_)
     if (key.ends_with("._type")) media.push_back(key.substr(0, key.size() - kType.size()));
-  for (const auto& [key, value] : summary_) {
-    const auto inside = [&](const std::string& prefix) { return key.starts_with(prefix); };
-    if (!logged_.contains(key) && std::ranges::none_of(media, inside))
-      sink.tag("summary." + key, value);
+  for (const auto& entry : summary_) {
+    const auto inside = [&](const std::string& prefix) { return entry.first.starts_with(prefix); };
+    if (!logged_.contains(entry.first) && std::ranges::none_of(media, inside))
+      sink.tag("summary." + entry.first, entry.second);
   }
   const UtcTime start = head_ ? head_->start : UtcTime{};
   return sink.finish({.start = start,

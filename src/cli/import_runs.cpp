@@ -2,18 +2,61 @@
 
 #include <fmt/core.h>
 
+#include <cstdlib>
+
 #include "cli/answers.h"
 #include "cli/command.h"
 #include "cli/store_place.h"
 #include "core/text.h"
+#include "imports/interchange.h"
 #include "imports/points_table.h"
 #include "imports/run_writer.h"
 #include "imports/tensorboard.h"
 #include "imports/wandb.h"
+#include "sys/process.h"
 #include "upload/transport.h"
 
 namespace corral::cli {
 namespace {
+
+// Aim's and Parquet's files are read by the Python package, with those tools' own libraries.
+Result<> read_by_python(std::string_view reader, const RunsFlags& flags,
+                        imports::Importer& importer) {
+  const spool::fs::path package = python_path(program_path());
+  if (package.empty())
+    return fail(Code::kNotFound, fmt::format("the Python package, which reads {}, is not where it "
+                                             "was installed",
+                                             reader));
+  const auto python = sys::find_in_path(python_program());
+  if (!python)
+    return fail(python.error().code,
+                fmt::format("{}; it reads {}: install Python 3, or name one with CORRAL_PYTHON",
+                            python.error().message, reader));
+  const std::string others = sys::own_variable("PYTHONPATH");
+  const std::string path = package.string() + (others.empty() ? "" : ":" + others);
+  ::setenv("PYTHONPATH", path.c_str(), 1);
+  imports::Interchange interchange(flags.options, importer);
+  Result<> taken;
+  int status = 0;
+  const auto captured =
+      sys::capture_output({.argv = {python->string(), "-m", "corral._import", std::string(reader),
+                                    sys::fs::absolute(flags.from).string()},
+                           .directory = {},
+                           .limit = std::chrono::hours(24 * 7),
+                           .idle = false,
+                           .take =
+                               [&](std::string_view piece) {
+                                 taken = interchange.add(piece);
+                                 return taken.has_value();
+                               }},
+                          &status);
+  TRY(taken);
+  if (!captured) return tl::unexpected(captured.error());
+  if (status != 0)
+    return fail(Code::kUnavailable, fmt::format("{} ended with status {} while it read {}",
+                                                python->string(), status, flags.from));
+  return interchange.finish();
+}
 
 class StoreImporter final : public imports::Importer {
  public:
@@ -44,9 +87,12 @@ Result<> read_source(imports::SourceKind kind, const RunsFlags& flags,
       return imports::import_wandb(flags.from, flags.options, importer);
     case imports::SourceKind::kCsv:
       return imports::import_csv(flags.from, flags.options, importer);
-    default:
-      return fail(Code::kUnsupported, flags.from + ": cannot be imported");
+    case imports::SourceKind::kAim:
+      return read_by_python("aim", flags, importer);
+    case imports::SourceKind::kParquet:
+      return read_by_python("parquet", flags, importer);
   }
+  return fail(Code::kInternal, "a source without a reader");
 }
 
 std::string with_new(std::uint64_t all, std::uint64_t fresh, std::string_view thing) {

@@ -82,7 +82,12 @@ def furnish(corral: Corral, own: Rules) -> dict[str, str]:
     corral.script("train.py", TRAINING)
     shutil.copy(ROOT / "dev", home / "dev")
     path = [*(str(ROOT / one) for one in own.path), str(BUILD), str(ROOT / ".venv" / "bin"), "/usr/bin", "/bin"]
-    return corral.environment | {"PATH": ":".join(path), "SERVER": "", "CORRAL_LISTEN": f"127.0.0.1:{free_port()}"}
+    return corral.environment | {
+        "PATH": ":".join(path),
+        "SERVER": "",
+        "FIXTURES": str(ROOT / "tests" / "fixtures"),
+        "CORRAL_LISTEN": f"127.0.0.1:{free_port()}",
+    }
 
 
 def reads_first(document: str) -> bool:

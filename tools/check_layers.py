@@ -118,7 +118,7 @@ TABLE: dict[str, set[str]] = {
         *("compat/mlflow/import", "trace", "imports", "script", *RUN, "server", "server/ui"),
     },
 }
-TRAINING_SIDE = {*COLLECT, "spool", "upload", "plan", "environment", *COLLOCATE, *RUN, "compat/mlflow/relay"}
+TRAINING_SIDE = {*COLLECT, "spool", "upload", "plan", "environment", *COLLOCATE, *RUN, "imports", "compat/mlflow/relay"}
 SERVER_SIDE = {
     *(layer for layer in TABLE if layer.split("/")[0] == "store"),
     *QUERIES,

@@ -93,6 +93,15 @@ Result<std::optional<std::string_view>> RecordReader::next() {
   }
 }
 
+double wall_time_of(std::string_view record) {
+  double time = 0;
+  ProtoReader reader(record);
+  ProtoField field;
+  while (reader.next(field))
+    if (field.is(1, ProtoWire::kFixed64)) time = field.real();
+  return time;
+}
+
 // ---- event.proto and what it holds; the numbers are the messages' field numbers
 namespace {
 
@@ -416,14 +425,12 @@ Result<> EventReader::read_value(std::string_view bytes, EventHandler& handler) 
 
 Result<> EventReader::read(std::string_view record, EventHandler& handler) {
   time_ = {};
-  begins_ = false;
   std::vector<std::string_view> summaries;
   ProtoReader reader(record);
   ProtoField field;
   while (reader.next(field)) {
     if (field.is(1, ProtoWire::kFixed64)) time_.wall_time = field.real();
     if (field.is(2, ProtoWire::kVarint)) time_.step = static_cast<std::int64_t>(field.value);
-    if (field.is(3, ProtoWire::kBytes)) begins_ = true;
     if (field.is(5, ProtoWire::kBytes)) summaries.push_back(field.bytes);
     if (field.is(4, ProtoWire::kBytes) || field.is(9, ProtoWire::kBytes))
       handler.leave_out("graphs");

@@ -62,8 +62,6 @@ class EventReader {
   Result<> read(std::string_view record, EventHandler& handler);
   // Wall time of the last record; of one that has none: 0.
   [[nodiscard]] double wall_time() const { return time_.wall_time; }
-  // Returns true if the last record begins a log: the first of a file, or one after a restart.
-  [[nodiscard]] bool begins() const { return begins_; }
 
  private:
   enum class Content : std::uint8_t { kUnknown, kScalar, kText, kHparams, kOther };
@@ -78,10 +76,11 @@ class EventReader {
   const Plugin& plugin_of(const Value& value);
 
   EventTime time_;
-  bool begins_ = false;
   std::unordered_map<std::string, Plugin> plugins_;  // by tag
 };
 
+// Returns the wall time of an event; of a record that has none: 0.
+double wall_time_of(std::string_view record);
 // Returns true if it is the name of an event file: it has "tfevents." in it.
 bool is_event_file_name(std::string_view name);
 // Returns true if these are the first bytes of TFRecords: a length with its checksum.

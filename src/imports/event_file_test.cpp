@@ -7,28 +7,15 @@
 #include <limits>
 #include <vector>
 
-#include "codec/crc32c.h"
 #include "codec/protobuf.h"
 #include "core/test_paths.h"
+#include "imports/test_event_file.h"
 #include "sys/file.h"
 
 namespace corral::imports {
 namespace {
 
 using codec::ProtoWriter;
-
-std::string number(std::uint64_t value, int bytes) {
-  std::string out;
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
-  return out;
-}
-std::string crc_of(std::string_view bytes) {
-  return number(std::rotr(codec::crc32c(bytes.data(), bytes.size()), 15) + 0xa282ead8U, 4);
-}
-std::string record(std::string_view content) {
-  const std::string length = number(content.size(), 8);
-  return length + crc_of(length) + std::string(content) + crc_of(content);
-}
 
 // All records of bytes that come in pieces; the error's message comes last.
 std::vector<std::string> records_of(std::string_view bytes, std::size_t piece) {

@@ -57,6 +57,8 @@ class RunSink {
   virtual Result<> part(std::string_view name) = 0;
   virtual Result<> point(const Point& point) = 0;
   virtual Result<> event(const TextEvent& event) = 0;
+  // Sends what waits. For readers that feed many runs by turns, each of which holds a little.
+  virtual Result<> flush() = 0;
   // The last value of a key counts.
   virtual void param(std::string_view key, std::string_view value) = 0;
   virtual void tag(std::string_view key, std::string_view value) = 0;

@@ -270,11 +270,20 @@ Result<> TableImport::long_row(const CsvRow& row) {
   ++run.rows;
   run.first = std::min(run.first.value_or(time), time);
   run.last = std::max(run.last.value_or(time), time);
-  return run.sink->point({.metric = cell(metric_),
-                          .source = cell(source_),
-                          .step = step,
-                          .time = time,
-                          .value = *value});
+  TRY(run.sink->point({.metric = cell(metric_),
+                       .source = cell(source_),
+                       .step = step,
+                       .time = time,
+                       .value = *value}));
+  return after_point();
+}
+
+Result<> TableImport::after_point() {
+  constexpr std::size_t kMostWaiting = 1U << 18U;
+  if (++waiting_ < kMostWaiting || runs_.size() == 1) return {};
+  waiting_ = 0;
+  for (auto& [name, run] : runs_) TRY(run.sink->flush());
+  return {};
 }
 
 Result<> TableImport::wide_row(const CsvRow& row) {

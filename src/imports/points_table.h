@@ -70,6 +70,8 @@ class TableImport {
   Result<Run*> run_of(const std::string& name, UtcTime first);
   Result<std::optional<std::int64_t>> step_of(const CsvRow& row);
   Result<UtcTime> time_of(const CsvRow& row, std::int64_t number);
+  // Bounds the memory of a table whose rows are of many runs by turns.
+  Result<> after_point();
 
   const ImportOptions options_;
   const std::string name_;
@@ -84,6 +86,7 @@ class TableImport {
   std::vector<Texts> texts_;          // by column
   std::map<std::string, Run> runs_;
   std::int64_t rows_ = 0;
+  std::size_t waiting_ = 0;  // points that the runs together may hold
 };
 
 // Imports a CSV file. A file that grew adds its new rows to its run; one whose imported rows have

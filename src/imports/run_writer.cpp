@@ -72,10 +72,7 @@ codec::SessionBody RunWriter::session_body() const {
 }
 
 Result<> RunWriter::part(std::string_view name) {
-  if (part_) {
-    TRY(send_frame());
-    TRY(part_->sender.flush());
-  }
+  TRY(flush());
   const auto session = derived_id<SessionId>(fmt::format("part of run {}", id_.hex()), name);
   const std::uint64_t durable = TRY(store_.transport.durable_seq(session));
   part_.emplace(Part{.sender = FrameSender(store_.transport, session, durable),
@@ -176,6 +173,12 @@ Result<> RunWriter::send_frame() {
   return part_->sender.add(bundle, numbers);
 }
 
+Result<> RunWriter::flush() {
+  if (!part_) return {};
+  TRY(send_frame());
+  return part_->sender.flush();
+}
+
 void RunWriter::param(std::string_view key, std::string_view value) {
   facts_[{codec::FactKind::kParam, fit_name(key)}] = fit(value, limits::kFactBytes);
 }
@@ -188,10 +191,7 @@ void RunWriter::remember(std::string_view text) {
 }
 
 Result<> RunWriter::finish(const RunEnding& ending) {
-  if (part_) {
-    TRY(send_frame());
-    TRY(part_->sender.flush());
-  }
+  TRY(flush());
   for (const auto& [key, value] : facts_) {
     if (key.first == codec::FactKind::kParam) ++store_.counts.params;
     if (key.first == codec::FactKind::kTag) ++store_.counts.tags;

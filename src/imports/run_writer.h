@@ -52,6 +52,7 @@ class RunWriter : public RunSink {
   Result<> part(std::string_view name) override;
   Result<> point(const Point& point) override;
   Result<> event(const TextEvent& event) override;
+  Result<> flush() override;
   void param(std::string_view key, std::string_view value) override;
   void tag(std::string_view key, std::string_view value) override;
   void remember(std::string_view text) override;

@@ -47,14 +47,6 @@ struct FileHead {
   std::string identity;
 };
 
-class Ignored final : public EventHandler {
- public:
-  Result<> scalar(std::string_view, const EventTime&, double) override { return {}; }
-  Result<> text(std::string_view, const EventTime&, std::string_view) override { return {}; }
-  Result<> hparam(std::string_view, std::string_view) override { return {}; }
-  void leave_out(std::string_view) override {}
-};
-
 // Nothing: the file has no complete record, or begins with a damaged one.
 Result<std::optional<FileHead>> read_head(const fs::path& path) {
   const sys::Fd file = TRY(open_regular(path));
@@ -68,11 +60,8 @@ Result<std::optional<FileHead>> read_head(const fs::path& path) {
     const auto record = records.next();
     if (!record) return std::nullopt;
     if (*record) {
-      EventReader events;
-      Ignored ignored;
-      TRY(events.read(**record, ignored));
       return FileHead{
-          .wall_time = events.wall_time(),
+          .wall_time = wall_time_of(**record),
           .identity = fmt::format("{} {}", path.filename().string(), hex(sha256(**record)))};
     }
     if (count == 0) return std::nullopt;

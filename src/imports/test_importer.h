@@ -66,6 +66,7 @@ class KeepingImporter final : public Importer {
       run().events.push_back(std::move(text));
       return {};
     }
+    Result<> flush() override { return {}; }
     void param(std::string_view key, std::string_view value) override {
       run().params[std::string(key)] = value;
     }

@@ -270,19 +270,7 @@ bool EventTail::give_records(File& file) {
 }
 
 bool EventTail::is_of_run(File& file, std::string_view first_record) {
-  class Ignored final : public imports::EventHandler {
-   public:
-    Result<> scalar(std::string_view, const imports::EventTime&, double) override { return {}; }
-    Result<> text(std::string_view, const imports::EventTime&, std::string_view) override {
-      return {};
-    }
-    Result<> hparam(std::string_view, std::string_view) override { return {}; }
-    void leave_out(std::string_view) override {}
-  };
-  Ignored ignored;
-  imports::EventReader events;
-  [[maybe_unused]] const auto read = events.read(first_record, ignored);
-  const auto at = imports::time_of_seconds(events.wall_time());
+  const auto at = imports::time_of_seconds(imports::wall_time_of(first_record));
   file.of_run = at && *at >= options_.begun;
   if (!file.of_run) file.fd.reset();
   return file.of_run;

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <fstream>
 
-#include "codec/crc32c.h"
 #include "codec/protobuf.h"
+#include "imports/test_event_file.h"
 #include "sys/clock.h"
 
 namespace corral::run {
@@ -15,18 +14,7 @@ namespace {
 namespace fs = sys::fs;
 using codec::ProtoWriter;
 
-std::string number(std::uint64_t value, int bytes) {
-  std::string out;
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
-  return out;
-}
-std::string crc_of(std::string_view bytes) {
-  return number(std::rotr(codec::crc32c(bytes.data(), bytes.size()), 15) + 0xa282ead8U, 4);
-}
-std::string record(const ProtoWriter& event) {
-  const std::string length = number(event.text().size(), 8);
-  return length + crc_of(length) + event.text() + crc_of(event.text());
-}
+std::string record(const ProtoWriter& event) { return imports::record(event.text()); }
 
 class EventTailTest : public ::testing::Test {
  protected:

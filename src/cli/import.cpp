@@ -68,9 +68,9 @@ std::string misfit(const ImportFlags& flags, From from) {
     return "a trace has no artifacts: those options are for databases";
   if (from == From::kRuns && of_database)
     return "--copy-artifacts, --artifacts and --artifacts-from are for databases";
-  if (from == From::kRuns && of_trace) return "--run and --operators are for traces in JSON";
-  if (from == From::kDatabase && (of_trace || !flags.trace.name.empty()))
-    return "--run, --name and --operators are not for databases";
+  if (from != From::kTrace && of_trace) return "--run and --operators are for traces in JSON";
+  if (from == From::kDatabase && !flags.trace.name.empty())
+    return "--name is for a new run, and the runs of a database have names";
   if (from == From::kDatabase && !flags.trace.destination.server.empty())
     return "a database is imported into a store, not through a server: give --store";
   if (!flags.trace.run.empty() && !flags.trace.name.empty())

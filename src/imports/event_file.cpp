@@ -341,13 +341,43 @@ struct EventReader::Value {
   std::uint64_t data_class = 0;
   std::optional<double> simple;
   std::string_view left_out;  // its kind, if nothing of it is read
+
+  // SummaryMetadata, with the PluginData that is in it.
+  void read_metadata(std::string_view bytes) {
+    has_metadata = true;
+    ProtoReader metadata(bytes);
+    ProtoField field;
+    while (metadata.next(field)) {
+      if (field.is(4, ProtoWire::kVarint)) data_class = field.value;
+      if (field.is(1, ProtoWire::kBytes)) read_plugin(field.bytes);
+    }
+  }
+  void read_plugin(std::string_view bytes) {
+    ProtoReader data(bytes);
+    ProtoField field;
+    while (data.next(field)) {
+      if (field.is(1, ProtoWire::kBytes)) plugin = field.bytes;
+      if (field.is(2, ProtoWire::kBytes)) content = field.bytes;
+    }
+  }
 };
 
+namespace {
+
+// The kind of a value of the first version, by its field; empty: another field.
+std::string_view old_kind(const ProtoField& field) {
+  if (field.is(3, ProtoWire::kBytes) || field.is(5, ProtoWire::kBytes)) return "histograms";
+  if (field.is(4, ProtoWire::kBytes)) return "images";
+  return field.is(6, ProtoWire::kBytes) ? "audio clips" : "";
+}
+
+}  // namespace
+
 const EventReader::Plugin& EventReader::plugin_of(const Value& value) {
-  static const Plugin kNone;
+  static const Plugin none;
   const auto known = plugins_.find(std::string(value.tag));
   if (known != plugins_.end()) return known->second;
-  if (!value.has_metadata || plugins_.size() >= kMostTags) return kNone;
+  if (!value.has_metadata || plugins_.size() >= kMostTags) return none;
   Plugin plugin{.content = Content::kOther, .name = std::string(value.plugin)};
   constexpr std::uint64_t kScalarClass = 1;
   if (value.plugin == "scalars" || value.data_class == kScalarClass)
@@ -387,25 +417,9 @@ Result<> EventReader::read_value(std::string_view bytes, EventHandler& handler) 
     if (field.is(1, ProtoWire::kBytes)) value.tag = field.bytes;
     if (field.is(2, ProtoWire::kFixed32))
       value.simple = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
-    if (field.is(3, ProtoWire::kBytes) || field.is(5, ProtoWire::kBytes))
-      value.left_out = "histograms";
-    if (field.is(4, ProtoWire::kBytes)) value.left_out = "images";
-    if (field.is(6, ProtoWire::kBytes)) value.left_out = "audio clips";
+    if (const std::string_view kind = old_kind(field); !kind.empty()) value.left_out = kind;
     if (field.is(8, ProtoWire::kBytes)) value.tensor = field.bytes;
-    if (!field.is(9, ProtoWire::kBytes)) continue;
-    value.has_metadata = true;
-    ProtoReader metadata(field.bytes);
-    ProtoField part;
-    while (metadata.next(part)) {
-      if (part.is(4, ProtoWire::kVarint)) value.data_class = part.value;
-      if (!part.is(1, ProtoWire::kBytes)) continue;
-      ProtoReader data(part.bytes);
-      ProtoField inner;
-      while (data.next(inner)) {
-        if (inner.is(1, ProtoWire::kBytes)) value.plugin = inner.bytes;
-        if (inner.is(2, ProtoWire::kBytes)) value.content = inner.bytes;
-      }
-    }
+    if (field.is(9, ProtoWire::kBytes)) value.read_metadata(field.bytes);
   }
   if (!reader.ok()) {
     handler.leave_out("malformed values");

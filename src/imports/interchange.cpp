@@ -10,11 +10,10 @@ namespace corral::imports {
 namespace {
 
 constexpr std::size_t kLongestLine = 64U << 20U;
-const Json kNothing;
-
 const Json& of(const Json& object, const char* name) {
+  static const Json nothing;
   const Json* found = object.find(name);
-  return found != nullptr ? *found : kNothing;
+  return found != nullptr ? *found : nothing;
 }
 
 Error misplaced(std::string_view what) {
@@ -70,11 +69,7 @@ Result<> Interchange::member(const std::string& name, const Json& value) {
   if (name == "run") return begin_run(value);
   if (name == "table") return begin_table(value);
   if (name == "rows" && table_) return rows(value);
-  if (name == "end_table" && table_) {
-    const auto finished = table_->finish("");
-    table_.reset();
-    return finished;
-  }
+  if (name == "end_table" && table_) return end_table();
   if (name == "part" && sink_ && text != nullptr) {
     in_part_ = true;
     return sink_->part(*text);
@@ -82,7 +77,12 @@ Result<> Interchange::member(const std::string& name, const Json& value) {
   if (name == "points" && in_part_) return points(value);
   if (name == "event" && in_part_) return event(value);
   if (name == "end" && sink_) return end_run(value);
-  if (name == "note" && text != nullptr) {
+  return note(name, value);
+}
+
+// Members that need no order.
+Result<> Interchange::note(const std::string& name, const Json& value) {
+  if (const std::string* text = value.as_string(); name == "note" && text != nullptr) {
     importer_.note(*text);
     return {};
   }
@@ -92,14 +92,20 @@ Result<> Interchange::member(const std::string& name, const Json& value) {
     return {};
   }
   const Json::Array* list = value.as_array();
-  if (name == "left_out" && first != nullptr && list->back().as_int() != nullptr) {
-    importer_.leave_out(*first, static_cast<std::uint64_t>(*list->back().as_int()));
+  const std::int64_t* last = list != nullptr && list->size() == 2 ? list->back().as_int() : nullptr;
+  if (name == "left_out" && first != nullptr && last != nullptr) {
+    importer_.leave_out(*first, static_cast<std::uint64_t>(*last));
     return {};
   }
-  if (name == "progress" && list != nullptr && list->size() == 2 &&
-      list->front().as_int() != nullptr && list->back().as_int() != nullptr)
-    return importer_.at("importing", *list->front().as_int(), *list->back().as_int());
+  const std::int64_t* done = last != nullptr ? list->front().as_int() : nullptr;
+  if (name == "progress" && done != nullptr) return importer_.at("importing", *done, *last);
   return tl::unexpected(misplaced(name.substr(0, 40)));
+}
+
+Result<> Interchange::end_table() {
+  auto finished = table_->finish("");
+  table_.reset();
+  return finished;
 }
 
 Result<> Interchange::begin_run(const Json& run) {

@@ -50,6 +50,8 @@ class Interchange {
   Result<> event(const Json& event);
   Result<> rows(const Json& rows);
   Result<> end_run(const Json& end);
+  Result<> end_table();
+  Result<> note(const std::string& name, const Json& value);
 
   const ImportOptions options_;
   Importer& importer_;

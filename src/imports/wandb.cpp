@@ -144,8 +144,8 @@ Result<> import_wandb(const fs::path& path, const ImportOptions& options, Import
   FilesImport import(options, importer, total);
   std::map<std::string, std::vector<HeadedFile>> runs;
   for (const fs::path& file : paths) {
-    if (auto headed = TRY(import.read_head(file)))
-      runs[headed->identity()].push_back(*std::move(headed));
+    if (const auto headed = TRY(import.read_head(file)))
+      runs[headed->identity()].push_back(*headed);
   }
   if (runs.size() > 1 && !options.name.empty())
     return fail(Code::kInvalidArgument,

@@ -112,13 +112,19 @@ namespace {
 
 constexpr int kDeepest = 16;
 
-struct Item {
+}  // namespace
+
+struct WandbRun::Item {
   std::string key;
   std::vector<std::string_view> path;
   std::string_view json;
   std::optional<double> number;  // some writers send numbers as such
   bool other = false;            // no value, or one of another type
 };
+
+namespace {
+
+using Item = WandbRun::Item;
 
 // HistoryItem, SummaryItem, ConfigItem, StatsItem: a key, or a path of keys, and a value.
 std::optional<Item> parse_item(std::string_view message) {
@@ -170,6 +176,13 @@ std::optional<double> json_number(std::string_view json) {
   return std::nullopt;
 }
 
+// The text of a JSON string, or "unknown".
+std::string unquoted(std::string_view json) {
+  const auto value = Json::parse(json);
+  const std::string* text = value ? value->as_string() : nullptr;
+  return text != nullptr ? text->substr(0, 40) : "unknown";
+}
+
 bool is_internal(std::string_view key) {
   return key == "_step" || key == "_timestamp" || key == "_runtime" || key == "_wandb" ||
          key.starts_with("_wandb.");
@@ -180,6 +193,25 @@ bool is_internal(std::string_view key) {
 struct WandbRun::Row {
   std::optional<std::int64_t> step;
   UtcTime time{};
+  std::optional<double> timestamp, runtime;
+  std::vector<Item> items;         // without W&B's own
+  std::vector<std::string> typed;  // beginnings of keys that are media: "hist."
+
+  // An item that says when; others stay.
+  void take(Item item) {
+    if (item.key == "_timestamp") timestamp = item.number;
+    if (item.key == "_runtime") runtime = item.number;
+    if (item.key == "_step" && item.number && !step && std::fabs(*item.number) < 9e15)
+      step = static_cast<std::int64_t>(*item.number);
+    if (is_internal(item.key)) return;
+    if (item.path.size() > 1 && item.path.back() == "_type")
+      typed.push_back(item.key.substr(0, item.key.size() - item.path.back().size()));
+    items.push_back(std::move(item));
+  }
+  [[nodiscard]] bool is_media(const Item& item) const {
+    return std::ranges::any_of(
+        typed, [&](const std::string& prefix) { return item.key.starts_with(prefix); });
+  }
 };
 
 void WandbRun::flatten_param(const std::string& key, const Json& value, int depth) {
@@ -189,7 +221,8 @@ void WandbRun::flatten_param(const std::string& key, const Json& value, int dept
     params_[key] = text != nullptr ? *text : value.dump();
     return;
   }
-  for (const auto& [name, member] : *object) flatten_param(key + "." + name, member, depth + 1);
+  for (const auto& [name, member] : *object)
+    flatten_param(fmt::format("{}.{}", key, name), member, depth + 1);
 }
 
 void WandbRun::set_param(const std::string& key, std::string_view json) {
@@ -222,36 +255,52 @@ void WandbRun::read_config(std::string_view message) {
   }
 }
 
+namespace {
+
+// Fields of RunRecord that become tags.
+struct TagField {
+  std::uint32_t number;
+  const char* key;
+};
+constexpr std::array<TagField, 5> kTagFields = {{{1, "wandb.run_id"},
+                                                 {6, "wandb.group"},
+                                                 {7, "wandb.job_type"},
+                                                 {9, "wandb.notes"},
+                                                 {12, "wandb.sweep"}}};
+
+// A text of RunRecord's.
+void read_head_field(const ProtoField& field, WandbRun::Head& head) {
+  const std::string_view text = field.bytes;
+  if (field.number == 1) head.id = text;
+  if (field.number == 2) head.entity = text;
+  if (field.number == 3) head.project = text;
+  if (field.number == 8) head.name = text;
+  if (field.number == 13) head.host = text;
+  if (field.number != 17) return;
+  if (const auto start = parse_timestamp(text)) head.start = *start;
+}
+
+}  // namespace
+
 Result<> WandbRun::read_run(std::string_view message) {
   Head head;
-  std::vector<std::string> tags;
+  std::string tags;
   ProtoReader reader(message);
   ProtoField field;
   while (reader.next(field)) {
-    if (field.is(17, ProtoWire::kBytes)) {
-      if (const auto start = parse_timestamp(field.bytes)) head.start = *start;
-    }
-    if (field.is(4, ProtoWire::kBytes)) read_config(field.bytes);
     if (field.wire != ProtoWire::kBytes) continue;
-    const std::string text(field.bytes);
-    if (field.number == 1) head.id = text;
-    if (field.number == 2) head.entity = text;
-    if (field.number == 3) head.project = text;
-    if (field.number == 6) tags_["wandb.group"] = text;
-    if (field.number == 7) tags_["wandb.job_type"] = text;
-    if (field.number == 8) head.name = text;
-    if (field.number == 9) tags_["wandb.notes"] = text;
-    if (field.number == 10) tags.push_back(text);
-    if (field.number == 12) tags_["wandb.sweep"] = text;
-    if (field.number == 13) head.host = text;
+    read_head_field(field, head);
+    if (field.number == 4) read_config(field.bytes);
+    if (field.number == 10) tags.append(tags.empty() ? "" : ",").append(field.bytes);
+    const auto tag = std::ranges::find(kTagFields, field.number, &TagField::number);
+    if (tag != kTagFields.end()) tags_[tag->key] = std::string(field.bytes);
   }
   if (!reader.ok()) {
     importer_.leave_out("malformed records");
     return {};
   }
   if (head.id.empty()) return {};
-  tags_["wandb.run_id"] = head.id;
-  if (!tags.empty()) tags_["wandb.tags"] = join(tags, ",");
+  if (!tags.empty()) tags_["wandb.tags"] = tags;
   // A later record has another start where the run was resumed.
   if (head_ && head_->start != UtcTime{} && head.start != UtcTime{})
     head.start = std::min(head_->start, head.start);
@@ -274,16 +323,12 @@ Result<> WandbRun::add_value(const Row& row, const std::string& key, const Json&
     return {};
   }
   for (const auto& [name, member] : *object)
-    TRY(add_value(row, key + "." + name, member, depth + 1, sink));
+    TRY(add_value(row, fmt::format("{}.{}", key, name), member, depth + 1, sink));
   return {};
 }
 
-Result<> WandbRun::read_history(std::string_view message, RunSink& sink) {
-  Row row;
-  std::optional<double> timestamp;
-  std::optional<double> runtime;
-  std::vector<Item> items;
-  std::vector<std::string> typed;  // keys of objects that are media: "hist."
+// The row's items and step; false, and counted, where something of it is malformed.
+bool WandbRun::parse_row(std::string_view message, Row& row) {
   ProtoReader reader(message);
   ProtoField field;
   while (reader.next(field)) {
@@ -301,44 +346,41 @@ Result<> WandbRun::read_history(std::string_view message, RunSink& sink) {
       continue;
     }
     if (!item->number && !item->other) item->number = json_number(item->json);
-    if (item->key == "_timestamp") timestamp = item->number;
-    if (item->key == "_runtime") runtime = item->number;
-    if (item->key == "_step" && item->number && !row.step && std::fabs(*item->number) < 9e15)
-      row.step = static_cast<std::int64_t>(*item->number);
-    if (is_internal(item->key)) continue;
-    if (item->path.size() > 1 && item->path.back() == "_type") {
-      typed.push_back(item->key.substr(0, item->key.size() - item->path.back().size()));
-      const auto type = Json::parse(item->json);
-      const std::string* name = type ? type->as_string() : nullptr;
-      importer_.leave_out("values of type " + (name != nullptr ? name->substr(0, 40) : "unknown"));
-      continue;
-    }
-    items.push_back(std::move(*item));
+    row.take(*std::move(item));
   }
-  auto time = timestamp ? time_of_seconds(*timestamp) : std::nullopt;
-  if (!time && runtime && head_) {
-    if (const auto after = time_of_seconds(*runtime))
+  if (!reader.ok()) importer_.leave_out("malformed records");
+  return reader.ok();
+}
+
+Result<> WandbRun::read_history(std::string_view message, RunSink& sink) {
+  Row row;
+  if (!parse_row(message, row)) return {};
+  auto time = row.timestamp ? time_of_seconds(*row.timestamp) : std::nullopt;
+  if (!time && row.runtime && head_) {
+    if (const auto after = time_of_seconds(*row.runtime))
       time = head_->start + after->time_since_epoch();
   }
-  if (!reader.ok() || !time) {
-    importer_.leave_out(reader.ok() ? "rows of the history without a time" : "malformed records");
+  if (!time) {
+    importer_.leave_out("rows of the history without a time");
     return {};
   }
   row.time = *time;
   note_time(*time);
-  for (const Item& item : items) {
-    const auto inside = [&](const std::string& prefix) { return item.key.starts_with(prefix); };
-    if (std::ranges::any_of(typed, inside)) continue;
-    logged_.try_emplace(item.key, true);
-    if (item.number) {
-      TRY(sink.point(
-          {.metric = item.key, .step = row.step, .time = row.time, .value = *item.number}));
-      continue;
-    }
-    const auto value = item.other ? Result<Json>(Json()) : Json::parse(item.json);
-    TRY(add_value(row, item.key, value ? *value : Json(), 0, sink));
-  }
+  for (const Item& item : row.items) TRY(give_item(row, item, sink));
   return {};
+}
+
+Result<> WandbRun::give_item(const Row& row, const Item& item, RunSink& sink) {
+  if (row.is_media(item)) {
+    if (item.path.back() == "_type") importer_.leave_out("values of type " + unquoted(item.json));
+    return {};
+  }
+  logged_.try_emplace(item.key, true);
+  if (item.number)
+    return sink.point(
+        {.metric = item.key, .step = row.step, .time = row.time, .value = *item.number});
+  const auto value = item.other ? Result<Json>(Json()) : Json::parse(item.json);
+  return add_value(row, item.key, value ? *value : Json(), 0, sink);
 }
 
 Result<> WandbRun::read_stats(std::string_view message, RunSink& sink) {

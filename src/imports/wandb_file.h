@@ -56,6 +56,7 @@ class WandbRun {
     std::string id, entity, project, name, host;
     UtcTime start{};
   };
+  struct Item;
 
   explicit WandbRun(Importer& importer) : importer_(importer) {}
   // Reads a record; points go to `sink`, which may be nullptr for records before head() is known.
@@ -69,7 +70,9 @@ class WandbRun {
   struct Row;
   Result<> read_run(std::string_view message);
   void read_config(std::string_view message);
+  bool parse_row(std::string_view message, Row& row);
   Result<> read_history(std::string_view message, RunSink& sink);
+  Result<> give_item(const Row& row, const Item& item, RunSink& sink);
   Result<> read_stats(std::string_view message, RunSink& sink);
   void read_summary(std::string_view message);
   void read_exit(std::string_view message);

@@ -133,8 +133,7 @@ std::optional<Item> parse_item(std::string_view message) {
   ProtoField field;
   while (reader.next(field)) {
     if (field.is(1, ProtoWire::kBytes)) item.path.assign(1, field.bytes);
-    if (field.is(2, ProtoWire::kBytes) && item.path.size() < 2UL * kDeepest)
-      item.path.push_back(field.bytes);
+    if (field.is(2, ProtoWire::kBytes)) item.path.push_back(field.bytes);
     if (field.is(5, ProtoWire::kVarint))  // sint64
       item.number = static_cast<double>(
           static_cast<std::int64_t>((field.value >> 1U) ^ (~(field.value & 1U) + 1)));

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,28 @@ def test_aim_without_its_package_says_what_to_install(corral: Corral) -> None:
     assert "it reads aim: install Python 3, or name one with CORRAL_PYTHON" in pythonless
     text = said(corral, corral.home, status=1, env={"CORRAL_PYTHON": "/usr/bin/python3"})
     assert "pip install aim" in text
+
+
+def test_a_killed_import_goes_on_without_loss_or_repetition(corral: Corral) -> None:
+    table = corral.home / "big.csv"
+    table.write_text("step,a,b\n" + "".join(f"{i},{i / 7},{i}\n" for i in range(200_000)))
+    for points in (1, 100_000):
+        kill_at(corral, corral.start("import", table), points)
+    assert "imported 1 run (none new): 400000 points" in said(corral, table)
+    rows = exported(corral, "big")
+    assert len(rows) == len(set(rows)) == 400_000
+
+
+def kill_at(corral: Corral, importing: subprocess.Popen[bytes], points: int) -> None:
+    until(lambda: importing.poll() is not None or stored(corral) >= points, "some points are there")
+    importing.kill()
+    importing.wait()
+
+
+def stored(corral: Corral) -> int:
+    shown = corral("show", "big", "--format", "json", status=None)
+    metrics = json.loads(shown.stdout)["metrics"] if shown.returncode == 0 else []
+    return sum(int(metric["points"]) for metric in metrics)
 
 
 # ---- misuse

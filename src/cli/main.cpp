@@ -31,7 +31,7 @@ constexpr std::array kCommands = {
     Verb{"report", "write a document about compared runs or a plan", report_command},
     Verb{"plot", "draw metrics of runs as SVG, PDF or PNG", plot_command},
     Verb{"export", "write the points of runs as CSV, JSON, Parquet or a trace", export_command},
-    Verb{"import", "import an MLflow or radT database, or a profiler's trace", import_command},
+    Verb{"import", "import runs of other tools, or the trace of a profiler", import_command},
     Verb{"plan", "check, expand or generate an experiment file", plan_command},
     Verb{"diff", "show how the set-ups of two runs differ", diff_command},
     Verb{"rerun", "restore a run's code in a new directory and run it again", rerun_command},

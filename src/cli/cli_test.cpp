@@ -422,6 +422,13 @@ TEST(Table, TonesAreColoursOnlyWhereTheyAreWanted) {
   EXPECT_EQ(table.print("csv", true), "state,n\nrunning,7\nfailed,12\n");
 }
 
+TEST(Table, TitlesAreDataToo) {
+  Table table({{"params.a,b\"c", "a\x1b[31m", false}, {"n", "N", true}});
+  table.add({plain("x"), plain(1)});
+  EXPECT_EQ(table.print("table"), "a\\x1b[31m  N\nx          1\n");
+  EXPECT_EQ(table.print("csv"), "\"params.a,b\"\"c\",n\nx,1\n");
+}
+
 TEST(Table, ControlCharactersDoNotReachATerminal) {
   Table table({{"name", "N", false}, {"note", "Note", false}});
   table.add({plain("a\x1b[31m\n"), plain("\t\r\x7f\u009bé\\")});

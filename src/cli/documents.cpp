@@ -183,9 +183,10 @@ int help_command(std::span<char* const> args) {
     return kMisuse;
   }
   const auto document = std::ranges::find(*documents, topic, &Document::name);
-  std::string text = document != documents->end() ? document->text + "\n" : std::string();
+  std::string text = document != documents->end() ? document->text : std::string();
   // The name of a command may be a document's, too, and `store check` is in the section of `store`.
-  text += section_of_command(*documents, topic);
+  const std::string of_command = section_of_command(*documents, topic);
+  text += (text.empty() || of_command.empty() ? "" : "\n") + of_command;
   if (text.empty() && words.size() == 2) {
     const std::string section = section_of_command(*documents, lower(words[0]));
     if (section.find("`" + lower(words[1])) != std::string::npos) text = section;

@@ -81,7 +81,7 @@ def test_what_is_kept_can_be_served(corral: Corral) -> None:
     kept = corral.home / "kept"
     demo, _ = start(corral, "--keep", str(kept))
     until_stays(demo)
-    assert f"corral serve --store {kept}/store" in end(demo)
+    assert f"corral serve --store '{kept}/store'" in end(demo)
     assert "corral.epochs" in (kept / "train.py").read_text()
     runs = json.loads(corral("ls", "runs", "--store", kept / "store", "--format", "json").stdout)
     assert {run["name"] for run in runs} == {"quick-loader", "slow-loader"}

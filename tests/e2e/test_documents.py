@@ -27,6 +27,10 @@ def test_a_command_is_what_the_documents_say_about_it() -> None:
     assert said.startswith("## corral serve\n")
     assert "--allow-host NAME" in said
     assert "## corral demo" not in said
+    assert help_of("store", "check").stdout.startswith("## corral store\n")
+    both = help_of("collocation").stdout
+    assert both.startswith((ROOT / "docs/collocation.md").read_text())
+    assert "\n## corral collocation\n" in both
 
 
 def test_words_are_searched() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import pty
 import re
@@ -27,12 +28,34 @@ def test_runs_have_columns_of_the_params_that_differ(three_runs: Corral) -> None
     head, *rows = three_runs("ls", "runs", "--metric", "val_acc").stdout.decode().splitlines()
     assert "lr" in head.split()
     assert "seed" not in head.split()
-    assert head.split()[-2:] == ["val_acc", "HOST"]
-    assert re.search(r" 0\.01 +0\.75 ", rows[1]), rows
+    assert head.split()[-3:] == ["HOST", "lr", "val_acc"]
+    assert re.search(r" 0\.01 +0\.75$", rows[1]), rows
     newest, *others = three_runs.json("ls", "runs", "--metric", "val_acc")
     assert (newest["params.lr"], newest["metrics.val_acc"]) == (None, None)
     assert [(run["params.lr"], run["metrics.val_acc"]) for run in others] == [("0.01", 0.75), ("0.1", 0.5)]
     assert "params.seed" not in newest
+
+
+def test_odd_names_and_losses_are_shown_as_they_are(corral: Corral) -> None:
+    code = "import corral, sys\ncorral.param('a,b\\x1b[31m', sys.argv[1]); corral.log('loss', float('nan'))"
+    script = corral.script("odd.py", code)
+    for value in ("1", "2"):
+        corral(*QUICK, script, value)
+    shown = corral("ls", "runs", "--metric", "loss").stdout.decode()
+    assert "\x1b" not in shown
+    assert "a,b\\x1b[31m" in shown.splitlines()[0]
+    assert re.search(r" NaN +\S+ +2 +NaN$", shown.splitlines()[1]), shown
+    rows = list(csv.DictReader(corral("ls", "runs", "--format", "csv").stdout.decode().splitlines()))
+    assert [row["params.a,b\x1b[31m"] for row in rows] == ["2", "1"]
+
+
+def test_params_that_the_listed_runs_share_have_no_column(corral: Corral) -> None:
+    for experiment in ("one", "two"):
+        for lr in ("1", "2"):
+            corral(*QUICK, "--experiment", experiment, "--param", f"of_{experiment}=x", "--param", f"lr={lr}", "true")
+    assert "params.of_one" in corral.json("ls", "runs")[0]
+    columns = corral.json("ls", "runs", "--experiment", "one")[0]
+    assert [name for name in columns if name.startswith("params.")] == ["params.lr"]
 
 
 def test_columns_are_of_runs(three_runs: Corral) -> None:

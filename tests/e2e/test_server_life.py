@@ -162,7 +162,7 @@ def test_two_supervisors_share_one_server(corral: Corral) -> None:
         out, error = run.communicate(timeout=60)
         assert run.returncode == 0
         lines = error.decode().splitlines()
-        assert len(lines) == 1, (out, lines)  # no word about the server that came too late
+        assert len(lines) == 2, (out, lines)  # begin and end: no word about the server that came too late
     assert sorted(r["name"] for r in corral.runs()) == ["a", "b"]
     assert {r["status"] for r in corral.runs()} == {"finished"}
 

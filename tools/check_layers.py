@@ -28,7 +28,16 @@ STORED = {"core", "metric", "codec", "store", "store/model", "compat/mlflow/wire
 COLLOCATE = {"collocate", "collocate/journal", "collocate/nvidia"}
 RECORDING = {*BASE, *COLLECT, "http", "spool", "upload", "plan", "environment", *COLLOCATE, "compat/mlflow/wire"}
 ROWS = {"store/tables", "store/search", "store/artifacts"}
-RUN = {"run", "run/set_up", "run/otlp", "run/tensorboard", "run/terminal", "run/record", "run/supervise", "run/schedule"}
+RUN = {
+    "run",
+    "run/set_up",
+    "run/otlp",
+    "run/tensorboard",
+    "run/terminal",
+    "run/record",
+    "run/supervise",
+    "run/schedule",
+}
 QUERIES = {"query", "query/series", "query/chart", "query/export"}
 SERVING = {*STORED, *ROWS, *QUERIES, "sys", "http", "analyze"}
 ENGINES = {"store/engine", "store/engine/sqlite", "store/engine/postgres"}

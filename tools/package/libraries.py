@@ -220,9 +220,9 @@ def _copy_headers(toolchain: Toolchain) -> None:
 
 def _copy_licences(toolchain: Toolchain) -> None:
     documents = Path("/usr/share/doc")
-    found = {
-        name: next(documents.glob(f"{package}/copyright"), None) for name, package in HEADER_LICENCES.items()
-    } | {name: toolchain.zig.resolve().parent / "lib" / file for name, file in COMPILER_LICENCES.items()}
+    found = {name: next(documents.glob(f"{package}/copyright"), None) for name, package in HEADER_LICENCES.items()} | {
+        name: toolchain.zig.resolve().parent / "lib" / file for name, file in COMPILER_LICENCES.items()
+    }
     for name, file in found.items():
         if file is None or not file.is_file():
             raise PackageError(f"the licence of {name} is missing")

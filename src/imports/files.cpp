@@ -55,4 +55,14 @@ Result<std::vector<sys::fs::path>> find_below(const sys::fs::path& directory,
   return found;
 }
 
+std::int64_t total_size(const std::vector<sys::fs::path>& files) {
+  std::int64_t total = 0;
+  for (const sys::fs::path& file : files) {
+    std::error_code error;
+    const auto size = sys::fs::file_size(file, error);
+    if (!error) total += static_cast<std::int64_t>(size);
+  }
+  return total;
+}
+
 }  // namespace corral::imports

@@ -194,16 +194,11 @@ class LogImport {
     };
     while (!damage && TRY(read_piece(file, path, buffer, take)) > 0) {
     }
-    if (records.too_long() > 0)
-      importer_.leave_out("records of more than 32 MiB", records.too_long());
-    if (damage)
+    if (damage) {
       importer_.damaged(
           fmt::format("{}: {}; what precedes it is imported", path.string(), damage->message));
-    else if (records.incomplete())
-      importer_.note(
-          fmt::format("{}: the record at byte {} is incomplete: it is still being "
-                      "written, or was cut",
-                      path.string(), records.offset()));
+    }
+    tell_rest(records, path, !damage, importer_);
     return {};
   }
 
@@ -213,16 +208,6 @@ class LogImport {
   double start_ = 0, end_ = 0;
   std::set<std::string, std::less<>> params_;
 };
-
-std::int64_t size_of(const std::vector<fs::path>& files) {
-  std::int64_t total = 0;
-  for (const fs::path& file : files) {
-    std::error_code error;
-    const auto size = fs::file_size(file, error);
-    if (!error) total += static_cast<std::int64_t>(size);
-  }
-  return total;
-}
 
 }  // namespace
 
@@ -273,7 +258,7 @@ Result<> import_tensorboard(const fs::path& path, const ImportOptions& options,
                             Importer& importer) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
-    LogImport import(options, importer, size_of({path}));
+    LogImport import(options, importer, total_size({path}));
     const fs::path parent = fs::weakly_canonical(path, error).parent_path();
     return import.import({.name = own_name(parent), .files = {{.path = path, .source = {}}}});
   }
@@ -285,7 +270,7 @@ Result<> import_tensorboard(const fs::path& path, const ImportOptions& options,
     return fail(Code::kInvalidArgument,
                 fmt::format("{} holds {} runs; --name is for one: name its directory",
                             path.string(), runs.size()));
-  LogImport import(options, importer, size_of(files));
+  LogImport import(options, importer, total_size(files));
   for (const LogRun& run : runs) TRY(import.import(run));
   return {};
 }

@@ -112,13 +112,7 @@ class FilesImport {
     };
     while (more && !damage && TRY(read_piece(file, path, buffer, take_piece)) > 0) {
     }
-    if (records.too_long() > 0)
-      importer_.leave_out("records of more than 32 MiB", records.too_long());
-    if (more && !damage && records.incomplete())
-      importer_.note(
-          fmt::format("{}: the record at byte {} is incomplete: it is still being "
-                      "written, or was cut",
-                      path.string(), records.offset()));
+    tell_rest(records, path, more && !damage, importer_);
     return {};
   }
 
@@ -136,12 +130,7 @@ Result<> import_wandb(const fs::path& path, const ImportOptions& options, Import
     paths = TRY(find_below(path, [](std::string_view name) { return name.ends_with(".wandb"); }));
   if (paths.empty())
     return fail(Code::kNotFound, path.string() + ": no offline runs of W&B are in it");
-  std::int64_t total = 0;
-  for (const fs::path& file : paths) {
-    const auto size = fs::file_size(file, error);
-    if (!error) total += static_cast<std::int64_t>(size);
-  }
-  FilesImport import(options, importer, total);
+  FilesImport import(options, importer, total_size(paths));
   std::map<std::string, std::vector<HeadedFile>> runs;
   for (const fs::path& file : paths) {
     if (const auto headed = TRY(import.read_head(file)))

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -173,6 +174,23 @@ fs::path python_path(const fs::path& program) {
   std::error_code error;
   fs::path folder = program.parent_path() / "python";
   return fs::exists(folder / "corral" / "__init__.py", error) ? folder : fs::path();
+}
+
+Result<std::string> python_with_package(std::string_view purpose) {
+  const fs::path package = python_path(program_path());
+  if (package.empty())
+    return fail(
+        Code::kNotFound,
+        fmt::format("the Python package, which {}, is not where it was installed", purpose));
+  const auto python = sys::find_in_path(python_program());
+  if (!python)
+    return fail(python.error().code,
+                fmt::format("{}; it {}: install Python 3, or name one with CORRAL_PYTHON",
+                            python.error().message, purpose));
+  const std::string others = sys::own_variable("PYTHONPATH");
+  const std::string path = package.string() + (others.empty() ? "" : ":" + others);
+  ::setenv("PYTHONPATH", path.c_str(), 1);
+  return python->string();
 }
 
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {

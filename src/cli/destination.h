@@ -48,6 +48,9 @@ Result<std::string> read_token(const DestinationFlags& flags);
 spool::fs::path program_path();
 // $CORRAL_PYTHON, else python3.
 std::string python_program();
+// The path of that program, which will find Corral's package: the variable PYTHONPATH of this
+// process names it from then on. `purpose` is of errors: "writes Parquet".
+Result<std::string> python_with_package(std::string_view purpose);
 // The folder of the Python package: beside the binary in a build, below lib/ when installed; empty
 // when there is none.
 spool::fs::path python_path(const spool::fs::path& program);

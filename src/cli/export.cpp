@@ -158,18 +158,7 @@ Result<int> export_pieces(const sys::HttpTarget& server, const ExportFlags& flag
 
 // There is no small writer of Parquet for C++: the Python package does it, in this process's place.
 Result<int> become_python(const sys::HttpTarget& server, const ExportFlags& flags) {
-  const spool::fs::path package = python_path(program_path());
-  if (package.empty())
-    return fail(Code::kNotFound,
-                "the Python package, which writes Parquet, is not where it was installed");
-  const auto python = sys::find_in_path(python_program());
-  if (!python) {
-    return fail(python.error().code,
-                python.error().message +
-                    "; it writes Parquet: install Python 3 with pyarrow, or name "
-                    "one with CORRAL_PYTHON");
-  }
-  std::vector<std::string> words{python->string(), "-m", "corral.export"};
+  std::vector<std::string> words{TRY(python_with_package("writes Parquet")), "-m", "corral.export"};
   words.insert(words.end(), {"--metric", flags.metric, "--output", flags.output});
   if (server.unix_socket.empty()) words.insert(words.end(), {"--server", server.base_url});
   if (!server.unix_socket.empty()) words.insert(words.end(), {"--socket", server.unix_socket});
@@ -177,9 +166,6 @@ Result<int> become_python(const sys::HttpTarget& server, const ExportFlags& flag
     words.insert(words.end(), {"--token-file", flags.destination.token_file});
   words.emplace_back("--");
   words.insert(words.end(), flags.runs.begin(), flags.runs.end());
-  const std::string others = sys::own_variable("PYTHONPATH");
-  const std::string path = package.string() + (others.empty() ? "" : ":" + others);
-  ::setenv("PYTHONPATH", path.c_str(), 1);
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());

@@ -91,8 +91,7 @@ bool is_unknown(const std::string& from) {
 
 constexpr const char* kKnown =
     "a directory of TensorBoard event files, of W&B offline runs or with an Aim repository, one "
-    "such "
-    "file, a CSV or Parquet file, a profiler's trace in JSON, or a database of MLflow or radT";
+    "such file, a CSV or Parquet file, a profiler's trace in JSON, or a database of MLflow or radT";
 
 }  // namespace
 
@@ -103,8 +102,7 @@ int import_command(std::span<char* const> args) {
       "Imports an MLflow or radT database (experiments, runs with their ids, params, tags and "
       "points, datasets, models, and traces with spans), runs of TensorBoard, W&B (offline) and "
       "Aim, points in CSV or Parquet, or the trace of a profiler as the phases of a run. Repeat "
-      "the "
-      "command to resume an interrupted import or to import what is new.",
+      "the command to resume an interrupted import or to import what is new.",
       kImportExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cstdlib>
-
 #include "cli/answers.h"
 #include "cli/command.h"
 #include "cli/store_place.h"
@@ -22,24 +20,12 @@ namespace {
 // Aim's and Parquet's files are read by the Python package, with those tools' own libraries.
 Result<> read_by_python(std::string_view reader, const RunsFlags& flags,
                         imports::Importer& importer) {
-  const spool::fs::path package = python_path(program_path());
-  if (package.empty())
-    return fail(Code::kNotFound, fmt::format("the Python package, which reads {}, is not where it "
-                                             "was installed",
-                                             reader));
-  const auto python = sys::find_in_path(python_program());
-  if (!python)
-    return fail(python.error().code,
-                fmt::format("{}; it reads {}: install Python 3, or name one with CORRAL_PYTHON",
-                            python.error().message, reader));
-  const std::string others = sys::own_variable("PYTHONPATH");
-  const std::string path = package.string() + (others.empty() ? "" : ":" + others);
-  ::setenv("PYTHONPATH", path.c_str(), 1);
+  const std::string python = TRY(python_with_package(fmt::format("reads {}", reader)));
   imports::Interchange interchange(flags.options, importer);
   Result<> taken;
   int status = 0;
   const auto captured =
-      sys::capture_output({.argv = {python->string(), "-m", "corral._import", std::string(reader),
+      sys::capture_output({.argv = {python, "-m", "corral._import", std::string(reader),
                                     sys::fs::absolute(flags.from).string()},
                            .directory = {},
                            .limit = std::chrono::hours(24 * 7),
@@ -53,8 +39,8 @@ Result<> read_by_python(std::string_view reader, const RunsFlags& flags,
   TRY(taken);
   if (!captured) return tl::unexpected(captured.error());
   if (status != 0)
-    return fail(Code::kUnavailable, fmt::format("{} ended with status {} while it read {}",
-                                                python->string(), status, flags.from));
+    return fail(Code::kUnavailable, fmt::format("{} ended with status {} while it read {}", python,
+                                                status, flags.from));
   return interchange.finish();
 }
 

@@ -104,7 +104,7 @@ TABLE: dict[str, set[str]] = {
     "run": RECORDING,
     "run/set_up": {*BASE, "spool"},
     "run/otlp": {*BASE, "http", "spool", "collect", "collect/*", "compat/mlflow/wire"},
-    "run/tensorboard": {*BASE, "collect", "collect/*", "imports"},
+    "run/tensorboard": {*BASE, "collect", "collect/*", "imports", "compat/mlflow/wire"},
     "run/terminal": {*BASE, "run"},
     "run/record": {*RECORDING, "run", "run/set_up", "run/otlp", "run/tensorboard"},
     "run/supervise": {*RECORDING, "run", "run/record", "run/terminal"},

@@ -12,6 +12,7 @@
 #include <limits>
 #include <utility>
 
+#include "compat/mlflow/wire/phases_of_spans.h"
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
@@ -42,15 +43,10 @@ constexpr const char* kLabel = "tensorboard";
 
 std::string json_text(std::string_view text) {
   // A character may take six bytes in JSON.
-  const std::string_view fitting = text.substr(0, limits::kValueBytes / 6 - 2);
-  return Json(std::string(fitting.substr(0, utf8_prefix(fitting)))).dump();
+  return Json(mlflow::phase_text(text, limits::kValueBytes / 6 - 2)).dump();
 }
 
-std::string name_of(std::string_view text) {
-  const std::string valid = to_utf8(text);
-  const std::string_view fitting = std::string_view(valid).substr(0, limits::kNameBytes);
-  return std::string(fitting.substr(0, utf8_prefix(fitting)));
-}
+std::string name_of(std::string_view text) { return mlflow::phase_text(text, limits::kNameBytes); }
 
 }  // namespace
 
@@ -88,10 +84,9 @@ class EventTail::Handler final : public imports::EventHandler {
     return {};
   }
   Result<> hparam(std::string_view name, std::string_view value) override {
-    const std::string_view fitting = value.substr(0, limits::kValueBytes);
     codec::Fact fact{.kind = codec::FactKind::kParam,
                      .key = name_of(name),
-                     .value = std::string(fitting.substr(0, utf8_prefix(fitting)))};
+                     .value = mlflow::phase_text(value, limits::kValueBytes)};
     tail_.notes_.with([&](Notes& notes) {
       if (notes.params.size() < kMostNotes) notes.params.push_back(std::move(fact));
     });

@@ -91,6 +91,23 @@ TEST_F(EventTailTest, PointsAppearWhileAFileGrows) {
   EXPECT_TRUE(tail.problems().empty());
 }
 
+TEST_F(EventTailTest, TextsAreWhatEveryStoreTakes) {
+  const ProtoWriter words = ProtoWriter().number(1, 7).bytes(8, std::string_view("x\0y\xff", 4));
+  const ProtoWriter plugin = ProtoWriter().message(1, ProtoWriter().bytes(1, "text"));
+  ProtoWriter value;
+  value.bytes(1, std::string_view("a\0b\xff", 4)).message(8, words).message(9, plugin);
+  ProtoWriter event;
+  event.real(1, now()).number(2, 3).message(5, ProtoWriter().message(1, value));
+  EventTail tail({.directory = folder, .begun = sys::utc_now(), .from = {}}, queue);
+  append("events.out.tfevents.1.host", first() + record(event));
+  ASSERT_TRUE(tail.start());
+  tail.stop(sys::boot_now() + std::chrono::seconds(10));
+  const auto texts = tail.notes().texts;
+  ASSERT_EQ(texts.size(), 1u);
+  EXPECT_EQ(texts[0].name, "a b\uFFFD");
+  EXPECT_EQ(texts[0].attributes.at(0).second, "\"x y\uFFFD\"");
+}
+
 TEST_F(EventTailTest, FilesOfEarlierRunsAreIgnored) {
   age = -60;
   append("old/events.out.tfevents.1.host", first() + loss(1));

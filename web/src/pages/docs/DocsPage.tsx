@@ -5,7 +5,7 @@ import { type MouseEvent, useEffect, useMemo, useRef, useState } from "react";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
-import { type Document, groupsOf, htmlOf, search, titleOf } from "./documents";
+import { type Document, groupsOf, htmlOf, search, sections, titleOf } from "./documents";
 
 async function load(signal: AbortSignal): Promise<Document[]> {
   const response = await fetch("/docs.json", { signal });
@@ -135,7 +135,8 @@ interface ResultsProps {
 }
 
 function Results({ documents, typed, done }: ResultsProps) {
-  const found = useMemo(() => search(documents, typed), [documents, typed]);
+  const all = useMemo(() => documents.flatMap(sections), [documents]);
+  const found = useMemo(() => search(all, typed), [all, typed]);
   if (found.length === 0) {
     return (
       <Notice>

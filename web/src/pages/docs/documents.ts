@@ -163,10 +163,10 @@ const lineText = (line: string) =>
     .replaceAll(" | ", " · ");
 
 // Sections that have all the words in their text, heading or title: those with them in headings first.
-export function search(documents: readonly Document[], typed: string, most = 30): Found[] {
+export function search(all: readonly Section[], typed: string, most = 30): Found[] {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
-  const found = documents.flatMap(sections).flatMap((section) => {
+  const found = all.flatMap((section) => {
     const heads = `${section.title} ${section.heading}`;
     if (!words.every((word) => has(heads, word) || has(section.text, word))) return [];
     const points = words.reduce(

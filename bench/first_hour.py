@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import resource
 import shutil
 import signal
@@ -28,7 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_S = 120
 PORT = 45871
 INCLUDED = "python3,python3-venv,ca-certificates,procps"
-PIP = "python3 -m venv /v && /v/bin/pip install --disable-pip-version-check --cache-dir /cache"
+PIP = "python3 -m venv /v && /v/bin/pip install --disable-pip-version-check --no-cache-dir"
+FETCHED = re.compile(r"Downloading \S+ \(([\d.]+) (kB|MB|GB)\)")
 LOOP = "for step in range(100): {log}"
 OF_CORRAL = "import corral\n" + LOOP.format(log="corral.log('loss', 1 / (1 + step), step=step)")
 
@@ -126,6 +128,14 @@ def bytes_in(*folders: Path) -> int:
     return sum(int(row.split()[0]) for row in rows)
 
 
+def downloaded(root: Path, said: str) -> float:
+    """Bytes that pip says it fetched, here and in the logs of ./dev, and those that apt and npm keep."""
+    logs = [path.read_text(errors="replace") for path in root.glob("corral/build/logs/*.log")]
+    units = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
+    by_pip = sum(float(size) * units[unit] for text in (said, *logs) for size, unit in FETCHED.findall(text))
+    return by_pip + bytes_in(root / "var/cache/apt/archives", root / "root/.npm")
+
+
 def children_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -161,14 +171,14 @@ def measure(tool: Tool, dist: Path) -> Result:
             subprocess.run(["git", "clone", "-q", "--bare", ROOT, root / "checkout"], check=True)
         (root / "train.py").write_text(tool.script)
         before, cpu, began = bytes_in(root), children_cpu(), time.monotonic()
-        subprocess.run(chroot(root, tool.install), check=True, stdout=subprocess.DEVNULL)
+        said = subprocess.run(chroot(root, tool.install), check=True, stdout=subprocess.PIPE, text=True).stdout
         installed = time.monotonic() - began
-        fetched = bytes_in(root / "cache", root / "var/cache/apt/archives", root / "root/.cache", root / "root/.npm")
+        fetched = downloaded(root, said)
         if "/dist/" in tool.install:
             fetched = sum(path.stat().st_size for path in dist.glob("corral*.whl"))
-        disk = bytes_in(root) - before - fetched
+        disk = bytes_in(root) - before - bytes_in(root / "var/cache/apt/archives", root / "root/.npm")
         if tool.script:
-            subprocess.run(chroot(root, tool.record), check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(chroot(root, tool.record), check=True, capture_output=True, text=True)
         chart = first_chart(root, tool, began) if tool.serve else None
         return Result(fetched / 1e6, disk / 1e6, children_cpu() - cpu, installed, chart)
 
@@ -189,7 +199,8 @@ def main() -> int:
         try:
             r = measure(TOOLS[name], options.dist)
         except (subprocess.CalledProcessError, RuntimeError) as error:
-            print(f"| {name} | failed: {str(error)[-200:]} | | | | |", flush=True)
+            why = getattr(error, "stderr", None) or str(error)
+            print(f"| {name} | failed: {' '.join(why.split())[-200:]} | | | | |", flush=True)
             continue
         chart = "-" if r.chart is None else f"{r.chart:.1f}"
         print(f"| {name} | {r.download:.1f} | {r.disk:.0f} | {r.cpu:.1f} | {r.installed:.1f} | {chart} |", flush=True)

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <condition_variable>
+#include <limits>
 #include <set>
 #include <thread>
 #include <unordered_set>
@@ -195,6 +196,11 @@ TEST(Time, IsoHasMillisecondsAndFloorsBeforeTheEpoch) {
 
 TEST(Time, DurationsForPeople) {
   EXPECT_EQ(human_duration(milliseconds(12'340)), "12.3 s");
+  EXPECT_EQ(nanos_of_seconds(1.5), milliseconds(1500));
+  EXPECT_EQ(nanos_of_seconds(std::numeric_limits<double>::quiet_NaN()), Nanos(0));
+  EXPECT_EQ(nanos_of_seconds(1e300), nanos_of_seconds(1e12));
+  EXPECT_EQ(nanos_of_seconds(-1e300), nanos_of_seconds(-1e12));
+  EXPECT_LT(nanos_of_seconds(-1e300), Nanos(0));
   EXPECT_EQ(human_duration(milliseconds(59'990)), "1:00");
   EXPECT_EQ(human_duration(std::chrono::seconds(245)), "4:05");
   EXPECT_EQ(human_duration(std::chrono::seconds(3723)), "1:02:03");

@@ -95,8 +95,12 @@ def test_without_python_it_says_so(corral: Corral) -> None:
 
 
 def test_no_other_store_is_touched(corral: Corral) -> None:
-    corral.configure(f'store = "{corral.home}/mine"\nspool = "{corral.home}/my-spool"')
+    other = 'experiment = "digits"\nformat = "json"\nlimit = 1'
+    corral.configure(f'store = "{corral.home}/mine"\nspool = "{corral.home}/my-spool"\n{other}')
     demo, _ = start(corral)
+    said = until_stays(demo)
+    assert re.search(r"quick-loader +demo ", said), said
+    assert re.search(r"slow-loader +demo ", said), said
     end(demo)
     for name in ("mine", "my-spool", "store", "spool"):
         assert not Path(corral.home / name).exists(), name

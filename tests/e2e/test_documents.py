@@ -72,6 +72,14 @@ def test_at_a_terminal_the_pager_shows_it() -> None:
     assert said.startswith(b"paged:\x1b[1m# Uninstall")
 
 
+def test_a_pager_that_cannot_start_loses_nothing() -> None:
+    leader, follower = pty.openpty()
+    done = subprocess.run([BINARY, "help", "uninstall"], stdout=follower, env={**os.environ, "PAGER": "no-such-pager"})
+    os.close(follower)
+    assert done.returncode == 0
+    assert b"# Uninstall" in os.read(leader, 4096)
+
+
 def test_the_server_has_them(corral: Corral) -> None:
     corral.serve()
     documents = corral.get("/docs.json")["documents"]

@@ -9,6 +9,7 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 from relay_support import CLIENTS, QUIET, artifacts, history, only_run, said, steps
 from support import ROOT, Corral, alive, until, until_said
 
@@ -46,6 +47,7 @@ def test_a_script_and_the_hardware_are_one_run(corral: Corral, python: Path) -> 
     assert abs(points[0].time_ns - time.time_ns()) < 600e9
 
 
+@pytest.mark.skipif(not CLIENTS["3"].exists(), reason=".venv-mlflow3 is not installed")
 def test_what_is_answered_and_not_kept_is_said(corral: Corral) -> None:
     script = corral.script(
         "train.py",

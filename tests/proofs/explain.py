@@ -240,7 +240,7 @@ class Bench:
             "CORRAL_LOCKS": str(folder / "locks"),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        command: list[str | Path] = [self.corral, "serve", "--port", "0"]
+        command: list[str | Path] = [self.corral, "serve", "--listen", "127.0.0.1:0"]
         nowhere = subprocess.DEVNULL
         self.server = subprocess.Popen(command, env=self.environment, stdout=nowhere, stderr=nowhere)
 

@@ -351,14 +351,19 @@ bool WandbRun::parse_row(std::string_view message, Row& row) {
   return reader.ok();
 }
 
+std::optional<UtcTime> WandbRun::time_of(const Row& row) const {
+  if (row.timestamp)
+    if (const auto at = time_of_seconds(*row.timestamp)) return at;
+  if (row.runtime && head_)
+    if (const auto after = time_of_seconds(*row.runtime))
+      return head_->start + after->time_since_epoch();
+  return std::nullopt;
+}
+
 Result<> WandbRun::read_history(std::string_view message, RunSink& sink) {
   Row row;
   if (!parse_row(message, row)) return {};
-  auto time = row.timestamp ? time_of_seconds(*row.timestamp) : std::nullopt;
-  if (!time && row.runtime && head_) {
-    if (const auto after = time_of_seconds(*row.runtime))
-      time = head_->start + after->time_since_epoch();
-  }
+  const std::optional<UtcTime> time = time_of(row);
   if (!time) {
     importer_.leave_out("rows of the history without a time");
     return {};

@@ -72,6 +72,7 @@ class WandbRun {
   void read_config(std::string_view message);
   bool parse_row(std::string_view message, Row& row);
   Result<> read_history(std::string_view message, RunSink& sink);
+  std::optional<UtcTime> time_of(const Row& row) const;
   Result<> give_item(const Row& row, const Item& item, RunSink& sink);
   Result<> read_stats(std::string_view message, RunSink& sink);
   void read_summary(std::string_view message);

@@ -14,15 +14,19 @@ from typing import Any
 import pytest
 from support import Corral, until, until_said
 
-TINY = ("bench", "listeners", "--training", "loop", "--seconds", "100ms")
+BENCH = ("bench", "listeners", "--training", "loop", "--seconds")
+TINY = (*BENCH, "100ms")
 # Pairs of an attempt, and Student's t for 95 % with a degree of freedom less.
 ATTEMPTS = {4: 2.353363434801823, 8: 1.894578605061305, 20: 1.729132811521367, 40: 1.684875119497399}
 
 
-def measured(corral: Corral, *arguments: str | Path, status: int | None = 0) -> tuple[Any, list[dict[str, str]]]:
+def measured(
+    corral: Corral, *arguments: str | Path, status: int | None = 0, training: str = "100ms"
+) -> tuple[Any, list[dict[str, str]]]:
     """The JSON and the rows that the benchmark wrote."""
     out = corral.home / "overhead"
-    corral(*TINY, "--out", f"{out}.json", *arguments, status=status, env={"TMPDIR": str(corral.runtime)}, seconds=300)
+    words = (*BENCH, training, "--out", f"{out}.json", *arguments)
+    corral(*words, status=status, env={"TMPDIR": str(corral.runtime)}, seconds=300)
     return json.loads(Path(f"{out}.json").read_text()), list(csv.DictReader(Path(f"{out}.csv").open()))
 
 
@@ -64,7 +68,8 @@ def test_a_planted_burner_is_found_and_nothing_is_not(corral: Corral) -> None:
 
 
 def test_recording_is_measured_beside_a_peer(corral: Corral) -> None:
-    found, rows = measured(corral, "--listeners", "default,proc", "--peers", "free,nsys", "--pairs", "2", status=None)
+    arguments = ("--listeners", "default,proc", "--peers", "free,nsys", "--pairs", "2")
+    found, rows = measured(corral, *arguments, status=None, training="500ms")  # `free` writes ten times a second
     settings = {setting["name"]: setting for setting in found["settings"]}
     assert list(settings) == ["default", "proc", "free", "nsys"]
     for name in ("default", "proc", "free"):

@@ -156,7 +156,7 @@ Result<std::string> read_token(const DestinationFlags& flags) {
     fmt::print(stderr,
                "corral: no token is sent: it was not given for {}, which only ./corral.toml names; "
                "name that in a flag or variable, too\n",
-               flags.server.empty() ? sys::without_passwords(flags.store) : flags.server);
+               sys::without_passwords(flags.server.empty() ? flags.store : flags.server));
     return std::string();
   }
   const std::string text = TRY(sys::read_file(flags.token_file, 4096));
@@ -241,7 +241,7 @@ Error reply_error(int status, std::string_view body) {
 }
 
 Result<std::string> page_address(const DestinationFlags& flags, const sys::HttpTarget& server) {
-  if (server.unix_socket.empty()) return server.base_url;
+  if (server.unix_socket.empty()) return sys::without_passwords(server.base_url);
   const auto record = sys::read_server_record(TRY(usable_destination(flags)).store);
   return record ? record->url : std::string();
 }

@@ -400,7 +400,7 @@ Result<std::string> check_store(const spool::Destination& destination, const std
     const auto reply = TRY(client.send(
         {.path = "/api/corral/v1/version", .body = {}, .timeout = std::chrono::seconds(3)}));
     if (reply.status != 200) return tl::unexpected(reply_error(reply.status, reply.body));
-    return destination.server + " answers";
+    return sys::without_passwords(destination.server) + " answers";
   }
   if (!destination.database.empty()) {
     TRY(store::open_raw_postgres(destination.database, store::RawMode::kRead));

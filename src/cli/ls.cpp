@@ -571,7 +571,7 @@ int ls_command(std::span<char* const> args) {
                        false);
   arguments.positional("run", flags.run, kRunHelp, false);
   arguments.text("experiment", flags.experiment, "list only this experiment (name or id)");
-  arguments.text("limit", flags.limit, "maximum number of runs (default: 100)");
+  arguments.text("limit", flags.limit, "for runs: at most this many (default: 100)");
   arguments.texts("metric", flags.metrics, "for runs: a column with its last value; repeatable");
   arguments.flag("watch", flags.watch, "for runs: show them anew every 2 s, until Ctrl-C");
   arguments.choice("format", flags.format, {"table", "json", "csv"},

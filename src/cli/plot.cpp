@@ -88,14 +88,6 @@ Result<Json> look_of(const PlotFlags& flags) {
   return look;
 }
 
-// The address of the page, for the figure's link; empty where nobody knows one.
-std::string page_address(const PlotFlags& flags, const sys::HttpTarget& server) {
-  if (server.unix_socket.empty()) return server.base_url;
-  const auto destination = parse_destination(flags.destination);
-  const auto record = destination ? sys::read_server_record(destination->store) : std::nullopt;
-  return record ? record->url : "";
-}
-
 Result<Json> plot_options(const PlotFlags& flags, const std::string& page) {
   Json options{Json::Object{}};
   options.set("runs", words_of(flags.runs));
@@ -182,7 +174,8 @@ Result<int> plot(const PlotFlags& flags) {
   const std::string format = TRY(format_of(flags));
   if (const auto code = page_file(kPageFile); !code) return tl::unexpected(code.error());
   const sys::HttpTarget server = TRY(connect(flags.destination));
-  const Json options = TRY(plot_options(flags, page_address(flags, server)));
+  const Json options =
+      TRY(plot_options(flags, page_address(flags.destination, server).value_or("")));
   sys::HttpClient client(server);
   script::Script code =
       TRY(load_page_code([&](const Json& request) { return answer_request(client, request); }));

@@ -14,6 +14,7 @@
 #include "sys/clock.h"
 #include "sys/process.h"
 #include "sys/socket.h"
+#include "sys/store_paths.h"
 
 namespace corral::cli {
 namespace {
@@ -91,7 +92,7 @@ std::optional<int> print_state(const Json& line, const Json& run, const sys::Htt
   } else if (state == "done") {
     fmt::print("{} of {}: {}\n", steps, run_text(run), line.get_string("artifact"));
     if (server.unix_socket.empty())
-      fmt::print("{}/runs/{}\n", server.base_url, run.get_string("id"));
+      fmt::print("{}/runs/{}\n", sys::without_passwords(server.base_url), run.get_string("id"));
     return kDone;
   }
   std::fflush(stdout);

@@ -30,6 +30,7 @@
 #include "run/schedule/scheduler.h"
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/store_paths.h"
 
 namespace corral::cli {
 namespace {
@@ -208,13 +209,14 @@ std::size_t count_runs(const Json& comparison) {
 // ---- the document
 
 std::string command_of(const ReportFlags& flags) {
+  const std::string server = sys::without_passwords(flags.destination.server);
   std::vector<std::string> words{"corral", "report"};
   words.insert(words.end(), flags.of.groups.begin(), flags.of.groups.end());
   for (const auto& [name, value] :
        {std::pair("--by", &flags.of.by), std::pair("--metric", &flags.of.metric),
         std::pair("--of", &flags.of.of), std::pair("--target", &flags.target),
         std::pair("--job", &flags.job), std::pair("--title", &flags.title),
-        std::pair("--margin", &flags.of.margin), std::pair("--server", &flags.destination.server),
+        std::pair("--margin", &flags.of.margin), std::pair("--server", &server),
         std::pair("-o", &flags.output)})
     if (!value->empty()) words.insert(words.end(), {name, *value});
   return printable(run::schedule::shell_words(words));

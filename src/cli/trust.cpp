@@ -13,6 +13,7 @@
 #include "cli/config_text.h"
 #include "cli/destination.h"
 #include "core/text.h"
+#include "sys/store_paths.h"
 #include "upload/finisher.h"
 #include "upload/server_link.h"
 
@@ -78,7 +79,8 @@ Result<> deliver(const DestinationFlags& flags) {
     while (finisher.unfinished() > 0 && ++rounds < kRounds);
   }
   fmt::print("the data of {} goes to {}\n", counted(waiting, "waiting run"),
-             destination.server.empty() ? store_name(destination) : destination.server);
+             destination.server.empty() ? store_name(destination)
+                                        : sys::without_passwords(destination.server));
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "sys/certificates.h"
 #include "sys/socket.h"
+#include "sys/store_paths.h"
 
 // libcurl brings in GnuTLS for schemes that are not used here. Its start-up asks this whether to
 // leave itself out, which saves every program a millisecond and a MB (gnutls.h,
@@ -192,17 +193,18 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
   reached_ = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST && !door.refusal;
   if (door.refusal) return tl::unexpected(*door.refusal);
   if (code == CURLE_COULDNT_CONNECT && door.path.empty())
-    return fail(Code::kUnavailable, "no server at " + target_.base_url);
+    return fail(Code::kUnavailable, "no server at " + without_passwords(target_.base_url));
   if (code == CURLE_PEER_FAILED_VERIFICATION) {
     return fail(
         Code::kUnavailable,
         fmt::format("{}: the server's certificate is not trusted; SSL_CERT_FILE names a file "
                     "with the certificate of its authority",
-                    target_.base_url));
+                    without_passwords(target_.base_url)));
   }
   if (code != CURLE_OK) {
     return fail(Code::kUnavailable,
-                fmt::format("{} {}: {}", request.method, url, ::curl_easy_strerror(code)));
+                fmt::format("{} {}{}: {}", request.method, without_passwords(target_.base_url),
+                            request.path, ::curl_easy_strerror(code)));
   }
   long status = 0;
   ::curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);

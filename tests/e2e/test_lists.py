@@ -104,6 +104,8 @@ def test_open_prints_the_address_and_gives_it_to_the_desktop(three_runs: Corral)
 def test_open_without_a_desktop_only_prints(three_runs: Corral) -> None:
     nothing = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": "", "SSH_CONNECTION": ""}
     done = three_runs("open", env=nothing)
+    named = three_runs("open", "--server", three_runs.url().replace("//", "//user:secret@"), env=nothing)
+    assert named.stdout.decode() == three_runs.url().replace("//", "//user@") + "\n", "without the password"
     assert (done.stdout.decode(), done.stderr) == (three_runs.url() + "\n", b"")
     said = three_runs("open", env=nothing | {"SSH_CONNECTION": "10.0.0.1 5 10.0.0.2 22"}).stderr.decode()
     port = three_runs.url().rpartition(":")[2]

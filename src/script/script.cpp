@@ -23,7 +23,10 @@ std::size_t size_of(const std::byte* block) {
   return size;
 }
 
-// The engine writes a character beyond the basic plane as two surrogates of three bytes each.
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+// The engine writes a character beyond the basic plane as two surrogates of three bytes each. One
+// alone is no character.
 std::string joined_surrogates(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const auto surrogate = [&](std::size_t at, unsigned high) {
@@ -34,8 +37,14 @@ std::string joined_surrogates(std::string_view text) {
   };
   std::string joined;
   for (std::size_t at = 0; at < text.size();) {
-    if (!surrogate(at, 0xa0) || !surrogate(at + 3, 0xb0)) {
+    const bool high = surrogate(at, 0xa0);
+    if (!high && !surrogate(at, 0xb0)) {
       joined += text[at++];
+      continue;
+    }
+    if (!high || !surrogate(at + 3, 0xb0)) {
+      joined += kReplacement;
+      at += 3;
       continue;
     }
     const unsigned code = 0x10000u + (bits(at) << 10u) + (bits(at + 3) & 0x3ffu);
@@ -115,9 +124,10 @@ struct Script::Engine {
     return *static_cast<Engine*>(memory.udata);
   }
 
-  void answer_to(std::size_t index, std::string_view bytes) noexcept {
+  // `text`: the engine's own form of a string.
+  void answer_to(std::size_t index, std::string_view bytes, bool text) noexcept {
     try {
-      answer = functions[index].call(bytes);
+      answer = functions[index].call(text ? joined_surrogates(bytes) : bytes);
     } catch (const std::exception& error) {
       answer = fail(Code::kInternal, error.what());
     }
@@ -132,10 +142,12 @@ struct Script::Engine {
 
   static duk_ret_t forward(duk_context* context) {
     duk_size_t size = 0;
-    const void* const data = duk_require_buffer_data(context, 0, &size);
+    const bool text = duk_is_string(context, 0);
+    const void* const data =
+        text ? duk_get_lstring(context, 0, &size) : duk_require_buffer_data(context, 0, &size);
     Engine& engine = of(context);
     engine.answer_to(static_cast<std::size_t>(duk_get_current_magic(context)),
-                     {static_cast<const char*>(data), size});
+                     {static_cast<const char*>(data), size}, text);
     if (engine.answer) {
       push(context, engine.answer->data(), engine.answer->size());
       return 1;
@@ -172,7 +184,7 @@ struct Script::Engine {
     duk_remove(context, -2);  // the plain buffer below its object
     duk_call(context, 1);
     duk_size_t size = 0;
-    duk_require_buffer_data(context, -1, &size);
+    if (!duk_is_string(context, -1)) duk_require_buffer_data(context, -1, &size);
     return 1;
   }
 
@@ -195,8 +207,10 @@ struct Script::Engine {
     std::string bytes;
     if (protect(body, &given)) {
       duk_size_t size = 0;
-      const void* const data = duk_get_buffer_data(context, -1, &size);
-      if (size > 0) bytes.assign(static_cast<const char*>(data), size);
+      if (const char* const text = duk_get_lstring(context, -1, &size); text != nullptr)
+        bytes = joined_surrogates({text, size});
+      else if (const void* const data = duk_get_buffer_data(context, -1, &size); size > 0)
+        bytes.assign(static_cast<const char*>(data), size);
     } else {
       error = thrown();
     }

@@ -1,9 +1,10 @@
 // Script: code of our own in JavaScript (ES5), run by Duktape, which reaches nothing but the
 // functions that it is given.
 //
-// Bytes go in and come out, as ArrayBuffer and Uint8Array; scripts read and write text as UTF-8 by
-// TextDecoder and TextEncoder. One thread. Limits: memory exactly; time is looked at whenever the
-// script asks for memory, so a loop that never does is not stopped.
+// Bytes go in and come out, as ArrayBuffer and Uint8Array; scripts read text as UTF-8 by
+// TextDecoder. A string in place of bytes is its UTF-8, and comes out much faster than by
+// TextEncoder. One thread. Limits: memory exactly; time is looked at whenever the script asks for
+// memory, so a loop that never does is not stopped.
 #pragma once
 
 #include <cstddef>

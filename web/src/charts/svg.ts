@@ -32,17 +32,17 @@ export function toSvg(picture: Picture, background: string, prefix = ""): string
 
 // The path of a line; a NaN pair lifts the pen.
 export function path(points: Float64Array): string {
-  let out = "";
+  const out: string[] = [];
   let down = false;
   for (let i = 0; i < points.length; i += 2) {
     const [x, y] = [points[i] as number, points[i + 1] as number];
     if (Number.isNaN(x)) down = false;
     else {
-      out += `${down ? "L" : "M"}${number(x)} ${number(y)}`;
+      out.push(down ? "L" : "M", number(x), " ", number(y));
       down = true;
     }
   }
-  return out;
+  return out.join("");
 }
 
 export function band(upper: Float64Array, lower: Float64Array): string {
@@ -62,19 +62,19 @@ export function band(upper: Float64Array, lower: Float64Array): string {
 
 // Neighbours are one outline.
 function outline(bars: Float64Array, width: number): string {
-  let out = "";
+  const out: string[] = [];
   for (let start = 0, end = 3; start < bars.length; start = end, end += 3) {
     while (end < bars.length && touching(bars, end, width)) end += 3;
-    let [tops, bottoms] = ["", ""];
     for (let i = start; i < end; i += 3) {
       const left = bars[i] as number;
       const top = number(bars[i + 1] as number);
-      tops += `${i === start ? `M${number(left)} ` : "V"}${top}H${number(left + width)}`;
-      bottoms = `V${number(bars[i + 2] as number)}H${number(left)}${bottoms}`;
+      out.push(`${i === start ? `M${number(left)} ` : "V"}${top}H${number(left + width)}`);
     }
-    out += `${tops}${bottoms}Z`;
+    for (let i = end - 3; i >= start; i -= 3)
+      out.push(`V${number(bars[i + 2] as number)}H${number(bars[i] as number)}`);
+    out.push("Z");
   }
-  return out;
+  return out.join("");
 }
 
 function svgMark(mark: Mark, ids: Ids): string {

@@ -4,8 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { urlOf } from "../api/client";
 import { download } from "../app/download";
 import { Choice, NumberField, Switch } from "../app/fields";
-import { drawnCsv } from "./csv";
-import { type Figure, type FigureSource, makeFigure } from "./figure";
+import { type ChartFigure, type FigureSource, makeFigure } from "./figure";
 import { pdfFile, svgOf } from "./files";
 import { pixelsOf } from "./pixels";
 import { type FigureOptions, kLimits, kPresets, optionsOf } from "./presets";
@@ -28,14 +27,14 @@ const kFormats: readonly (readonly [Format, string])[] = [
   ["csv", "CSV, as drawn"],
 ];
 
-async function fileOf(format: Format, figure: Figure, source: FigureSource): Promise<Blob> {
+async function fileOf(format: Format, figure: ChartFigure): Promise<Blob> {
   switch (format) {
     case "pdf":
       return pdfFile(figure);
     case "svg":
       return new Blob([await svgOf(figure)], { type: "image/svg+xml" });
     case "csv":
-      return new Blob([drawnCsv(source.lines, source.xName)], { type: "text/csv" });
+      return new Blob([figure.csv], { type: "text/csv" });
     default:
       return pixelsOf(figure, `image/${format}`);
   }
@@ -55,7 +54,7 @@ export function Workshop({ name, source, full, close }: WorkshopProps) {
       .catch((reason: unknown) => setSaid(reason instanceof Error ? reason.message : "It failed."));
   const save = async (format: Format) => {
     const file = `${safe(name)}.${format === "jpeg" ? "jpg" : format}`;
-    download(await fileOf(format, figure, source), file);
+    download(await fileOf(format, figure), file);
     return `Saved ${file}.`;
   };
   return (
@@ -76,7 +75,7 @@ export function Workshop({ name, source, full, close }: WorkshopProps) {
         <div className="form">
           <Look options={options} change={setOptions} />
           <Ways verb="export" ways={kFormats} go={(format) => act(save(format))} />
-          <Ways verb="copy" ways={kCopies} go={(format) => act(copy(format, figure, source))} />
+          <Ways verb="copy" ways={kCopies} go={(format) => act(copy(format, figure))} />
           <FullData full={full} />
           <p className="quiet" role="status">
             {said}
@@ -191,7 +190,7 @@ const kCopiedWords: Record<Copied, string> = {
   csv: "CSV copied.",
 };
 
-async function copy(format: Copied, figure: Figure, source: FigureSource): Promise<string> {
+async function copy(format: Copied, figure: ChartFigure): Promise<string> {
   if (navigator.clipboard === undefined || typeof ClipboardItem === "undefined")
     return "Clipboard not available in this browser; download it instead.";
   // The promise goes along, or the browser would take the click for long past once the picture is made.
@@ -199,7 +198,7 @@ async function copy(format: Copied, figure: Figure, source: FigureSource): Promi
     const png = pixelsOf(figure, "image/png");
     await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
   } else {
-    const text = fileOf(format, figure, source).then(
+    const text = fileOf(format, figure).then(
       async (file) => new Blob([await file.text()], { type: "text/plain" }),
     );
     await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
@@ -272,7 +271,7 @@ function FullData({ full }: { full: WorkshopProps["full"] }) {
 }
 
 // The very file, as an image, so that nothing in it can run or style the page.
-function Preview({ figure }: { figure: Figure }) {
+function Preview({ figure }: { figure: ChartFigure }) {
   const [url, setUrl] = useState("");
   useEffect(() => {
     let newest = true;

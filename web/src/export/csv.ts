@@ -28,10 +28,9 @@ export function drawnCsv(lines: readonly ChartLine[], xName: string): string {
       for (let i = 0; i < c.firstX.length; i++) {
         const place = (xs: Float32Array) => number(x(xs[i] as number));
         const value = (values: Float64Array) => number(values[i] as number);
-        const first = `${place(c.firstX)},${value(c.first)}`;
-        const ends = `${value(c.min)},${place(c.minX)},${value(c.max)},${place(c.maxX)}`;
-        const last = `${value(c.last)},${place(c.lastX)}`;
-        rows.push(`${name},column,${first},${ends},${last},${c.counts[i]}`);
+        const row = [name, "column", place(c.firstX), value(c.first), value(c.min), place(c.minX)];
+        row.push(value(c.max), place(c.maxX), value(c.last), place(c.lastX), String(c.counts[i]));
+        rows.push(row.join(","));
       }
     }
     if (curve) {

@@ -26,9 +26,14 @@ export interface FigureSource {
 export interface Figure {
   picture: Picture;
   background: string;
-  // SHA-256 of the drawn numbers, as CSV.
+  // SHA-256 of the drawn numbers.
   hash: string;
   link: string;
+}
+
+export interface ChartFigure extends Figure {
+  // The drawn numbers.
+  csv: string;
 }
 
 // Any other picture as a figure; `table`: the drawn numbers.
@@ -50,7 +55,7 @@ function recoloured(lines: readonly ChartLine[], spec: ChartSpec, theme: ChartTh
   });
 }
 
-export function makeFigure(source: FigureSource, options: FigureOptions): Figure {
+export function makeFigure(source: FigureSource, options: FigureOptions): ChartFigure {
   const { width, height, dark, palette, axes, ...rest } = options;
   const { xName, yName, y2Name } = source;
   const names = { x: xName, y: yName, ...(y2Name === undefined ? {} : { y2: y2Name }) };
@@ -63,8 +68,9 @@ export function makeFigure(source: FigureSource, options: FigureOptions): Figure
   );
   const spec: ChartSpec = { ...source.spec, width, height, theme, style };
   const picture = drawChart(lines, spec, kInter);
-  const hash = bytesToHex(sha256(utf8ToBytes(drawnCsv(lines, source.xName))));
-  return { picture, background: theme.background, hash, link: source.link };
+  const csv = drawnCsv(lines, source.xName);
+  const hash = bytesToHex(sha256(utf8ToBytes(csv)));
+  return { picture, background: theme.background, csv, hash, link: source.link };
 }
 
 const escaped = (text: string) =>

@@ -215,13 +215,13 @@ describe("a plot", () => {
     expect(svgText(both.figure)).toContain(">power (W)</text>");
     expect(both.figure.link).toContain("metric=loss%7Ewith%3Apower%7Eright%3Azero");
     const one = plotted({ runs: ["a"], metrics: ["power"], of: ["gpu1"] }, served);
-    expect(one.csv).toContain("gpu1,column");
-    expect(one.csv).not.toContain("gpu0");
+    expect(one.figure.csv).toContain("gpu1,column");
+    expect(one.figure.csv).not.toContain("gpu0");
     expect(one.figure.link).toContain("hide=host%2Fgpu0");
   });
 
   it("writes the numbers drawn", () => {
-    const rows = plotted({}).csv.trim().split("\r\n");
+    const rows = plotted({}).figure.csv.trim().split("\r\n");
     expect(rows[0]).toBe("line,kind,run time,value,low,low_at,high,high_at,last,last_at,points");
     expect(rows).toHaveLength(1 + 2 * columns.length);
   });

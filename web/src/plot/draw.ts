@@ -34,8 +34,7 @@ import {
 } from "../board/view";
 import type { ChartKind, ChartLine } from "../charts/spec";
 import { kLight } from "../charts/theme";
-import { drawnCsv } from "../export/csv";
-import { type Figure, makeFigure } from "../export/figure";
+import { type ChartFigure, makeFigure } from "../export/figure";
 import { type FigureOptions, kLimits, kPresets, optionsOf } from "../export/presets";
 import {
   charts as askCharts,
@@ -79,9 +78,7 @@ export interface PlotOptions {
 }
 
 export interface Plot {
-  figure: Figure;
-  // The numbers drawn.
-  csv: string;
+  figure: ChartFigure;
   // For people, about the lines.
   notes: string[];
 }
@@ -116,7 +113,6 @@ export function drawn(options: PlotOptions, host: Host): Plot {
   const source = { lines, spec: specOf(chart, view, place), link, ...names };
   return {
     figure: makeFigure(source, lookOf(options)),
-    csv: drawnCsv(lines, names.xName),
     notes: [...withoutEpochs, ...notesOf(lines, chart, shown), ...spreadWords(spreads)],
   };
 }

@@ -1,5 +1,5 @@
-// The entry of `corral plot` (src/cli/plot.cpp): the page's drawing code as one file for an engine of ES5. Text goes in
-// and out as bytes of UTF-8.
+// The entry of `corral plot` (src/cli/plot.cpp): the page's drawing code as one file for an engine of ES5. Text comes in
+// as bytes of UTF-8, and goes out as it is.
 import "./engine";
 import { svgText } from "../export/figure";
 import { pdfOf } from "../export/pdf";
@@ -8,12 +8,11 @@ import { drawn, type Plot } from "./draw";
 import { type Document, reportPdf } from "./report";
 
 // The functions that the program gives to this code.
-declare const corralHost: (request: Uint8Array) => ArrayBuffer;
+declare const corralHost: (request: string) => ArrayBuffer;
 declare const Duktape: { enc: (kind: "base64", bytes: ArrayBuffer) => string };
 
-const bytesOf = (text: string) => new TextEncoder().encode(text);
 const textOf = (bytes: ArrayBuffer) => new TextDecoder().decode(bytes);
-const ask = (request: object) => corralHost(bytesOf(JSON.stringify(request)));
+const ask = (request: object) => corralHost(JSON.stringify(request));
 
 const host: Host = {
   get: (path) => JSON.parse(textOf(ask({ get: path }))),
@@ -31,19 +30,19 @@ function made(): Plot {
 }
 
 // Options as JSON (PlotOptions); gives notes and size as JSON.
-export function draw(options: ArrayBuffer): Uint8Array {
+export function draw(options: ArrayBuffer): string {
   plot = drawn(JSON.parse(textOf(options)), host);
   const { width, height } = plot.figure.picture;
-  return bytesOf(JSON.stringify({ notes: plot.notes, width, height }));
+  return JSON.stringify({ notes: plot.notes, width, height });
 }
 
-export const csv = () => bytesOf(made().csv);
+export const csv = () => made().figure.csv;
 
 export const svg = () =>
-  bytesOf(svgText(made().figure, Duktape.enc("base64", file("inter-latin-wght-normal"))));
+  svgText(made().figure, Duktape.enc("base64", file("inter-latin-wght-normal")));
 
 // Without a font inside.
-export const plainSvg = () => bytesOf(svgText(made().figure));
+export const plainSvg = () => svgText(made().figure);
 
 const fonts = () => ({
   regular: new Uint8Array(file("Inter_400Regular")),

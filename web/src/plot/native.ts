@@ -1,0 +1,2 @@
+// What the engine brings along, before core-js replaces it.
+export const nativePush = Array.prototype.push;

@@ -1,2 +1,2 @@
-// What the engine brings along, before core-js replaces it.
+// Functions of the engine, kept before core-js replaces them.
 export const nativePush = Array.prototype.push;

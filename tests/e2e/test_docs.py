@@ -173,6 +173,9 @@ def test_every_verb_of_dev_exists() -> None:
     assert {"setup", "build", "test"} <= verbs
     used = [(block.place, verb) for block in shell_blocks() for verb in re.findall(r"\./dev (\w+)", block.text)]
     assert not [(place, verb) for place, verb in used if verb not in verbs]
+    told = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=True).stdout
+    for text, pattern in [(told, r"^  (\w+)"), ((ROOT / "CONTRIBUTING.md").read_text(), r"`\./dev (\w+)")]:
+        assert verbs - {"help"} <= set(re.findall(pattern, text, re.MULTILINE))
 
 
 def test_blocks_of_commands_say_that_they_are() -> None:

@@ -15,8 +15,8 @@ namespace corral::query {
 
 struct Loss {
   std::string metric;
-  double value = 0;  // the newest finite one; NaN when every point was NaN or infinite
-  std::optional<std::int64_t> step;
+  double value = 0;                  // the newest one; NaN when that is NaN or infinite
+  std::optional<std::int64_t> step;  // not known of NaN
 };
 
 // The newest value of the first of `loss`, `train/loss`, `train_loss`, `training_loss` that is

@@ -44,6 +44,11 @@ TEST(Loss, TakesTheFirstKnownName) {
   store.append({writer.frame(samples(4, {{2000, std::numeric_limits<double>::quiet_NaN()}}))});
   EXPECT_EQ(loss()->metric, "loss");
   EXPECT_TRUE(std::isnan(loss()->value)) << "a run that diverged at once shows it";
+  store.append({writer.frame(samples(4, {{3000, 0.7}}, {4}))});
+  EXPECT_EQ(loss()->value, 0.7);
+  store.append({writer.frame(samples(4, {{4000, std::numeric_limits<double>::infinity()}}, {5}))});
+  EXPECT_TRUE(std::isnan(loss()->value)) << "and one that diverged later";
+  EXPECT_FALSE(loss()->step);
 }
 
 // ---- RUN

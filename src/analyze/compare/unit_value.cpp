@@ -485,7 +485,12 @@ class UnitReader {
   Result<std::optional<double>> last_value(const store::Run& run, UnitValue& unit) {
     for (const store::Series& series : TRY(store_.series_of(run.id))) {
       if (series.name != options_.value.metric || series.owner != metric::Owner::kRun) continue;
-      if (!series.last || !series.source.empty()) continue;
+      if (series.points == 0 || !series.source.empty()) continue;
+      if (series.ends_nan) {
+        unit.reason = fmt::format("its last value of {} is NaN or infinite",
+                                  printable(options_.value.metric));
+        return std::nullopt;
+      }
       unit.unit = series.unit;
       return series.last;
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@ struct Training {
   int faster_from = 1 << 20;  // from this step on, half of the work
   std::string loop = {};      // row of the plan that starts again
   std::string outcome = {};   // "limit", "stopped"
+  bool diverges = false;      // its last loss is NaN
 };
 
 class UnitsOfAStore : public ::testing::Test {
@@ -60,6 +62,9 @@ class UnitsOfAStore : public ::testing::Test {
     std::vector<std::pair<std::int64_t, double>> points;
     for (int i = 1; i <= 20; ++i)
       points.emplace_back((training.start_ms + i * 500) * kMs, 10.0 / i);
+    if (training.diverges)
+      points.emplace_back((training.start_ms + 10'500) * kMs,
+                          std::numeric_limits<double>::quiet_NaN());
     store_.append({writer.frame(store::testing::samples(1, points))});
     if (training.ends) {
       codec::RunEndBody end;
@@ -345,6 +350,9 @@ TEST_F(UnitsOfAStore, MetricsAndDurations) {
             "it has no value of accuracy of its own");
   EXPECT_EQ(of(ComparedValue::Of::kMean, "accuracy").reason,
             "accuracy: the run has no points of it in this time");
+  runs_.clear();
+  add({.diverges = true});
+  EXPECT_EQ(of(ComparedValue::Of::kLast).reason, "its last value of loss is NaN or infinite");
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // Handlers over the real SQLite store, without a socket.
 
 #include <algorithm>
+#include <limits>
 #include <semaphore>
 #include <set>
+#include <tuple>
 
 #include "core/json.h"
 #include "server/api/requests.h"
@@ -203,6 +205,22 @@ TEST_F(Api, MetricsCarryStatistics) {
   EXPECT_EQ(loss.get_int("points"), 2);
   EXPECT_EQ(at(loss, "mean").as_double(0), 0.375);
   EXPECT_EQ(loss.get_string("last_ns"), std::to_string(ns_of(frames::utc(3000))));
+}
+
+TEST_F(Api, AnEndThatIsNotFiniteIsTold) {
+  fill();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [time, value, told] :
+       {std::tuple(4000, nan, "\"NaN\""), std::tuple(5000, 0.5, "0.5"),
+        std::tuple(6000, infinity, "\"NaN\"")}) {
+    post("/api/corral/v1/frames",
+         bytes_of(writer_.frame(frames::samples(1, {{time, value}}, {9}))));
+    const Json loss = first(get_json(run_path() + "/metrics"), "metrics");
+    EXPECT_EQ(at(loss, "last").dump(), told);
+    EXPECT_EQ(at(at(get_json(run_path()), "loss"), "value").dump(), told);
+    EXPECT_EQ(at(loss, "min").as_double(0), 0.25) << "over finite values";
+  }
 }
 
 TEST_F(Api, PhasesEventsAndOutputAreGiven) {

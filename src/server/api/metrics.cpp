@@ -1,5 +1,6 @@
 // The series of a run, with their entries of the catalogue, and their latest values.
 #include <algorithm>
+#include <limits>
 
 #include "core/json.h"
 #include "metric/catalogue.h"
@@ -57,7 +58,9 @@ void write_series(JsonWriter& json, const store::Series& series) {
   write_time(json, "last_ns", any ? std::optional(series.last_time) : std::nullopt);
   write_integer(json, "first_step", series.first_step);
   write_integer(json, "last_step", series.last_step);
-  write_optional(json, "last", series.last);
+  write_optional(
+      json, "last",
+      series.ends_nan ? std::optional(std::numeric_limits<double>::quiet_NaN()) : series.last);
   write_optional(json, "min", series.min);
   write_optional(json, "max", series.max);
   write_optional(

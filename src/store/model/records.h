@@ -120,6 +120,7 @@ struct Series {
   std::optional<std::int64_t> first_step,
       last_step;                         // at the earliest point; at the point that gave `last`
   std::optional<double> last, min, max;  // last: the newest finite value
+  bool ends_nan = false;                 // points newer than `last` are NaN or infinite
   double sum = 0;
 };
 

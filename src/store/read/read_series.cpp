@@ -91,6 +91,7 @@ void set_statistics(Series& series, const SeriesDelta& statistics) {
   series.first_step = statistics.first_step;
   series.last_step = statistics.value_step;
   series.last = statistics.last;
+  series.ends_nan = statistics.points > 0 && statistics.value_time != statistics.last_time;
   series.min = statistics.min;
   series.max = statistics.max;
   series.sum = statistics.sum;

@@ -129,11 +129,15 @@ function Health({ run }: { run: string }) {
   );
 }
 
+// NaN, and not the number before it.
+const lastValue = (m: Metric) =>
+  typeof m.last === "string" ? m.last : formatValue(m.last, m.unit, 4);
+
 const kMetricColumns: Column<Metric>[] = [
   { name: "metric", cell: (m) => m.name, left: true },
   { name: "source", cell: (m) => m.source || (m.owner !== "run" ? "host" : ""), left: true },
   { name: "points", cell: (m) => formatCount(m.points) },
-  { name: "last", cell: (m) => formatValue(finite(m.last), m.unit, 4) },
+  { name: "last", cell: lastValue },
   { name: "min", cell: (m) => formatValue(finite(m.min), m.unit, 4) },
   { name: "mean", cell: (m) => formatValue(finite(m.mean), m.unit, 4) },
   { name: "max", cell: (m) => formatValue(finite(m.max), m.unit, 4) },

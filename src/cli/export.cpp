@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "cli/answers.h"
@@ -22,15 +24,15 @@ namespace {
 constexpr const char* kExportExamples =
     "  corral export @1 --metric loss > loss.csv          metric,source,time_ns,step,value\n"
     "  corral export @1 @2 --metric 'host.*' --format jsonl --output host.jsonl\n"
-    "  corral export @1 --format parquet --output run.parquet     by Python, with pyarrow\n"
-    "  corral export @1 --format perfetto --output run.pftrace    phases and metrics, for "
+    "  corral export @1 -o run.parquet                    by Python, with pyarrow\n"
+    "  corral export @1 -o run.pftrace                    phases and metrics, for "
     "ui.perfetto.dev\n";
 
 struct ExportFlags {
   DestinationFlags destination;
   std::vector<std::string> runs;
   std::string metric = "*";
-  std::string format = "csv";
+  std::string format;
   std::string output;
 };
 
@@ -179,7 +181,17 @@ Result<int> become_python(const sys::HttpTarget& server, const ExportFlags& flag
   return fail_errno(words[0], errno);
 }
 
-Result<int> export_runs(const ExportFlags& flags) {
+// By the file's ending, where no --format is given.
+std::string_view format_of(std::string_view output) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kEndings = {
+      {{".jsonl", "jsonl"}, {".json", "json"}, {".parquet", "parquet"}, {".pftrace", "perfetto"}}};
+  for (const auto& [ending, format] : kEndings)
+    if (output.ends_with(ending)) return format;
+  return "csv";
+}
+
+Result<int> export_runs(ExportFlags flags) {
+  if (flags.format.empty()) flags.format = format_of(flags.output);
   const sys::HttpTarget server = TRY(connect(flags.destination));
   return flags.format == "parquet" ? become_python(server, flags) : export_pieces(server, flags);
 }
@@ -194,9 +206,10 @@ int export_command(std::span<char* const> args) {
                       kExportExamples);
   arguments.positionals("run", flags.runs, kRunHelp);
   arguments.text("metric", flags.metric, "metric name or pattern with * and ? (default: all)");
-  arguments.choice("format", flags.format, {"csv", "jsonl", "parquet", "json", "perfetto"},
-                   "csv, jsonl, parquet, json or perfetto (default: csv)");
-  arguments.text("output", flags.output, "file to write (default: standard output)");
+  arguments.choice(
+      "format", flags.format, {"csv", "jsonl", "parquet", "json", "perfetto"},
+      "csv, jsonl, parquet, json or perfetto (default: by the file's ending, else csv)");
+  arguments.text("output", flags.output, "file to write, also -o (default: standard output)", 'o');
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   return finish("export", export_runs(flags));

@@ -58,7 +58,12 @@ Result<OutputTarget> OutputTarget::open(const std::string& path) {
   target.temporary_ = target.path_;
   target.temporary_ += "." + SessionId::random().hex().substr(0, 8) + ".part";
   remove_on_signal(target.temporary_);
-  target.file_ = TRY(sys::open_file(target.temporary_, O_WRONLY | O_CREAT | O_EXCL));
+  auto file = sys::open_file(target.temporary_, O_WRONLY | O_CREAT | O_EXCL);
+  if (!file) {  // in the words of the name that was asked for
+    const std::size_t named = target.temporary_.native().size();
+    return fail(file.error().code, target.name() + file.error().message.substr(named));
+  }
+  target.file_ = *std::move(file);
   return target;
 }
 

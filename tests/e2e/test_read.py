@@ -199,7 +199,7 @@ def test_the_formats_hold_the_same(corral: Corral) -> None:
     logged(corral, 20_000)
     python = {"CORRAL_PYTHON": sys.executable}
     for name in ("csv", "jsonl", "parquet"):
-        corral("export", "@1", "--metric", "[lb]*", "--format", name, "--output", f"out.{name}", env=python)
+        corral("export", "@1", "--metric", "[lb]*", "-o", f"out.{name}", env=python)  # the ending names the format
     with (corral.home / "out.csv").open() as file:
         expected = [
             (r["metric"], int(r["time_ns"]), int(r["step"]) if r["step"] else None, float(r["value"]))
@@ -212,6 +212,12 @@ def test_the_formats_hold_the_same(corral: Corral) -> None:
     table = parquet.read_table(corral.home / "out.parquet")
     columns = [table[name].to_pylist() for name in ("metric", "time", "step", "value")]
     assert [(m, t.value, s, v) for m, t, s, v in zip(*columns, strict=True)] == expected
+
+
+def test_a_file_that_cannot_be_made_is_named(corral: Corral) -> None:
+    logged(corral, 10)
+    done = corral("export", "@1", "-o", "none/loss.csv", status=1)
+    assert done.stderr == b"corral export: none/loss.csv: No such file or directory\n"
 
 
 def test_parquet_without_pyarrow_says_what_to_do(corral: Corral) -> None:

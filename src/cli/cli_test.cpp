@@ -222,6 +222,12 @@ TEST_F(ArgumentsTest, AnUnknownOptionIsSpelledRight) {
   EXPECT_TRUE(said("did you mean --interval?")) << error_;
   EXPECT_EQ(parse({"--something-else"}), kMisuse);
   EXPECT_TRUE(said("unknown option --something-else") && !said("did you mean")) << error_;
+  EXPECT_EQ(parse({"--backend-store-uri", "x"}), kMisuse);
+  EXPECT_TRUE(said("unknown option --backend-store-uri; did you mean --store?")) << error_;
+  EXPECT_EQ(parse({"-p", "5910"}), kMisuse);
+  EXPECT_TRUE(said("unknown option -p\n")) << error_;
+  EXPECT_EQ(parse({"one", "two"}), kMisuse);
+  EXPECT_TRUE(said("unexpected argument 'one'")) << error_;
 }
 
 TEST_F(ArgumentsTest, ValuesThatMakeNoSenseAreNamed) {

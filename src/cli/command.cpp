@@ -32,7 +32,10 @@ int call_verb(const VerbCommand& command, std::span<char* const> args) {
   std::vector<std::string_view> listed;
   for (const Verb& verb : command.verbs)
     if (!verb.summary.empty()) listed.push_back(verb.name);
-  const std::string near = did_you_mean(word, listed);
+  const auto other = std::ranges::find(command.elsewhere, word, &Elsewhere::word);
+  const std::string near = other == command.elsewhere.end()
+                               ? did_you_mean(word, listed)
+                               : fmt::format("; did you mean '{}'?", other->here);
   fmt::print(stderr, "{}: unknown {} '{}'{}\n", command.name,
              command.name == "corral" ? "command" : "verb", printable(word),
              near.empty() ? fmt::format("; {} --help lists them", command.name) : near);

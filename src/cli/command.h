@@ -50,11 +50,17 @@ struct Verb {
   int (*call)(std::span<char* const> args);
 };
 
+// A word of another tool, and what has its meaning here: "ls runs".
+struct Elsewhere {
+  std::string_view word, here;
+};
+
 struct VerbCommand {
   std::string_view name;  // "corral store"
   std::string_view head;  // the help up to the list of verbs
   std::string_view foot;
   std::span<const Verb> verbs;
+  std::span<const Elsewhere> elsewhere{};
 };
 
 // Calls the verb that `args` begins with, and returns its exit status. Prints the help for --help,

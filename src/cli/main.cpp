@@ -46,6 +46,17 @@ constexpr std::array kCommands = {
     Verb{"help", "show a document of this version, or search them", help_command},
 };
 
+// Words of other tools.
+constexpr std::array kElsewhere = {
+    Elsewhere{"ui", "serve"},          Elsewhere{"up", "serve"},
+    Elsewhere{"start", "serve"},       Elsewhere{"dashboard", "serve"},
+    Elsewhere{"stop", "serve --stop"}, Elsewhere{"runs", "ls runs"},
+    Elsewhere{"search", "ls runs"},    Elsewhere{"experiments", "ls experiments"},
+    Elsewhere{"delete", "rm"},         Elsewhere{"gc", "store gc"},
+    Elsewhere{"sync", "import"},       Elsewhere{"monitor", "watch"},
+    Elsewhere{"version", "--version"},
+};
+
 constexpr std::string_view kFoot =
     "\nExamples:\n"
     "  corral run train.py --epochs 3     record a training with hardware metrics\n"
@@ -69,7 +80,9 @@ int dispatch(std::span<char* const> args) {
       kVersion);
   const bool lists = args.size() == 1 && std::string_view(args[0]) == "help";
   const std::string foot = std::string(kFoot) + (lists ? "\n" + document_names() + "\n" : "");
-  return call_verb({.name = "corral", .head = head, .foot = foot, .verbs = kCommands}, args);
+  return call_verb(
+      {.name = "corral", .head = head, .foot = foot, .verbs = kCommands, .elsewhere = kElsewhere},
+      args);
 }
 
 // Without memory for the options of a run: the launcher, beside this program or in ../../bin, finds

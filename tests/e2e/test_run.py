@@ -288,6 +288,7 @@ def test_corral_alone_says_what_to_do_next(corral: Corral) -> None:
     assert "corral explain @1" in said
     refused = corral("--server", "x", status=2)
     assert b"unknown command" in refused.stderr
+    assert corral("runs", "list", status=2).stderr == b"corral: unknown command 'runs'; did you mean 'ls runs'?\n"
 
 
 def test_an_option_of_corral_behind_the_script_is_told(corral: Corral) -> None:

@@ -47,6 +47,8 @@ describe("valueAxis", () => {
       [0, 0, "B/s"],
       [1e12, 1.0001e12, ""],
       [2.9e9, 3.3e9, "Hz"],
+      [987654321.123, 987654321.124, ""],
+      [1e30, 1.2e30, ""],
     ];
     for (const [min, max, unit] of ranges) {
       const axis = valueAxis(min, max, unit);

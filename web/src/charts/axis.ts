@@ -190,10 +190,13 @@ function niceTicks(low: number, high: number): number[] {
   return [from, (from + to) / 2, to];
 }
 
+// Doubles have no more.
+const kMostDigits = 15;
+
 // Enough digits that neighbouring ticks read differently.
 export function tickDigits(ticks: number[]): number {
   const largest = Math.max(...ticks.map(Math.abs));
   const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0));
   if (largest === 0 || step === 0) return 3;
-  return Math.min(12, Math.max(3, Math.ceil(Math.log10(largest / step) + 1.5)));
+  return Math.min(kMostDigits, Math.max(3, Math.ceil(Math.log10(largest / step) + 1.5)));
 }

@@ -35,6 +35,9 @@ describe("numbers", () => {
       [0.04, "ratio"],
       [319, "W"],
       [41234, ""],
+      [9.2e17, ""],
+      [1.2e30, ""],
+      [1.2e30, "W"],
     ].map(([value, unit]) => plain(formatValue(value as number, unit as string, 3)));
     expect(written).toEqual([
       "1.5 KiB",
@@ -50,6 +53,9 @@ describe("numbers", () => {
       "4 %",
       "319 W",
       "41.2 k",
+      "920 P",
+      "1.2e30",
+      "1.2e30 W",
     ]);
     expect(formatValue(null, "W")).toBe("–");
     expect(plain(formatCount(41234))).toBe("41.2 k");

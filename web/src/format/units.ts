@@ -16,6 +16,8 @@ const kSmall: readonly [number, string][] = [
   [1e-9, "n"],
 ];
 const kIec = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
+// From here on no prefix says it shorter than an exponent.
+const kBeyondSi = 1e18;
 // Units that carry an SI prefix themselves; with all others ("cores", "samples/s") the number does.
 const kPrefixable = /^(s|W|J|Hz|V|A|bit|bit\/s|flop\/s|F|s\/(step|epoch))$/;
 
@@ -39,7 +41,8 @@ export function scaleFor(unit: string, largest: number): Scale {
   if (unit === "Cel" || unit === "celsius") return { factor: 1, mark: "", unit: "°C" };
   if (unit === "%") return { factor: 1, mark: "", unit };
   const prefixable = kPrefixable.test(unit);
-  const large = /^s(\/|$)/.test(unit) ? undefined : kSi.find(([f]) => size >= f);
+  const prefixed = size < kBeyondSi && !/^s(\/|$)/.test(unit);
+  const large = prefixed ? kSi.find(([f]) => size >= f) : undefined;
   if (large) {
     const [factor, prefix] = large;
     return prefixable ? { factor, mark: "", unit: prefix + unit } : { factor, mark: prefix, unit };

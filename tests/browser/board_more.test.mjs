@@ -522,37 +522,3 @@ test("no target of a board on a phone is smaller than 24 px, save names in chart
   assert.deepEqual(await small(), []);
   await close();
 });
-
-test("parts of the page that were not loaded yet are missed when the server is gone, and nothing else", async () => {
-  const { page, complaints, close } = await open(browser, home, `/runs/${id.one}`);
-  await chartsDrawn(page);
-  await until(page, () => document.querySelector("[data-testid=live]").textContent === "live");
-  const { port } = new URL(home.url);
-  await home.stop();
-  await page.getByTestId("live").getByText("offline").waitFor();
-  const late = page.getByTestId("late");
-  // The palette, a dialog of a chart, a tab, another page.
-  await page.keyboard.press("Control+k");
-  await late.getByText("Search could not be loaded: the server does not answer.").waitFor();
-  await late.getByRole("button", { name: "Close" }).click();
-  await late.waitFor({ state: "detached" });
-  await page.getByRole("button", { name: "Options of loss" }).first().click();
-  await page.getByText("Export").last().click();
-  await late.getByText("Export could not be loaded").waitFor();
-  assert.ok((await shownCharts(page)).loss.points > 0);
-  await late.getByRole("button", { name: "Close" }).click();
-  await page.getByRole("link", { name: "Runs", exact: true }).first().click();
-  await late.getByText("The list of runs could not be loaded").waitFor();
-  // All of it comes by itself.
-  await home.serve(port);
-  await page.getByTestId("run-row").first().waitFor();
-  await page.keyboard.press("Control+k");
-  await page.getByTestId("palette").waitFor();
-  assert.deepEqual(
-    complaints.filter(
-      (text) => !/Failed to load resource|ERR_(CONNECTION|INCOMPLETE|EMPTY)/.test(text),
-    ),
-    [],
-  );
-  await close();
-});

@@ -1,7 +1,16 @@
-// Runs while the page's own code is still on its way: has the code of the page that the address names fetched along
-// with the frame's (vite.config.ts says which files these are), and asks for the first rows of the list of runs, whose
-// answer api/client.ts takes.
+// Runs while the page's own code is still on its way: says so if that does not arrive, has the code of the page that the
+// address names fetched along with the frame's (vite.config.ts says which files these are), and asks for the first rows
+// of the list of runs, whose answer api/client.ts takes.
 (() => {
+  const failed = ({ target }) => {
+    if (!(target instanceof HTMLScriptElement) || target.type !== "module") return;
+    const words = document.createElement("p");
+    words.role = "alert";
+    words.textContent =
+      "The page could not be loaded: the server does not answer or was just updated. Reload the page.";
+    document.getElementById("root")?.replaceChildren(words);
+  };
+  addEventListener("error", failed, true);
   const pages = JSON.parse(document.currentScript.dataset.pages ?? "{}");
   const { pathname, search } = location;
   const name = Object.keys(pages).find((one) =>

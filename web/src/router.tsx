@@ -1,7 +1,7 @@
 // Routes and the parameters of their addresses. Each page is loaded when it is first opened.
 import { createRootRoute, createRoute, createRouter, Link, Outlet } from "@tanstack/react-router";
 import { Crashed } from "./app/Crashed";
-import { late } from "./app/late";
+import { type LateOptions, late } from "./app/late";
 import { Notice } from "./app/Notice";
 import { Shell } from "./app/Shell";
 import { parseSearch, stringifySearch } from "./app/search";
@@ -28,6 +28,17 @@ function NotFound() {
   );
 }
 
+// A page that cannot be shown says so inside the frame, which leads elsewhere.
+const page = <P extends object>(options: LateOptions<P>) =>
+  late({
+    ...options,
+    frame: (sentence) => (
+      <Shell crumbs={[options.what]} panel={null} toolbar={null} footer={null}>
+        <div className="notice">{sentence}</div>
+      </Shell>
+    ),
+  });
+
 function Root() {
   return (
     <>
@@ -43,7 +54,7 @@ export const runsRoute = createRoute({
   getParentRoute: () => root,
   path: "/",
   validateSearch: runsSearch,
-  component: late({
+  component: page({
     what: "The list of runs",
     load: async () => (await import("./pages/runs/RunsPage")).RunsPage,
   }),
@@ -53,7 +64,7 @@ export const experimentRoute = createRoute({
   getParentRoute: () => root,
   path: "/experiments/$id",
   validateSearch: experimentSearch,
-  component: late({
+  component: page({
     what: "The experiment",
     load: async () => (await import("./pages/experiment/ExperimentPage")).ExperimentPage,
   }),
@@ -63,7 +74,7 @@ export const runRoute = createRoute({
   getParentRoute: () => root,
   path: "/runs/$id",
   validateSearch: runSearch,
-  component: late({
+  component: page({
     what: "The run",
     load: async () => (await import("./pages/run/RunPage")).RunPage,
   }),
@@ -73,7 +84,7 @@ export const boardRoute = createRoute({
   getParentRoute: () => root,
   path: "/board",
   validateSearch: boardSearch,
-  component: late({
+  component: page({
     what: "The board",
     load: async () => (await import("./pages/board/BoardPage")).BoardPage,
   }),
@@ -83,7 +94,7 @@ export const summaryRoute = createRoute({
   getParentRoute: () => root,
   path: "/summary",
   validateSearch: summarySearch,
-  component: late({
+  component: page({
     what: "The summary",
     load: async () => (await import("./pages/summary/SummaryPage")).SummaryPage,
   }),
@@ -93,7 +104,7 @@ export const compareRoute = createRoute({
   getParentRoute: () => root,
   path: "/compare",
   validateSearch: compareSearch,
-  component: late({
+  component: page({
     what: "The comparison",
     load: async () => (await import("./pages/compare/ComparePage")).ComparePage,
   }),
@@ -103,7 +114,7 @@ export const historyRoute = createRoute({
   getParentRoute: () => root,
   path: "/history",
   validateSearch: historySearch,
-  component: late({
+  component: page({
     what: "The history",
     load: async () => (await import("./pages/history/HistoryPage")).HistoryPage,
   }),
@@ -113,7 +124,7 @@ export const collocationRoute = createRoute({
   getParentRoute: () => root,
   path: "/collocation",
   validateSearch: collocationSearch,
-  component: late({
+  component: page({
     what: "The slowdowns",
     load: async () => (await import("./pages/collocation/CollocationPage")).CollocationPage,
   }),
@@ -122,7 +133,7 @@ export const collocationRoute = createRoute({
 export const plansRoute = createRoute({
   getParentRoute: () => root,
   path: "/plans",
-  component: late({
+  component: page({
     what: "The list of plans",
     load: async () => (await import("./pages/plans/PlansPage")).PlansPage,
   }),
@@ -132,13 +143,13 @@ export const planRoute = createRoute({
   getParentRoute: () => root,
   path: "/plans/$id",
   validateSearch: planSearch,
-  component: late({
+  component: page({
     what: "The plan",
     load: async () => (await import("./pages/plans/PlanPage")).PlanPage,
   }),
 });
 
-const docsPage = late({
+const docsPage = page({
   what: "The documentation",
   load: async () => (await import("./pages/docs/DocsPage")).DocsPage,
 });

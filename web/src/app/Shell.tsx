@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactNode, useEffect, useState } from "react";
 import { useLive } from "../api/live";
 import { openPalette, usePalette } from "../state/palette";
+import { Boundary } from "./Boundary";
 import { Fence, Lines, Question } from "./icons";
 import { late } from "./late";
 import { ThemeToggle } from "./ThemeToggle";
@@ -51,17 +52,30 @@ export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) 
         <ThemeToggle />
       </header>
       <aside className="panel" aria-label="Selection">
-        {panel}
+        <Part what="The side panel">{panel}</Part>
       </aside>
       <main className="main">
         <div>
-          <div className="toolbar">{toolbar}</div>
+          <div className="toolbar">
+            <Part what="The toolbar">{toolbar}</Part>
+          </div>
           <OfflineBanner />
         </div>
-        {children}
-        <footer className="footer">{footer}</footer>
+        <Part what="This page">{children}</Part>
+        <footer className="footer">
+          <Part what="The footer">{footer}</Part>
+        </footer>
       </main>
     </div>
+  );
+}
+
+// Tried again whenever the address, which holds what is shown, is another.
+function Part({ what, children }: { what: string; children: ReactNode }) {
+  return (
+    <Boundary what={what} again={location.href}>
+      {children}
+    </Boundary>
   );
 }
 

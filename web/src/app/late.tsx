@@ -1,19 +1,22 @@
-// Parts of the page whose code is loaded when they are first shown. While the server does not answer, a sentence in
-// their place says so; they come by themselves once it does.
+// Parts of the page whose code is loaded when they are first shown. While it cannot be loaded, or when the part fails, a
+// sentence in their place says so. A part comes by itself once the server answers again; code of a version that the
+// server no longer has comes with a reload.
 import { type ComponentType, type ReactNode, useCallback, useEffect, useState } from "react";
-import { createPortal } from "react-dom";
 import { useLive } from "../api/live";
+import { Boundary, FailedPart, type FailedPartProps } from "./Boundary";
 
 export interface LateOptions<P> {
   // Begins the sentence: "Search".
   what: string;
   load: () => Promise<ComponentType<P>>;
   waiting?: ReactNode;
-  // For dialogs, which have no place on the page: the sentence appears at the end of the page and can be closed.
+  // As in FailedPartProps.
   close?: (props: P) => void;
+  frame?: FailedPartProps["frame"];
 }
 
-export function late<P extends object>({ what, load, waiting = null, close }: LateOptions<P>) {
+export function late<P extends object>(options: LateOptions<P>) {
+  const { what, load, waiting = null, close, frame } = options;
   let part: ComponentType<P> | null = null;
   const ready = async () => {
     part ??= await load();
@@ -32,43 +35,34 @@ export function late<P extends object>({ what, load, waiting = null, close }: La
     useEffect(() => {
       if (part === null) ask();
     }, [ask, live]);
+    const shut = close && (() => close(props));
     const Part = part;
-    if (Part !== null) return <Part {...props} />;
-    if (!failed) return waiting;
-    return <Failed what={what} retry={ask} {...(close ? { close: () => close(props) } : {})} />;
+    if (Part !== null) {
+      return (
+        <Boundary what={what} close={shut} frame={frame}>
+          <Part {...props} />
+        </Boundary>
+      );
+    }
+    return failed ? <NotLoaded what={what} retry={ask} close={shut} frame={frame} /> : waiting;
   }
   // For the router, which would take a page that cannot be loaded for a broken one.
   Late.preload = () => ready().catch(() => {});
   return Late;
 }
 
-function Failed({ what, retry, close }: { what: string; retry: () => void; close?: () => void }) {
+function NotLoaded({
+  what,
+  ...at
+}: { what: string } & Pick<FailedPartProps, "retry" | "close" | "frame">) {
   const offline = useLive(({ state }) => state !== "live");
-  const words = (
-    <>
-      {what} could not be loaded
-      {offline ? ": the server does not answer." : ". Reload the page if it was updated."}{" "}
-      <button type="button" className="link" onClick={retry}>
-        Try again
-      </button>
-    </>
-  );
-  if (close === undefined) {
-    return (
-      <p className="quiet late" role="alert" data-testid="late">
-        {words}
-      </p>
-    );
-  }
-  return createPortal(
-    <div className="toast-place" role="alert" data-testid="late">
-      <div className="toast">
-        <span>{words}</span>
-        <button type="button" className="link" onClick={close}>
-          Close
-        </button>
-      </div>
-    </div>,
-    document.body,
+  const why = offline ? "the server does not answer" : "the server may have a newer version of it";
+  return (
+    <FailedPart
+      {...at}
+      words={`${what} could not be loaded: ${why}.`}
+      reload={!offline}
+      testid="late"
+    />
   );
 }

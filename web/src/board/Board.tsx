@@ -9,6 +9,7 @@ import {
   useState,
 } from "react";
 import { type Charts, type ChartsQuestion, sameAxis, useCharts } from "../api/useCharts";
+import { Boundary } from "../app/Boundary";
 import { Failing } from "../app/Notice";
 import { useWidth } from "../app/useWidth";
 import { kInsets } from "../charts/chart";
@@ -228,7 +229,11 @@ export function Board({ view, theme, font, reader }: BoardProps) {
             charts.map((chart) => {
               const { data, stale, pending } = shownFor(chart);
               const shown = { answer: data, stale, pending };
-              return <ChartFigure {...drawing} {...shown} key={chart.key} chart={chart} />;
+              return (
+                <Boundary key={chart.key} what={`The chart of ${chart.def.name}`} again={chart}>
+                  <ChartFigure {...drawing} {...shown} chart={chart} />
+                </Boundary>
+              );
             })}
           {charts.map(
             (chart) =>

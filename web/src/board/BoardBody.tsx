@@ -1,5 +1,6 @@
 // The part below the toolbar of every board: the charts (or the message in their place) and the lanes under them.
 import type { RefObject } from "react";
+import { Boundary } from "../app/Boundary";
 import { late } from "../app/late";
 import { Failing, Loading, Notice } from "../app/Notice";
 import { useView } from "../state/view";
@@ -75,20 +76,26 @@ export function BoardBody({ view, reader }: BodyProps) {
       )}
       {regarded && <Region view={view} />}
       {view.stretches.length > 0 && <Folds view={view} />}
-      {charts.length > 0 && <Board {...drawing} view={view} reader={reader} />}
+      {charts.length > 0 && (
+        <Boundary what="The charts" again={view.search}>
+          <Board {...drawing} view={view} reader={reader} />
+        </Boundary>
+      )}
       {view.onTime && (
-        <Lanes
-          {...drawing}
-          gestures={view.gestures}
-          region={view.region}
-          unit={kAxisWords[view.axis]}
-          kind={view.axis === "wall" ? "wall" : "time"}
-          place={place}
-          rows={view.lanes}
-          pending={view.phases.pending}
-          chosen={view.phase?.span.id ?? null}
-          choose={view.choosePhase}
-        />
+        <Boundary what="The phases" again={view.lanes}>
+          <Lanes
+            {...drawing}
+            gestures={view.gestures}
+            region={view.region}
+            unit={kAxisWords[view.axis]}
+            kind={view.axis === "wall" ? "wall" : "time"}
+            place={place}
+            rows={view.lanes}
+            pending={view.phases.pending}
+            chosen={view.phase?.span.id ?? null}
+            choose={view.choosePhase}
+          />
+        </Boundary>
       )}
       {view.onTime && view.phase !== null && (
         <PhasePanel
@@ -111,7 +118,9 @@ export function BoardBody({ view, reader }: BodyProps) {
       )}
       {view.lanes.length > 0 && isCompared(view.shown.length) && <TimeBars runs={view.shown} />}
       {noting && <NoteDialog view={view} />}
-      <Pinned reader={reader} place={place} letGo={() => view.gestures.pin(null)} />
+      <Boundary what="The pinned values" again={view.search.pin}>
+        <Pinned reader={reader} place={place} letGo={() => view.gestures.pin(null)} />
+      </Boundary>
       {charts.length > 0 && view.zoomedIn && <Minimap view={view} theme={drawing.theme} />}
     </>
   );

@@ -4,15 +4,24 @@ import bold from "@expo-google-fonts/inter/600SemiBold/Inter_600SemiBold.ttf?url
 import { base64 } from "./base64";
 import { type Figure, svgText } from "./figure";
 
+// The browser's own words say neither why nor what to do.
+const needed = <T>(part: Promise<T>, what: string): Promise<T> =>
+  part.catch(() => {
+    throw new Error(
+      `${what} could not be loaded: the server does not answer or has a newer version. Try again, or reload the page.`,
+    );
+  });
+
 const files = new Map<string, Promise<Uint8Array>>();
 
 function fileOf(url: string): Promise<Uint8Array> {
   let file = files.get(url);
   if (file === undefined) {
-    file = fetch(url).then(async (answer) => {
-      if (!answer.ok) throw new Error("The server does not have the figure's font.");
+    const bytes = fetch(url).then(async (answer) => {
+      if (!answer.ok) throw new Error(`${answer.status}`);
       return new Uint8Array(await answer.arrayBuffer());
     });
+    file = needed(bytes, "The figure's font");
     files.set(url, file);
     file.catch(() => files.delete(url));
   }
@@ -28,7 +37,7 @@ export async function svgOf(figure: Figure): Promise<string> {
 }
 
 export async function pdfFile(figure: Figure): Promise<Blob> {
-  const files = [import("./pdf"), fileOf(regular), fileOf(bold)] as const;
+  const files = [needed(import("./pdf"), "PDF export"), fileOf(regular), fileOf(bold)] as const;
   const [{ pdfOf }, ...fonts] = await Promise.all(files);
   const bytes = pdfOf(figure, { regular: fonts[0], bold: fonts[1] });
   return new Blob([bytes as Uint8Array<ArrayBuffer>], { type: "application/pdf" });

@@ -8,6 +8,10 @@ export interface PopupProps {
   icon?: boolean;
   label: string;
   className?: string;
+  // More than the label says, for the pointer.
+  title?: string;
+  // The button is pressed; a click may follow.
+  press?: (event: PointerEvent) => void;
   testid?: string;
   // `close` is for actions that need one click.
   children: (close: () => void) => ReactNode;
@@ -17,6 +21,7 @@ const kEdge = 8;
 
 export function Popup(props: PopupProps) {
   const { button, icon = false, label, className = "icon-button", testid, children } = props;
+  const { title = label, press } = props;
   const id = useId();
   const anchor = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
@@ -41,7 +46,8 @@ export function Popup(props: PopupProps) {
         aria-label={icon ? label : undefined}
         aria-haspopup="dialog"
         aria-expanded={open}
-        title={label}
+        title={title}
+        onPointerDown={press && (({ nativeEvent }) => press(nativeEvent))}
         data-testid={testid}
       >
         {button}

@@ -47,6 +47,21 @@ export function Chevron({ open }: { open: boolean }) {
   );
 }
 
+// Corners that point outwards; inwards where something is enlarged.
+export function Enlarge({ on }: { on: boolean }) {
+  return (
+    <Thin>
+      <path
+        d={
+          on
+            ? "M6.5 2.5v4h-4M9.5 2.5v4h4M6.5 13.5v-4h-4M9.5 13.5v-4h4"
+            : "M2.5 6V2.5H6M10 2.5h3.5V6M2.5 10v3.5H6M10 13.5h3.5V10"
+        }
+      />
+    </Thin>
+  );
+}
+
 export function Sun() {
   return (
     <Thin>

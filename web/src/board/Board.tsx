@@ -20,6 +20,7 @@ import { useView } from "../state/view";
 import { ChartFigure } from "./ChartFigure";
 import { allLines } from "./chartSpec";
 import type { Baseline } from "./compare";
+import { useChartHeight } from "./layout";
 import { computedLines, lineAt } from "./lines";
 import type { ChartDef } from "./model";
 import { type InSight, splitCharts } from "./near";
@@ -143,9 +144,12 @@ interface Sharing {
 
 // The data of the charts that share the board's range. Those in sight are one question; the others', on a board of
 // many, waits for its answer.
-function useSharing(view: BoardView, at: { inSight: InSight; width: number }): Sharing {
-  const { inSight, width } = at;
-  const { charts, gestures, zoomedIn, making, axis } = view;
+function useSharing(
+  view: BoardView,
+  at: { charts: readonly BoardChart[]; inSight: InSight; width: number },
+): Sharing {
+  const { charts, inSight, width } = at;
+  const { gestures, zoomedIn, making, axis } = view;
   const { range } = gestures;
   // As it is when there is another question: scrolling asks for nothing.
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever there is another question
@@ -197,22 +201,29 @@ function shownOf(chart: BoardChart, all: Shown, alone: ShownAlone): Shown {
 
 export function Board({ view, theme, font, reader }: BoardProps) {
   const [ref, width] = useWidth();
-  const { charts } = view;
+  const { enlarged } = view;
+  const charts = useMemo(
+    () => (enlarged === null ? view.charts : [enlarged]),
+    [enlarged, view.charts],
+  );
+  const { height: asked } = view.search;
+  const only = view.charts.length === 1;
+  const height = useChartHeight(ref, { height: asked, enlarged: enlarged !== null, only });
   const columns = width >= kTwoColumns && charts.length > 1 ? 2 : 1;
   const each = Math.floor((width - kColumnGap * (columns - 1)) / columns);
   const [margins, ask] = useMargins();
   const plotWidth = Math.max(0, each - margins.left - margins.right);
   const devicePixels = Math.min(8192, Math.round(plotWidth * devicePixelRatio));
   const [inSight] = useState<InSight>(() => new Map());
-  const sharing = useSharing(view, { inSight, width: devicePixels });
+  const sharing = useSharing(view, { charts, inSight, width: devicePixels });
   const [alone, told] = useAlone();
   const shownFor = (chart: BoardChart) => shownOf(chart, sharing.shownFor(chart), alone);
   const { error, retry } = sharing;
-  useReader(reader, { view, shownFor, answers: [...sharing.answers, alone], theme });
-  const drawing = { view, width: each, theme, font, inSight, margins, ask };
+  useReader(reader, { charts, view, shownFor, answers: [...sharing.answers, alone], theme });
+  const drawing = { view, width: each, height, theme, font, inSight, margins, ask };
 
   return (
-    <div ref={ref}>
+    <div ref={ref} className={enlarged === null ? "" : "enlarged"}>
       {error && sharing.empty ? (
         <Failing error={error} retry={retry} />
       ) : (
@@ -307,6 +318,7 @@ function readingOf(
 function useReader(
   reader: RefObject<Reader | null>,
   at: {
+    charts: readonly BoardChart[];
     view: BoardView;
     shownFor: (chart: BoardChart) => Shown;
     // The answers that `shownFor` draws from.
@@ -314,8 +326,8 @@ function useReader(
     theme: ChartTheme;
   },
 ): void {
-  const { view, shownFor, answers, theme } = at;
-  const { charts, making, hidden } = view;
+  const { charts, view, shownFor, answers, theme } = at;
+  const { making, hidden } = view;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the answers stand for the function of them
   useEffect(() => {
     const made = new Map<string, ChartLine[]>();

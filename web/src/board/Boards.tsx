@@ -18,7 +18,17 @@ interface Saved {
 }
 
 // A saved board keeps these settings, but neither the selection nor the visible range.
-const kKept = ["metric", "x", "xmetric", "align", "smooth", "group", "singles"] as const;
+const kKept = [
+  "metric",
+  "x",
+  "xmetric",
+  "align",
+  "smooth",
+  "group",
+  "singles",
+  "height",
+  "enlarged",
+] as const;
 
 export function boardState(view: Pick<BoardView, "search" | "choices">): string {
   // A chart's own runs belong to the selection, its own range to the place.

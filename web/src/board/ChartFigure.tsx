@@ -9,6 +9,7 @@ import {
 } from "react";
 import { type Spreads, useSpreads } from "../api/spread";
 import type { Charts } from "../api/useCharts";
+import { Enlarge } from "../app/icons";
 import { paint } from "../charts/canvas";
 import { drawChart, summarise } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
@@ -19,9 +20,10 @@ import { formatCount } from "../format/units";
 import { useView } from "../state/view";
 import { badgeText } from "./badge";
 import { ChartMenu } from "./ChartMenu";
-import { allLines, kChartHeight, specOf, specParts } from "./chartSpec";
+import { allLines, specOf, specParts } from "./chartSpec";
 import { noteWords } from "./compare";
 import { LineNames } from "./LineNames";
+import { dragHeight } from "./layout";
 import { spreadWords } from "./lines";
 import { type ChartDef, outsideWords } from "./model";
 import { type InSight, useNear } from "./near";
@@ -35,6 +37,8 @@ export interface FigureProps {
   view: BoardView;
   answer: Charts | undefined;
   width: number;
+  // The height of the picture.
+  height: number;
   theme: ChartTheme;
   font: FontMetrics;
   // The picture is of another range and its refinement is on the way.
@@ -50,7 +54,7 @@ export interface FigureProps {
 
 // Returns the drawing of a chart. A new question is on its way before its old answer is drawn on the new range.
 function useDrawing(props: FigureProps): Drawing {
-  const { chart, view, answer, width, theme, stale, pending, margins } = props;
+  const { chart, view, answer, width, height, theme, stale, pending, margins } = props;
   const { making, hidden } = view;
   const { range } = view.gesturesOf(chart);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of the view only what the spec is made of
@@ -64,7 +68,7 @@ function useDrawing(props: FigureProps): Drawing {
       range,
       stale,
       pending,
-      spec: { ...specOf(chart, view, { width, height: kChartHeight, theme, range }), margins },
+      spec: { ...specOf(chart, view, { width, height, theme, range }), margins },
     }),
     [
       chart,
@@ -76,6 +80,7 @@ function useDrawing(props: FigureProps): Drawing {
       stale,
       pending,
       width,
+      height,
       margins,
       ...specParts(view),
     ],
@@ -110,7 +115,7 @@ function useSpreadsOf(
 }
 
 export function ChartFigure(props: FigureProps) {
-  const { chart, view, font, inSight } = props;
+  const { chart, view, height, font, inSight } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawn = useDrawing(props);
   const figure = useRef<HTMLElement>(null);
@@ -140,6 +145,7 @@ export function ChartFigure(props: FigureProps) {
     <figure
       ref={figure}
       data-testid="chart"
+      data-key={chart.key}
       data-metric={chart.def.name}
       data-alone={chart.choice.range === undefined ? undefined : ""}
     >
@@ -154,7 +160,7 @@ export function ChartFigure(props: FigureProps) {
         }
         lines={lines}
       />
-      <div className="plot" style={{ height: kChartHeight }}>
+      <div className="plot" style={{ height }}>
         <canvas
           ref={canvas}
           className={drawn.stale ? "stale" : ""}
@@ -166,8 +172,22 @@ export function ChartFigure(props: FigureProps) {
         />
         <LineNames chart={chart} view={view} lines={lines} labels={picture.labels} />
         {shared && <PlotSurface chart={chart} view={view} plot={plot} drawn={drawn.range} />}
+        {view.enlarged === null && <HeightGrip view={view} height={height} />}
       </div>
     </figure>
+  );
+}
+
+function HeightGrip({ view, height }: { view: BoardView; height: number }) {
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: for the pointer; the chart's menu has the number
+    <div
+      className="height-grip"
+      title="Drag to resize all charts, double-click to reset"
+      data-testid="height-grip"
+      onPointerDown={({ nativeEvent }) => dragHeight(nativeEvent, height, view.setHeight)}
+      onDoubleClick={() => view.setHeight(undefined)}
+    />
   );
 }
 
@@ -295,6 +315,7 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
   const { baseline } = view.making;
   const outside = outsideWords(def);
   const told = noteWords(lines);
+  const large = view.enlarged !== null;
   const titled = (of: ChartDef) =>
     of.description === "" ? of.name : `${of.name}: ${of.description}`;
   return (
@@ -341,6 +362,16 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
       <span className="badge" data-testid="chart-badge" title={badge}>
         {badge}
       </span>
+      <button
+        type="button"
+        className="icon-button small"
+        aria-label={large ? "Back to all charts" : `Enlarge ${def.name}`}
+        title={large ? "Back to all charts (E, Esc)" : "Enlarge to the whole window (E)"}
+        data-testid="enlarge"
+        onClick={() => view.enlarge(chart.key)}
+      >
+        <Enlarge on={large} />
+      </button>
       <ChartMenu chart={chart} view={view} lines={lines} />
     </div>
   );

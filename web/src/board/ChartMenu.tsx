@@ -5,8 +5,10 @@ import { Dots } from "../app/icons";
 import { late } from "../app/late";
 import { Popup } from "../app/Popup";
 import type { ChartKind, ChartLine, YAxisSpec } from "../charts/spec";
+import { kChartHeight } from "./chartSpec";
 import type { ChartChoice } from "./choice";
 import { kKinds } from "./choice";
+import { dragChart } from "./layout";
 import type { BoardChart, BoardView } from "./useBoard";
 
 export interface ChartMenuProps {
@@ -52,6 +54,8 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
         button={<Dots />}
         icon
         label={`Options of ${chart.def.name}`}
+        title={`Options of ${chart.def.name}; drag to move the chart`}
+        press={(event) => dragChart(event, (to) => view.moveChart(chart.key, to))}
         testid="chart-menu"
         className="icon-button small"
       >
@@ -80,12 +84,32 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
               >
                 Export
               </button>
+            </div>
+            <div className="form-row">
+              <button
+                type="button"
+                className="button"
+                title="Move before the chart before ([)"
+                disabled={view.charts[0] === chart}
+                onClick={() => view.stepChart(chart.key, -1)}
+              >
+                Move earlier
+              </button>
+              <button
+                type="button"
+                className="button"
+                title="Move after the chart after (])"
+                disabled={view.charts.at(-1) === chart}
+                onClick={() => view.stepChart(chart.key, 1)}
+              >
+                Move later
+              </button>
               <button
                 type="button"
                 className="button"
                 onClick={() => view.editCharts((now) => now.filter((_, i) => i !== chart.at))}
               >
-                Remove chart
+                Remove
               </button>
             </div>
           </div>
@@ -138,6 +162,14 @@ function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
         </>
       )}
       {view.shown.length > 1 && <OwnRuns chart={chart} view={view} change={change} />}
+      <div className="form-line">
+        <span>Height of all charts</span>
+        <NumberField
+          label="Height of all charts"
+          value={view.search.height ?? kChartHeight}
+          change={(height) => view.setHeight(height)}
+        />
+      </div>
       <Switch
         label="Independent zoom"
         testid="alone"

@@ -11,6 +11,8 @@ const kKeys: [string, [string, string][]][] = [
       ["Ctrl wheel, + −, W S", "zoom at the pointer or the cursor"],
       ["A D", "move the range"],
       ["double-click, F, Esc", "reset the zoom"],
+      ["E", "enlarge a chart to the whole window, and back"],
+      ["[ ]", "move a chart earlier, later; or drag it by ⋯"],
       ["L", "zoom all charts together or independently"],
       ["Ctrl Z, Ctrl Shift Z", "undo and redo, like Back and Forward"],
     ],

@@ -3,6 +3,7 @@ import type { Metric, RunDetail } from "../api/types";
 import { parseSearch, stringifySearch } from "../app/search";
 import { addChunks, emptyLog, kMaxLines, lineFinder, lineOfReason } from "../pages/run/log";
 import { runSearch } from "../pages/run/search";
+import { movedTo } from "./layout";
 import {
   buildCharts,
   collectingCost,
@@ -293,6 +294,7 @@ describe("ranges", () => {
       shift: false,
       command: false,
       marked: false,
+      enlarged: false,
     };
     expect(answerKey("ArrowRight", at)).toEqual({ cursor: 20.5 });
     expect(answerKey("ArrowLeft", { ...at, cursor: 0.1 })).toEqual({ cursor: 0 });
@@ -301,6 +303,9 @@ describe("ranges", () => {
     expect(answerKey("x", at)).toBeNull();
     expect(answerKey("1", at)).toEqual({ mark: "a", at: 20 });
     expect(answerKey("Escape", { ...at, marked: true })).toEqual({ clear: true });
+    expect(answerKey("E", at)).toEqual({ enlarge: true });
+    expect(answerKey("Escape", { ...at, marked: true, enlarged: true })).toEqual({ enlarge: true });
+    expect(["[", "]"].map((key) => answerKey(key, at))).toEqual([{ move: -1 }, { move: 1 }]);
     expect(answerKey("z", { ...at, command: true })).toEqual({ history: -1 });
     expect(answerKey("z", { ...at, command: true, shift: true })).toEqual({ history: 1 });
     expect(answerKey("w", { ...at, command: true })).toBeNull();
@@ -310,6 +315,14 @@ describe("ranges", () => {
       zoom: { from: 0, to: 20 },
     });
   });
+});
+
+it("moves a chart before another, wherever it was", () => {
+  const list = ["a", "b", "c", "d"];
+  expect(movedTo(list, 0, 2).join("")).toBe("bacd");
+  expect(movedTo(list, 3, 1).join("")).toBe("adbc");
+  expect(movedTo(list, 1, 4).join("")).toBe("acdb");
+  for (const before of [2, 3]) expect(movedTo(list, 2, before)).toEqual(list);
 });
 
 describe("addresses", () => {

@@ -162,7 +162,14 @@ describe("stepping", () => {
   });
 
   it("is what . and , do", () => {
-    const keys = { ...place, full: place.range, shift: false, command: false, marked: false };
+    const keys = {
+      ...place,
+      full: place.range,
+      shift: false,
+      command: false,
+      marked: false,
+      enlarged: false,
+    };
     expect(answerKey(".", keys)).toEqual({ step: 1 });
     expect(answerKey(",", keys)).toEqual({ step: -1 });
     expect(answerKey("L", keys)).toEqual({ sync: true });

@@ -171,7 +171,15 @@ describe("reading", () => {
 
   it("answers letters with Caps Lock, and keeps regions of any size", () => {
     const range = { from: 0, to: 8 };
-    const place = { range, full: range, cursor: 4, shift: false, command: false, marked: false };
+    const place = {
+      range,
+      full: range,
+      cursor: 4,
+      shift: false,
+      command: false,
+      marked: false,
+      enlarged: false,
+    };
     expect(answerKey("W", place)).toEqual(answerKey("w", place));
     expect(regionText({ from: 1.23456789e-9, to: 2e-9 })).toBe("1.234568e-9..2e-9");
     expect(regionText({ from: 1.23456789, to: 2 })).toBe("1.234568..2");

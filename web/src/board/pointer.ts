@@ -33,6 +33,11 @@ export interface BoardGestures extends Gestures {
   compare: (line: string) => void;
   // Charts are zoomed together, or each by itself.
   sync: () => void;
+  // A chart changes places with the one before or after it.
+  move: (chart: string, by: 1 | -1) => void;
+  // A chart fills the window, or does so no more; null: the only one.
+  enlarge: (chart: string | null) => void;
+  enlarged: boolean;
   // The gestures of a chart by its key; null for the shared ones.
   of: (chart: string | null) => Gestures;
 }
@@ -211,6 +216,8 @@ export type KeyAnswer =
   | { mark: "a" | "b"; at: number }
   | { clear: true }
   | { sync: true }
+  | { move: 1 | -1 }
+  | { enlarge: true }
   | { step: 1 | -1 }
   | { compare: true }
   | { note: number }
@@ -225,6 +232,8 @@ export interface KeyPlace {
   command: boolean;
   // Something is pinned, marked or selected.
   marked: boolean;
+  // A chart fills the window.
+  enlarged: boolean;
 }
 
 // Answers a key at a cursor: moves it by a two-hundredth of the range (a twentieth with Shift), zooms around it, moves
@@ -272,7 +281,14 @@ export function answerKey(key: string, at: KeyPlace): KeyAnswer {
       return { sync: true };
     case "n":
       return { note: centre };
+    case "[":
+      return { move: -1 };
+    case "]":
+      return { move: 1 };
+    case "e":
+      return { enlarge: true };
     case "Escape":
+      if (at.enlarged) return { enlarge: true };
       return at.marked ? { clear: true } : { zoom: null };
     default:
       return null;
@@ -327,7 +343,11 @@ function obey(answer: Exclude<KeyAnswer, null>, gestures: BoardGestures, mine: G
   else if ("clear" in answer) gestures.clear();
   else if ("sync" in answer) gestures.sync();
   else if ("step" in answer) gestures.step(answer.step);
-  else if ("compare" in answer) {
+  else if ("enlarge" in answer) gestures.enlarge(useView.getState().hovered);
+  else if ("move" in answer) {
+    const { hovered } = useView.getState();
+    if (hovered !== null) gestures.move(hovered, answer.move);
+  } else if ("compare" in answer) {
     const { line } = useView.getState();
     if (line !== null) gestures.compare(line);
   } else if (answer.history > 0 || placeInHistory() > firstPlace) history.go(answer.history);
@@ -356,6 +376,7 @@ export function useKeys(gestures: BoardGestures, selected: boolean, on = true): 
         shift: event.shiftKey,
         command: event.ctrlKey || event.metaKey,
         marked: latest.current.selected || isMarked(view),
+        enlarged: latest.current.gestures.enlarged,
       });
       if (answer === null) return;
       event.preventDefault();

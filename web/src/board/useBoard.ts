@@ -15,6 +15,7 @@ import { type ChartTheme, kDark, kLight } from "../charts/theme";
 import { clearView, useView } from "../state/view";
 import { type ChartChoice, choiceText, parseChoice, plainChoice, together } from "./choice";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
+import { type DropPlace, movedTo } from "./layout";
 import { baselineOf, type Making } from "./lines";
 import { buildCharts, defaultCharts, type ShownRun, shownRun } from "./model";
 import { type BoardGestures, type Gestures, moved, type Range, stepFrom } from "./pointer";
@@ -368,6 +369,35 @@ function baseOf(line: string, charts: readonly BoardChart[], making: Making): st
   return null;
 }
 
+// One chart fills the window, and charts change places.
+function arrangement(
+  { charts, search }: { charts: readonly BoardChart[]; search: ViewSearch },
+  { editCharts }: Pick<ReturnType<typeof chartEdits>, "editCharts">,
+  change: Change,
+) {
+  const enlarged = charts.find(({ key }) => key === search.enlarged) ?? null;
+  const moveChart = (key: string, to: DropPlace) => {
+    const [from, target] = [key, to.key].map((one) => charts.find((chart) => chart.key === one));
+    if (from === undefined || target === undefined || from === target) return;
+    editCharts((now) => movedTo(now, from.at, target.at + (to.after ? 1 : 0)));
+  };
+  return {
+    enlarged,
+    moveChart,
+    enlarge: (key: string | null) => {
+      const [only] = charts.length === 1 ? charts : [];
+      const wanted = enlarged === null ? (key ?? only?.key) : undefined;
+      change(() => ({ enlarged: wanted }), false);
+    },
+    stepChart: (key: string, by: 1 | -1) => {
+      const next = charts[charts.findIndex((chart) => chart.key === key) + by];
+      if (next !== undefined) moveChart(key, { key: next.key, after: by > 0 });
+    },
+    // `going`: not the first step of a gesture. undefined: the usual height.
+    setHeight: (height: number | undefined, going = false) => change(() => ({ height }), going),
+  };
+}
+
 // Lines by their keys, hidden and shown.
 function lineSwitches(change: Change) {
   const hide = (to: (now: string[]) => string[]) =>
@@ -421,6 +451,7 @@ export function useBoard(input: BoardInput) {
   const zoomedIn = search.from !== undefined;
   const edits = chartEdits(choices, change);
   const gesturesOf = gesturesPerChart(gestures, { synced, zoomedIn }, edits.editChart);
+  const layout = arrangement({ charts, search }, edits, change);
   const compareTo = (base: string | null) =>
     change(() => ({ base: base ?? undefined, compare: undefined }), false);
   const keys: BoardGestures = {
@@ -430,6 +461,9 @@ export function useBoard(input: BoardInput) {
       const chart = charts.find((one) => one.key === key);
       return chart === undefined ? gestures : gesturesOf(chart);
     },
+    move: layout.stepChart,
+    enlarge: layout.enlarge,
+    enlarged: layout.enlarged !== null,
     step: (by) => onTime && stepTo(by, lanes, { marks, gestures }),
     compare: (line) => {
       const base = counted === null ? null : baseOf(line, charts, making);
@@ -449,6 +483,7 @@ export function useBoard(input: BoardInput) {
     ...measured,
     ...lanes,
     ...edits,
+    ...layout,
     ...lineSwitches(change),
     chosen: new Set(choices.map((choice) => choice.metric)),
     gestures: keys,

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parseSearch, stringifySearch } from "../app/search";
 import { runSearch } from "../pages/run/search";
 import { type ChartChoice, choiceText, kKinds, parseChoice, together } from "./choice";
+import { quoted } from "./quote";
 import {
   boardSearch,
   type Grouping,
@@ -152,6 +153,8 @@ describe("the address of a board", () => {
         hide: r.maybe(() => [name(r), name(r)]),
         sel: r.maybe(() => "1..2"),
         sync: r.maybe(() => "off"),
+        height: r.maybe(() => 96 + r.below(1105)),
+        enlarged: r.maybe(() => quoted(name(r))),
         a: r.maybe(() => r.below(99) / 8),
         b: r.maybe(() => -r.below(99) / 8),
         pin: r.maybe(() => pinText({ at: r.below(99) / 4, chart: r.maybe(() => name(r)) ?? null })),

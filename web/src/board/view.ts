@@ -50,6 +50,10 @@ export interface ViewSearch {
   sel?: string;
   // Every chart is zoomed by itself; absent: all share the range.
   sync?: "off";
+  // Height of each chart's picture, CSS pixels; absent: the usual one, or for a single chart what the window leaves.
+  height?: number;
+  // Key of the chart that fills the window.
+  enlarged?: string;
   // The two marked places.
   a?: number;
   b?: number;
@@ -58,6 +62,9 @@ export interface ViewSearch {
   // The phase looked into: `RUN:ID`.
   phase?: string;
 }
+
+export const kLeastHeight = 96;
+export const kMostHeight = 1200;
 
 export interface Pin {
   at: number;
@@ -105,6 +112,11 @@ function range(raw: Raw): { from?: number; to?: number } {
 export function parseRegion(text: string | undefined): { from: number; to: number } | null {
   const [from, to] = (text ?? "").split("..").map(Number);
   return from !== undefined && to !== undefined && to > from ? { from, to } : null;
+}
+
+function heightOf(value: unknown): number | undefined {
+  const height = Math.round(place(value) ?? 0);
+  return height >= kLeastHeight && height <= kMostHeight ? height : undefined;
 }
 
 // Finite, or nothing.
@@ -170,6 +182,8 @@ export function viewSearch(raw: Raw): ViewSearch {
     hide: list(raw.hide),
     sel: parseRegion(word(raw.sel)) === null ? undefined : word(raw.sel),
     sync: raw.sync === "off" ? "off" : undefined,
+    height: heightOf(raw.height),
+    enlarged: word(raw.enlarged),
     a: place(raw.a),
     b: place(raw.b),
     pin: parsePin(word(raw.pin)) === null ? undefined : word(raw.pin),

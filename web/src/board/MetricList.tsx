@@ -1,13 +1,17 @@
-// The metrics in groups or by interest, each with a checkbox that shows its chart. Series that never change are hidden,
-// and by interest those that follow others.
-import { useMemo, useState } from "react";
+// The metrics in groups and sections or by interest, each with a checkbox that shows its chart. Series that never change
+// are hidden, and by interest those that follow others. Only rows in sight are on the page, so that thousands of metrics
+// stay quick.
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type CSSProperties, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type Interest, type SortedOut, sortedOut } from "../api/interest";
+import { Check } from "../app/Check";
 import { Chevron } from "../app/icons";
 import { Tick } from "../app/Tick";
 import { middleEllipsis } from "../format/text";
 import { formatCount, plural, scaleFor } from "../format/units";
 import { score } from "../state/palette";
 import { type ChartDef, kGroups } from "./model";
+import { type MetricRow, type Part, partsOf, rowsOf, type Section } from "./sections";
 
 const kMaxAtSight = 12;
 
@@ -16,7 +20,7 @@ export interface MetricListProps {
   shown: ReadonlySet<string>;
   pending: boolean;
   error: Error | null;
-  choose: (name: string, on: boolean) => void;
+  choose: (names: readonly string[], on: boolean) => void;
   reset: (() => void) | null;
   // null: several runs are shown; undefined: not known yet.
   interest: Interest | null | undefined;
@@ -28,15 +32,27 @@ const count = (charts: readonly ChartDef[]) =>
 export function MetricList(props: MetricListProps) {
   const { charts, shown, pending, error, choose, reset, interest } = props;
   const [typed, setTyped] = useState("");
-  const wanted = charts.filter(({ name }) => score(name, typed) !== null);
   const [ranked, rank] = useState(false);
   const byInterest = useMemo(
     () => (ranked && interest ? sortedOut(interest) : null),
     [ranked, interest],
   );
-  const flat = wanted.filter((chart) => chart.flat);
-  const lively = wanted.filter((chart) => !chart.flat);
-  const common = { shown, choose, found: typed !== "" };
+  const wanted = useMemo(
+    () => charts.filter(({ name }) => score(name, typed) !== null),
+    [charts, typed],
+  );
+  const lively = useMemo(() => wanted.filter((chart) => !chart.flat), [wanted]);
+  const parts = useMemo(() => {
+    const flat = hidden(
+      wanted.filter((chart) => chart.flat),
+      "constant metric",
+    );
+    const listed = byInterest === null ? groups(lively) : byRank(lively, { by: byInterest, shown });
+    return [...listed, ...flat];
+  }, [wanted, lively, byInterest, shown]);
+  const { isOpen, toggle } = useOpen(shown);
+  const found = typed !== "";
+  const rows = rowsOf(parts, (section, depth) => found || isOpen(section, depth));
   return (
     <section aria-label="Metrics">
       <h2 className="section-title">
@@ -77,12 +93,7 @@ export function MetricList(props: MetricListProps) {
           {ranked ? "By interest: back to groups" : "Sort by interest"}
         </button>
       )}
-      {byInterest === null ? (
-        <Groups {...common} charts={lively} />
-      ) : (
-        <Ranked {...common} charts={lively} by={byInterest} />
-      )}
-      <Hidden {...common} kind="constant metric" charts={flat} />
+      <Listed rows={rows} shown={shown} choose={choose} toggle={toggle} />
       {charts.length === 0 && <p className="row quiet">{emptyWords(pending, error)}</p>}
     </section>
   );
@@ -93,101 +104,191 @@ function emptyWords(pending: boolean, error: Error | null): string {
   return pending ? "Loading metrics." : "No metrics.";
 }
 
-interface GroupProps {
-  charts: ChartDef[];
-  shown: ReadonlySet<string>;
-  choose: (name: string, on: boolean) => void;
-}
-
-type FoundProps = GroupProps & { found: boolean };
-
-function Groups({ charts, ...common }: FoundProps) {
-  return kGroups.map((group) => {
-    const inGroup = charts.filter((chart) => chart.group === group);
-    return inGroup.length > 0 && <Group {...common} key={group} name={group} charts={inGroup} />;
+// Sections at the top: the groups that have any.
+function groups(charts: readonly ChartDef[]): Part[] {
+  return kGroups.flatMap((group): Section[] => {
+    const mine = charts.filter((chart) => chart.group === group);
+    // The catalogue's names are few and known; a script's may be any.
+    const parts =
+      group === "software"
+        ? partsOf(mine, group)
+        : mine.map((chart) => ({ chart, name: chart.name }));
+    return mine.length === 0 ? [] : [{ key: group, name: group, charts: mine, parts }];
   });
 }
 
+// Metrics that are not listed until they are asked for.
+function hidden(charts: readonly ChartDef[], kind: string): Part[] {
+  if (charts.length === 0) return [];
+  return [{ key: kind, name: plural(charts.length, kind), charts, parts: partsOf(charts, kind) }];
+}
+
 // The most interesting first; metrics that follow others are hidden unless they are drawn.
-function Ranked({ charts, by, ...common }: FoundProps & { by: SortedOut }) {
-  const { shown, choose } = common;
+function byRank(
+  charts: readonly ChartDef[],
+  { by, shown }: { by: SortedOut; shown: ReadonlySet<string> },
+): Part[] {
   const isDouble = ({ name }: ChartDef) => by.duplicates.has(name) && !shown.has(name);
   const place = new Map(by.metrics.map((name, i) => [name, i]));
   const placeOf = ({ name }: ChartDef) => place.get(name) ?? place.size;
   const sorted = charts.filter((chart) => !isDouble(chart)).sort((a, b) => placeOf(a) - placeOf(b));
-  return (
-    <>
-      {sorted.map((chart) => (
-        <Item key={chart.name} chart={chart} shown={shown} choose={choose} />
-      ))}
-      <Hidden {...common} kind="duplicate metric" charts={charts.filter(isDouble)} />
-    </>
-  );
+  const parts = sorted.map((chart) => ({ chart, name: chart.name }));
+  return [...parts, ...hidden(charts.filter(isDouble), "duplicate metric")];
 }
 
-// Metrics that are not listed until they are asked for.
-function Hidden({ kind, charts, shown, choose, found }: FoundProps & { kind: string }) {
-  const [open, setOpen] = useState(false);
-  if (charts.length === 0) return null;
-  return (
-    <>
-      <button
-        type="button"
-        className="row quiet"
-        aria-expanded={open}
-        onClick={() => setOpen(!open)}
-      >
-        <Chevron open={open} />
-        {plural(charts.length, kind)} {open ? "shown" : "hidden"}
-      </button>
-      {(open || found) &&
-        charts.map((chart) => (
-          <Item key={chart.name} chart={chart} shown={shown} choose={choose} />
+const isGroup = ({ key }: Section) => kGroups.includes(key);
+
+// Returns whether a section is open: at first the script's, and those with a chart that is shown. Decided once for each:
+// a section must not fold under the pointer that unticks its last chart.
+function useOpen(shown: ReadonlySet<string>) {
+  const decided = useRef(new Map<string, boolean>());
+  const [, changed] = useState(0);
+  const isOpen = (section: Section, depth: number): boolean => {
+    const { key, charts } = section;
+    const known = decided.current.get(key);
+    if (known !== undefined) return known;
+    const some = (depth > 0 || isGroup(section)) && charts.some(({ name }) => shown.has(name));
+    decided.current.set(key, key === "software" || some);
+    return key === "software" || some;
+  };
+  const toggle = (key: string) => {
+    decided.current.set(key, !decided.current.get(key));
+    changed((n) => n + 1);
+  };
+  return { isOpen, toggle };
+}
+
+interface ListedProps {
+  rows: readonly MetricRow[];
+  shown: ReadonlySet<string>;
+  choose: MetricListProps["choose"];
+  toggle: (key: string) => void;
+}
+
+// More rows than so many are not all on the page.
+const kMany = 200;
+const kRow = 30;
+
+function Listed({ rows, ...at }: ListedProps) {
+  const list = useRef<HTMLDivElement>(null);
+  const [margin, setMargin] = useState(0);
+  const many = rows.length > kMany;
+  // The place of the list in the panel that scrolls.
+  useLayoutEffect(() => {
+    const [element, panel] = [list.current, list.current?.closest(".panel")];
+    if (!element || !panel) return;
+    const top = element.getBoundingClientRect().top - panel.getBoundingClientRect().top;
+    setMargin(Math.round(top + panel.scrollTop));
+  });
+  const virtual = useVirtualizer({
+    count: rows.length,
+    enabled: many,
+    getScrollElement: () => list.current?.closest(".panel") ?? null,
+    estimateSize: () => kRow,
+    getItemKey: (i) => rows[i]?.key ?? i,
+    scrollMargin: margin,
+    overscan: 12,
+  });
+  if (!many) {
+    return (
+      <div ref={list}>
+        {rows.map((row) => (
+          <ListedRow key={row.key} row={row} {...at} />
         ))}
-    </>
+      </div>
+    );
+  }
+  return (
+    <div ref={list} style={{ position: "relative", height: virtual.getTotalSize() }}>
+      {virtual.getVirtualItems().map(({ key, index, start }) => (
+        <div key={key} className="placed" style={{ top: start - margin }}>
+          <ListedRow row={rows[index] as MetricRow} {...at} />
+        </div>
+      ))}
+    </div>
   );
 }
 
-function Group(at: FoundProps & { name: string }) {
-  const { name, charts, shown, choose, found } = at;
-  // Decided once: a group must not fold under the pointer that unticks its last chart.
-  const [isOpen, setOpen] = useState(
-    () => name === "software" || charts.some((chart) => shown.has(chart.name)),
-  );
-  const open = isOpen || found;
-  return (
-    <>
-      <button type="button" className="row" aria-expanded={open} onClick={() => setOpen(!isOpen)}>
+// Below a group nothing is indented, as groups are few.
+const indent = (depth: number): CSSProperties =>
+  depth > 1 ? { paddingLeft: 16 + (depth - 1) * 14 } : {};
+
+function ListedRow({ row, shown, choose, toggle }: Omit<ListedProps, "rows"> & { row: MetricRow }) {
+  if (row.kind === "metric") return <Item row={row} shown={shown} choose={choose} />;
+  const { section, depth, open } = row;
+  const { key, name, charts } = section;
+  const flip = { "aria-expanded": open, onClick: () => toggle(key) };
+  if (depth > 0) return <Subsection row={row} shown={shown} choose={choose} flip={flip} />;
+  if (isGroup(section)) {
+    return (
+      <button type="button" className="row" {...flip}>
         <Chevron open={open} />
         <b className="cut">{name}</b>
         <span className="count">{formatCount(count(charts))}</span>
       </button>
-      {open &&
-        charts.map((chart) => (
-          <Item key={chart.name} chart={chart} shown={shown} choose={choose} />
-        ))}
-    </>
+    );
+  }
+  return (
+    <button type="button" className="row quiet" {...flip}>
+      <Chevron open={open} />
+      {name} {open ? "shown" : "hidden"}
+    </button>
   );
 }
 
-function Item({ chart, shown, choose }: Omit<GroupProps, "charts"> & { chart: ChartDef }) {
+// More charts than so many are not shown by one click.
+const kMaxAtOnce = 50;
+
+interface SubsectionProps extends Pick<ListedProps, "shown" | "choose"> {
+  row: MetricRow & { kind: "section" };
+  flip: { "aria-expanded": boolean; onClick: () => void };
+}
+
+function Subsection({ row: { section, depth, open }, shown, choose, flip }: SubsectionProps) {
+  const { name, charts } = section;
+  const names = charts.map((chart) => chart.name);
+  const on = names.filter((one) => shown.has(one)).length;
+  return (
+    <div className="row" style={indent(depth)}>
+      <button type="button" className="section-name" title={name} {...flip}>
+        <Chevron open={open} />
+        <span className="cut name">{middleEllipsis(name, 26)}</span>
+      </button>
+      <span className="count">{formatCount(count(charts))}</span>
+      {names.length <= kMaxAtOnce && (
+        <Check
+          label={`All charts of ${name}`}
+          checked={on === names.length}
+          some={on > 0}
+          change={(all) => choose(names, all)}
+        />
+      )}
+    </div>
+  );
+}
+
+interface ItemProps extends Pick<ListedProps, "shown" | "choose"> {
+  row: MetricRow & { kind: "metric" };
+}
+
+function Item({ row: { chart, name, depth }, shown, choose }: ItemProps) {
   const lines = count([chart]);
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the checkbox is inside the label
     <label
       className="row item"
+      style={indent(depth)}
       title={`${chart.name}${chart.description === "" ? "" : `: ${chart.description}`}`}
     >
       <Tick
         label={chart.name}
         checked={shown.has(chart.name)}
         colour="var(--accent)"
-        change={(on) => choose(chart.name, on)}
+        change={(on) => choose([chart.name], on)}
         metric={chart.name}
       />
       <span className="cut name">
-        {middleEllipsis(chart.name, 28)}{" "}
-        <span className="quiet">{scaleFor(chart.unit, 1).unit}</span>
+        {middleEllipsis(name, 28)} <span className="quiet">{scaleFor(chart.unit, 1).unit}</span>
       </span>
       {lines > 1 && <span className="count">{formatCount(lines)}</span>}
     </label>

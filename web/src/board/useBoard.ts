@@ -277,6 +277,14 @@ function chartEdits(choices: readonly ChartChoice[], change: Change) {
       // No chart at all is a choice too, marked by an empty name.
       return { metric: next.length === 0 ? [""] : next };
     }, replace);
+  const chooseMetrics = (names: readonly string[], on: boolean) =>
+    editCharts((now) => {
+      const others = now.filter((choice) => !names.includes(choice.metric));
+      if (!on) return others;
+      // Those that are shown stay where they are, with their settings.
+      const known = new Set(now.map((choice) => choice.metric));
+      return [...now, ...names.filter((name) => !known.has(name)).map(plainChoice)];
+    });
   return {
     editCharts,
     editChart: (at: number, part: Partial<ChartChoice>, replace = false) =>
@@ -284,11 +292,8 @@ function chartEdits(choices: readonly ChartChoice[], change: Change) {
         (now) => now.map((choice, i) => (i === at ? defined({ ...choice, ...part }) : choice)),
         replace,
       ),
-    chooseMetric: (name: string, on: boolean) =>
-      editCharts((now) => {
-        const rest = now.filter((choice) => choice.metric !== name);
-        return on ? [...rest, plainChoice(name)] : rest;
-      }),
+    chooseMetrics,
+    chooseMetric: (name: string, on: boolean) => chooseMetrics([name], on),
     resetMetrics: () => change(() => ({ metric: undefined }), false),
   };
 }

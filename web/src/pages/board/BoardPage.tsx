@@ -136,7 +136,7 @@ function Selected({ search, change }: SelectedProps) {
             shown={view.chosen}
             pending={view.metrics.pending || pending}
             error={view.metrics.error}
-            choose={view.chooseMetric}
+            choose={view.chooseMetrics}
             reset={view.defaultChoice ? null : view.resetMetrics}
             interest={view.interest}
           />

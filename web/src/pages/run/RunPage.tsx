@@ -281,7 +281,7 @@ function Panel({ run, readAt, runBoard }: PanelProps) {
         shown={board.chosen}
         pending={board.metrics.pending}
         error={board.metrics.error}
-        choose={board.chooseMetric}
+        choose={board.chooseMetrics}
         reset={board.defaultChoice ? null : board.resetMetrics}
         interest={board.interest}
       />

@@ -522,3 +522,39 @@ test("no target of a board on a phone is smaller than 24 px, save names in chart
   assert.deepEqual(await small(), []);
   await close();
 });
+
+test("values stand at the pointer, inside the plot, and go when it leaves or they are pinned", async () => {
+  const { page, complaints, close } = await board("&metric=loss&metric=accuracy&x=step");
+  const box = await chart(page, "loss").locator(".surface").boundingBox();
+  const tip = chart(page, "loss").getByTestId("pointer-values");
+  const y = box.y + box.height / 2;
+  const readAt = (part) => page.mouse.move(box.x + box.width * part, y);
+  for (const part of [0.3, 0.7]) {
+    await readAt(part);
+    await soon(async () => {
+      const { x, width, ...mine } = await tip.boundingBox();
+      const cursor = box.x + box.width * part;
+      assert.ok(part < 0.5 ? x > cursor : x + width < cursor);
+      assert.ok(mine.y >= box.y && mine.y + mine.height <= box.y + box.height);
+    });
+    // The same values as at the foot.
+    await soon(async () => {
+      const values = await tip.locator(".number").allTextContents();
+      assert.equal(values.length, 2);
+      const foot = await page.getByTestId("footer-cursor").textContent();
+      for (const value of values) assert.ok(foot.includes(value), `${value} in ${foot}`);
+    });
+  }
+  assert.equal(await chart(page, "accuracy").getByTestId("pointer-values").isVisible(), false);
+  await page.mouse.click(box.x + box.width * 0.7, y);
+  await page.getByTestId("pinned").waitFor();
+  await tip.waitFor({ state: "hidden" });
+  await page.keyboard.press("0");
+  await page.getByTestId("pinned").waitFor({ state: "detached" });
+  await readAt(0.4);
+  await tip.waitFor({ state: "visible" });
+  await page.mouse.move(2, 2);
+  await tip.waitFor({ state: "hidden" });
+  assert.deepEqual(complaints, []);
+  await close();
+});

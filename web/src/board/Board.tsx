@@ -220,7 +220,7 @@ export function Board({ view, theme, font, reader }: BoardProps) {
   const shownFor = (chart: BoardChart) => shownOf(chart, sharing.shownFor(chart), alone);
   const { error, retry } = sharing;
   useReader(reader, { charts, view, shownFor, answers: [...sharing.answers, alone], theme });
-  const drawing = { view, width: each, height, theme, font, inSight, margins, ask };
+  const drawing = { view, reader, width: each, height, theme, font, inSight, margins, ask };
 
   return (
     <div ref={ref} className={enlarged === null ? "" : "enlarged"}>
@@ -338,8 +338,9 @@ function useReader(
       made.set(chart.key, lines);
       return lines;
     };
-    reader.current = (x, first) =>
+    reader.current = (x, first, only = false) =>
       charts
+        .filter(({ key }) => !only || key === first)
         .toSorted((a, b) => Number(b.key === first) - Number(a.key === first))
         .flatMap((chart) => {
           const { def, second } = chart;

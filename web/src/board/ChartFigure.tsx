@@ -18,6 +18,7 @@ import type { ChartLine, ChartPicture, ChartSpec, Margins } from "../charts/spec
 import type { ChartTheme } from "../charts/theme";
 import { formatCount } from "../format/units";
 import { useView } from "../state/view";
+import { placeWords } from "./axis";
 import { badgeText } from "./badge";
 import { ChartMenu } from "./ChartMenu";
 import { allLines, specOf, specParts } from "./chartSpec";
@@ -28,13 +29,17 @@ import { spreadWords } from "./lines";
 import { type ChartDef, outsideWords } from "./model";
 import { type InSight, useNear } from "./near";
 import { Overlay } from "./Overlay";
+import { PointerValues } from "./PointerValues";
 import { type Range, useSurface } from "./pointer";
 import { defsOf } from "./question";
+import type { Reader } from "./Readout";
 import type { BoardChart, BoardView } from "./useBoard";
 
 export interface FigureProps {
   chart: BoardChart;
   view: BoardView;
+  // Reads the values under the pointer.
+  reader: RefObject<Reader | null>;
   answer: Charts | undefined;
   width: number;
   // The height of the picture.
@@ -171,7 +176,15 @@ export function ChartFigure(props: FigureProps) {
           data-points={points}
         />
         <LineNames chart={chart} view={view} lines={lines} labels={picture.labels} />
-        {shared && <PlotSurface chart={chart} view={view} plot={plot} drawn={drawn.range} />}
+        {shared && (
+          <PlotSurface
+            chart={chart}
+            view={view}
+            reader={props.reader}
+            plot={plot}
+            drawn={drawn.range}
+          />
+        )}
         {view.enlarged === null && <HeightGrip view={view} height={height} />}
       </div>
     </figure>
@@ -194,13 +207,14 @@ function HeightGrip({ view, height }: { view: BoardView; height: number }) {
 interface SurfaceProps {
   chart: BoardChart;
   view: BoardView;
+  reader: RefObject<Reader | null>;
   plot: Rect;
   // The range of the picture, which may be older than that of the gestures.
   drawn: Range;
 }
 
 // Takes the gestures of pointer and keyboard.
-function PlotSurface({ chart, view, plot, drawn }: SurfaceProps) {
+function PlotSurface({ chart, view, reader, plot, drawn }: SurfaceProps) {
   const gestures = view.gesturesOf(chart);
   const click = (at: number) => {
     const { pinned } = useView.getState();
@@ -224,6 +238,13 @@ function PlotSurface({ chart, view, plot, drawn }: SurfaceProps) {
       style={{ left: plot.x, top: 0, width: plot.width, height: plot.y + plot.height }}
     >
       <Overlay range={drawn} width={plot.width} region={view.region} />
+      <PointerValues
+        reader={reader}
+        chart={chart.key}
+        range={drawn}
+        height={plot.height}
+        place={placeWords(view.axis, drawn)}
+      />
     </div>
   );
 }

@@ -1,13 +1,22 @@
 // The read-out that stays: every chart's values at the place that was clicked, the greatest first.
 import type { RefObject } from "react";
+import { fittingNames } from "../format/text";
 import { formatValue } from "../format/units";
 import { useView } from "../state/view";
-import type { Reader } from "./Readout";
+import type { Reader, Reading } from "./Readout";
 
 export interface PinnedProps {
   reader: RefObject<Reader | null>;
   place: (x: number) => string;
   letGo: () => void;
+}
+
+const kLongestName = 28; // letters
+
+function named({ values }: Reading) {
+  const labels = values.map(({ label }) => label);
+  const names = fittingNames(labels, kLongestName);
+  return values.map((value, i) => ({ ...value, name: names[i] ?? value.label }));
 }
 
 export function Pinned({ reader, place, letGo }: PinnedProps) {
@@ -35,10 +44,10 @@ export function Pinned({ reader, place, letGo }: PinnedProps) {
           // biome-ignore lint/suspicious/noArrayIndexKey: two charts may be of one metric
           <div key={i} className="pinned-chart">
             <dt className="cut">{reading.title}</dt>
-            {reading.values.map((value) => (
+            {named(reading).map(({ name, ...value }) => (
               <dd key={value.key}>
-                <span className="cut" style={{ color: value.colour }}>
-                  {value.label}
+                <span className="cut" style={{ color: value.colour }} title={value.label}>
+                  {name}
                 </span>
                 <span>{formatValue(value.value, reading.unit, 4)}</span>
               </dd>

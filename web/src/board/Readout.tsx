@@ -10,8 +10,8 @@ export interface Reading {
   values: { key: string; label: string; colour: string; value: number | null }[];
 }
 
-// At a place of the board's axis.
-export type Reader = (x: number, first: string | null) => Reading[];
+// At a place of the board's axis; `only`: of the first chart alone.
+export type Reader = (x: number, first: string | null, only?: boolean) => Reading[];
 
 export interface ReadoutProps {
   reader: RefObject<Reader | null>;

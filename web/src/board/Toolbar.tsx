@@ -332,12 +332,16 @@ function GroupsForm({ view, grouping, choices }: GroupsFormProps) {
             ]}
             change={(show) => set({ show })}
           />
-          <Choice
-            label="Band"
-            value={grouping.band}
-            options={kBandWords}
-            change={(band) => set({ band })}
-          />
+          {grouping.show === "mean" ? (
+            <Choice
+              label="Band"
+              value={grouping.band}
+              options={kBandWords}
+              change={(band) => set({ band })}
+            />
+          ) : (
+            <p className="quiet">A sum has no band.</p>
+          )}
           <Switch
             label="single runs underneath"
             on={view.making.singles}

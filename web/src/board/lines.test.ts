@@ -142,6 +142,25 @@ describe("the lines that the server computes", () => {
     none.interval = 0;
     expect(told()).toBeUndefined();
   });
+
+  it("say why they have no band", () => {
+    const arrays = Array.from({ length: 10 }, () => values(4, 4));
+    const found = answer({}, [
+      ["group/1", arrays],
+      ["group/2,3", arrays],
+    ]);
+    const told = (units: number, part: Partial<Making> = {}) => {
+      (found.lines.get("group/2,3") as LineAnswer).units = units;
+      const grouping = { by: "param:lr", show: "mean", band: "range" } as const;
+      return linesOf(loss, found, { making: grouped({ grouping, ...part }), ...palette })[1]?.told;
+    };
+    expect(told(2)).toBeUndefined();
+    expect(told(1)).toBe("no band: n = 1");
+    expect(told(1, { grouping: { by: "param:lr", show: "sum", band: "range" } })).toBeUndefined();
+    const [first] = grouped().groups;
+    const baseline = { key: first?.key ?? "", label: "first", as: "ratio" } as const;
+    expect(told(2, { baseline })).toBe("no band: a ratio of means has none");
+  });
 });
 
 describe("an older answer", () => {

@@ -93,8 +93,14 @@ const kNoInterval: Record<number, string> = {
 };
 
 // Why a group has no band where one was asked for.
-const noBand = (answer: LineAnswer, { show, band }: Grouping) =>
-  show === "mean" && band === "ci" ? kNoInterval[answer.interval] : undefined;
+function noBand({ interval, units }: LineAnswer, { show, band }: Grouping): string | undefined {
+  if (show === "sum" || band === "none") return undefined;
+  if (band === "ci") return kNoInterval[interval];
+  return units === 1 ? "no band: n = 1" : undefined;
+}
+
+const noComparedBand = ({ as }: Baseline, { show, band }: Grouping) =>
+  show === "mean" && band !== "none" ? `no band: a ${as} of means has none` : undefined;
 
 interface Palette {
   theme: ChartTheme;
@@ -127,7 +133,7 @@ function groupLines(
         const other = baseAnswer ? valuesOf(baseAnswer) : curve.value.map(() => Number.NaN);
         const result = compared(curve.value, other, baseline);
         curve = { from, to, value: result.value, low: null, high: null };
-        told = result.told;
+        told = result.told ?? noComparedBand(baseline, grouping);
       }
     }
     return [

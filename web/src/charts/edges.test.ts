@@ -105,6 +105,15 @@ it("keeps charts below each other aligned: each takes the margins of the widest"
   expect(shared.margins).toEqual(plain.margins);
 });
 
+it("cuts names in a legend on top that are wider than the picture, their common part first", () => {
+  const long = (end: string) => `${"resnet50-imagenet-".repeat(5)}lr-${end}`;
+  const lines = ["0.1", "0.01"].map((end) => lineOf(end, [1, 2], { label: long(end) }));
+  const picture = drawChart(lines, { ...spec, style: { legend: "top" } }, kFixedFont);
+  expectInside(picture);
+  const said = texts(picture.marks).map(({ text }) => text);
+  expect(said).toEqual(expect.arrayContaining(["…0.1", "…0.01"]));
+});
+
 it("moves labels of the x axis at an edge inside", () => {
   for (const kind of ["time", "wall", "step", "number"] as const) {
     const [from, to] = [1_790_000_000, 1_790_086_400];

@@ -131,16 +131,21 @@ export interface LegendPlace {
 
 const kSample = 18;
 
-// Returns the positions of the entries of a legend on top, and its number of rows.
+// Returns the entries of a legend on top: each one's row, position, width and name. A name that is wider than a row loses
+// the part that all share, and only then is cut.
 export function layoutLegend(
   lines: readonly ChartLine[],
-  at: Pick<LegendPlace, "width" | "size" | "font">,
-): { row: number; x: number }[] {
+  { width: most, size, font }: Pick<LegendPlace, "width" | "size" | "font">,
+): { row: number; x: number; width: number; name: string }[] {
   let [x, row] = [0, 0];
-  return lines.map((line) => {
-    const width = kSample + 4 + at.font.width(line.label, at.size, 400);
-    if (x > 0 && x + width > at.width) [x, row] = [0, row + 1];
-    const place = { row, x };
+  const short = withoutCommon(lines.map((line) => line.label));
+  const room = most - kSample - 4;
+  return lines.map(({ label }, i) => {
+    const fits = font.width(label, size, 400) <= room;
+    const name = fits ? label : fitText(short[i] ?? label, room, { font, size, weight: 400 });
+    const width = kSample + 4 + font.width(name, size, 400);
+    if (x > 0 && x + width > most) [x, row] = [0, row + 1];
+    const place = { row, x, width, name };
     x += width + 14;
     return place;
   });
@@ -153,14 +158,13 @@ export function drawLegend(
 ): { marks: Mark[]; labels: LabelBox[] } {
   const { theme, size } = at;
   const marks: Mark[] = [];
-  const labels = layoutLegend(lines, at).map(({ row, x }, i): LabelBox => {
+  const labels = layoutLegend(lines, at).map(({ row, x, width, name }, i): LabelBox => {
     const line = lines[i] as ChartLine;
     const left = at.x + x;
     const y = at.y + row * 16 * (size / kTextSize);
     const colour = line.hidden ? theme.ink3 : theme.ink1;
     if (!line.hidden) marks.push(...sample(line, left, y - 0.35 * size));
-    marks.push(text(line.label, { x: left + kSample + 4, y, colour, size }));
-    const width = kSample + 4 + at.font.width(line.label, size, 400);
+    marks.push(text(name, { x: left + kSample + 4, y, colour, size }));
     const box = { x: left, y: y - size, width, height: size + 4 };
     return { key: line.key, hidden: line.hidden, ...box };
   });

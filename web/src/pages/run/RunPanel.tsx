@@ -7,7 +7,7 @@ import { Tick } from "../../app/Tick";
 import { viewSearch } from "../../board/view";
 import { type ChartTheme, seriesColour, seriesDash } from "../../charts/theme";
 import { endOf, endTitle, stateWords, toneOf } from "../../format/outcome";
-import { commandLine, middleEllipsis } from "../../format/text";
+import { commandLine, fittingNames } from "../../format/text";
 import { formatExactMoment, formatMoment } from "../../format/time";
 import { formatCount, formatValue, plural } from "../../format/units";
 
@@ -20,7 +20,13 @@ export interface NeighboursProps {
   choose: (id: string, on: boolean) => void;
 }
 
+const kLongestName = 26; // letters
+
 export function Neighbours({ run, runs, shown, theme, choose }: NeighboursProps) {
+  const names = fittingNames(
+    runs.map(({ name }) => name),
+    kLongestName,
+  );
   return (
     <section aria-label="Runs of the workload">
       <h2 className="section-title">
@@ -43,7 +49,7 @@ export function Neighbours({ run, runs, shown, theme, choose }: NeighboursProps)
             />
             {self ? (
               <b className="cut name" title={other.name}>
-                {middleEllipsis(other.name, 26)}
+                {names[index] ?? other.name}
               </b>
             ) : (
               <Link
@@ -54,7 +60,7 @@ export function Neighbours({ run, runs, shown, theme, choose }: NeighboursProps)
                 className="cut name"
                 title={`Go to ${other.name}`}
               >
-                {middleEllipsis(other.name, 26)}
+                {names[index] ?? other.name}
               </Link>
             )}
             <Swatch colour={colour} dash={seriesDash(index)} />

@@ -3,6 +3,8 @@ import type { RefObject } from "react";
 import { Boundary } from "../app/Boundary";
 import { late } from "../app/late";
 import { Failing, Loading, Notice } from "../app/Notice";
+import type { FontMetrics } from "../charts/font";
+import type { ChartTheme } from "../charts/theme";
 import { useView } from "../state/view";
 import { kAxisWords, placeWords } from "./axis";
 import { Board } from "./Board";
@@ -81,22 +83,7 @@ export function BoardBody({ view, reader }: BodyProps) {
           <Board {...drawing} view={view} reader={reader} />
         </Boundary>
       )}
-      {view.onTime && (
-        <Boundary what="The phases" again={view.lanes}>
-          <Lanes
-            {...drawing}
-            gestures={view.gestures}
-            region={view.region}
-            unit={kAxisWords[view.axis]}
-            kind={view.axis === "wall" ? "wall" : "time"}
-            place={place}
-            rows={view.lanes}
-            pending={view.phases.pending}
-            chosen={view.phase?.span.id ?? null}
-            choose={view.choosePhase}
-          />
-        </Boundary>
-      )}
+      {view.onTime && <PhaseLanes view={view} drawing={drawing} place={place} />}
       {view.onTime && view.phase !== null && (
         <PhasePanel
           at={view.phase}
@@ -123,6 +110,31 @@ export function BoardBody({ view, reader }: BodyProps) {
       </Boundary>
       {charts.length > 0 && view.zoomedIn && <Minimap view={view} theme={drawing.theme} />}
     </>
+  );
+}
+
+interface PhaseLanesProps {
+  view: BoardView;
+  drawing: { theme: ChartTheme; font: FontMetrics };
+  place: (x: number) => string;
+}
+
+function PhaseLanes({ view, drawing, place }: PhaseLanesProps) {
+  return (
+    <Boundary what="The phases" again={view.lanes}>
+      <Lanes
+        {...drawing}
+        gestures={view.gestures}
+        region={view.region}
+        unit={kAxisWords[view.axis]}
+        kind={view.axis === "wall" ? "wall" : "time"}
+        place={place}
+        rows={view.lanes}
+        pending={view.phases.pending}
+        chosen={view.phase?.span.id ?? null}
+        choose={view.choosePhase}
+      />
+    </Boundary>
   );
 }
 

@@ -176,15 +176,7 @@ export function ChartFigure(props: FigureProps) {
           data-points={points}
         />
         <LineNames chart={chart} view={view} lines={lines} labels={picture.labels} />
-        {shared && (
-          <PlotSurface
-            chart={chart}
-            view={view}
-            reader={props.reader}
-            plot={plot}
-            drawn={drawn.range}
-          />
-        )}
+        {shared && <PlotSurface {...props} plot={plot} drawn={drawn.range} />}
         {view.enlarged === null && <HeightGrip view={view} height={height} />}
       </div>
     </figure>
@@ -204,10 +196,7 @@ function HeightGrip({ view, height }: { view: BoardView; height: number }) {
   );
 }
 
-interface SurfaceProps {
-  chart: BoardChart;
-  view: BoardView;
-  reader: RefObject<Reader | null>;
+interface SurfaceProps extends Pick<FigureProps, "chart" | "view" | "reader"> {
   plot: Rect;
   // The range of the picture, which may be older than that of the gestures.
   drawn: Range;

@@ -86,24 +86,7 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
               </button>
             </div>
             <div className="form-row">
-              <button
-                type="button"
-                className="button"
-                title="Move before the chart before ([)"
-                disabled={view.charts[0] === chart}
-                onClick={() => view.stepChart(chart.key, -1)}
-              >
-                Move earlier
-              </button>
-              <button
-                type="button"
-                className="button"
-                title="Move after the chart after (])"
-                disabled={view.charts.at(-1) === chart}
-                onClick={() => view.stepChart(chart.key, 1)}
-              >
-                Move later
-              </button>
+              <MoveButtons chart={chart} view={view} />
               <button
                 type="button"
                 className="button"
@@ -117,6 +100,31 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
       </Popup>
       {opened === "export" && <Export chart={chart} view={view} lines={lines} close={shut} />}
       {opened === "table" && <ChartTable chart={chart} view={view} lines={lines} close={shut} />}
+    </>
+  );
+}
+
+function MoveButtons({ chart, view }: { chart: BoardChart; view: BoardView }) {
+  return (
+    <>
+      <button
+        type="button"
+        className="button"
+        title="Move before the chart before ([)"
+        disabled={view.charts[0] === chart}
+        onClick={() => view.stepChart(chart.key, -1)}
+      >
+        Move earlier
+      </button>
+      <button
+        type="button"
+        className="button"
+        title="Move after the chart after (])"
+        disabled={view.charts.at(-1) === chart}
+        onClick={() => view.stepChart(chart.key, 1)}
+      >
+        Move later
+      </button>
     </>
   );
 }

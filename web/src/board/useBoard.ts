@@ -403,6 +403,12 @@ function arrangement(
   };
 }
 
+const arrangementKeys = ({ stepChart, enlarge, enlarged }: ReturnType<typeof arrangement>) => ({
+  move: stepChart,
+  enlarge,
+  enlarged: enlarged !== null,
+});
+
 // Lines by their keys, hidden and shown.
 function lineSwitches(change: Change) {
   const hide = (to: (now: string[]) => string[]) =>
@@ -466,9 +472,7 @@ export function useBoard(input: BoardInput) {
       const chart = charts.find((one) => one.key === key);
       return chart === undefined ? gestures : gesturesOf(chart);
     },
-    move: layout.stepChart,
-    enlarge: layout.enlarge,
-    enlarged: layout.enlarged !== null,
+    ...arrangementKeys(layout),
     step: (by) => onTime && stepTo(by, lanes, { marks, gestures }),
     compare: (line) => {
       const base = counted === null ? null : baseOf(line, charts, making);

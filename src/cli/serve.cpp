@@ -111,15 +111,14 @@ struct RetentionFlags {
 constexpr std::chrono::hours kEvery{1};
 constexpr std::int64_t kMostDays = 36'500;
 
-void prune(store::Store& store, const store::Retention& retention) {
-  const auto removal = store.prune(retention, sys::utc_now(), false);
+void report_removal(const Result<store::Removal>& removal, const std::string& kind) {
   if (!removal) {
-    complain("serve", "removing old runs: " + removal.error().message);
+    complain("serve", fmt::format("removing {}s: {}", kind, removal.error().message));
     return;
   }
   if (removal->runs.empty()) return;
   fmt::print(stderr, "corral serve: removed {}: {} points, {}\n",
-             counted(removal->runs.size(), "old run"), removal->points,
+             counted(removal->runs.size(), kind), removal->points,
              with_unit(static_cast<double>(removal->bytes), "B"));
   for (const RunId& run : removal->runs) fmt::print(stderr, "  {}\n", run.hex());
 }
@@ -140,15 +139,17 @@ Result<store::Retention> parse_retention(const RetentionFlags& flags) {
   return retention;
 }
 
-// Prunes at once and then every hour, and reports removed runs on stderr. The store must outlive
-// the job.
+// Prunes and empties the trash, at once and then every hour, and reports removed runs on stderr.
+// The store must outlive the job.
 server::BackgroundJob retention_job(store::Store& store, const store::Retention& retention) {
   return [&store, retention](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
-      prune(store, retention);
+      report_removal(store.empty_trash(sys::utc_now()), "trashed run");
+      if (retention.age || retention.bytes)
+        report_removal(store.prune(retention, sys::utc_now(), false), "old run");
       wake.wait_for(lock, stop, kEvery, [] { return false; });
     }
   };
@@ -265,7 +266,7 @@ Result<std::unique_ptr<server::RunningServer>> start_serving(
   server::StoreLock lock = TRY(server::lock_store(destination.store));
   const store::Retention keep = TRY(parse_retention(flags.keep));
   auto store = TRY(open_store(flags, destination));
-  if (keep.age || keep.bytes) options.jobs.push_back(retention_job(*store, keep));
+  options.jobs.push_back(retention_job(*store, keep));
   return server::start_server(std::move(options), std::move(lock), std::move(store));
 }
 

@@ -121,6 +121,16 @@ Result<Removal> Store::prune(const Retention& retention, UtcTime now, bool dry_r
   return machinery_->remove(runs, sql::IfRunning::kSkip, dry_run);
 }
 
+Result<Removal> Store::empty_trash(UtcTime now) {
+  if (!TRY(machinery_->readers.with(sql::anything_in_trash))) return Removal{};
+  TRY(machinery_->transact([&](Connection& db) { return sql::date_trash(db, now); }));
+  const auto runs = TRY(
+      machinery_->readers.with([&](Connection& db) { return sql::runs_beyond_trash(db, now); }));
+  Removal removal = TRY(machinery_->remove(runs, sql::IfRunning::kSkip, false));
+  TRY(machinery_->transact([&](Connection& db) { return sql::drop_deleted_experiments(db, now); }));
+  return removal;
+}
+
 Result<> Store::seal(bool settle) { return machinery_->sealer.seal_all(settle); }
 
 }  // namespace corral::store

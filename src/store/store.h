@@ -60,6 +60,8 @@ class Store {
   // With all its runs; kNotFound.
   Result<Removal> remove_experiment(ExperimentId id, const RemoveOptions& options);
   Result<Removal> prune(const Retention& retention, UtcTime now, bool dry_run);
+  // Removes what has been in the trash for 30 days.
+  Result<Removal> empty_trash(UtcTime now);
   // Seals every point that is in a batch row now (the sealer does so by itself in time). `settle`:
   // as if all sessions had ended; also deletes the rows of removed runs. For tests, benchmarks and
   // `corral store`.

@@ -433,8 +433,15 @@ ALTER TABLE notes ADD COLUMN finding TEXT NOT NULL DEFAULT '';
 ALTER TABLE notes ADD COLUMN mark INTEGER;
 )sql";
 
-constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans,
-                                    kHosts, kMarks};
+// The time since when a run is in the trash (lifecycle 1). NULL: it is not, or nobody noted a time;
+// remove/ then notes one.
+constexpr const char* kTrash = R"sql(
+ALTER TABLE runs ADD COLUMN trashed INTEGER;
+CREATE INDEX runs_in_trash ON runs (trashed) WHERE lifecycle = 1;
+)sql";
+
+constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans, kHosts,
+                                    kMarks, kTrash};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/failpoint.h"
+#include "store/engine/database.h"
 #include "store/faults/engine.h"
 #include "store/faults/raw_sqlite.h"
 #include "store/faults/script.h"
@@ -66,14 +67,27 @@ class RemoveKill : public ::testing::Test {
     }
   }
 
+  // 31 days after the run has ended and gone to the trash.
+  static Result<> empty_trash(Store& store, RunId run) {
+    const auto end = [&](Writing& db) {
+      return db->exec("UPDATE runs SET status = 1, lifecycle = 1, trashed = 0 WHERE id = ?1", run);
+    };
+    TRY(store.change(end));
+    TRY(store.empty_trash(utc_time(0) + kTrashKept + Nanos(1)));
+    return {};
+  }
+
   // Its exit status.
-  int remove_and_die(const std::string& failpoint) {
+  int remove_and_die(const std::string& failpoint, bool by_trash) {
     const pid_t child = ::fork();
     if (child == 0) {
       failpoint::arm(failpoint);
       auto store = open_sqlite_store({.directory = directory_});
       if (!store) ::_exit(1);
-      if (!(*store)->remove_runs(std::array{gone_.run()}, {.force = true})) ::_exit(2);
+      const bool done =
+          by_trash ? empty_trash(**store, gone_.run()).has_value()
+                   : (*store)->remove_runs(std::array{gone_.run()}, {.force = true}).has_value();
+      if (!done) ::_exit(2);
       ::_exit((*store)->seal(false) ? 0 : 3);
     }
     int status = 0;
@@ -109,15 +123,19 @@ class RemoveKill : public ::testing::Test {
   Script kept_{3, kShape}, gone_{4, kShape};
 };
 
+// As a person removes it, and as the trash is emptied.
 TEST_F(RemoveKill, AtANamedPlaceLeavesTheRunWholeOrGone) {
   for (const Place& place : kPlaces) {
     for (int passes = 0; passes < place.passes && !HasFatalFailure(); passes += place.step) {
-      const std::string failpoint = std::string(place.name) + ":" + std::to_string(passes);
-      SCOPED_TRACE("failpoint " + failpoint);
-      fs::remove_all(directory_);
-      fs::copy(filled_, directory_, fs::copy_options::recursive);
-      ASSERT_EQ(remove_and_die(failpoint), failpoint::kExitStatus) << "the place was not reached";
-      check(std::string(place.name) != "remove.marked");
+      for (const bool by_trash : {false, true}) {
+        const std::string failpoint = std::string(place.name) + ":" + std::to_string(passes);
+        SCOPED_TRACE(failpoint + (by_trash ? " of the trash" : ""));
+        fs::remove_all(directory_);
+        fs::copy(filled_, directory_, fs::copy_options::recursive);
+        ASSERT_EQ(remove_and_die(failpoint, by_trash), failpoint::kExitStatus)
+            << "the place was not reached";
+        check(std::string(place.name) != "remove.marked");
+      }
     }
   }
 }

@@ -17,7 +17,7 @@ constexpr std::array kTables = {
     Table{"runs",
           "key id# name$ experiment workload status supervised started ended newest end_reason "
           "exit_code exit_signal host$ lifecycle user_id$ artifact_uri$ client_status client_end "
-          "machine",
+          "machine trashed",
           1, true, 1000},
     Table{"facts", "run kind key$ value$", 3, false, 500},
     Table{"sessions",

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,6 +56,14 @@ constexpr std::string_view status_name(RunStatus status) {
   return index < kNames.size() ? kNames[index] : "unknown";
 }
 
+// Archived and trashed runs are left out of lists. Archived ones stay for good, trashed ones are
+// removed after kTrashKept.
+enum class Lifecycle : std::int8_t { kArchived = -1, kActive = 0, kDeleted = 1 };
+constexpr std::array<std::string_view, 3> kLifecycleNames = {"archived", "active", "trashed"};
+constexpr std::string_view lifecycle_name(Lifecycle lifecycle) {
+  return kLifecycleNames.at(static_cast<std::size_t>(static_cast<int>(lifecycle) + 1));
+}
+
 struct Experiment {
   ExperimentId id;
   std::string name;
@@ -84,6 +93,8 @@ struct Run {
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;
   std::string host;
+  Lifecycle lifecycle = Lifecycle::kActive;
+  std::optional<UtcTime> trashed;  // since when it is in the trash
   // Facts: info values are JSON text. Empty in lists unless asked for.
   std::vector<std::pair<std::string, std::string>> params, tags, info, unavailable, drops;
 };
@@ -91,6 +102,7 @@ struct RunFilter {
   std::optional<ExperimentId> experiment;
   std::optional<WorkloadId> workload;
   std::optional<RunStatus> status;
+  Lifecycle lifecycle = Lifecycle::kActive;
   // Continue after this run of an earlier answer (newest first by start, then id).
   std::optional<std::pair<UtcTime, RunId>> before;
   std::size_t limit = 100;
@@ -199,6 +211,8 @@ struct Removal {
   std::int64_t points = 0;  // points of the runs' own series
   std::int64_t bytes = 0;   // stored bytes of points, summaries and output
 };
+// Runs in the trash are removed after that.
+inline constexpr Nanos kTrashKept = std::chrono::days(30);
 // Ended runs are removed, the oldest first, if they ended longer ago than `age`, and while points,
 // summaries and output take more than `bytes`.
 struct Retention {

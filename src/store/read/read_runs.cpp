@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -9,8 +11,9 @@ namespace {
 
 constexpr std::string_view kRunColumns =
     "SELECT r.key, r.id, r.name, r.experiment, e.name, w.id, w.name, r.status, r.started, r.ended, "
-    "r.newest, r.end_reason, r.exit_code, r.exit_signal, r.host FROM runs r JOIN experiments e ON "
-    "e.id = r.experiment JOIN workloads w ON w.key = r.workload ";
+    "r.newest, r.end_reason, r.exit_code, r.exit_signal, r.host, r.lifecycle, r.trashed FROM runs "
+    "r "
+    "JOIN experiments e ON e.id = r.experiment JOIN workloads w ON w.key = r.workload ";
 
 template <class T>
 std::optional<T> maybe(const std::optional<std::int64_t>& number) {
@@ -33,6 +36,8 @@ Run run_from_row(const Statement& row) {
   run.exit_code = maybe<std::int32_t>(row.maybe_integer(12));
   run.exit_signal = maybe<std::int32_t>(row.maybe_integer(13));
   run.host = row.text(14);
+  run.lifecycle = static_cast<Lifecycle>(row.integer(15));
+  run.trashed = row.maybe_utc(16);
   return run;
 }
 
@@ -65,7 +70,7 @@ Result<> read_facts(Connection& db, std::int64_t key, Run& run) {
 
 // Every clause has its fixed parameter, so that all filters bind the same values.
 std::string where_clause(const RunFilter& filter, bool paged) {
-  std::string where = "WHERE r.lifecycle = 0";
+  std::string where = fmt::format("WHERE r.lifecycle = {}", static_cast<int>(filter.lifecycle));
   if (filter.experiment) where += " AND r.experiment = ?1";
   if (filter.workload) where += " AND r.workload = (SELECT key FROM workloads WHERE id = ?2)";
   if (filter.status) where += " AND r.status = ?3";
@@ -122,7 +127,7 @@ Result<std::vector<Workload>> read_workloads(Connection& db,
                       .created = row.utc(4),
                       .runs = {}};
     workload.runs = TRY(read_ids(
-        db.query("SELECT id FROM runs WHERE workload = ?1 AND lifecycle = 0 ORDER BY started, id",
+        db.query("SELECT id FROM runs WHERE workload = ?1 AND lifecycle <= 0 ORDER BY started, id",
                  row.integer(0))));
     workloads.push_back(std::move(workload));
   }
@@ -190,8 +195,10 @@ Result<std::vector<RunId>> read_matching_runs(Connection& db, std::string_view t
         range->first, range->second)));
   }
   if (text.empty()) return ids;
-  const auto named = TRY(read_ids(db.query(
-      "SELECT id FROM runs WHERE name = ?1 ORDER BY started DESC, id DESC LIMIT 2", text)));
+  const auto named =
+      TRY(read_ids(db.query("SELECT id FROM runs WHERE name = ?1 AND lifecycle <= 0 ORDER BY "
+                            "started DESC, id DESC LIMIT 2",
+                            text)));
   for (const RunId id : named) {
     if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
   }

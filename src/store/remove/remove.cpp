@@ -497,4 +497,31 @@ Result<std::vector<RunId>> runs_beyond_retention(Connection& db, const Retention
   return runs;
 }
 
+// ---- the trash
+Result<bool> anything_in_trash(Connection& db) {
+  return TRY(db.number("SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE lifecycle = 1) OR EXISTS "
+                       "(SELECT 1 FROM experiments WHERE lifecycle = 1)"))
+      .has_value();
+}
+
+Result<> date_trash(Connection& db, UtcTime now) {
+  return db.exec("UPDATE runs SET trashed = ?1 WHERE lifecycle = 1 AND trashed IS NULL", now);
+}
+
+Result<std::vector<RunId>> runs_beyond_trash(Connection& db, UtcTime now) {
+  return read_all(db.query("SELECT id FROM runs WHERE lifecycle = 1 AND trashed < ?1 ORDER BY "
+                           "trashed, key",
+                           now - kTrashKept),
+                  [](const Statement& row) { return row.id128<RunId>(0); });
+}
+
+Result<> drop_deleted_experiments(Connection& db, UtcTime now) {
+  const auto gone = TRY(db.numbers(
+      "SELECT id FROM experiments e WHERE lifecycle = 1 AND id <> 0 AND updated < ?1 AND "
+      "NOT EXISTS (SELECT 1 FROM runs r WHERE r.experiment = e.id)",
+      now - kTrashKept));
+  for (const std::int64_t id : gone) TRY(drop_experiment(db, ExperimentId{id}));
+  return {};
+}
+
 }  // namespace corral::store::sql

@@ -83,7 +83,9 @@ Result<> hold_experiment(Connection& db, ExperimentId id) {
 Result<> set_lifecycle(Connection& db, ExperimentId id, Lifecycle lifecycle, UtcTime now) {
   TRY(db.exec("UPDATE experiments SET lifecycle = ?2, updated = ?3, kept = 1 WHERE id = ?1", id,
               lifecycle, now));
-  return db.exec("UPDATE runs SET lifecycle = ?2 WHERE experiment = ?1", id, lifecycle);
+  return db.exec(
+      "UPDATE runs SET lifecycle = ?2, trashed = ?3 WHERE experiment = ?1 AND lifecycle <> ?2", id,
+      lifecycle, lifecycle == Lifecycle::kDeleted ? std::optional(now) : std::nullopt);
 }
 
 Result<> set_experiment_tag(Connection& db, ExperimentId id, std::string_view key,

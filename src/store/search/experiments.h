@@ -2,7 +2,7 @@
 //
 // Free functions over a connection, in the caller's transaction or snapshot. Ids are the store's
 // numbers; 0 exists from the start. Deleted experiments (lifecycle 1) keep their name and can be
-// restored; their runs are deleted and restored with them.
+// restored; their runs are moved to the trash and restored with them.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "store/engine/database.h"
+#include "store/model/records.h"
 #include "store/remove/remove.h"
 
 namespace corral::store::tracking {
 
-enum class Lifecycle : std::uint8_t { kActive = 0, kDeleted = 1 };
+using store::Lifecycle;
 using Tags = std::vector<std::pair<std::string, std::string>>;
 
 struct ExperimentRow {

@@ -1,5 +1,7 @@
 #include "store/search/run_table.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -22,7 +24,7 @@ constexpr std::size_t kFew = 256;
 
 constexpr std::string_view kRows =
     "SELECT r.key, r.id, r.name, r.experiment, r.workload, r.status, r.started, r.ended, r.newest, "
-    "r.host FROM runs r WHERE r.lifecycle = 0 AND ";
+    "r.host FROM runs r WHERE r.lifecycle BETWEEN {} AND {} AND ";
 
 constexpr std::array<std::pair<std::string_view, Kind>, 10> kNames = {{
     {"start", Kind::kStart},
@@ -175,7 +177,12 @@ Result<> RunTable::read_scope(const RunScope& scope) {
         is_wanted(workloads, run.workload) && is_wanted(runs, run.id))
       rows_.push_back(std::move(run));
   };
-  const std::string one_by_one = std::string(kRows) + "{}";
+  // Runs that are named are found in the archive, too.
+  const bool archived = !runs.empty() && scope.lifecycle == Lifecycle::kActive;
+  const auto first = archived ? Lifecycle::kArchived : scope.lifecycle;
+  const std::string rows =
+      fmt::format(kRows, static_cast<int>(first), static_cast<int>(scope.lifecycle));
+  const std::string one_by_one = rows + "{}";
   if (!runs.empty() && runs.size() <= kFew) {
     const std::vector<RunId> ids(runs.begin(), runs.end());
     return for_rows_of<RunId>(reading_.db, one_by_one, "r.id", ids, take);
@@ -190,8 +197,8 @@ Result<> RunTable::read_scope(const RunScope& scope) {
                                          ? std::vector<Bounds>{all}
                                          : ExperimentScope(scope.experiments).bounds();
   for (const Bounds& some : bounds) {
-    Statement row = TRY(reading_.db.query(std::string(kRows) + "r.experiment BETWEEN ?1 AND ?2",
-                                          some.first, some.last));
+    Statement row =
+        TRY(reading_.db.query(rows + "r.experiment BETWEEN ?1 AND ?2", some.first, some.last));
     while (TRY(row.step())) take(row);
   }
   return {};
@@ -326,7 +333,7 @@ Result<RunTable::Texts> RunTable::collocations() {
   std::unordered_set<std::int64_t> shared;
   Statement row = TRY(reading_.db.query(
       "SELECT w.key FROM runs r JOIN workloads w ON w.key = r.workload WHERE w.name <> '' AND "
-      "r.lifecycle = 0 AND w.experiment BETWEEN ?1 AND ?2 GROUP BY w.key HAVING count(*) > 1",
+      "r.lifecycle <= 0 AND w.experiment BETWEEN ?1 AND ?2 GROUP BY w.key HAVING count(*) > 1",
       first_experiment_, last_experiment_));
   while (TRY(row.step())) shared.insert(row.integer(0));
   for (std::size_t i = 0; i < rows_.size(); ++i) {

@@ -32,6 +32,8 @@ struct RunScope {
   std::vector<ExperimentId> experiments;
   std::vector<WorkloadId> workloads;
   std::vector<RunId> runs;
+  // Active runs; of those in `runs` archived ones, too.
+  Lifecycle lifecycle = Lifecycle::kActive;
 };
 
 // A property by which runs are filtered, ordered, counted and shown.

@@ -194,8 +194,10 @@ Result<> update_run(Connection& db, const RunRow& run, const RunUpdate& update) 
                  run.key, *update.end);
 }
 
-Result<> set_run_lifecycle(Connection& db, std::int64_t run, Lifecycle lifecycle) {
-  return db.exec("UPDATE runs SET lifecycle = ?2 WHERE key = ?1", run, lifecycle);
+Result<> set_run_lifecycle(Connection& db, std::int64_t run, Lifecycle lifecycle, UtcTime now) {
+  return db.exec("UPDATE runs SET lifecycle = ?2, trashed = ?3 WHERE key = ?1 AND lifecycle <> ?2",
+                 run, lifecycle,
+                 lifecycle == Lifecycle::kDeleted ? std::optional(now) : std::nullopt);
 }
 
 Result<> keep_artifact_uri(Connection& db, const RunRow& run) {

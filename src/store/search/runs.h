@@ -90,7 +90,8 @@ Result<> update_run(sql::Connection& db, const RunRow& run, const RunUpdate& upd
 Result<> keep_artifact_uri(sql::Connection& db, const RunRow& run);
 // It was there once.
 Result<bool> was_removed(sql::Connection& db, RunId id);
-Result<> set_run_lifecycle(sql::Connection& db, std::int64_t run, Lifecycle lifecycle);
+// A run that is in the trash keeps the time since when it is.
+Result<> set_run_lifecycle(sql::Connection& db, std::int64_t run, Lifecycle lifecycle, UtcTime now);
 // Moves the run to another experiment, with its workload if that has no other run.
 Result<> move_run(sql::Connection& db, std::int64_t run, ExperimentId experiment);
 

@@ -77,7 +77,8 @@ struct Bounds {
 };
 
 inline Bounds lifecycles(View view) {
-  return {view == View::kDeleted ? 1 : 0, view == View::kActive ? 0 : 1};
+  // MLflow knows no archive: what is there is active.
+  return {view == View::kDeleted ? 1 : -1, view == View::kActive ? 0 : 1};
 }
 
 // Experiments one by one while they are few, else all between the first and the last, from which

@@ -102,7 +102,7 @@ TEST_P(SearchRuns, ByWhatTheyAreAndHave) {
   const RunRow b =
       new_run(experiment, "brave-fox", 30, [](auto& db, const RunRow& row) -> Result<> {
         TRY(set_fact(db, row.key, Fact::kParam, "lr", "0.01"));
-        return set_run_lifecycle(db, row.key, Lifecycle::kDeleted);
+        return set_run_lifecycle(db, row.key, Lifecycle::kDeleted, utc_time(1));
       });
   const RunRow c = new_run(experiment, "calm-yak", 20);
   log_metrics(a, {{"acc", 0.5}, {"nan", kNan}});
@@ -333,7 +333,8 @@ TEST_P(SearchRuns, FindsWhatAPlainReadingFinds) {
                     TRY(update_run(
                         db, row,
                         {.status = ClientStatus::kFailed, .end = utc_time(7'500'000), .name = {}}));
-                  if (random() % 4 == 0) TRY(set_run_lifecycle(db, row.key, Lifecycle::kDeleted));
+                  if (random() % 4 == 0)
+                    TRY(set_run_lifecycle(db, row.key, Lifecycle::kDeleted, utc_time(1)));
                   return {};
                 });
     for (const char* key : {"m", "n"}) {

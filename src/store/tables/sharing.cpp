@@ -88,7 +88,7 @@ std::map<std::string, Stay> host_stays(const std::vector<SharingRun>& runs) {
 template <class... Values>
 Result<std::vector<SharingRun>> runs_where(Connection& db, const std::string& where,
                                            const Values&... values) {
-  const std::string living = " WHERE " + where + " AND r.lifecycle = 0";
+  const std::string living = " WHERE " + where + " AND r.lifecycle <= 0";
   std::vector<SharingRun> runs;
   std::unordered_map<std::int64_t, std::size_t> places;
   {
@@ -194,7 +194,7 @@ Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, Experim
   {
     Statement row =
         TRY(reading->query("SELECT coalesce(min(started), 0), coalesce(max(coalesce(ended, "
-                           "newest)), 0) FROM runs WHERE experiment = ?1 AND lifecycle = 0",
+                           "newest)), 0) FROM runs WHERE experiment = ?1 AND lifecycle <= 0",
                            id));
     if (!TRY(row.step())) return std::vector<SharingRun>();
     first = row.utc(0);
@@ -215,7 +215,7 @@ Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
         reading->query(
             std::string(kColumns) + "WHERE r.host = ?1 AND r.started >= ?2 AND r.started < ?3 AND "
                                     "coalesce(r.ended, r.newest) > ?4 AND w.id <> ?5 AND "
-                                    "r.lifecycle = 0 ORDER BY r.started DESC, r.id DESC LIMIT ?6",
+                                    "r.lifecycle <= 0 ORDER BY r.started DESC, r.id DESC LIMIT ?6",
             host, stay.start - kLongestNeighbour, stay.end, stay.start, id, kMostNeighbours)));
     std::ranges::move(found, std::back_inserter(all));
   }
@@ -225,13 +225,13 @@ Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
 Result<std::vector<SharingRun>> tagged_runs_of_host(Reading& reading, const std::string& host,
                                                     std::string_view tag, std::int64_t limit) {
   return read_runs(
-      reading,
-      reading->query(std::string(kColumns) +
-                         "WHERE r.host = ?1 AND r.ended IS NOT NULL AND r.lifecycle = 0 AND EXISTS "
-                         "(SELECT 1 FROM facts f WHERE f.run = r.key AND f.kind = ?2 AND f.key = "
-                         "?3 AND f.value NOT IN ('', '0', 'false')) ORDER BY r.started DESC, r.id "
-                         "DESC LIMIT ?4",
-                     host, codec::FactKind::kTag, tag, limit));
+      reading, reading->query(
+                   std::string(kColumns) +
+                       "WHERE r.host = ?1 AND r.ended IS NOT NULL AND r.lifecycle <= 0 AND EXISTS "
+                       "(SELECT 1 FROM facts f WHERE f.run = r.key AND f.kind = ?2 AND f.key = "
+                       "?3 AND f.value NOT IN ('', '0', 'false')) ORDER BY r.started DESC, r.id "
+                       "DESC LIMIT ?4",
+                   host, codec::FactKind::kTag, tag, limit));
 }
 
 }  // namespace corral::store::page

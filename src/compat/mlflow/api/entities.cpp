@@ -20,7 +20,7 @@ namespace {
 using tracking::Fact;
 
 std::string_view stage_of(tracking::Lifecycle lifecycle) {
-  return lifecycle == tracking::Lifecycle::kActive ? "active" : "deleted";
+  return lifecycle == tracking::Lifecycle::kDeleted ? "deleted" : "active";
 }
 
 void write_input(JsonWriter& json, const tracking::RunInput& input) {
@@ -129,7 +129,7 @@ Answer<tracking::RunRow> find_run(Connection& db, std::string_view id, RowLock l
 
 Answer<tracking::RunRow> find_active_run(Connection& db, std::string_view id, RowLock lock) {
   tracking::RunRow run = TRY_API(find_run(db, id, lock));
-  if (run.lifecycle == tracking::Lifecycle::kActive) return run;
+  if (run.lifecycle != tracking::Lifecycle::kDeleted) return run;
   return invalid(fmt::format("The run {} must be in the 'active' state. Current state is deleted.",
                              run.id.hex()));
 }

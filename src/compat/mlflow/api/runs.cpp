@@ -148,7 +148,7 @@ Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
   TRY_API(in.check());
   const auto run = change(context, [&](Connection& db) -> Answer<RunId> {
     const auto found = TRY_API(find_run(db, id));
-    TRY_API(tracking::set_run_lifecycle(db, found.key, lifecycle));
+    TRY_API(tracking::set_run_lifecycle(db, found.key, lifecycle, sys::utc_now()));
     return found.id;
   });
   if (!run) return tl::unexpected(run.error());

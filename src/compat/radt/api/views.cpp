@@ -163,7 +163,7 @@ std::int64_t ms_of(UtcTime time) { return ns_of(time) / 1'000'000; }
 Result<std::vector<Row>> read_runs(Connection& db) {
   std::vector<std::int64_t> keys;
   {
-    Statement row = TRY(db.query("SELECT key FROM runs WHERE lifecycle = 0 ORDER BY key"));
+    Statement row = TRY(db.query("SELECT key FROM runs WHERE lifecycle <= 0 ORDER BY key"));
     while (TRY(row.step())) keys.push_back(row.integer(0));
   }
   Params params = TRY(read_params(db));
@@ -187,7 +187,7 @@ Result<std::vector<std::pair<std::string, RunId>>> metric_names(
     names.clear();
     const std::string select =
         "SELECT x.name, r.id FROM series x JOIN runs r ON r.key = x.owner WHERE x.owner_kind = 0 "
-        "AND x.source = '' AND r.lifecycle = 0 ";
+        "AND x.source = '' AND r.lifecycle <= 0 ";
     const auto take = [&](Result<Statement> query) -> Result<> {
       Statement row = TRY(std::move(query));
       while (TRY(row.step())) names.emplace_back(row.text(0), row.id128<RunId>(1));

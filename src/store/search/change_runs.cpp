@@ -1,0 +1,119 @@
+#include "store/search/change_runs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "store/remove/remove.h"
+#include "store/search/runs.h"
+
+namespace corral::store::tracking {
+namespace {
+
+using sql::Connection;
+
+// A run's name for MLflow's clients, beside its column.
+constexpr std::string_view kNameTag = "mlflow.runName";
+
+struct Current {
+  std::int64_t key = 0;
+  std::string name;
+  Lifecycle lifecycle = Lifecycle::kActive;
+  RunStatus status = RunStatus::kRunning;
+  ExperimentId experiment;
+};
+
+Result<Current> lock_current(Connection& db, RunId id) {
+  auto run = TRY(sql::read_first(
+      db.query("SELECT key, name, lifecycle, status, experiment FROM runs WHERE id = ?1" +
+                   std::string(db.dialect().lock_row),
+               id),
+      [](const sql::Statement& row) {
+        return Current{.key = row.integer(0),
+                       .name = row.text(1),
+                       .lifecycle = static_cast<Lifecycle>(row.integer(2)),
+                       .status = static_cast<RunStatus>(row.integer(3)),
+                       .experiment = ExperimentId{row.integer(4)}};
+      }));
+  if (!run) return fail(Code::kNotFound, fmt::format("there is no run {}", id.hex()));
+  return *std::move(run);
+}
+
+// The tag of the name follows where a client has set it.
+Result<> rename(Connection& db, const Current& run, const std::string& name, RunChange& undo) {
+  if (name == run.name) return {};
+  undo.name = run.name;
+  TRY(db.exec("UPDATE runs SET name = ?2 WHERE key = ?1", run.key, name));
+  if (TRY(fact(db, run.key, Fact::kTag, kNameTag)))
+    TRY(set_fact(db, run.key, Fact::kTag, kNameTag, name));
+  return {};
+}
+
+Result<> change_tags(Connection& db, const Current& run, const RunChange& change, RunChange& undo) {
+  for (const auto& [key, value] : change.tags) {
+    auto before = TRY(fact(db, run.key, Fact::kTag, key));
+    if (before == value) continue;
+    if (value) {
+      TRY(set_fact(db, run.key, Fact::kTag, key, *value));
+    } else {
+      TRY(delete_fact(db, run.key, Fact::kTag, key));
+    }
+    undo.tags.emplace_back(key, std::move(before));
+  }
+  return {};
+}
+
+// A run that leaves the trash takes its experiment along.
+Result<> move(Connection& db, const Current& run, Lifecycle lifecycle, UtcTime now) {
+  TRY(set_run_lifecycle(db, run.key, lifecycle, now));
+  if (run.lifecycle != Lifecycle::kDeleted) return {};
+  return db.exec(
+      "UPDATE experiments SET lifecycle = 0, updated = ?2 WHERE id = ?1 AND lifecycle = 1",
+      run.experiment, now);
+}
+
+Result<ChangedRun> change_run(Connection& db, const Current& run, const RunToChange& wanted,
+                              UtcTime now) {
+  const RunChange& change = wanted.change;
+  ChangedRun changed{.id = wanted.id,
+                     .name = change.name.value_or(run.name),
+                     .lifecycle = change.lifecycle.value_or(run.lifecycle),
+                     .undo = {}};
+  if (changed.lifecycle != run.lifecycle) {
+    TRY(move(db, run, changed.lifecycle, now));
+    changed.undo.lifecycle = run.lifecycle;
+  }
+  if (change.name) TRY(rename(db, run, *change.name, changed.undo));
+  TRY(change_tags(db, run, change, changed.undo));
+  return changed;
+}
+
+bool trashes_running(const Current& run, const RunChange& change) {
+  return change.lifecycle == Lifecycle::kDeleted && run.lifecycle != Lifecycle::kDeleted &&
+         run.status == RunStatus::kRunning;
+}
+
+}  // namespace
+
+// Rows are locked by id, so that two requests for the same runs wait for each other.
+Result<ChangedRuns> change_runs(Connection& db, std::span<const RunToChange> changes,
+                                const ChangeOptions& options) {
+  std::vector<std::size_t> order(changes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t at) { return changes[at].id; });
+  ChangedRuns changed;
+  std::vector<Current> runs(changes.size());
+  for (const std::size_t at : order) {
+    const auto& [id, change] = changes[at];
+    runs[at] = TRY(lock_current(db, id));
+    if (options.force || !trashes_running(runs[at], change)) continue;
+    changed.refused = sql::still_running(runs[at].name, id).value();
+    return changed;
+  }
+  for (std::size_t at = 0; at < changes.size(); ++at)
+    changed.runs.push_back(TRY(change_run(db, runs[at], changes[at], options.now)));
+  return changed;
+}
+
+}  // namespace corral::store::tracking

@@ -1,5 +1,6 @@
 // Input from clients: request targets, the bodies of POST /charts, /lines, /points, /windows, /xy,
-// /epochs, /changes, /compare, /runs/search, /summaries and /sparklines and of PUT /plans/{id},
+// /epochs, /changes, /compare, /runs/search, /runs/changes, /summaries and /sparklines and of PUT
+// /plans/{id},
 // tags about devices, and the splitting of frame bodies.
 #include <cstdlib>
 #include <cstring>
@@ -120,6 +121,13 @@ void fuzz_runs(std::string_view text) {
       check(choice.field.is_text() && choice.field.key.find('\0') == std::string::npos);
   } else {
     check_error(search.error(), text);
+  }
+  const auto changed = api::parse_run_changes(text);
+  if (changed) {
+    check(!changed->runs.empty() && changed->runs.size() <= api::kMostChangedRuns);
+    for (const auto& run : changed->runs) check(!run.change.empty());
+  } else {
+    check_error(changed.error(), text);
   }
   const auto summaries = api::parse_summaries(text);
   if (summaries) {

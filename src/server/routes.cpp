@@ -61,6 +61,8 @@ constexpr std::array kApi = {
     post<api::search_runs>(
         "/api/corral/v1/runs/search",
         "search runs by scope, filter, text and facets; one page with columns and facet counts"),
+    post<api::change_runs>("/api/corral/v1/runs/changes",
+                           "rename, tag, archive, trash and restore runs, all or none"),
     post<api::sparklines>("/api/corral/v1/sparklines",
                           "one metric of many runs, reduced to a few points each"),
     post<api::summaries>("/api/corral/v1/summaries", "metric statistics of many runs"),

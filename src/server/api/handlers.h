@@ -19,7 +19,8 @@ Handler alive, version, prometheus, openapi_page, stream, stop;  // server.cpp
 Handler post_frames, session;                                    // frames.cpp
 Handler experiments, overview;                                   // experiments.cpp
 Handler workloads, sharing;
-Handler runs, run, search_runs;         // runs.cpp
+Handler runs, run, search_runs;  // runs.cpp
+Handler change_runs;
 Handler remove_run, remove_experiment;  // remove.cpp
 Handler summaries, sparklines;
 Handler metrics, latest;                        // metrics.cpp

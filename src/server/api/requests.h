@@ -19,6 +19,7 @@
 #include "query/series/window.h"
 #include "query/sparkline.h"
 #include "server/api/request_fields.h"
+#include "store/search/change_runs.h"
 #include "store/search/find_runs.h"
 #include "store/search/run_summaries.h"
 
@@ -107,6 +108,15 @@ struct RunSearchRequest {
   std::vector<std::string> columns, facets;
 };
 Parsed<RunSearchRequest> parse_run_search(std::string_view text);
+
+// The member `state`: active, archived or trashed.
+std::optional<store::Lifecycle> read_lifecycle(RequestFields& fields);
+inline constexpr std::size_t kMostChangedRuns = 1000;
+struct RunChanges {
+  std::vector<store::tracking::RunToChange> runs;  // each once
+  bool force = false;
+};
+Parsed<RunChanges> parse_run_changes(std::string_view text);
 
 inline constexpr std::size_t kMostSummaryRuns = 10'000;
 enum class SummaryValue : std::uint8_t { kLast, kMean, kMin, kMax, kCount };

@@ -54,6 +54,8 @@ void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss)
   write_optional(json, "exit_code", run.exit_code);
   write_optional(json, "exit_signal", run.exit_signal);
   json.member("host", run.host);
+  json.member("state", store::lifecycle_name(run.lifecycle));
+  write_time(json, "trashed_ns", run.trashed);
   const std::string* command = find_fact(run.info, "command");
   write_json_text(json, "command", command != nullptr ? *command : "null");
   write_loss(json, loss);
@@ -98,6 +100,7 @@ void read_scope(RequestFields& fields, store::tracking::RunScope& scope) {
       "workloads", fields.optional_texts("workloads", kMostScopes, kIdBytes),
       "ids of 32 hex digits", &WorkloadId::parse);
   scope.runs = fields.run_ids(kMostScopedRuns);
+  scope.lifecycle = read_lifecycle(fields).value_or(store::Lifecycle::kActive);
 }
 
 std::vector<std::string> split_words(std::string_view text) {
@@ -198,8 +201,8 @@ std::string read_run_filter(RequestFields& fields, std::string_view body,
 Parsed<RunSearchRequest> parse_run_search(std::string_view text) {
   const Json json = TRY_PARSED(parse_body(text));
   RequestFields fields(text, json);
-  fields.only({"experiments", "workloads", "runs", "filter", "text", "where", "order", "columns",
-               "details", "facets", "limit", "offset"});
+  fields.only({"experiments", "workloads", "runs", "state", "filter", "text", "where", "order",
+               "columns", "details", "facets", "limit", "offset"});
   RunSearchRequest request;
   store::tracking::RunQuestion& question = request.question;
   read_scope(fields, question.scope);
@@ -239,6 +242,14 @@ std::optional<store::RunStatus> parse_status(std::string_view name) {
   for (int s = 0; s <= static_cast<int>(store::RunStatus::kUnknown); ++s) {
     const auto status = static_cast<store::RunStatus>(s);
     if (store::status_name(status) == name) return status;
+  }
+  return std::nullopt;
+}
+
+std::optional<store::Lifecycle> parse_lifecycle(std::string_view name) {
+  for (const auto lifecycle :
+       {store::Lifecycle::kArchived, store::Lifecycle::kActive, store::Lifecycle::kDeleted}) {
+    if (store::lifecycle_name(lifecycle) == name) return lifecycle;
   }
   return std::nullopt;
 }
@@ -319,6 +330,11 @@ Parsed<store::RunFilter> read_run_filter(const Request& request) {
     if (!filter.status)
       return bad_query(request, "status", "running, finished, failed, stopped or unknown");
   }
+  if (const auto text = given("state"); !text.empty()) {
+    const auto lifecycle = parse_lifecycle(text);
+    if (!lifecycle) return bad_query(request, "state", "active, archived or trashed");
+    filter.lifecycle = *lifecycle;
+  }
   if (const auto text = given("before"); !text.empty()) {
     filter.before = parse_cursor(text);
     if (!filter.before) return bad_query(request, "before", "the 'next' of an earlier answer");
@@ -377,6 +393,8 @@ Answer run(const Request& request, Context& context) {
   TRY(write_runs(json, context.reader, {run}, [&](std::size_t) {
     write_facts(json, run);
     json.member("has_phases", has_phases);
+    write_time(json, "removal_ns",
+               run.trashed ? std::optional(*run.trashed + store::kTrashKept) : std::nullopt);
     return write_neighbours(json, run, context.reader);
   }));
   return json_response(std::move(body));

@@ -86,6 +86,29 @@ TEST_F(Tracking, AnExperimentLivesIsDeletedAndComesBackWithItsRuns) {
   EXPECT_EQ(get("experiments/get?experiment_id=77").status, 404);
 }
 
+TEST_F(Tracking, CorralsChangesAndTrashAreMlflows) {
+  const std::string id = new_run();
+  const auto change = [&](std::string_view members) {
+    ok(Method::kPost, "/api/corral/v1/runs/changes",
+       fmt::format(R"({{"changes":[{{"runs":["{}"],{}}}],"force":true}})", id, members));
+    return *run(id).find("info");
+  };
+  const std::string native = "/api/corral/v1/runs/" + id;
+  const auto tags = [&] { return run(id).find("data")->find("tags")->dump(); };
+  EXPECT_EQ(change(R"("name":"best","tags":{"team":"vision"})").get_string("run_name"), "best");
+  EXPECT_EQ(tags(), R"([{"key":"mlflow.runName","value":"best"},{"key":"team","value":"vision"}])");
+  EXPECT_EQ(change(R"("state":"archived")").get_string("lifecycle_stage"), "active");
+  EXPECT_EQ(
+      post("runs/search", R"({"experiment_ids":["0"]})").json.find("runs")->as_array()->size(), 1U);
+  EXPECT_EQ(change(R"("state":"trashed")").get_string("lifecycle_stage"), "deleted");
+  const std::string body = fmt::format(R"({{"run_id":"{}"}})", id);
+  EXPECT_EQ(post("runs/restore", body).status, 200);
+  EXPECT_EQ(ok(Method::kGet, native).get_string("state"), "active");
+  EXPECT_EQ(post("runs/delete", body).status, 200);
+  EXPECT_EQ(ok(Method::kGet, native).get_string("state"), "trashed");
+  EXPECT_GT(ok(Method::kGet, native).get_int("removal_ns"), 0);
+}
+
 TEST_F(Tracking, ARunHasItsNameTwice) {
   const Reply made =
       post("runs/create", R"({"experiment_id":"0","run_name":"first","start_time":"1700000000123",)"

@@ -168,23 +168,65 @@ TEST_F(ServedTest, ExportWritesPointsOfOneOrSeveralRuns) {
   EXPECT_FALSE(std::filesystem::exists("none.csv"));
 }
 
-TEST_F(ServedTest, RmAsksShowsAndRemoves) {
-  const Output dry = ask(rm_command, {first_.hex(), first_.hex(), "--dry-run"});
+TEST_F(ServedTest, RmNowAsksShowsAndRemoves) {
+  const Output dry = ask(rm_command, {first_.hex(), first_.hex(), "--now", "--dry-run"});
   EXPECT_TRUE(holds(dry.output, "run calm-otter (" + first_.hex() + "), finished")) << dry.error;
   EXPECT_TRUE(holds(dry.output, "\n1 run, 3 points, ")) << dry.output;
   EXPECT_TRUE(dry.output.ends_with(" would go\n")) << dry.output;
-  const Output unconfirmed = ask(rm_command, {first_.hex()});
+  const Output unconfirmed = ask(rm_command, {first_.hex(), "--now"});
   EXPECT_EQ(unconfirmed.error, "corral rm: not a terminal; pass --yes to confirm\n");
   EXPECT_EQ(unconfirmed.status, kMisuse);
-  const Output running = ask(rm_command, {second_.hex(), "--yes"});
+  const Output running = ask(rm_command, {second_.hex(), "--now", "--yes"});
   EXPECT_TRUE(running.error.ends_with(" (--force)\n")) << running.error;
   EXPECT_EQ(running.status, kFailed);
-  EXPECT_TRUE(ask(rm_command, {first_.hex(), "--yes"}).output.starts_with("removed 1 run, 3"));
+  EXPECT_TRUE(
+      ask(rm_command, {first_.hex(), "--now", "--yes"}).output.starts_with("removed 1 run, 3"));
   EXPECT_EQ(ask(show_command, {first_.hex()}).status, kFailed);
-  EXPECT_EQ(ask(rm_command, {"--experiment", "none", "--yes"}).error,
+  EXPECT_EQ(ask(rm_command, {"--experiment", "none", "--now", "--yes"}).error,
             "corral rm: no experiment 'none': corral ls experiments lists them\n");
-  EXPECT_EQ(ask(rm_command, {"--experiment", "digits", "--yes", "--force"}).status, kDone);
+  EXPECT_EQ(ask(rm_command, {"--experiment", "digits", "--now", "--yes", "--force"}).status, kDone);
   EXPECT_EQ(ask(ls_command, {"runs", "--format", "json"}).output, "[]\n");
+}
+
+TEST_F(ServedTest, RmMovesToTheTrashAndRestoreBringsBack) {
+  const std::string first = first_.hex();
+  EXPECT_TRUE(ask(rm_command, {first, "--dry-run"}).output.ends_with("would move to the trash\n"));
+  const Output running = ask(rm_command, {first, second_.hex()});
+  EXPECT_TRUE(running.error.ends_with(" (--force)\n")) << running.error;
+  EXPECT_EQ(ask(ls_command, {"trash"}).error, "the trash is empty\n") << "all or none";
+  EXPECT_EQ(ask(rm_command, {first}).output,
+            "moved 1 run to the trash, removed for good after 30 days\nundo: corral restore " +
+                first.substr(0, 8) + "\n");
+  EXPECT_EQ(ask(rm_command, {first}).output, "nothing to move: already in the trash\n");
+  EXPECT_FALSE(holds(ask(ls_command, {"runs", "--format", "csv"}).output, first));
+  EXPECT_TRUE(holds(ask(ls_command, {"trash", "--format", "csv"}).output, first));
+  EXPECT_EQ(ask(restore_command, {first.substr(0, 8)}).output,
+            "calm-otter (" + first + "): restored\n");
+  EXPECT_TRUE(holds(ask(ls_command, {"runs", "--format", "csv"}).output, first));
+  EXPECT_TRUE(holds(ask(restore_command, {first}).error, "no run in the trash or the archive"));
+  ask(rm_command, {"--experiment", "digits", "--force"});
+  EXPECT_EQ(ask(restore_command, {"--experiment", "digits"}).status, kDone);
+  EXPECT_TRUE(ask(rm_command, {"--trash", "--yes"}).output.starts_with("the trash is empty"));
+  ask(rm_command, {first});
+  EXPECT_TRUE(ask(rm_command, {"--trash", "--yes"}).output.starts_with("removed 1 run"));
+}
+
+TEST_F(ServedTest, RunsAreRenamedTaggedAndArchived) {
+  const std::string first = first_.hex();
+  EXPECT_EQ(ask(rename_command, {first, "baseline"}).output, "baseline (" + first + "): renamed\n");
+  EXPECT_EQ(ask(rename_command, {first, "baseline"}).output,
+            "baseline (" + first + "): nothing to change\n");
+  EXPECT_EQ(ask(tag_command, {"baseline", "team=a=b", "none="}).output,
+            "baseline (" + first + "): tagged\n");
+  EXPECT_TRUE(
+      holds(ask(show_command, {"baseline", "--format", "json"}).output, "\"team\":\"a=b\""));
+  ask(tag_command, {"baseline", "team="});
+  EXPECT_FALSE(holds(ask(show_command, {"baseline", "--format", "json"}).output, "\"team\""));
+  EXPECT_TRUE(holds(ask(tag_command, {"baseline"}).error, "expected KEY=VALUE"));
+  EXPECT_EQ(ask(archive_command, {"baseline"}).output, "baseline (" + first + "): archived\n");
+  EXPECT_FALSE(holds(ask(ls_command, {"runs", "--format", "csv"}).output, first));
+  EXPECT_TRUE(holds(ask(ls_command, {"archive", "--format", "csv"}).output, first));
+  EXPECT_EQ(ask(restore_command, {"baseline"}).output, "baseline (" + first + "): restored\n");
 }
 
 TEST_F(ServedTest, ProfileNeedsARunThatRunsHere) {

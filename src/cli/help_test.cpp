@@ -131,13 +131,15 @@ TEST(Verbs, WithoutOneTheHelpGoesToStandardError) {
 // ---- errors of commands before they look for a store
 TEST(Misuse, SaysWhatWasExpected) {
   EXPECT_EQ(call(ls_command, {}).error,
-            "corral ls: expected experiments, workloads, plans, runs, metrics RUN or phases RUN\n");
+            "corral ls: expected experiments, workloads, plans, runs, trash, archive, metrics RUN "
+            "or phases RUN\n");
   EXPECT_EQ(call(diff_command, {"one"}).error, "corral diff RUN RUN: expected two runs, got 1\n");
   EXPECT_EQ(call(rm_command, {}).error,
             "corral rm: missing run or --experiment; try: corral rm RUN..., or corral rm "
             "--experiment NAME\n");
   EXPECT_EQ(call(rm_command, {"@1", "--experiment", "x"}).error,
-            "corral rm: give runs or --experiment, not both; try: corral rm RUN..., or corral rm "
+            "corral rm: give runs, --experiment or --trash, not several; try: corral rm RUN..., or "
+            "corral rm "
             "--experiment NAME\n");
   EXPECT_EQ(call(store_command, {"prune"}).error,
             "corral store prune: give --older-than AGE or --keep-bytes SIZE\n");

@@ -234,6 +234,7 @@ constexpr const char* kLsExamples =
     "  corral ls runs --experiment digits --metric val_acc --watch\n"
     "  corral ls workloads                   what ran together, and who shared which device\n"
     "  corral ls plans                       how far each plan is\n"
+    "  corral ls trash                       runs that corral restore brings back\n"
     "  corral ls metrics @1 --format json    series of the newest run and of its workload\n"
     "  corral ls metrics @1 --interesting    those that changed, or follow the step time, first\n"
     "  corral ls phases calm-otter-07        a run by name; a unique prefix of its id does too\n"
@@ -349,6 +350,8 @@ Result<Json> search_runs(const sys::HttpTarget& server, const LsFlags& flags) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("details").value(true).key("limit").value(*limit);
+  if (flags.what == "trash") json.member("state", "trashed");
+  if (flags.what == "archive") json.member("state", "archived");
   if (!experiment.empty()) json.key("experiments").begin_array().value(experiment).end_array();
   json.end_object();
   return send_json(server, {.method = "POST", .path = "/api/corral/v1/runs/search", .body = body});
@@ -481,6 +484,20 @@ Result<Table> list_phases(const sys::HttpTarget& server, const LsFlags& flags) {
                                            {"duration_s", "DURATION", true, phase_duration}});
 }
 
+// The runs in the trash or the archive.
+Result<Table> list_hidden(const sys::HttpTarget& server, const LsFlags& flags) {
+  const Json answer = TRY(search_runs(server, flags));
+  std::vector<Field> fields = {{"id", "ID", false, short_id},
+                               {"name", "NAME"},
+                               {"experiment", "EXPERIMENT"},
+                               {"status", "STATUS", false, state_cell},
+                               {"start_ns", "STARTED", false, time_cell},
+                               {"duration_s", "DURATION", true, duration_cell}};
+  if (flags.what == "trash")
+    fields.push_back({"trashed_ns", "IN THE TRASH SINCE", false, time_cell});
+  return list_of(items(answer, "runs"), fields);
+}
+
 struct List {
   std::string_view name;
   bool of_a_run;
@@ -490,6 +507,8 @@ constexpr std::array kLists = {List{"experiments", false, list_experiments},
                                List{"workloads", false, list_workloads},
                                List{"plans", false, list_plans},
                                List{"runs", false, list_runs},
+                               List{"trash", false, list_hidden},
+                               List{"archive", false, list_hidden},
                                List{"metrics", true, list_metrics},
                                List{"phases", true, list_phases}};
 
@@ -500,7 +519,7 @@ Result<const List*> find_list(const LsFlags& flags) {
     std::ranges::transform(kLists, names.begin(), &List::name);
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}' cannot be listed, did you mean '{}'? There are: experiments, "
-                            "workloads, plans, runs, metrics RUN, phases RUN",
+                            "workloads, plans, runs, trash, archive, metrics RUN, phases RUN",
                             flags.what, nearest_name(flags.what, names, std::string::npos)));
   }
   if (found->of_a_run && flags.run.empty())
@@ -551,7 +570,10 @@ Result<int> list_objects(const LsFlags& flags) {
   const sys::HttpTarget server = TRY(connect(flags.destination));
   const Table table = TRY(chosen->query(server, flags));
   if (table.empty() && flags.format == "table") {
-    fmt::print(stderr, "no {} yet\n", flags.what);
+    const bool hidden = chosen->query == list_hidden;
+    fmt::print(
+        stderr, "{}\n",
+        hidden ? fmt::format("the {} is empty", flags.what) : fmt::format("no {} yet", flags.what));
   } else {
     fmt::print("{}", table.print(flags.format, takes_colours(STDOUT_FILENO)));
   }
@@ -564,10 +586,11 @@ int ls_command(std::span<char* const> args) {
   LsFlags flags;
   Arguments arguments(
       "ls",
-      "Lists experiments, workloads with who shared what, plans, runs, or the metrics and phases "
-      "of a run.",
+      "Lists experiments, workloads with who shared what, plans, runs, the trash, the archive, or "
+      "the metrics and phases of a run.",
       kLsExamples);
-  arguments.positional("what", flags.what, "experiments, workloads, plans, runs, metrics or phases",
+  arguments.positional("what", flags.what,
+                       "experiments, workloads, plans, runs, trash, archive, metrics or phases",
                        false);
   arguments.positional("run", flags.run, kRunHelp, false);
   arguments.text("experiment", flags.experiment, "list only this experiment (name or id)");
@@ -587,9 +610,10 @@ int ls_command(std::span<char* const> args) {
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.what.empty()) {
-    fmt::print(stderr,
-               "corral ls: expected experiments, workloads, plans, runs, metrics RUN or phases "
-               "RUN\n");
+    fmt::print(
+        stderr,
+        "corral ls: expected experiments, workloads, plans, runs, trash, archive, metrics RUN "
+        "or phases RUN\n");
     return kMisuse;
   }
   return finish("ls", list_objects(flags));

@@ -179,7 +179,7 @@ def test_the_same_trace_is_imported_once(corral: Corral, trace: Path) -> None:
     after = phases(corral, run["id"])
     assert len(after) == len(before) + STEPS
     assert {phase["id"] for phase in before} < {phase["id"] for phase in after}
-    corral("rm", run["id"], "--yes")
+    corral("rm", run["id"], "--now", "--yes")
     corral("import", plain)
     (again,) = corral.json("ls", "runs")
     assert again["id"] != run["id"]

@@ -154,7 +154,7 @@ def test_runs_that_are_removed_meanwhile_are_no_success(corral: Corral) -> None:
     lines = corral.start("watch", "digits", "--interval", "500ms")
     assert lines.stdout
     assert b"experiment digits: " in lines.stdout.readline()
-    corral("rm", "--yes", "--force", "otter")
+    corral("rm", "--now", "--yes", "--force", "otter")
     assert b"experiment digits has no runs" in lines.communicate(timeout=60)[0]
     assert lines.returncode == 1
     end_run(corral, run)

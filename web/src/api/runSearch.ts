@@ -3,13 +3,15 @@
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { getJson, sendJson } from "./client";
-import type { Experiment, Metric, Num, Plain, Run, Status } from "./types";
+import type { Experiment, Metric, Num, Plain, Run, RunState, Status } from "./types";
 
 // Selects runs. Lists in `where` are alternatives; "" is "not set".
 export interface RunFilter {
   experiments?: string[];
   workloads?: string[];
   runs?: string[];
+  // Without it active ones.
+  state?: RunState;
   filter?: string;
   text?: string;
   where?: Record<string, string[]>;
@@ -170,6 +172,15 @@ export async function allRows(list: RunList): Promise<FoundRun[]> {
     out.push(...page.runs);
     if (page.runs.length === 0 || out.length >= page.total) return out;
   }
+}
+
+// The number of runs in the archive or the trash.
+export function useHiddenCount(state: RunState): number {
+  const answer = useQuery({
+    queryKey: ["runs", "hidden", state],
+    queryFn: ({ signal }) => search({ state, limit: 0 }, signal),
+  });
+  return answer.data?.total ?? 0;
 }
 
 const kFacetsAsked = ["status", "collocation", "device", "model", "host", "params", "tags"];

@@ -1,6 +1,8 @@
 // The server's JSON, as docs/api.md writes it. Times are decimal strings of nanoseconds, UTC.
 
 export type Status = "running" | "finished" | "failed" | "stopped" | "unknown";
+// Archived runs are left out of lists and stay; those in the trash are removed after 30 days.
+export type RunState = "active" | "archived" | "trashed";
 // Non-finite values travel as the strings "NaN", "Infinity", "-Infinity".
 export type Num = number | string | null;
 
@@ -36,6 +38,9 @@ export interface Run {
   exit_code: number | null;
   exit_signal: number | null;
   host: string;
+  // Absent from servers of earlier versions, and so is the time of its move to the trash.
+  state?: RunState;
+  trashed_ns?: string | null;
   // null when no supervisor recorded the run: a client logged it, or it was imported.
   command: string[] | null;
   loss: { metric: string; value: Num; step: number | string | null } | null;
@@ -62,6 +67,8 @@ export interface RunDetail extends Run {
   health_problems?: number;
   // Absent from servers of earlier versions.
   has_phases?: boolean;
+  // When a run in the trash is removed for good.
+  removal_ns?: string | null;
 }
 
 export interface Metric {

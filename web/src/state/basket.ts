@@ -196,6 +196,13 @@ const now = () => useBasket.getState().basket;
 export const addRuns = (runs: readonly BasketRun[]): void => put(withRuns(now(), runs));
 export const addWorkload = (all: readonly BasketRun[]): void => put(withWorkload(now(), all));
 export const removeRuns = (ids: Iterable<string>): void => put(withoutRuns(now(), ids));
+// A run that is not in it is no matter.
+export function renameRun(id: string, name: string): void {
+  const basket = now();
+  const run = basket.runs[id];
+  if (run !== undefined && run.name !== name)
+    put({ ...basket, runs: { ...basket.runs, [id]: { ...run, name } } });
+}
 export const clearBasket = (): void => put(kEmpty, now());
 export const forgetCleared = (): void => useBasket.setState({ cleared: null });
 

@@ -12,6 +12,7 @@ import { laneTitle } from "../../board/laneRows";
 import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
 import { formatCount, formatNumber, formatValue, percent } from "../../format/units";
 import { Footprint } from "./Footprint";
+import { RenameRun, Tags } from "./RunChanges";
 
 export interface AboutProps {
   run: RunDetail;
@@ -22,9 +23,10 @@ export interface AboutProps {
 export function About({ run, metrics, phases }: AboutProps) {
   return (
     <div className="about" data-testid="about">
+      <RenameRun run={run} />
       <Notes run={run} />
       <Pairs title="Params" entries={Object.entries(run.params)} />
-      <Pairs title="Tags" entries={Object.entries(run.tags)} />
+      <Tags run={run} show={(text) => <Value text={text} />} />
       <Footprint run={run.id} level="h2" />
       <Pairs title="Environment" entries={Object.entries(run.info)} />
       <Metrics metrics={metrics} />

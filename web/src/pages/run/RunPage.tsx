@@ -96,6 +96,7 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
       }
     >
       <div className="content">
+        {(run.state ?? "active") !== "active" && <HiddenRun run={run} />}
         {tab === "charts" && (
           <div className="toolbar sticky">
             <BoardToolbar view={board} />
@@ -116,6 +117,11 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
     </Shell>
   );
 }
+
+const HiddenRun = late({
+  what: "Where the run is kept",
+  load: async () => (await import("./RunChanges")).HiddenRun,
+});
 
 const Found = late({
   what: "Where the time went",

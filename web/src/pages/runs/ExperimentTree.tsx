@@ -4,7 +4,13 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { usePlans } from "../../api/plans";
 import { useExperiments, useWorkloads } from "../../api/queries";
-import { allRows, type FoundRun, type RunFilter, useFirstRuns } from "../../api/runSearch";
+import {
+  allRows,
+  type FoundRun,
+  type RunFilter,
+  useFirstRuns,
+  useHiddenCount,
+} from "../../api/runSearch";
 import type { Experiment, Workload } from "../../api/types";
 import { Check } from "../../app/Check";
 import { Chevron } from "../../app/icons";
@@ -22,7 +28,7 @@ const kMaxListed = 1000;
 
 type Place = Pick<RunsSearch, "experiment" | "workload">;
 const at = (search: RunsSearch, place: Place): RunsSearch => {
-  const { experiment: _e, workload: _w, ...rest } = search;
+  const { experiment: _e, workload: _w, state: _s, ...rest } = search;
   return { ...rest, ...place };
 };
 
@@ -36,7 +42,11 @@ export function ExperimentTree({ search, elsewhere = false }: ExperimentTreeProp
   const experiments = useExperiments();
   const all = experiments.data ?? [];
   const total = all.reduce((sum, experiment) => sum + experiment.runs, 0);
-  const none = !elsewhere && search.experiment === undefined && search.workload === undefined;
+  const none =
+    !elsewhere &&
+    search.experiment === undefined &&
+    search.workload === undefined &&
+    search.state === undefined;
   return (
     <nav aria-label="Experiments" data-testid="experiment-tree">
       <h2 className="section-title">
@@ -55,7 +65,29 @@ export function ExperimentTree({ search, elsewhere = false }: ExperimentTreeProp
       {experiments.data && all.length === 0 && <p className="row quiet">None yet.</p>}
       {experiments.error && <p className="row quiet">Unknown: the server did not answer.</p>}
       <PlansLink />
+      <HiddenLink state="archived" search={search} />
+      <HiddenLink state="trashed" search={search} />
     </nav>
+  );
+}
+
+const kHidden = { archived: "Archive", trashed: "Trash" };
+
+// The way to the archive or the trash, where it has runs.
+function HiddenLink({ state, search }: { state: "archived" | "trashed"; search: RunsSearch }) {
+  const count = useHiddenCount(state);
+  const here = search.state === state;
+  if (count === 0 && !here) return null;
+  return (
+    <Link
+      to="/"
+      search={{ state }}
+      className={here ? "row selected" : "row"}
+      data-testid={`tree-${state}`}
+    >
+      <span className="cut">{kHidden[state]}</span>
+      <span className="count">{formatCount(count)}</span>
+    </Link>
   );
 }
 

@@ -1,6 +1,6 @@
 // `/`: all runs, narrowed by the tree, the facets and the search field, and the selected ones. The whole state is in
 // the address.
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import {
@@ -124,6 +124,8 @@ function Toolbar({ rows, facets, columns, search, to, leave }: ToolbarProps) {
     <>
       <h1 className="runs-count" data-testid="runs-total">
         {rows.pending || (rows.error && rows.total === 0) ? "Runs" : plural(rows.total, "run")}
+        {search.state === "archived" && " in the archive"}
+        {search.state === "trashed" && " in the trash"}
       </h1>
       <Statuses facets={facets?.status} only={search.status} />
       <SearchField
@@ -140,7 +142,8 @@ function Toolbar({ rows, facets, columns, search, to, leave }: ToolbarProps) {
 }
 
 // The search without any filter.
-const within = ({ sort, col }: RunsSearch): RunsSearch => ({
+const within = ({ state, sort, col }: RunsSearch): RunsSearch => ({
+  ...(state ? { state } : {}),
   ...(sort ? { sort } : {}),
   ...(col ? { col } : {}),
 });
@@ -189,6 +192,18 @@ function Content({ rows, search, reset, children }: ContentProps) {
         <button type="button" className="button" onClick={reset}>
           Show all runs
         </button>
+      </Notice>
+    );
+  }
+  if (search.state !== undefined) {
+    return (
+      <Notice>
+        <p data-testid="nothing-hidden">
+          {search.state === "trashed" ? "The trash is empty." : "The archive is empty."}
+        </p>
+        <Link to="/" className="button">
+          Show all runs
+        </Link>
       </Notice>
     );
   }

@@ -2,7 +2,9 @@
 
 import { useState } from "react";
 import { allRows, type RunList } from "../../api/runSearch";
+import type { RunState } from "../../api/types";
 import { download } from "../../app/download";
+import { late } from "../../app/late";
 import { plural } from "../../format/units";
 import { boardOf, clearBasket, countOf, useBasket } from "../../state/basket";
 import { BoardLink } from "../basket/BoardLink";
@@ -16,9 +18,19 @@ export interface SelectionBarProps {
   total: number;
 }
 
+const Manage = late({
+  what: "Changing runs",
+  load: async () => (await import("./Manage")).Manage,
+});
+
 export function SelectionBar({ list, columns, total }: SelectionBarProps) {
   const basket = useBasket((state) => state.basket);
   const count = countOf(basket);
+  const state: RunState = list.state ?? "active";
+  // Also after the selected runs are gone: it offers the undo.
+  const [managed, setManaged] = useState(false);
+  if (count > 0 && !managed) setManaged(true);
+  const ids = Object.keys(basket.runs);
   return (
     <>
       {count > 0 && (
@@ -33,7 +45,12 @@ export function SelectionBar({ list, columns, total }: SelectionBarProps) {
           </button>
         </div>
       )}
-      <Export list={list} columns={columns} ids={Object.keys(basket.runs)} total={total} />
+      {managed && (
+        <div className="selection-bar">
+          <Manage ids={ids} name={basket.runs[ids[0] ?? ""]?.name ?? ""} state={state} />
+        </div>
+      )}
+      <Export list={list} columns={columns} ids={ids} total={total} />
       <span className="grow" />
       <span className="hints">
         <kbd className="key">↑↓</kbd> move <kbd className="key">space</kbd> select{" "}
@@ -55,9 +72,10 @@ function Export({ list, columns, ids, total }: ExportProps) {
   const run = async () => {
     setState("reading");
     try {
-      const { order, columns: values } = list;
+      const { order, columns: values, state: kept } = list;
       const chosen = {
         runs: ids,
+        ...(kept ? { state: kept } : {}),
         ...(order ? { order } : {}),
         ...(values ? { columns: values } : {}),
       };

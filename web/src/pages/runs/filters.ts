@@ -9,6 +9,7 @@ export const kNoWorkload = "none";
 // An invalid search text is left out; the field reports the error.
 export function filterOf(search: RunsSearch): RunFilter {
   const out: RunFilter = {};
+  if (search.state !== undefined) out.state = search.state;
   if (search.experiment !== undefined) out.experiments = [search.experiment];
   const where: Record<string, string[]> = {};
   if (search.workload === kNoWorkload) where.workload = [""];
@@ -26,7 +27,8 @@ export const facetsIn = (search: RunsSearch): Facet[] =>
     .filter(isFacet)
     .filter((facet) => (search[facet]?.length ?? 0) > 0);
 
-export const isNarrowed = (search: RunsSearch): boolean => Object.keys(filterOf(search)).length > 0;
+export const isNarrowed = ({ state: _, ...search }: RunsSearch): boolean =>
+  Object.keys(filterOf(search)).length > 0;
 
 export function listOf(search: RunsSearch, columns: readonly Column[]): RunList {
   const values = columns.flatMap((column) => columnOf(column.key).value ?? []);

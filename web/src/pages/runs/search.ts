@@ -7,10 +7,11 @@ export type Facet = (typeof kFacets)[number] | `params.${string}` | `tags.${stri
 export const isFacet = (key: string): key is Facet =>
   /^(params|tags)\../s.test(key) || kFacets.some((facet) => facet === key);
 
-// `q`: words or comparisons; `workload`: an id, or "none" for runs without one; `sort`: keys of columns, "-"
+// `state`: runs in the archive or the trash; `q`: words or comparisons; `workload`: an id, or "none" for runs without one; `sort`: keys of columns, "-"
 // before one for descending; `col`: columns and their widths (pages/runs/columns.ts). A facet's values are
 // alternatives, "" is "not set".
 export type RunsSearch = {
+  state?: "archived" | "trashed";
   q?: string;
   experiment?: string;
   workload?: string;
@@ -20,6 +21,7 @@ export type RunsSearch = {
 
 export function runsSearch(raw: Raw): RunsSearch {
   const out: Record<string, unknown> = {
+    state: raw.state === "archived" || raw.state === "trashed" ? raw.state : undefined,
     q: word(raw.q),
     experiment: word(raw.experiment),
     workload: word(raw.workload),

@@ -1,0 +1,64 @@
+// Changes runs: name, tags, archive and trash. Live events then show them everywhere.
+import { sendJson } from "./client";
+import type { RunState } from "./types";
+
+// A tag of null is removed.
+export interface Change {
+  name?: string;
+  tags?: Record<string, string | null>;
+  state?: RunState;
+}
+export interface RunsChange extends Change {
+  runs: string[];
+}
+export interface ChangedRun {
+  id: string;
+  name: string;
+  state: RunState;
+  // The change that takes it back; null: the run was so already.
+  undo: Change | null;
+}
+
+const kAtOnce = 1000; // runs in one request
+
+// All or none of each thousand runs. An ApiError of status 409 without `force`: some of them are running.
+export async function changeRuns(
+  changes: readonly RunsChange[],
+  force = false,
+): Promise<ChangedRun[]> {
+  const single = changes.flatMap(({ runs, ...change }) => {
+    const parts: RunsChange[] = [];
+    for (let from = 0; from < runs.length; from += kAtOnce)
+      parts.push({ runs: runs.slice(from, from + kAtOnce), ...change });
+    return parts;
+  });
+  const requests: RunsChange[][] = [];
+  let room = 0;
+  for (const one of single) {
+    if (one.runs.length > room) {
+      requests.push([]);
+      room = kAtOnce;
+    }
+    requests.at(-1)?.push(one);
+    room -= one.runs.length;
+  }
+  const changed: ChangedRun[] = [];
+  for (const some of requests) {
+    const body = { changes: some, force };
+    changed.push(...(await sendJson<{ runs: ChangedRun[] }>("POST", "/runs/changes", body)).runs);
+  }
+  return changed;
+}
+
+export const undoOf = (changed: readonly ChangedRun[]): RunsChange[] =>
+  changed.flatMap(({ id, undo }) => (undo === null ? [] : [{ runs: [id], ...undo }]));
+
+// "team=vision", or "team=" to remove it, one a line; null where a line is neither.
+export function readTags(text: string): Record<string, string | null> | null {
+  const lines = text.split("\n").map((line) => line.trim());
+  const pairs = lines.filter((line) => line !== "").map((line) => /^([^=]+)=(.*)$/s.exec(line));
+  if (pairs.length === 0 || pairs.some((pair) => pair === null)) return null;
+  return Object.fromEntries(
+    pairs.map((pair) => [pair?.[1]?.trim() ?? "", pair?.[2] === "" ? null : (pair?.[2] ?? null)]),
+  );
+}

@@ -111,6 +111,33 @@ def test_an_experiment_is_the_scripts_unless_the_flag_says_it(corral: Corral, py
     assert (chosen["experiment"], chosen["name"]) == ("mine", "chosen")
 
 
+def test_a_search_without_an_experiment_finds_the_run(corral: Corral, python: Path) -> None:
+    script = corral.script(
+        "train.py",
+        """
+        import json, sys, mlflow
+        before = mlflow.search_runs(output_format="list")  # before the client knows of any run
+        if sys.argv[1:]:
+            mlflow.set_experiment(sys.argv[1])
+        with mlflow.start_run() as run:
+            mlflow.log_metric("loss", 1.0)
+        found = mlflow.search_runs(output_format="list")
+        other = mlflow.search_runs(["0"], output_format="list")
+        print(json.dumps([run.info.run_id, *[[r.info.run_id for r in runs] for runs in (before, found, other)]]))
+        """,
+    )
+    run, before, found, other = said(corral("run", python, script, env=QUIET).stdout)
+    assert (before, found, other) == ([run], [run], [run])
+    assert corral.show(run)["experiment"] == "default", "the run is where it always was"
+    # An experiment that the flag overrides is searched for under the name that the script knows.
+    run, before, found, other = said(corral("run", "--experiment", "mine", python, script, "vision", env=QUIET).stdout)
+    assert (before, found, other) == ([run], [run], [])
+    assert corral.show(run)["experiment"] == "mine"
+    # An experiment of the script's own is searched alone.
+    run, before, found, other = said(corral("run", python, script, "vision", env=QUIET).stdout)
+    assert (len(before), found, other) == (2, [run], [])
+
+
 def test_later_and_nested_runs_are_children_in_the_same_workload(corral: Corral, python: Path) -> None:
     script = corral.script(
         "train.py",

@@ -365,6 +365,12 @@ std::string RunBook::believed_experiment(RunId id) const {
   return known != believed_.end() ? known->second : std::string();
 }
 
+RunBook::Place RunBook::own_experiment() const {
+  const Lock lock(mutex_);
+  return {.requested = own_requested_.empty() ? std::string(kNoExperiment) : own_requested_,
+          .name = experiment_name_};
+}
+
 std::string RunBook::loss() const {
   const Lock lock(mutex_);
   for (const auto& [id, run] : runs_) {

@@ -83,6 +83,11 @@ class RunBook {
   // Returns the id that programs know as the run's experiment if it differs from the server's, as
   // it may with --experiment; else empty.
   [[nodiscard]] std::string believed_experiment(RunId id) const;
+  // The own run's experiment: the id that programs take it for, and its name in the store.
+  struct Place {
+    std::string requested, name;
+  };
+  [[nodiscard]] Place own_experiment() const;
   // Returns why a log dropped records; empty when none did.
   [[nodiscard]] std::string loss() const;
 

@@ -80,7 +80,7 @@ struct TrackingRelay::Call {
 };
 
 const TrackingRelay::Call* TrackingRelay::find_call(const Request& request) {
-  static constexpr std::array<Call, 14> kCalls = {{
+  static constexpr std::array<Call, 16> kCalls = {{
       {Method::kPost, "runs/log-metric", &TrackingRelay::log_metric},
       {Method::kPost, "runs/log-batch", &TrackingRelay::log_batch},
       {Method::kPost, "runs/log-parameter", &TrackingRelay::log_parameter},
@@ -95,6 +95,8 @@ const TrackingRelay::Call* TrackingRelay::find_call(const Request& request) {
       {Method::kPost, "experiments/create", &TrackingRelay::create_experiment},
       {Method::kGet, "experiments/get", &TrackingRelay::get_experiment},
       {Method::kGet, "experiments/get-by-name", &TrackingRelay::get_experiment_by_name},
+      {Method::kPost, "runs/search", &TrackingRelay::search},
+      {Method::kPost, "logged-models/search", &TrackingRelay::search},
   }};
   std::string_view path = request.path;
   for (const std::string_view prefix : {"/api/2.0/mlflow/", "/ajax-api/2.0/mlflow/"}) {
@@ -474,6 +476,35 @@ Reply TrackingRelay::get_experiment(const Request& request) {
     return experiment_answer(id, made_up);
   Response answer = forward(request);
   return answer.status == kNoServer && id == "0" ? experiment_answer("0", "Default") : answer;
+}
+
+// A program that names no experiment searches in MLflow's "Default", and with --experiment in the
+// one that it chose itself. The experiment in which the run is recorded belongs to that search.
+// (Variables such as MLFLOW_EXPERIMENT_NAME would also reach clients of other servers.)
+Reply TrackingRelay::search(const Request& request) {
+  constexpr const char* kIds = "experiment_ids";
+  auto json = Json::parse(request.body);
+  const Json* given = json ? json->find(kIds) : nullptr;
+  if (given == nullptr || given->as_array() == nullptr) return forward(request);
+  Json::Array ids = *given->as_array();
+  const auto contains = [&](const std::string& id) {
+    return std::ranges::any_of(
+        ids, [&](const Json& one) { return one.as_string() != nullptr && *one.as_string() == id; });
+  };
+  const RunBook::Place own = book_.own_experiment();
+  if (!contains(own.requested)) return forward(request);
+  const auto reply = upstream_.get("/api/2.0/mlflow/experiments/get-by-name?experiment_name=" +
+                                   sys::url_encode(own.name));
+  const auto answer =
+      reply && reply->status == 200 ? Json::parse(reply->body) : tl::unexpected(Error{});
+  const Json* experiment = answer ? answer->find("experiment") : nullptr;
+  const std::string id = experiment != nullptr ? experiment->get_string("experiment_id") : "";
+  if (id.empty() || contains(id)) return forward(request);
+  ids.emplace_back(id);
+  json->set(kIds, std::move(ids));
+  Request wider = request;
+  wider.body = json->dump();
+  return forward(wider);
 }
 
 }  // namespace corral::run

@@ -96,6 +96,7 @@ class TrackingRelay {
   Reply create_experiment(const http::Request& request);
   Reply get_experiment(const http::Request& request);
   Reply get_experiment_by_name(const http::Request& request);
+  Reply search(const http::Request& request);
 
   // Constant after construction; the objects are safe from any thread.
   RelayOptions options_;

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/answers.h"
 #include "cli/command.h"
 #include "cli/store_place.h"
@@ -64,8 +66,11 @@ void print_import(const ImportReport& report, const std::string& store) {
     fmt::print("  {} artifacts copied, {}\n", report.files,
                human_bytes(static_cast<double>(report.bytes)));
   }
-  fmt::print("{}: {} points imported, {}\n", store, report.new_points,
-             report.complete() ? "verified by count" : "and NOT all is there");
+  const bool verified =
+      std::ranges::all_of(report.counts, [](auto& one) { return one.complete(); });
+  fmt::print("{}: {} points imported, {}{}\n", store, report.new_points,
+             verified ? "verified by count" : "and NOT all is there",
+             report.uncopied > 0 ? ", but artifacts are missing" : "");
 }
 
 int import_failed(const Error& error) {

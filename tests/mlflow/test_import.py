@@ -136,6 +136,22 @@ def test_artifacts_are_copied(corral: Corral, source: tuple[str, Path]) -> None:
         assert answer.read() == b"hello"
 
 
+def test_artifacts_that_are_not_copied_fail_the_command(
+    corral: Corral, source: tuple[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "served.db"
+    shutil.copy(source[1] / "mlflow.db", path)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE runs SET artifact_uri = 'mlflow-artifacts:/0/' || run_uuid || '/artifacts'")
+    command = [str(BINARY), "import", str(path), "--copy-artifacts"]
+    done = subprocess.run(command, env=corral.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout
+    assert done.stdout.count("--artifacts-from") == 1, done.stdout
+    assert "verified by count, but artifacts are missing" in done.stdout
+    (tmp_path / "old").mkdir()
+    take_in(corral, str(path), "--copy-artifacts", "--artifacts-from", str(tmp_path / "old"))
+
+
 def contents(folder: Path) -> dict[str, tuple[int, int]]:
     """Returns the modification time and size of all files in a folder."""
     found = {}

@@ -24,7 +24,8 @@ Result<std::string> resolve_location(const std::string& uri, const Source& sourc
   if (uri.starts_with(kProxy)) {
     if (root.empty()) {
       return fail(Code::kUnsupported,
-                  "they are at the old server: --artifacts-from says where it keeps them");
+                  "they are at the old server; name its --artifacts-destination with "
+                  "--artifacts-from DIR");
     }
     // mlflow-artifacts:/path and mlflow-artifacts://host:port/path
     path = uri.substr(kProxy.size());
@@ -35,7 +36,7 @@ Result<std::string> resolve_location(const std::string& uri, const Source& sourc
     path = uri.substr(5);
     if (path.starts_with("//")) path.erase(0, std::min(path.find('/', 2), path.size()));
   } else if (uri.find("://") != std::string::npos) {
-    return fail(Code::kUnsupported, "such places are not read");
+    return fail(Code::kUnsupported, "such locations cannot be read");
   }
   // A local server wrote paths that start where it was started, mostly beside the file.
   if (!path.starts_with('/') && !source.directory().empty()) path = source.directory() + "/" + path;
@@ -63,8 +64,10 @@ class Copier {
 
  private:
   bool leave_out(const std::string& uri, const Error& error) {
-    constexpr std::size_t kMost = 20;
-    if (copied_.left_out.size() < kMost) copied_.left_out.emplace_back(uri, error.message);
+    constexpr std::size_t kNamed = 3;
+    LeftOut& left = copied_.left_out[error.message];
+    ++left.count;
+    if (left.first.size() < kNamed) left.first.push_back(uri);
     return false;
   }
 

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "compat/mlflow/import/runs.h"
@@ -29,9 +29,14 @@ struct ArtifactCopy {
   artifacts::ArtifactStore& to;
   std::string root;  // the target of `mlflow-artifacts:/`; empty: such artifacts cannot be copied
 };
+// Locations that were not copied for the same reason.
+struct LeftOut {
+  std::int64_t count = 0;
+  std::vector<std::string> first;  // a few of them
+};
 struct CopiedFiles {
   std::int64_t files = 0, bytes = 0;
-  std::vector<std::pair<std::string, std::string>> left_out;  // place, reason
+  std::map<std::string, LeftOut> left_out;  // by reason
 };
 Result<CopiedFiles> copy_artifacts(const Imported& imported, const ArtifactCopy& copy,
                                    const maintain::Watch& watch);

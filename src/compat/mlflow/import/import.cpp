@@ -9,6 +9,7 @@
 #include "compat/mlflow/import/points.h"
 #include "compat/mlflow/import/runs.h"
 #include "compat/mlflow/import/tables.h"
+#include "core/text.h"
 
 namespace corral::store::importing {
 namespace {
@@ -75,8 +76,16 @@ class Import {
         {.to = *options_.artifacts, .root = options_.artifacts_root}, watch_));
     report_.files = copied.files;
     report_.bytes = copied.bytes;
-    for (const auto& [uri, why] : copied.left_out)
-      report_.notes.push_back(fmt::format("the artifacts of {} were not copied: {}", uri, why));
+    for (const auto& [why, left] : copied.left_out) {
+      report_.uncopied += left.count;
+      report_.notes.push_back(
+          fmt::format("the artifacts at {} were not copied: {}",
+                      counted(static_cast<std::uint64_t>(left.count), "location"), why));
+      for (const std::string& uri : left.first) report_.notes.push_back("  " + uri);
+      const auto named = static_cast<std::int64_t>(left.first.size());
+      if (left.count > named)
+        report_.notes.push_back(fmt::format("  and {} more", left.count - named));
+    }
     return {};
   }
 
@@ -143,7 +152,9 @@ class Import {
 
 }  // namespace
 
-bool ImportReport::complete() const { return std::ranges::all_of(counts, &Count::complete); }
+bool ImportReport::complete() const {
+  return uncopied == 0 && std::ranges::all_of(counts, &Count::complete);
+}
 
 Result<ImportReport> import_database(Source& source, Store& store, const ImportOptions& options,
                                      const maintain::Watch& watch) {

@@ -34,6 +34,7 @@ struct ImportReport {
   std::vector<Count> counts;  // one per kind that the source has
   std::int64_t new_points = 0;
   std::int64_t files = 0, bytes = 0;  // artifacts that were copied
+  std::int64_t uncopied = 0;          // locations whose artifacts were to be copied and were not
   std::vector<std::string> notes;     // differences from the source, with reasons
   [[nodiscard]] bool complete() const;
 };

@@ -430,15 +430,42 @@ TEST_P(Import, CopiesArtifacts) {
   const ImportOptions options{.access = Access::everything(),
                               .artifacts = to->get(),
                               .artifacts_root = (directory_ / "files").string()};
-  const ImportReport report = must_import(options);
+  const auto imported = import({}, options);
+  ASSERT_TRUE(imported) << imported.error().message;
+  const ImportReport& report = *imported;
   EXPECT_EQ(report.files, 2);
   EXPECT_EQ(report.bytes, 4);
-  EXPECT_EQ(report.notes.size(), 1U);
+  EXPECT_EQ(report.notes,
+            (std::vector<std::string>{
+                "the artifacts at 1 location were not copied: such locations cannot be read",
+                "  dbfs://x/y"}));
+  EXPECT_EQ(report.uncopied, 1);
+  EXPECT_FALSE(report.complete());
   const fs::path there = directory_ / "artifacts" / "7" / kRunA / "artifacts";
   EXPECT_EQ(fs::file_size(there / "model" / "weights.bin"), 4U);
   EXPECT_EQ(number("SELECT count(*) FROM runs WHERE artifact_uri = ''"), 1);
   EXPECT_EQ(number("SELECT count(*) FROM runs WHERE artifact_uri = 'dbfs://x/y'"), 1);
-  EXPECT_EQ(must_import(options).files, 0);
+  EXPECT_EQ(import({}, options)->files, 0);
+}
+
+TEST_P(Import, CountsArtifactsThatItCannotCopy) {
+  for (int run = 1; run <= 5; ++run) {
+    const std::string id = fmt::format("{:032x}", run);
+    write_run(id);
+    write(fmt::format(
+        "UPDATE runs SET artifact_uri = 'mlflow-artifacts:/7/{0}' WHERE run_uuid = '{0}'", id));
+  }
+  const auto to = artifacts::open_artifact_store((directory_ / "artifacts").string());
+  ASSERT_TRUE(to);
+  const auto report = import({}, {.access = Access::everything(), .artifacts = to->get()});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->complete());
+  EXPECT_EQ(report->uncopied, 5);
+  ASSERT_EQ(report->notes.size(), 5U);
+  EXPECT_EQ(report->notes.front(),
+            "the artifacts at 5 locations were not copied: they are at the old server; name its "
+            "--artifacts-destination with --artifacts-from DIR");
+  EXPECT_EQ(report->notes.back(), "  and 2 more");
 }
 
 TEST_P(Import, SpansOfTracesBecomePhasesOfTheirRuns) {

@@ -88,10 +88,14 @@ std::string with_new(std::uint64_t all, std::uint64_t fresh, std::string_view th
 }
 
 void print_summary(const imports::ImportCounts& counts, const imports::Importer& importer) {
-  fmt::print("imported {}: {}, {}, {}, {}\n", with_new(counts.runs, counts.new_runs, "run"),
-             with_new(counts.points, counts.new_points, "point"),
-             with_new(counts.events, counts.new_events, "event"), counted(counts.params, "param"),
-             counted(counts.tags, "tag"));
+  if (counts.runs > 0)
+    fmt::print("imported {}: {}, {}, {}, {}\n", with_new(counts.runs, counts.new_runs, "run"),
+               with_new(counts.points, counts.new_points, "point"),
+               with_new(counts.events, counts.new_events, "event"), counted(counts.params, "param"),
+               counted(counts.tags, "tag"));
+  if (counts.runs > 0 && counts.empty_runs > 0)
+    fmt::print("  left out: {} without points, events, params and tags\n",
+               counted(counts.empty_runs, "run"));
   for (const auto& [what, count] : importer.left_out())
     fmt::print("  left out: {} {}\n", count, printable(what));
   if (counts.moved_times > 0)
@@ -116,6 +120,11 @@ Result<int> import_from(imports::SourceKind kind, const RunsFlags& flags,
   const auto read = read_source(kind, flags, importer);
   if (read || store.counts.runs > 0) print_summary(store.counts, importer);
   if (!read) return tl::unexpected(read.error());
+  if (store.counts.runs == 0) {
+    complain("import", fmt::format("nothing was imported: {} has no points, events, params or tags",
+                                   flags.from));
+    return kFailed;
+  }
   return importer.saw_damage() ? kFailed : kDone;
 }
 

@@ -62,7 +62,8 @@ Result<> CsvStream::parse(std::size_t size, bool last, const Take& take) {
     TRY(take({.line = before + record.line,
               .cells = record.cells,
               .text = text,
-              .end = before_ + line_end - declared}));
+              .end = before_ + line_end - declared,
+              .separator = separator_}));
   }
   if (!table.faults.empty()) {
     const plan::CsvFault& fault = table.faults.front();

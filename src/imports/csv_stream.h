@@ -19,6 +19,7 @@ struct CsvRow {
   const std::vector<plan::CsvCell>& cells;  // at least one
   std::string_view text;                    // the cells' offsets count in it
   std::uint64_t end = 0;                    // bytes of the file up to the end of its line
+  char separator = ',';
   // "line 3, column 14", of a cell; without a text "row 3, column 2", the second cell.
   [[nodiscard]] std::string place(std::size_t cell) const;
 };

@@ -153,6 +153,7 @@ std::string TimeCells::unit() const {
 
 // ---- the header
 Result<> TableImport::read_header(const CsvRow& row) {
+  semicolons_ = row.separator == ';';
   if (row.cells.size() > kMostColumns)
     return fail(Code::kTooLarge, fmt::format("line {}: {} columns, at most {} are read", row.line,
                                              row.cells.size(), kMostColumns));
@@ -218,17 +219,32 @@ Result<TableImport::Run*> TableImport::run_of(const std::string& name, UtcTime f
   return &run;
 }
 
+// Between semicolons the decimal sign may be a comma, as spreadsheets of many languages write it.
+// The first number with a sign decides for all: "1,500" is never once 1.5 and once 1500.
+std::optional<double> TableImport::number(std::string_view text) {
+  const bool comma = text.find(',') != std::string_view::npos;
+  const bool point = text.find('.') != std::string_view::npos;
+  if (!semicolons_ || (!comma && !point)) return number_of(text);
+  const char sign = comma ? ',' : '.';
+  if ((comma && point) || (decimal_ != 0 && decimal_ != sign)) return std::nullopt;
+  std::string pointed(text);
+  std::ranges::replace(pointed, ',', '.');
+  const auto value = number_of(pointed);
+  if (value) decimal_ = sign;
+  return value;
+}
+
 Result<std::optional<std::int64_t>> TableImport::step_of(const CsvRow& row) {
   if (!step_ || *step_ >= row.cells.size()) return std::nullopt;
   const std::string& text = row.cells[*step_].value;
   if (text.empty()) return std::nullopt;
   if (const auto step = parse_int(text)) return step;
   // pandas writes the integers of a column with gaps as 3.0.
-  const auto number = number_of(text);
+  const auto value = number(text);
   constexpr double kExact = 9e15;
-  if (number && *number == std::floor(*number) && std::fabs(*number) < kExact)
-    return static_cast<std::int64_t>(*number);
-  if (step_is_epoch_ && number) {
+  if (value && *value == std::floor(*value) && std::fabs(*value) < kExact)
+    return static_cast<std::int64_t>(*value);
+  if (step_is_epoch_ && value) {
     importer_.leave_out("fractional epochs as steps");
     return std::nullopt;
   }
@@ -239,8 +255,8 @@ Result<std::optional<std::int64_t>> TableImport::step_of(const CsvRow& row) {
 // Without a time, the order is kept: row n is n seconds after 1970.
 Result<UtcTime> TableImport::time_of(const CsvRow& row, std::int64_t number) {
   if (!time_) return utc_time(number * 1'000'000'000);
-  const std::string_view text =
-      *time_ < row.cells.size() ? std::string_view(row.cells[*time_].value) : std::string_view();
+  std::string text = *time_ < row.cells.size() ? row.cells[*time_].value : std::string();
+  if (semicolons_) std::ranges::replace(text, ',', '.');
   if (const auto time = times_.read(text)) return *time;
   return fail(Code::kUnprocessable,
               fmt::format("{}: '{}' is no time; expected Unix seconds or ISO 8601",
@@ -258,7 +274,7 @@ Result<> TableImport::long_row(const CsvRow& row) {
   }
   if (cell(metric_).empty())
     return fail(Code::kUnprocessable, row.place(*metric_) + ": the metric has no name");
-  const auto value = number_of(cell(value_));
+  const auto value = number(cell(value_));
   if (!value)
     return fail(Code::kUnprocessable, fmt::format("{}: value '{}' is not a number",
                                                   row.place(*value_), brief_cell(cell(value_))));
@@ -296,7 +312,7 @@ Result<> TableImport::wide_row(const CsvRow& row) {
     if (column >= row.cells.size()) break;
     const std::string& text = row.cells[column].value;
     if (text.empty()) continue;
-    const auto value = number_of(text);
+    const auto value = number(text);
     if (!value) {
       ++texts_[column].texts;
       continue;
@@ -323,6 +339,7 @@ Result<> TableImport::finish(const std::string& state) {
     importer_.leave_out(fmt::format("cells of column '{}' that are not numbers", header_[i]),
                         texts_[i].texts);
   }
+  if (decimal_ == ',') importer_.note("numbers are read with decimal commas: 0,5 is a half");
   if (!runs_.empty() && !time_)
     importer_.note("the table has no time: row n counts as n seconds after 1970");
   if (const std::string unit = times_.unit(); time_ && !unit.empty() && unit != "nanoseconds")

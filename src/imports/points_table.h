@@ -67,6 +67,7 @@ class TableImport {
   Result<> read_header(const CsvRow& row);
   Result<> long_row(const CsvRow& row);
   Result<> wide_row(const CsvRow& row);
+  std::optional<double> number(std::string_view text);
   Result<Run*> run_of(const std::string& name, UtcTime first);
   Result<std::optional<std::int64_t>> step_of(const CsvRow& row);
   Result<UtcTime> time_of(const CsvRow& row, std::int64_t number);
@@ -79,6 +80,8 @@ class TableImport {
   Importer& importer_;
   std::vector<std::string> header_;
   bool long_ = false;
+  bool semicolons_ = false;  // they separate the cells, so that commas may be decimal ones
+  char decimal_ = 0;         // '.' or ',', as in the first number that has one; 0: none yet
   std::optional<std::size_t> run_, metric_, source_, value_, step_, time_;
   bool step_is_epoch_ = false;
   TimeCells times_;

@@ -132,6 +132,25 @@ TEST_F(CsvImport, WithoutATimeTheOrderIsKept) {
   EXPECT_EQ(importer.left_out().at("fractional epochs as steps"), 1U);
 }
 
+TEST_F(CsvImport, CommasBetweenSemicolonsAreDecimal) {
+  EXPECT_EQ(import("step;time;loss;note\n1,0;1700000000,5;0,25;a,b\n2;1700000001;1.500;x\n"
+                   "3;1700000002;-1,5e-3;\n4;1700000003;7;\n"),
+            "");
+  EXPECT_EQ(run().points,
+            (Lines{"1 loss  1 1700000000500000000 0.25", "1 loss  3 1700000002000000000 -0.0015",
+                   "1 loss  4 1700000003000000000 7"}));
+  EXPECT_EQ(importer.left_out().at("cells of column 'loss' that are not numbers"), 1U);
+  EXPECT_EQ(importer.notes().at(0), "numbers are read with decimal commas: 0,5 is a half");
+  EXPECT_EQ(import("metric;value\na;0,5\n"), "");
+  EXPECT_EQ(run().points, Lines{"1 a  - 0 0.5"});
+  // The decimal point of the first number holds, too: commas may stand between thousands.
+  EXPECT_EQ(import("loss;acc\n0.5;1,250\n"), "");
+  EXPECT_EQ(run().points, Lines{"1 loss  - 0 0.5"});
+  // Between other separators a comma is no decimal sign.
+  EXPECT_EQ(import("loss\tacc\n0.5\t1,5\n"), "");
+  EXPECT_EQ(run().points, Lines{"1 loss  - 0 0.5"});
+}
+
 TEST_F(CsvImport, LongTableOfSeveralRuns) {
   EXPECT_EQ(import("run,metric,source,time_ns,step,value\n"
                    "b,loss,rank0,5,1,0.1\na,loss,,6,,NaN\nb,\"x,y\",,7,2,-Infinity\nb,loss,,9,,\n"),

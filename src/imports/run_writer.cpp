@@ -35,17 +35,24 @@ Result<OwnRun> own_run(Store& store, const std::string& identity) {
 
 Result<std::unique_ptr<RunWriter>> RunWriter::open(Store& store, const RunDetails& run) {
   const OwnRun own = TRY(own_run(store, run.identity));
-  std::unique_ptr<RunWriter> writer(new RunWriter(store, run, own.id));
+  std::unique_ptr<RunWriter> writer(new RunWriter(store, run, own));
   writer->run_.name = writer->fit(run.name, limits::kNameBytes);
   writer->run_.experiment = writer->fit(run.experiment, limits::kNameBytes);
   writer->run_.host = writer->fit(run.host, limits::kNameBytes);
-  ++store.counts.runs;
-  if (own.known) return writer;
-  ++store.counts.new_runs;
-  FrameSender sender(store.transport, run_session(own.id), 0);
-  TRY(sender.add(writer->session_body()));
-  TRY(sender.flush());
   return writer;
+}
+
+Result<> RunWriter::make_run() {
+  if (made_) return {};
+  if (!known_) {
+    FrameSender sender(store_.transport, run_session(id_), 0);
+    TRY(sender.add(session_body()));
+    TRY(sender.flush());
+    ++store_.counts.new_runs;
+  }
+  ++store_.counts.runs;
+  made_ = true;
+  return {};
 }
 
 Result<std::optional<std::string>> RunWriter::remembered(Store& store,
@@ -109,6 +116,7 @@ Result<> RunWriter::after_item(std::size_t bytes) {
 
 Result<> RunWriter::point(const Point& point) {
   CORRAL_ASSERT(part_.has_value());
+  TRY(make_run());
   const std::uint32_t series = series_of(point);
   if (series > limits::kSeriesPerSession)
     return fail(Code::kTooLarge,
@@ -125,6 +133,7 @@ Result<> RunWriter::point(const Point& point) {
 
 Result<> RunWriter::event(const TextEvent& event) {
   CORRAL_ASSERT(part_.has_value());
+  TRY(make_run());
   ++store_.counts.events;
   if (!take_item()) return {};
   ++store_.counts.new_events;
@@ -174,7 +183,7 @@ Result<> RunWriter::send_frame() {
 }
 
 Result<> RunWriter::flush() {
-  if (!part_) return {};
+  if (!part_ || !made_) return {};
   TRY(send_frame());
   return part_->sender.flush();
 }
@@ -196,6 +205,13 @@ Result<> RunWriter::finish(const RunEnding& ending) {
     if (key.first == codec::FactKind::kParam) ++store_.counts.params;
     if (key.first == codec::FactKind::kTag) ++store_.counts.tags;
   }
+  const bool described = std::ranges::any_of(
+      facts_, [](const auto& fact) { return fact.first.first != codec::FactKind::kInfo; });
+  if (!made_ && !described) {
+    ++store_.counts.empty_runs;
+    return {};
+  }
+  TRY(make_run());
   return send_facts(ending);
 }
 

@@ -3,8 +3,9 @@
 // Each part of the run is a session whose id follows from the run and the part's name; its first
 // frame has number 1, item n of the part number n + 1. A part that is sent again begins with the
 // first item that the store lacks. Params, tags, start and end are a session of their own, whose id
-// follows from them: as they were, they are not sent again. Memory is bounded by a few frames and
-// the names of the series.
+// follows from them: as they were, they are not sent again. A run is made with its first item, or
+// at the end if it has params or tags; one that has none of these is not made. Memory is bounded by
+// a few frames and the names of the series.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct ImportCounts {
   std::uint64_t points = 0, new_points = 0;
   std::uint64_t events = 0, new_events = 0;
   std::uint64_t params = 0, tags = 0;
+  std::uint64_t empty_runs = 0;   // without points, events, params and tags: they are not made
   std::uint64_t moved_times = 0;  // times that no frame can carry became the nearest one
   std::uint64_t cut_texts = 0;    // names and values over the limits of core/limits.h
 };
@@ -73,8 +75,9 @@ class RunWriter : public RunSink {
     std::unordered_map<std::string, std::uint32_t> series;  // by metric, NUL, source
   };
 
-  RunWriter(Store& store, RunDetails run, RunId id)
-      : store_(store), run_(std::move(run)), id_(id) {}
+  RunWriter(Store& store, RunDetails run, const OwnRun& own)
+      : store_(store), run_(std::move(run)), id_(own.id), known_(own.known) {}
+  Result<> make_run();
   [[nodiscard]] codec::SessionBody session_body() const;
   std::uint32_t series_of(const Point& point);
   // Counts an item; false: the store has it.
@@ -90,6 +93,8 @@ class RunWriter : public RunSink {
   Store& store_;
   RunDetails run_;
   RunId id_;
+  bool known_;         // the store has the run
+  bool made_ = false;  // make_run() has succeeded
   std::optional<Part> part_;
   // The next frame.
   codec::SchemaBody schema_;

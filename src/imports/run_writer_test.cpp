@@ -56,12 +56,29 @@ TEST_F(RunWriterTest, AgainAddsNothing) {
   EXPECT_EQ(server.ends.size(), 1U);
 }
 
+TEST_F(RunWriterTest, ARunOfNothingIsNotMade) {
+  Store store{.transport = server, .has_run = [](RunId) { return Result<bool>(false); }};
+  auto writer = RunWriter::open(store, {.identity = "one", .name = "run", .experiment = {}});
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE((*writer)->part("a"));
+  ASSERT_TRUE((*writer)->part("b"));
+  (*writer)->remember("state");
+  ASSERT_TRUE((*writer)->finish({}));
+  EXPECT_EQ(store.counts.runs, 0U);
+  EXPECT_EQ(store.counts.empty_runs, 1U);
+  EXPECT_TRUE(server.sessions.empty());
+  EXPECT_TRUE(server.facts.empty());
+  EXPECT_TRUE(server.ends.empty());
+}
+
 TEST_F(RunWriterTest, ARemovedRunComesBackAsAnother) {
   ASSERT_TRUE(import(10));
   there = false;
   Store store{.transport = server, .has_run = [](RunId) { return Result<bool>(false); }};
   const auto writer = RunWriter::open(store, {.identity = "one", .name = "run", .experiment = {}});
   ASSERT_TRUE(writer);
+  (*writer)->param("lr", "0.1");
+  ASSERT_TRUE((*writer)->finish({}));
   EXPECT_EQ(store.counts.new_runs, 1U);
 }
 

@@ -137,6 +137,22 @@ def test_a_wide_table_says_what_it_is_not(corral: Corral) -> None:
     assert "imported 1 run (none new): 5 points (2 new)" in said(corral, table)
 
 
+def test_a_table_without_a_point_makes_no_run(corral: Corral) -> None:
+    table = corral.home / "job.csv"
+    table.write_text("step;loss\n1;1.234,5\n2;x\n")
+    text = said(corral, table, status=1)
+    assert "left out: 2 cells of column 'loss' that are not numbers" in text
+    assert f"nothing was imported: {table} has no points, events, params or tags" in text
+    table.write_text("step,loss\n")
+    assert "nothing was imported" in said(corral, table, status=1)
+    assert corral.runs() == []
+    table.write_text("step;loss\n1;0,5\n2;0,25\n")
+    text = said(corral, table)
+    assert "imported 1 run: 2 points" in text
+    assert "numbers are read with decimal commas" in text
+    assert [p.value for p in corral.points("job", "loss")] == [0.5, 0.25]
+
+
 def test_errors_in_a_table_name_line_and_column(corral: Corral) -> None:
     table = corral.home / "job.csv"
     table.write_text("metric,value\nloss,1\nloss,one\n")

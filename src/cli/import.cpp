@@ -106,6 +106,11 @@ int import_command(std::span<char* const> args) {
       kImportExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
+  // A file store may hold event files as artifacts, so it comes first.
+  if (const std::string store = find_file_store(flags.from); !store.empty()) {
+    complain("import", file_store_advice(store));
+    return kFailed;
+  }
   std::optional<imports::SourceKind> kind;
   From from = is_trace_file(flags.from) ? From::kTrace : From::kDatabase;
   if (from == From::kDatabase) {

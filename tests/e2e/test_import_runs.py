@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -151,6 +152,21 @@ def test_a_table_without_a_point_makes_no_run(corral: Corral) -> None:
     assert "imported 1 run: 2 points" in text
     assert "numbers are read with decimal commas" in text
     assert [p.value for p in corral.points("job", "loss")] == [0.5, 0.25]
+
+
+def test_a_file_store_of_mlflow_names_the_commands_that_import_it(corral: Corral) -> None:
+    store = corral.home / "old runs" / "mlruns"
+    artifacts = store / "0" / "0a" / "artifacts"
+    artifacts.mkdir(parents=True)
+    shutil.copytree(FIXTURES / "tensorboard", artifacts / "logs")
+    (store / "0" / "meta.yaml").write_text("artifact_location: file:///x/mlruns/0\nexperiment_id: '0'\nname: Default\n")
+    for path in (store, store.parent):
+        text = said(corral, path, status=1)
+        assert f"mlflow migrate-filestore --source '{store}' --target sqlite:///mlflow.db\n" in text
+        assert "  corral import mlflow.db" in text
+    # Others have files of that name, too.
+    (store / "0" / "meta.yaml").write_text("package: {name: x}\n")
+    assert "imported" in said(corral, store)
 
 
 def test_errors_in_a_table_name_line_and_column(corral: Corral) -> None:

@@ -1,5 +1,12 @@
 // Routes and the parameters of their addresses. Each page is loaded when it is first opened.
-import { createRootRoute, createRoute, createRouter, Link, Outlet } from "@tanstack/react-router";
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  Link,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
 import { Crashed } from "./app/Crashed";
 import { type LateOptions, late } from "./app/late";
 import { Notice } from "./app/Notice";
@@ -48,7 +55,24 @@ function Root() {
   );
 }
 
-const root = createRootRoute({ component: Root, notFoundComponent: NotFound });
+// MLflow's clients print links to its page: http://host/#/experiments/N and .../runs/ID.
+export function mlflowTarget(hash: string) {
+  const [, experiment, run] =
+    /^\/experiments\/(\d+)(?:\/runs\/([0-9a-f]{32}))?(?:[/?]|$)/.exec(hash) ?? [];
+  if (run !== undefined) return { to: "/runs/$id", params: { id: run } } as const;
+  if (experiment !== undefined)
+    return { to: "/experiments/$id", params: { id: experiment } } as const;
+  return null;
+}
+
+const root = createRootRoute({
+  component: Root,
+  notFoundComponent: NotFound,
+  beforeLoad: ({ location }) => {
+    const target = mlflowTarget(location.hash);
+    if (target !== null) throw redirect({ ...target, replace: true });
+  },
+});
 
 export const runsRoute = createRoute({
   getParentRoute: () => root,

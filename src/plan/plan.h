@@ -44,7 +44,7 @@ struct Row {
   std::string key;
   std::string experiment;
   std::string workload;
-  std::string name;    // name of the run; empty: made (letter, see radT)
+  std::string name;    // name of the run; empty: made of workload, letter and script
   std::string letter;  // radT's: devices, "_A" where rows share one, "_3g.20gb"
   std::string status;  // as it stands in the file
   std::string run;     // run id as it stands in the file; empty: not started

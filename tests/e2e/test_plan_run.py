@@ -31,8 +31,9 @@ def test_runs_of_a_workload_start_together(corral: Corral) -> None:
     rows = plan.rows()
     assert rows["left"]["Status"] == "FINISHED left (0_A)"
     runs = {run["name"]: run for run in corral.runs()}
-    assert set(runs) == {f"({own}7 0_A) left", f"({own}7 0_B) right", f"({own}8 cpu) work"}
-    left, right = corral.show(rows["left"]["Run"]), corral.show(rows["right"]["Run"])
+    assert set(runs) == {"left", "right", f"({own}8 cpu) work"}
+    left, right = corral.show("left"), corral.show("right")
+    assert (left["id"], right["id"]) == (rows["left"]["Run"], rows["right"]["Run"])
     assert left["workload"] == right["workload"]
     tags = left["tags"]
     assert tags["corral.outcome"] == "finished"

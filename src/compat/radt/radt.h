@@ -17,8 +17,8 @@ namespace corral::mlflow {
 
 // ---- runs: experiment > workload > run
 //
-// radT logs the params of a run's row in the plan in one batch: workload, letter, listeners. The
-// run's name already is "(<workload> <letter>) <name>".
+// radT logs the params of a run's row in the plan in one batch: workload, letter, listeners. Only
+// these decide: radT calls the run "(<workload> <letter>) <name>", Corral's own plans "<name>".
 
 struct RadtRun {
   std::string workload;  // as the plan names it: the rows that start together

@@ -15,12 +15,6 @@ Nanos seconds_of(const std::vector<std::string>& command, std::size_t word) {
   return std::chrono::seconds(value.value_or(1));
 }
 
-// "(7 0_A) name" -> "name"
-std::string name_of_row(const std::string& recorded) {
-  const std::size_t end = recorded.find(") ");
-  return end == std::string::npos ? recorded : recorded.substr(end + 2);
-}
-
 Event event_of(EventKind kind, const std::string& run) {
   Event event;
   event.kind = kind;
@@ -67,7 +61,7 @@ Result<> FakeWorld::launch(const Order& order) {
     return {};
   }
   runs_.push_back({.id = document.run,
-                   .name = name_of_row(document.name),
+                   .name = document.name,
                    .workload = document.workload,
                    .command = document.command,
                    .tags = document.tags,

@@ -281,6 +281,8 @@ TEST(RowOrder, ARowsWishes) {
   const SupervisorOrder& document = order.document;
   EXPECT_EQ(document.workload, "7#2");
   EXPECT_EQ(document.name, "(7#2 0_A) train");
+  row.name = "lowrate";
+  EXPECT_EQ(make_order(plan, {workload, row, seat, "id", "parent"}).document.name, "lowrate");
   EXPECT_EQ(document.environment, "venv=env");
   EXPECT_EQ(document.passed, (std::vector<std::string>{"A"}));
   EXPECT_EQ(document.placement.cpus, (std::vector<int>{0, 1, 2, 5}));

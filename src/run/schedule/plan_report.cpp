@@ -18,7 +18,7 @@ RunEntry make_entry(const plan::Workload& workload, const plan::Row& row) {
           .experiment = workload.experiment,
           .workload = workload.name,
           .repetition = workload.repetition,
-          .name = shown_name(workload, row),
+          .name = recorded_name(workload, row),
           .letter = row.letter,
           .collocation = row.collocation,
           .devices = join(row.share.devices, "+"),

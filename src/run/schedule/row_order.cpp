@@ -95,15 +95,11 @@ std::filesystem::path own_directory(const std::filesystem::path& of_plan, const 
   return (of_plan / script.parent_path()).lexically_normal();
 }
 
-std::string shown_name(const plan::Workload& workload, const plan::Row& row) {
-  return row.name.empty() ? recorded_name(workload, row) : row.name;
-}
-
 std::string recorded_name(const plan::Workload& workload, const plan::Row& row) {
+  if (!row.name.empty()) return row.name;
   std::string name = "(" + workload.recorded_name();
   if (!row.letter.empty()) name += " " + row.letter;
   name += ")";
-  if (!row.name.empty()) return name + " " + row.name;
   if (!row.command.empty()) name += " " + std::filesystem::path(row.command[0]).stem().string();
   return name;
 }

@@ -35,9 +35,8 @@ struct PlannedRun {
   bool restart = false;  // a loop's next run, which starts at once
 };
 
-// Returns the row's own name, else one made of workload, letter and script: "(7 0_A) train".
-std::string shown_name(const plan::Workload& workload, const plan::Row& row);
-// Returns the recorded name: "(7 0_A) train", for a row with a name "(7 0_A) name".
+// Returns the name that the run is recorded, shown and found by: the row's own, which all
+// repetitions share, else radT's "(7 0_A) train", of workload, letter and script.
 std::string recorded_name(const plan::Workload& workload, const plan::Row& row);
 // Returns the folder in which the runs of the workload that begins with run `first` note that they
 // are ready (corral.ready()).

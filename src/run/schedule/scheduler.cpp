@@ -356,7 +356,7 @@ void Scheduler::fail_workload(const plan::Workload& workload, const std::string&
     attempts.push_back({.key = row.key,
                         .repetition = workload.repetition,
                         .run = RunId::random().hex(),
-                        .name = shown_name(workload, row)});
+                        .name = recorded_name(workload, row)});
   }
   auto noted = journal_.begin(attempts);
   std::vector<Member> members;
@@ -597,7 +597,7 @@ std::string_view describe(Verdict verdict) {
 }
 
 void print_run(const plan::Workload& workload, const plan::Row& row) {
-  fmt::print("    {}", shown_name(workload, row));
+  fmt::print("    {}", recorded_name(workload, row));
   if (!row.share.devices.empty() || !row.collocation.empty())
     fmt::print("  [{}{}{}]", row.letter, row.collocation.empty() ? "" : " ", row.collocation);
   fmt::print("\n      $ ");

@@ -50,7 +50,7 @@ Result<> WorkloadRunner::run(const plan::Workload& workload,
     members_.push_back({.row = row,
                         .repetition = workload.repetition,
                         .run = RunId::random().hex(),
-                        .name = shown_name(workload, row)});
+                        .name = recorded_name(workload, row)});
     const Member& member = members_.back();
     attempts.push_back({.key = row.key,
                         .repetition = workload.repetition,

@@ -91,7 +91,8 @@ TEST_F(Select, SaysWhatWouldDo) {
             "abcd2000000000000000000000000000 and "
             "abcd1000000000000000000000000000 among them: give more digits");
   EXPECT_EQ(id("abc"),
-            "invalid_argument: abc: the beginning of a run's id needs at least 4 digits");
+            "not_found: no run has the id or name abc (ids are found by 4 digits or more); "
+            "`corral ls runs` lists what is there");
   EXPECT_EQ(id("badger"),
             "not_found: no run has the id or name badger; `corral ls runs` lists what is there");
   EXPECT_EQ(id("@3"), "not_found: @3: there are only 2 runs; `corral ls runs` lists what is there");

@@ -52,9 +52,11 @@ Result<bool> has_name(const store::Reader& store, RunId id, std::string_view nam
   return run && run->name == name;
 }
 
-Error unknown(std::string_view text) {
+Error unknown(std::string_view text, bool begins_an_id) {
+  const std::string hint =
+      begins_an_id ? fmt::format(" (ids are found by {} digits or more)", kLeastPrefix) : "";
   return {.code = Code::kNotFound,
-          .message = fmt::format("no run has the id or name {}; {}", text, kHowToList)};
+          .message = fmt::format("no run has the id or name {}{}; {}", text, hint, kHowToList)};
 }
 
 }  // namespace
@@ -78,12 +80,8 @@ Result<RunId> select_run(const store::Reader& store, std::string_view text) {
   const bool long_enough = text.size() >= kLeastPrefix;
   if (long_enough && by_prefix.size() == 1) return by_prefix.front();
   if (!by_name.empty()) return by_name.front();
-  if (by_prefix.empty()) return tl::unexpected(unknown(text));
-  if (!long_enough) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: the beginning of a run's id needs at least {} digits", text,
-                            kLeastPrefix));
-  }
+  // Words such as "a" or "bad" begin some id by chance: foremost, they are names of nothing.
+  if (by_prefix.empty() || !long_enough) return tl::unexpected(unknown(text, !by_prefix.empty()));
   return fail(
       Code::kInvalidArgument,
       fmt::format(

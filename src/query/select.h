@@ -10,8 +10,8 @@
 
 namespace corral::query {
 
-// kNotFound, or kInvalidArgument for a prefix that is too short or ambiguous; the message names the
-// valid forms.
+// kNotFound, also for a prefix that is too short; kInvalidArgument for an ambiguous one. The
+// message names the valid forms.
 Result<RunId> select_run(const store::Reader& store, std::string_view text);
 
 }  // namespace corral::query

@@ -118,7 +118,7 @@ def test_wrong_input_is_named(groups: Corral) -> None:
     for words, message in (
         (["short"], "expected two groups or more"),
         (["short", "short"], "is in two groups"),
-        (["short", "nobody"], "no run or workload 'nobody'"),
+        (["short", "nobody"], "no run, name or workload is called 'nobody'"),
         (["short", "long", "--margin", "0"], "--margin '0'"),
         (["short", "long", "--fail-if", "worse"], "--fail-if 'worse'"),
         (["short", "params.wait ="], "filter"),
@@ -158,7 +158,7 @@ print(frame.loc[0, "verdict"], frame.attrs["comparison"] == found)
     )
     lines = done.stdout.decode().splitlines()
     assert json.loads(lines[0]) == groups.json("compare", "short", "long")["differences"][0]["ratio"]
-    assert "no run or workload 'nobody'" in lines[1]
+    assert "no run, name or workload is called 'nobody'" in lines[1]
     assert lines[2:4] == [lines[0], lines[0]]
     assert lines[4] == "duration 0.5 ['0.004', '0.03']"
     assert lines[5:9] == ["TypeError", "TypeError", "ValueError", "ValueError"]

@@ -83,7 +83,7 @@ def test_a_check_fails_for_the_worse_alone(nightly: Corral) -> None:
     nightly("run", "--quiet", "--no-listeners", "--name", "nightly", failing, status=3)
     judged = nightly("history", "nightly", "--metric", "duration", "--check", status=1)
     assert b"the newest run has no value" in judged.stderr
-    assert b"no run or workload" in nightly("history", "unheard-of", status=1).stderr
+    assert b"no run, name or workload is called" in nightly("history", "unheard-of", status=1).stderr
 
 
 def test_an_outlier_is_told_where_nothing_changed(corral: Corral) -> None:

@@ -206,7 +206,7 @@ def test_wrong_input_is_named_and_nothing_is_overwritten(planned: Corral) -> Non
         (("short", "long", "-o", "x.doc"), 2, "ends in .html, .pdf, .md or .tex"),
         (("short", "-o", "x.html"), 2, "expected a plan or experiment with two workloads or more"),
         (("<b>&c", "-o", "x.html"), 2, "expected a plan or experiment with two workloads or more"),
-        (("short", "nobody", "-o", "x.html"), 1, "no run or workload 'nobody'"),
+        (("short", "nobody", "-o", "x.html"), 1, "no run, name or workload is called 'nobody'"),
         (("short", "long"), 2, "-o is missing"),
         (("short", "long", "-o", "x.html", "--title", "a\nb"), 2, "--title: expected one line"),
         (("--check", "train.py"), 2, "train.py is no report"),

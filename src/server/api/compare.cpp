@@ -300,7 +300,8 @@ Result<std::vector<RunId>> find_workload(const store::Reader& store, const std::
   }
   if (experiments.size() == 1) return runs;
   if (experiments.empty())
-    return fail(Code::kNotFound, fmt::format("no run or workload '{}'", printable(name)));
+    return fail(Code::kNotFound,
+                fmt::format("no run, name or workload is called '{}'", printable(name)));
   return fail(Code::kInvalidArgument,
               fmt::format("workloads of {} experiments are called '{}': give a filter",
                           experiments.size(), printable(name)));

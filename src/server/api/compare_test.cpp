@@ -230,12 +230,15 @@ TEST_F(CompareRoute, RefusesWhatCannotBeCompared) {
   expect_refusal(R"({"groups": [{"named": "base"}]})", 400, "two groups or more");
   expect_refusal(R"({"groups": [{"named": "base"}, {"named": "base"}]})", 400, "is in two groups");
   expect_refusal(R"({"groups": [{"named": "base"}, {"named": "nobody"}]})", 404,
-                 "no run or workload 'nobody'");
+                 "no run, name or workload is called 'nobody'");
+  const std::string digits = add("other", "9", 1000).hex().substr(0, 3);
+  expect_refusal(R"({"groups": [{"named": "base"}, {"named": ")" + digits + R"("}]})", 404,
+                 "no run, name or workload is called '" + digits + "'");
   expect_refusal(R"({"groups": [{"named": "base"}, {"filter": "params.batch = '1'"}]})", 400,
                  "has no runs");
   expect_refusal(R"({"groups": [{"named": "base"}, {"filter": "params.batch ="}]})", 400, "filter");
   expect_refusal(R"({"groups": [{"named": "base"}, {"named": "params.batch ="}]})", 400,
-                 "no run or workload 'params.batch =', and as a filter: ");
+                 "no run, name or workload is called 'params.batch =', and as a filter: ");
   expect_refusal(R"({"groups": [{"named": "a", "runs": ["b"]}]})", 400, "groups[0].runs");
   expect_refusal(R"({"groups": [{"named": "a"}], "by": "colour"})", 400, "params.KEY");
   expect_refusal(R"({"groups": [{"named": "a"}], "of": "max"})", 400, "absent where no metric");

@@ -134,7 +134,10 @@ Result<int> compare(const CompareFlags& flags) {
     fmt::print("{}", comparison_csv(found));
   else
     print_comparison(TextPage(flags.format), found);
-  return condition ? check_condition(*condition, flags.fail_if, found) : kDone;
+  if (condition) return check_condition(*condition, flags.fail_if, found);
+  if (!compares_nothing(found)) return kDone;
+  complain("compare", "nothing could be compared: no run of a side counts");
+  return kFailed;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -83,6 +84,17 @@ void print_difference(const TextPage& page, const Json& one, const std::string& 
 }
 
 }  // namespace
+
+bool compares_nothing(const Json& found) {
+  const auto counts = [](const Json& group) {
+    return group.get_int("n") + group.get_int("missed");
+  };
+  const Json::Array& groups = items(found, "groups");
+  if (groups.size() < 2) return false;
+  return counts(groups.front()) == 0 ||
+         std::ranges::all_of(groups.begin() + 1, groups.end(),
+                             [&](const Json& group) { return counts(group) == 0; });
+}
 
 void print_comparison(const TextPage& page, const Json& found) {
   const std::int64_t family = found.get_int("family");

@@ -8,6 +8,8 @@
 
 namespace corral::cli {
 
+// True if the first group or all others have no value at all, so that there was nothing to compare.
+bool compares_nothing(const Json& found);
 void print_comparison(const TextPage& page, const Json& found);
 // A line for each comparison.
 std::string comparison_csv(const Json& found);

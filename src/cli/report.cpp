@@ -683,7 +683,9 @@ Result<int> write_report(const ReportFlags& flags) {
   TRY(write(flags.output, document));
   fmt::print("{}: {} runs in {} groups\n", printable(flags.output), count_runs(data.comparison),
              items(data.comparison, "groups").size());
-  return kDone;
+  if (!compares_nothing(data.comparison)) return kDone;
+  complain("report", "nothing could be compared: no run of a side counts");
+  return kFailed;
 }
 
 Result<int> check_report(ReportFlags flags) {

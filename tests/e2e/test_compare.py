@@ -114,6 +114,30 @@ def test_times_to_a_target(groups: Corral) -> None:
         assert message in done.stderr.decode(), done.stderr
 
 
+def test_imported_runs_count_though_their_end_is_unknown(corral: Corral) -> None:
+    for name, least in (("a", 0.5), ("b", 0.25)):
+        for number in range(2):
+            table = corral.home / f"{name}{number}.csv"
+            rows = (f"{step},{least + number / 100 + 1 / (1 + step)}\n" for step in range(20))
+            table.write_text("step,loss\n" + "".join(rows))
+            corral("import", table, "--name", name)
+    assert {run["status"] for run in corral.runs()} == {"unknown"}
+    for of in ("last", "min", "max", "mean"):
+        found = corral.json("compare", "a", "b", "--metric", "loss", "--of", of)
+        assert [group["n"] for group in found["groups"]] == [2, 2], of
+        warning = "2 of 2 were imported and their end is unknown: they count as if they had finished."
+        assert warning in found["groups"][0]["warnings"]
+    corral("report", "a", "b", "--metric", "loss", "--of", "last", "-o", "loss.md")
+    assert "were imported and their end is unknown" in (corral.home / "loss.md").read_text()
+    # Their duration is unknown.
+    done = corral("compare", "a", "b", "--metric", "duration", status=1)
+    assert b"a: 2 of 2 do not count: its end is unknown." in done.stdout
+    assert b"a and b cannot be compared: a has no value that counts." in done.stdout
+    assert done.stderr.decode() == "corral compare: nothing could be compared: no run of a side counts\n"
+    done = corral("report", "a", "b", "--metric", "duration", "-o", "time.md", status=1)
+    assert b"nothing could be compared" in done.stderr
+
+
 def test_wrong_input_is_named(groups: Corral) -> None:
     for words, message in (
         (["short"], "expected two groups or more"),

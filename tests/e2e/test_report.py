@@ -67,7 +67,7 @@ def test_a_plan_as_a_page_that_needs_nothing_else(planned: Corral) -> None:
     assert "script" not in page.tags
     assert all(link.startswith("data:text/csv") for link in page.links)
     assert "long is " in text
-    assert "short and broken cannot be compared: broken has no value." in text
+    assert "short and broken cannot be compared: broken has no value that counts." in text
     assert "&lt;b&gt;&amp;c" in text
     assert text.count("<figure>") == 2
     assert "10 runs, of which 0 did not start" in text

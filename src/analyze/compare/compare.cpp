@@ -69,7 +69,7 @@ std::set<std::string> hosts_of(const ComparedGroup& group) {
 }
 
 void warn_of_runs(ComparedGroup& group) {
-  std::size_t unsteady = 0, beside = 0, uncaptured = 0;
+  std::size_t unsteady = 0, beside = 0, uncaptured = 0, unknown_ends = 0;
   std::string example;
   double stall = 0;
   for (const UnitValue& unit : group.units) {
@@ -78,6 +78,7 @@ void warn_of_runs(ComparedGroup& group) {
     beside += unit.beside > 0;
     unsteady +=
         std::ranges::any_of(unit.runs, [](const UnitRun& run) { return !run.unsteady.empty(); });
+    unknown_ends += std::ranges::any_of(unit.runs, &UnitRun::unknown_end);
     for (const UnitRun& run : unit.runs) {
       if (run.uncaptured.empty()) continue;
       ++uncaptured;
@@ -91,6 +92,11 @@ void warn_of_runs(ComparedGroup& group) {
   if (unsteady > 0)
     group.warnings.push_back(fmt::format("{} of {} had no steady part: all of their time counts.",
                                          unsteady, group.counted));
+  if (unknown_ends > 0)
+    group.warnings.push_back(
+        fmt::format("{} of {} were imported and their end is unknown: they count as if they had "
+                    "finished.",
+                    unknown_ends, group.counted));
   if (beside > 0)
     group.warnings.push_back(fmt::format(
         "{} of {} shared the machine with runs of their workload that are not in the group.",
@@ -285,7 +291,7 @@ std::string sentence(const Comparison& all, const GroupDifference& found) {
   const ComparedGroup &a = all.groups.front(), &b = all.groups[found.b];
   const std::string name_a = printable(a.name), name_b = printable(b.name);
   if (a.counted == 0 || b.counted == 0)
-    return fmt::format("{} and {} cannot be compared: {} has no value.", name_a, name_b,
+    return fmt::format("{} and {} cannot be compared: {} has no value that counts.", name_a, name_b,
                        a.counted == 0 ? name_a : name_b);
   const bool faster =
       all.less_is_better && found.ratio.log < 0 && found.verdict != RatioVerdict::kEquivalent;

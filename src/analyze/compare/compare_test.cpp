@@ -105,7 +105,7 @@ TEST(Compare, WhatDoesNotCountIsCountedAndSaid) {
   ComparedGroup none = group_of("none", {10});
   none.units[0].value.reset();
   EXPECT_EQ(judge_groups({b, none}, {}).differences.front().text,
-            "b and none cannot be compared: none has no value.");
+            "b and none cannot be compared: none has no value that counts.");
 }
 
 TEST(Compare, MetricsDifferWhereNoUnitsOfTheTwoOverlap) {

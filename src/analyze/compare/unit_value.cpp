@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -66,6 +67,7 @@ bool ended_as_planned(const store::Run& run) {
 
 std::string how_it_ended(const store::Run& run) {
   if (run.status == store::RunStatus::kRunning) return "it is still running";
+  if (run.status == store::RunStatus::kUnknown) return "its end is unknown";
   const std::string outcome = tag_text(run, "corral.outcome");
   return fmt::format("it ended as {}", outcome.empty() ? status_name(run.status) : outcome);
 }
@@ -246,8 +248,10 @@ class UnitReader {
       TRY(set_time_to_target(runs, unit));
       return unit;
     }
+    const RunIds imported = kind == Kind::kMetric ? TRY(imported_without_end(all)) : RunIds();
+    for (UnitRun& run : unit.runs) run.unknown_end = imported.contains(run.id);
     const auto counts = [&](const store::Run* run) {
-      return steady ? ended_as_planned(*run) : is_finished(*run);
+      return imported.contains(run->id) || (steady ? ended_as_planned(*run) : is_finished(*run));
     };
     if (const auto lost = std::ranges::find_if_not(all, counts); lost != all.end()) {
       unit.reason = (all.size() > 1 ? printable((*lost)->name) + ": " : "") + how_it_ended(**lost);
@@ -267,6 +271,23 @@ class UnitReader {
   }
 
  private:
+  using RunIds = std::set<RunId>;
+
+  // Imported runs whose source does not say how they ended. Runs that were recorded here and lost
+  // sight of may have been cut short.
+  Result<RunIds> imported_without_end(std::span<const store::Run* const> runs) {
+    RunIds found;
+    const auto read = [&](store::Reading& reading) -> Result<> {
+      for (const store::Run* run : runs)
+        if (run->status == store::RunStatus::kUnknown && run->end &&
+            TRY(store::page::is_imported(reading, run->id)))
+          found.insert(run->id);
+      return {};
+    };
+    TRY(store_.inspect(read));
+    return found;
+  }
+
   // Other runs of their workload that overlapped with them.
   Result<std::size_t> count_beside(std::span<const store::Run* const> runs) {
     const store::Run& first = *runs.front();

@@ -7,7 +7,8 @@
 // counts with the round that was longest beside the others; for times to a target, with none. A run
 // that failed or was interrupted has no value, and says so, but for times to a target, which it
 // reached or missed until it ended. One that its limit of time or its workload ended has a value,
-// but for its duration and last values.
+// but for its duration and last values. An imported run of which nobody knows how it ended has the
+// values of its metrics, and is marked.
 // Sources: the store, a few snapshots for each run. Any thread.
 #pragma once
 
@@ -57,6 +58,7 @@ struct UnitRun {
   std::size_t steps = 0;              // all that ended, before its steady part and in it
   std::string unsteady = {};          // why it has no steady part; empty: it has
   bool left_out = false;              // another round of it counts
+  bool unknown_end = false;           // it was imported, and nobody knows how it ended
   std::string uncaptured = {};  // a part of the capture that it lacks, with the reason; empty: none
 };
 

@@ -172,6 +172,14 @@ std::vector<SharingRun> Neighbours::of(WorkloadId id, const std::vector<SharingR
   return all;
 }
 
+Result<bool> is_imported(Reading& reading, RunId run) {
+  const auto others = TRY(reading->number(
+      "SELECT count(*) FROM sessions s JOIN runs r ON r.key = s.run WHERE r.id = ?1 AND s.role <> "
+      "'import'",
+      run));
+  return others == 0;
+}
+
 Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id) {
   return runs_where(reading, "r.workload = (SELECT key FROM workloads WHERE id = ?1)", id);
 }

@@ -34,6 +34,8 @@ struct SharingRun {
 inline constexpr std::int64_t kMostNeighbours = 1000;
 inline constexpr Nanos kLongestNeighbour = std::chrono::hours(24 * 60);
 
+// True if all data of the run came from `corral import`, whose sources may not say how it ended.
+Result<bool> is_imported(Reading& reading, RunId run);
 // Runs of one workload; empty: there is none.
 Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id);
 // All runs, of one experiment or of every, the oldest first.

@@ -176,20 +176,38 @@ void print_differences(const std::vector<Difference>& differences, const std::ve
     fmt::print("{}", table.print(format));
 }
 
-Result<Json> read_run(const sys::HttpTarget& server, const std::string& name) {
-  Json run = TRY(get_json(server, run_path(name)));
+// Adds the list of the run's code. Returns why it cannot be read; empty: it can, or there is none.
+Result<std::string> add_code(const sys::HttpTarget& server, Json& run) {
   auto code = get_json(server, run_path(run.get_string("id"), "/artifacts/corral/code.json"));
-  if (!code && code.error().code != Code::kNotFound && code.error().code != Code::kUnsupported)
-    return code;
-  if (code) run.set("code", *std::move(code));
-  return run;
+  if (code) {
+    run.set("code", *std::move(code));
+    return std::string();
+  }
+  switch (code.error().code) {
+    case Code::kNotFound:
+    case Code::kUnsupported:
+      return std::string();
+    case Code::kInvalidArgument:  // an imported run's artifacts, which the server does not reach
+      return code.error().message;
+    default:
+      return tl::unexpected(code.error());
+  }
 }
 
 Result<int> diff(const DiffFlags& flags) {
   const sys::HttpTarget server = TRY(connect(flags.destination));
   std::vector<Json> runs;
-  runs.reserve(flags.runs.size());
-  for (const std::string& name : flags.runs) runs.push_back(TRY(read_run(server, name)));
+  bool has_code = true;
+  for (const std::string& name : flags.runs) {
+    runs.push_back(TRY(get_json(server, run_path(name))));
+    const std::string reason = TRY(add_code(server, runs.back()));
+    if (reason.empty()) continue;
+    has_code = false;
+    complain("diff", fmt::format("the code of {} is not here and is not compared: {}",
+                                 printable(name), printable(reason)));
+  }
+  if (!has_code)
+    for (Json& run : runs) run.set("code", nullptr);
   auto differences = compare_runs(runs[0], runs[1]);
   if (!flags.part.empty())
     std::erase_if(differences, [&](const Difference& d) { return d.part != flags.part; });

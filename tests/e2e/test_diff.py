@@ -14,6 +14,21 @@ def run(corral: Corral, name: str, *options: str, env: dict[str, str] | None = N
     return dict(corral.wait_ended(name)["info"])
 
 
+def test_runs_whose_artifacts_lie_elsewhere_differ_in_the_rest(corral: Corral) -> None:
+    run(corral, "here", "--param", "lr=0.1")
+    experiment = corral.post("/api/2.0/mlflow/experiments/create", {"name": "old", "artifact_location": "file:///far"})
+    corral.post(
+        "/api/2.0/mlflow/runs/create",
+        {"experiment_id": experiment["experiment_id"], "run_name": "there", "start_time": 1_700_000_000_000},
+    )
+    done = corral("diff", "here", "there")
+    assert b"corral diff: the code of there is not here and is not compared: the artifacts lie at" in done.stderr
+    table = done.stdout.decode()
+    assert "lr" in table
+    keys = {d["key"] for d in corral.json("diff", "here", "there") if d["part"] == "code"}
+    assert not keys & {"files", "train.py"}, "code that is not here is not said to differ"
+
+
 def test_what_differs_between_two_runs(corral: Corral) -> None:
     secrets = {"TF_API_KEY": "hidden-value", "CUDA_TOKEN": "hidden-value"}
     data = corral.home / "digits.csv"

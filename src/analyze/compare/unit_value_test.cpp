@@ -30,6 +30,8 @@ struct Training {
   std::string loop = {};      // row of the plan that starts again
   std::string outcome = {};   // "limit", "stopped"
   bool diverges = false;      // its last loss is NaN
+  std::string role = "supervisor";
+  bool unknown_end = false;
 };
 
 class UnitsOfAStore : public ::testing::Test {
@@ -37,7 +39,7 @@ class UnitsOfAStore : public ::testing::Test {
   RunId add(const Training& training) {
     const RunId run = RunId::random();
     store::testing::SessionWriter writer;
-    auto body = store::testing::session_body(run, "supervisor");
+    auto body = store::testing::session_body(run, training.role);
     body.run_name = training.name;
     if (!training.workload.empty()) {
       body.workload = workloads_.try_emplace(training.workload, WorkloadId::random()).first->second;
@@ -72,6 +74,7 @@ class UnitsOfAStore : public ::testing::Test {
       end.exit_code = training.exit_code;
       end.reason =
           training.outcome.empty() ? codec::EndReason::kExit : codec::EndReason::kInterrupt;
+      if (training.unknown_end) end.reason = codec::EndReason::kUnknown;
       store_.append({writer.frame(end)});
     }
     runs_.push_back(run);
@@ -154,6 +157,22 @@ TEST_F(UnitsOfAStore, RunsThatDidNotFinishHaveNoValueAndSayWhy) {
   EXPECT_EQ(units[1].reason, "it is still running");
   EXPECT_EQ(units[2].reason, "neither steps nor epochs were recorded");
   for (const UnitValue& unit : units) EXPECT_FALSE(unit.value);
+}
+
+TEST_F(UnitsOfAStore, OfUnknownEndsOnlyThoseOfImportsHaveAMetric) {
+  add({.role = "import", .unknown_end = true});
+  add({.start_ms = 100'000, .unknown_end = true});  // its supervisor was lost, maybe half-way
+  ComparedValue last{.kind = ComparedValue::Kind::kMetric, .metric = "loss"};
+  for (const auto of : {ComparedValue::Of::kLast, ComparedValue::Of::kMean}) {
+    last.of = of;
+    const auto units = read(last);
+    ASSERT_EQ(units.size(), 2U);
+    EXPECT_TRUE(units[0].value.has_value()) << units[0].reason;
+    EXPECT_TRUE(units[0].runs[0].unknown_end);
+    EXPECT_EQ(units[1].reason, "its end is unknown");
+    EXPECT_FALSE(units[1].runs[0].unknown_end);
+  }
+  EXPECT_EQ(read()[0].reason, "its end is unknown") << "the time per step";
 }
 
 TEST_F(UnitsOfAStore, StepsOfAnEvaluationAreNoSteps) {

@@ -13,6 +13,7 @@
 #include "cli/import_database.h"
 #include "cli/import_runs.h"
 #include "cli/import_trace.h"
+#include "environment/mlproject.h"
 #include "imports/source.h"
 #include "sys/file.h"
 
@@ -76,6 +77,38 @@ std::string misfit(const ImportFlags& flags, From from) {
   if (!flags.trace.run.empty() && !flags.trace.name.empty())
     return "--run and --name exclude each other";
   return "";
+}
+
+// A directory of experiments, each a directory with a meta.yaml.
+bool is_file_store(const sys::fs::path& directory) {
+  constexpr int kMostEntries = 10'000;
+  constexpr std::size_t kMetaBytes = 1U << 16U;
+  std::error_code error;
+  int left = kMostEntries;
+  for (sys::fs::directory_iterator at(directory, error), end; !error && at != end && left > 0;
+       at.increment(error), --left) {
+    const auto meta = sys::read_file(at->path() / "meta.yaml", kMetaBytes);
+    if (meta && meta->find("experiment_id:") != std::string::npos &&
+        meta->find("artifact_location:") != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+// Returns the directory of MLflow's file store (`mlruns`) that `from` is or holds; empty: none.
+std::string find_file_store(const std::string& from) {
+  if (is_file_store(from)) return from;
+  const std::string below = (sys::fs::path(from) / "mlruns").string();
+  return is_file_store(below) ? below : std::string();
+}
+
+// The commands that import it: MLflow reads its own files best.
+std::string file_store_advice(const std::string& store) {
+  return fmt::format(
+      "{0} is a file store of MLflow; let MLflow 3 make it a database first:\n"
+      "  mlflow migrate-filestore --source {1} --target sqlite:///mlflow.db\n"
+      "  corral import mlflow.db",
+      store, environment::shell_quoted(store));
 }
 
 // A file or directory that is there and that no reader knows.

@@ -9,11 +9,9 @@
 #include "cli/store_place.h"
 #include "compat/mlflow/import/import.h"
 #include "core/text.h"
-#include "environment/mlproject.h"
 #include "store/artifacts/open/open_artifacts.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
-#include "sys/file.h"
 
 namespace corral::cli {
 namespace {
@@ -79,37 +77,7 @@ int import_failed(const Error& error) {
   return store_failed("import", error, "; the same command goes on");
 }
 
-// A directory of experiments, each a directory with a meta.yaml.
-bool is_file_store(const sys::fs::path& directory) {
-  constexpr int kMostEntries = 10'000;
-  constexpr std::size_t kMetaBytes = 1U << 16U;
-  std::error_code error;
-  int left = kMostEntries;
-  for (sys::fs::directory_iterator at(directory, error), end; !error && at != end && left > 0;
-       at.increment(error), --left) {
-    const auto meta = sys::read_file(at->path() / "meta.yaml", kMetaBytes);
-    if (meta && meta->find("experiment_id:") != std::string::npos &&
-        meta->find("artifact_location:") != std::string::npos)
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
-
-std::string find_file_store(const std::string& from) {
-  if (is_file_store(from)) return from;
-  const std::string below = (sys::fs::path(from) / "mlruns").string();
-  return is_file_store(below) ? below : std::string();
-}
-
-std::string file_store_advice(const std::string& store) {
-  return fmt::format(
-      "{0} is a file store of MLflow; let MLflow 3 make it a database first:\n"
-      "  mlflow migrate-filestore --source {1} --target sqlite:///mlflow.db\n"
-      "  corral import mlflow.db",
-      store, environment::shell_quoted(store));
-}
 
 int import_database(const DatabaseFlags& flags) {
   const auto place = find_store(flags.store);

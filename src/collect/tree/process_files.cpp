@@ -25,7 +25,7 @@ constexpr std::size_t kBufferBytes = 64u << 10;
 constexpr std::array<std::string_view, kProcessFiles> kNames{"/stat", "/statm", "/io", "/status",
                                                              ""};
 
-constexpr std::array<std::string_view, kThreadFiles> kThreadNames{"schedstat", "syscall"};
+constexpr std::array<std::string_view, kThreadFiles> kThreadNames{"schedstat", "syscall", "statm"};
 
 }  // namespace
 

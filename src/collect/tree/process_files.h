@@ -22,8 +22,8 @@ namespace corral::collect::tree {
 enum class ProcessFile : std::uint8_t { kStat, kStatm, kIo, kStatus, kChildren };
 inline constexpr std::size_t kProcessFiles = 5;
 
-enum class ThreadFile : std::uint8_t { kSchedstat, kSyscall };
-inline constexpr std::size_t kThreadFiles = 2;
+enum class ThreadFile : std::uint8_t { kSchedstat, kSyscall, kStatm };
+inline constexpr std::size_t kThreadFiles = 3;
 
 class ProcessFiles {
  public:

@@ -32,6 +32,14 @@ bool ThreadTable::has_place(pid_t thread) const {
   return std::ranges::find(places_, thread, &Place::thread) != places_.end();
 }
 
+// Returns true for a thread that is ending or gone. The files of one that has given up its memory
+// belong to root, so that the kernel refuses them to the run's user.
+bool ThreadTable::has_given_up_memory(const Place& place) {
+  const auto text = files_.read_thread(place.process, place.thread, ThreadFile::kStatm, nullptr);
+  std::uint64_t resident_pages = 0;
+  return !text || (parse_statm(*text, resident_pages) && resident_pages == 0);
+}
+
 void ThreadTable::note_wait(std::size_t at) {
   Place& place = places_[at];
   Seat& seat = seats_[at];
@@ -39,8 +47,9 @@ void ThreadTable::note_wait(std::size_t at) {
   const auto text = files_.read_thread(place.process, place.thread, ThreadFile::kSyscall,
                                        &seat.kept[static_cast<std::size_t>(ThreadFile::kSyscall)]);
   if (!text && (errno == EACCES || errno == EPERM)) {
+    const int refusal = errno;
     seat.refused = true;
-    refusal_ = errno;
+    if (!has_given_up_memory(place)) refusal_ = refusal;
   }
   ThreadCall call;
   place.waits_known = text && parse_syscall(*text, call);

@@ -46,8 +46,8 @@ class ThreadTable {
   void walk(std::span<const pid_t> processes, BootTime now);
 
   [[nodiscard]] std::span<const Place> places() const { return places_; }
-  // The errno of the newest refusal to tell a thread's system call; 0: none. A thread is asked for
-  // only once after a refusal: each may be an entry in the log of a security module.
+  // The errno of the newest refusal to tell a living thread's system call; 0: none. A thread is
+  // asked for only once after a refusal: each may be an entry in the log of a security module.
   [[nodiscard]] int refusal() const { return refusal_; }
 
  private:
@@ -65,6 +65,7 @@ class ThreadTable {
   };
 
   void refresh(std::size_t at);
+  bool has_given_up_memory(const Place& place);
   void note_wait(std::size_t at);
   void judge_probes();
   void choose_probes(std::span<const pid_t> processes);

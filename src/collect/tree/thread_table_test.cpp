@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -181,6 +182,22 @@ TEST_F(ThreadTableTest, WhatTheKernelDoesNotTellIsNotGuessed) {
   ASSERT_NE(place(kProcess), nullptr);
   EXPECT_FALSE(place(kProcess)->waits_known);
   EXPECT_EQ(table().refusal(), 0) << "EISDIR refuses nobody";
+}
+
+// As any user but root, who may read everything.
+TEST_F(ThreadTableTest, OnlyALivingThreadIsRefused) {
+  const auto refusal = [&](pid_t thread, std::string_view statm) {
+    write(thread, 50);
+    std::ofstream(folder(thread) / "statm") << statm;
+    fs::permissions(folder(thread) / "syscall", fs::perms::none);
+    ::setfsuid(65'534);
+    for (int i = 0; i < 3; ++i) walk();
+    ::setfsuid(::geteuid());
+    EXPECT_NE(place(thread), nullptr);
+    return table().refusal();
+  };
+  EXPECT_EQ(refusal(kProcess, "0 0 0 0 0 0 0\n"), 0) << "it is ending";
+  EXPECT_EQ(refusal(kProcess + 1, "4000 900 300 1 0 800 0\n"), EACCES);
 }
 
 TEST(ParseSyscall, SaysWhatAThreadWaitsFor) {

@@ -1,5 +1,7 @@
 #include "analyze/explain/run_data.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -59,17 +61,26 @@ Result<RunData> RunData::read(const store::Reader& store, const store::Run& run,
                                                                        : store::Channel::kValue});
   }
   std::vector<MetricMean> means;
+  std::map<std::string, std::uint64_t, std::less<>> few;
   const auto read_one = [&](store::PointView& view, std::size_t i) -> Result<> {
     const auto found = TRY(query::window_statistics(view, {.series = {inputs[i]},
                                                            .from = ns_of(window.from),
                                                            .to = ns_of(window.to),
                                                            .deviation = false,
                                                            .max_points = kMostPoints}));
-    if (found.front().count >= kLeastPoints) means.push_back(make_mean(wanted[i], found.front()));
+    const std::uint64_t points = found.front().count;
+    if (points >= kLeastPoints) {
+      means.push_back(make_mean(wanted[i], found.front()));
+    } else if (points > 0) {
+      std::uint64_t& most = few[wanted[i].name];
+      most = std::max(most, points);
+    }
     return {};
   };
   TRY(query::view_each(store, inputs, read_one));
-  return RunData(std::move(means), run.unavailable);
+  RunData data(std::move(means), run.unavailable);
+  data.few_ = std::move(few);
+  return data;
 }
 
 std::span<const MetricMean> RunData::all_of(std::string_view metric) const {
@@ -94,8 +105,15 @@ const std::string* RunData::reason_of(std::string_view metric) const {
   const std::string* of_group = nullptr;
   for (const auto& [what, reason] : unavailable_) {
     if (what == metric) return &reason;
-    std::string_view name = std::string_view(what).substr(0, what.find(" of "));
-    if (name.ends_with(".*")) name.remove_suffix(2);
+    const std::size_t of = what.find(" of ");
+    std::string_view name = std::string_view(what).substr(0, of);
+    if (name.ends_with(".*")) {
+      // "host.gpu.* of gpu0" names a source. "run.* of short-lived processes" is no metric's
+      // reason.
+      const bool lacks_a_part = of != std::string::npos && what.find(' ', of + 4) < what.size();
+      if (lacks_a_part) continue;
+      name.remove_suffix(2);
+    }
     const bool matches = metric == name || (metric.starts_with(name) && metric[name.size()] == '.');
     if (matches && of_group == nullptr) of_group = &reason;
   }
@@ -134,6 +152,9 @@ std::map<std::string, double, std::less<>> link_speeds(const store::Run& run) {
 }
 
 std::string RunData::why_not(std::string_view metric) const {
+  if (const auto few = few_.find(metric); few != few_.end())
+    return fmt::format("{} {} in this time, fewer than {}", few->second,
+                       few->second == 1 ? "point" : "points", kLeastPoints);
   const std::string* reason = reason_of(metric);
   return reason != nullptr ? *reason : "the run has no points of it in this time";
 }

@@ -50,7 +50,7 @@ class RunData {
   [[nodiscard]] const MetricMean* of_source(std::string_view metric, std::string_view source) const;
   // The run said that it could not record it.
   [[nodiscard]] bool is_unavailable(std::string_view metric) const;
-  // Why there is no mean: what the run said when it recorded, or that it has no such points.
+  // Why there is no mean: too few points, what the run said when it recorded, or no points.
   [[nodiscard]] std::string why_not(std::string_view metric) const;
 
  private:
@@ -58,6 +58,8 @@ class RunData {
 
   std::vector<MetricMean> means_;  // by metric, then source
   std::vector<std::pair<std::string, std::string>> unavailable_;
+  // Metrics with fewer points than kLeastPoints, but some: those of the source with most.
+  std::map<std::string, std::uint64_t, std::less<>> few_;
 };
 
 // CPUs that the run may use; empty: it was not recorded.

@@ -70,7 +70,9 @@ TEST_F(RunDataOfAStore, MeansAreOverTheWindowAndRatesOfCounters) {
   EXPECT_EQ(data.greatest("loss"), nullptr) << "was not asked for";
   EXPECT_EQ(data.greatest("cgroup.cpu.used"), nullptr);
   EXPECT_EQ(data.why_not("cgroup.cpu.used"), "the run has no points of it in this time");
-  EXPECT_EQ(read(window(60, 62)).greatest("run.cpu.used"), nullptr) << "two points";
+  const RunData two = read(window(60, 62));
+  EXPECT_EQ(two.greatest("run.cpu.used"), nullptr);
+  EXPECT_EQ(two.why_not("run.cpu.used"), "2 points in this time, fewer than 3");
 }
 
 TEST(LinkSpeeds, AreFactsOfTheDevices) {
@@ -89,10 +91,14 @@ TEST(LinkSpeeds, AreFactsOfTheDevices) {
 TEST(RunDataReasons, AreThoseOfTheMetricOrItsGroup) {
   const RunData data({}, {{"run.thread", "no permission"},
                           {"host.gpu.busy of gpu0", "no driver"},
-                          {"host.energy.*", "no counters"}});
+                          {"host.energy.*", "no counters"},
+                          {"host.net.* of eth0", "no driver"},
+                          {"run.* of short-lived processes", "no exit records"}});
   EXPECT_EQ(data.why_not("run.thread.cpu"), "no permission");
   EXPECT_EQ(data.why_not("host.gpu.busy"), "no driver");
   EXPECT_EQ(data.why_not("host.energy.dram"), "no counters");
+  EXPECT_EQ(data.why_not("host.net.rx"), "no driver");
+  EXPECT_EQ(data.why_not("run.memory.rss"), "the run has no points of it in this time");
   EXPECT_EQ(data.why_not("run.threads"), "the run has no points of it in this time");
 }
 

@@ -5,19 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from support import BUILD, PYTHON, Corral, Json, until
-
-SUMMARY = re.compile(
-    r"^corral: collector overhead \d+\.\d\d % of a core, [\d.]+ MiB of memory and [\d.]+ [KM]?i?B of data; "
-    r"[\d,]+ of [\d,]+ samples late( \(.*)?$",
-    re.MULTILINE,
-)
 
 
 def names(corral: Corral) -> set[str]:
@@ -176,10 +169,10 @@ def test_a_run_records_what_its_sources_give(corral: Corral) -> None:
 # ---- what it costs
 
 
-def test_the_end_says_what_collecting_cost(corral: Corral) -> None:
-    done = corral("run", "sleep", "5.1")  # in a shorter run, the cost would be that of starting
-    said = SUMMARY.search(done.stderr.decode())
-    assert said, done.stderr.decode()
+def test_the_facts_say_what_collecting_cost(corral: Corral) -> None:
+    said = corral("run", "sleep", "2.1").stderr.decode()
+    assert "samples" not in said, "too few to complain"
+    assert "of a core" not in said, "the cost of a short run is that of its start"
     info = corral.show()["info"]
     assert info["collecting_ticks"] >= 5
     assert 0 <= info["collecting_ticks_late"] <= info["collecting_ticks"]

@@ -176,7 +176,13 @@ std::vector<Fact> data_facts(const Options& options, const Command& command,
 
 namespace {
 
-constexpr std::uint64_t kFewLate = 100;  // late ticks are few up to one in this many
+// Below these, the cost is that of any run: it is in the run's facts alone. A supervisor that
+// starts takes more of a core than one that samples, and of a few dozen samples some are late by
+// chance.
+constexpr double kManyCores = 0.05;
+constexpr Nanos kLongEnough{std::chrono::seconds(10)};
+constexpr double kManyLate = 0.05;
+constexpr std::uint64_t kEnoughTicks = 100;
 
 // 36000 -> "36,000"
 std::string grouped(std::uint64_t number) {
@@ -187,16 +193,6 @@ std::string grouped(std::uint64_t number) {
 
 double cores_of(const CollectingCost& cost) {
   return cost.wall > Nanos(0) ? seconds(cost.cpu) / seconds(cost.wall) : 0;
-}
-
-// Returns a note that late ticks add noise to the numbers; empty if they are few.
-std::string lateness_note(const CollectingCost& cost) {
-  if (cost.ticks.late * kFewLate <= cost.ticks.due) return "";
-  return fmt::format(
-      " ({:.0f} %, 1 in 100 by more than {:.2g} s): values are further apart than asked for, rates "
-      "and maxima over less than a second are noisy, totals and means are not",
-      100 * static_cast<double>(cost.ticks.late) / static_cast<double>(cost.ticks.due),
-      seconds(cost.lateness_p99));
 }
 
 Json count(std::uint64_t number) { return Json(static_cast<std::int64_t>(number)); }
@@ -219,12 +215,14 @@ CollectingCost measure_cost(const collect::Lanes& lanes, Nanos wall, std::uint64
 }
 
 std::string cost_summary(const CollectingCost& cost) {
-  const std::string memory =
-      cost.peak_memory > 0 ? human_bytes(static_cast<double>(cost.peak_memory)) + " of memory and "
-                           : "";
-  return fmt::format("collector overhead {:.2f} % of a core, {}{} of data; {} of {} samples late{}",
-                     100 * cores_of(cost), memory, human_bytes(static_cast<double>(cost.written)),
-                     grouped(cost.ticks.late), grouped(cost.ticks.due), lateness_note(cost));
+  const double late = static_cast<double>(cost.ticks.late) /
+                      static_cast<double>(std::max<std::uint64_t>(cost.ticks.due, 1));
+  if (cost.ticks.due >= kEnoughTicks && late >= kManyLate)
+    return fmt::format("{:.0f} % of {} samples were late: short peaks may be missing", 100 * late,
+                       grouped(cost.ticks.due));
+  if (cost.wall >= kLongEnough && cores_of(cost) >= kManyCores)
+    return fmt::format("recording took {:.0f} % of a core", 100 * cores_of(cost));
+  return "";
 }
 
 std::vector<codec::Fact> cost_facts(const CollectingCost& cost) {

@@ -79,8 +79,6 @@ constexpr int kFailedWaits = 400;
 
 // Time that a device's driver and the commands of sources get at the end.
 constexpr Nanos kEndPatience{std::chrono::seconds(2)};
-// In a shorter run the overhead is that of the start, not of collecting.
-constexpr Nanos kCostSaidFrom{std::chrono::seconds(5)};
 
 namespace foreign = collect::foreign;
 
@@ -792,7 +790,7 @@ void Recording::note_cost(BootTime end) {
       measure_cost(*lanes_, end - run.begun.value_or(run.started), journal_.bytes_written());
   journal_.facts(cost_facts(cost));
   if (auto outside = feed_->strays().facts(); !outside.empty()) journal_.facts(std::move(outside));
-  if (cost.wall >= kCostSaidFrom) summary_ = cost_summary(cost);
+  summary_ = cost_summary(cost);
 }
 
 }  // namespace corral::run

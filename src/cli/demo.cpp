@@ -179,9 +179,12 @@ Result<bool> Demo::train(Interrupts& interrupts) {
   const BootTime began = sys::boot_now();
   const auto all_ended = [this] { return std::ranges::all_of(trainings_, &Child::ended); };
   while (!interrupts.asked() && !all_ended()) {
-    if (shows)
-      fmt::print(stderr, "\rtraining: {:.0f} s of {} s ", seconds(sys::boot_now() - began),
-                 seconds_text);
+    // The trainings start after this clock, and store the rest of their data after it.
+    const double passed = seconds(sys::boot_now() - began);
+    if (shows && passed < seconds(flags_.time))
+      fmt::print(stderr, "\rtraining: {:.0f} s of {} s ", passed, seconds_text);
+    else if (shows)
+      fmt::print(stderr, "\rtraining: finishing \033[K");
     interrupts.wait(kRound);
   }
   if (shows) fmt::print(stderr, "\r\033[K");
@@ -266,9 +269,15 @@ int demo_command(std::span<char* const> args) {
   auto demo = Demo::open(flags);
   if (!demo) return report("demo", demo.error());
   const auto done = demonstrate(*demo, flags, interrupts);
-  demo->end(interrupts);
+  {
+    Demo ended = std::move(*demo);  // its end deletes what is not kept
+    ended.end(interrupts);
+  }
   if (!done && !interrupts.asked()) return report("demo", done.error());
-  if (!flags.keep.empty()) fmt::print("kept: corral serve --store '{}/store'\n", flags.keep);
+  if (!flags.keep.empty())
+    fmt::print("kept: corral serve --store '{}/store'\n", flags.keep);
+  else
+    fmt::print("\nThe demo and its runs are deleted. Next, record your own: corral run train.py\n");
   return kDone;
 }
 

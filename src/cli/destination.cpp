@@ -223,6 +223,8 @@ Result<sys::HttpTarget> connect_or_make(const DestinationFlags& flags) {
   auto connected = link.connect(std::chrono::seconds(15));
   if (!connected && connected.error().message.starts_with("no server at "))
     connected.error().message += "; start `corral serve` or check --server";
+  if (!connected && connected.error().code == Code::kUnauthenticated && !token.empty())
+    connected.error().message += " " + flags.token_file;
   TRY(std::move(connected));
   return upload::target_of(destination, token);
 }

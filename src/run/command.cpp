@@ -107,8 +107,11 @@ Result<Command> resolve_command(const Options& options, const std::string& path)
   if (options.command[0].ends_with(".py")) return python_command(options, searched);
   auto found = sys::find_in_path(options.command[0], searched);
   if (!found) {
-    // The script may have been named without its ending.
     std::error_code error;
+    if (fs::is_directory(options.directory / options.command[0], error))
+      return fail(Code::kPermission,
+                  options.command[0] + ": is a directory; name a script or a command");
+    // The script may have been named without its ending.
     if (fs::is_regular_file(options.directory / (options.command[0] + ".py"), error))
       found.error().message += fmt::format("; did you mean {}.py?", options.command[0]);
     return tl::unexpected(found.error());

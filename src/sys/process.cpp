@@ -264,7 +264,10 @@ Result<fs::path> find_in_path(const std::string& command, std::string_view path_
   if (command.find('/') != std::string::npos) return check(command);
   Result<fs::path> best = fail(Code::kNotFound, command + ": command not found");
   for (const std::string_view directory : split(path_variable, ':')) {
-    Result<fs::path> found = check(fs::path(directory.empty() ? "." : directory) / command);
+    const fs::path file = fs::path(directory.empty() ? "." : directory) / command;
+    std::error_code error;
+    if (fs::is_directory(file, error)) continue;
+    Result<fs::path> found = check(file);
     if (found) return found;
     if (found.error().code == Code::kPermission) best = std::move(found);
   }

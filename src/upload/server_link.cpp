@@ -61,7 +61,9 @@ Result<> ServerLink::probe() {
     return tl::unexpected(client.reached() ? describe_silence(answer.error()) : answer.error());
   const sys::HttpReply& reply = *answer;
   if (reply.status == 401)
-    return fail(Code::kUnauthenticated, target.base_url + " requires a token: --token-file FILE");
+    return fail(Code::kUnauthenticated,
+                target.base_url + (target.token.empty() ? " requires a token: --token-file FILE"
+                                                        : " refused the token of --token-file"));
   const auto version = Json::parse(reply.body);
   const Json* error = version ? version->find("error") : nullptr;
   if (error != nullptr && !error->get_string("message").empty()) {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import signal
 import subprocess
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -14,11 +17,11 @@ from support import Corral, until
 SECONDS = "4s"
 
 
-def start(corral: Corral, *options: str) -> tuple[subprocess.Popen[bytes], str]:
+def start(corral: Corral, *options: str, **streams: int) -> tuple[subprocess.Popen[bytes], str]:
     """The demo and the page's address."""
     temporary = corral.home / "tmp"
     temporary.mkdir(exist_ok=True)
-    demo = corral.start("demo", "--time", SECONDS, *options, env={"TMPDIR": str(temporary)})
+    demo = corral.start("demo", "--time", SECONDS, *options, env={"TMPDIR": str(temporary)}, **streams)
     assert demo.stdout is not None
     said = b""
     while b"http" not in said:
@@ -69,10 +72,32 @@ def test_two_trainings_are_shown_and_nothing_is_left(corral: Corral) -> None:
     assert not list(corral.processes())
 
 
+def test_the_progress_stays_within_the_time(corral: Corral) -> None:
+    terminal, theirs = os.openpty()
+    shown = bytearray()
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # EIO: the demo has ended
+            while some := os.read(terminal, 4096):
+                shown.extend(some)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    demo, _ = start(corral, stderr=theirs)
+    os.close(theirs)
+    until_stays(demo)
+    end(demo)
+    reader.join()
+    os.close(terminal)
+    seconds = [int(one) for one in re.findall(rb"training: (\d+) s of", shown)]
+    assert seconds
+    assert max(seconds) <= int(SECONDS.removesuffix("s"))
+
+
 def test_ctrl_c_ends_the_trainings(corral: Corral) -> None:
     demo, address = start(corral)
     until(lambda: len(runs_at(address)) == 2, "both are stored")
-    end(demo)
+    assert "corral run train.py" in end(demo), "the next step"
     assert not list((corral.home / "tmp").iterdir())
     assert not list(corral.processes())
 

@@ -325,6 +325,9 @@ def test_a_token_closes_the_port_but_not_the_socket(corral: Corral) -> None:
     elsewhere = {"CORRAL_STORE": "", "CORRAL_SERVER": corral.url()}
     assert "--token-file" in corral("ls", "runs", env=elsewhere, status=1).stderr.decode()
     assert b"finished" in corral("ls", "runs", "--token-file", token, env=elsewhere).stdout
+    wrong = corral.script("wrong", "fedcba9876543210fedcba9876543210\n")
+    refused = corral("ls", "runs", "--token-file", wrong, env=elsewhere, status=1).stderr.decode()
+    assert f"refused the token of --token-file {wrong}" in refused
 
 
 def test_a_long_path_has_its_socket_elsewhere(corral: Corral) -> None:

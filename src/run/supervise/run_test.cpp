@@ -212,6 +212,11 @@ TEST_F(CommandTest, AMissingScriptNamesTheNearestOne) {
 TEST_F(CommandTest, ADirectoryIsNoScript) {
   fs::create_directories("train.py");
   EXPECT_TRUE(holds(error_of(resolve({"train.py"}), Code::kPermission), "is a directory"));
+  fs::create_directories(bin() / "nets");
+  fs::create_directories("nets");
+  for (const char* folder : {".", "nets"})
+    EXPECT_EQ(error_of(resolve({folder}), Code::kPermission),
+              fmt::format("{}: is a directory; name a script or a command", folder));
 }
 
 TEST_F(CommandTest, AnyOtherWordIsACommandOfThePath) {

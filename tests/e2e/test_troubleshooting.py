@@ -13,7 +13,7 @@ SUFFIXES = {".cpp", ".h", ".py", ".ts", ".tsx"}
 SHORTEST = 6  # letters of a part
 # Messages of the shell, of Python and of Docker.
 FOREIGN = {"corral: command not found", "ModuleNotFoundError", "No module named 'corral'"}
-FOREIGN |= {"Cannot connect to the Docker daemon"}
+FOREIGN |= {"Cannot connect to the Docker daemon", "externally-managed-environment"}
 
 
 def messages() -> Iterator[str]:
@@ -27,18 +27,22 @@ def messages() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    """The sources, with the pieces of each text joined."""
-    files = [path for folder in SOURCES for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
+    """The sources without tests and comments, with the pieces of each text joined."""
+    files = [
+        path
+        for folder in SOURCES
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in SUFFIXES and not re.search(r"[._]test\.|(^|/)test_", path.relative_to(ROOT).as_posix())
+    ]
     text = "\n".join(path.read_text(encoding="utf-8") for path in [*sorted(files), ROOT / "dev"])
+    text = re.sub(r"^\s*(//|#(?!include)).*$", "", text, flags=re.MULTILINE)
     return re.sub(r'"\s*\n\s*f?"', "", text).replace('\\"', '"')
 
 
 def is_printed(part: str, printed: str) -> bool:
-    """True for a text of the sources, and for two that a message joins."""
-    cuts = [match.end() for match in re.finditer(r"[ :;]+", part)]
-    return part in printed or any(
-        len(part[:cut]) >= SHORTEST and part[:cut].strip(" :;") in printed and part[cut:] in printed for cut in cuts
-    )
+    """True for a text of the sources, and for two of a few words that a message joins."""
+    pairs = [(part[: gap.start()].strip(" :;"), part[gap.end() :].strip(" :;")) for gap in re.finditer(r"[ :;]+", part)]
+    return part in printed or any(min(map(len, pair)) >= SHORTEST and all(p in printed for p in pair) for pair in pairs)
 
 
 @pytest.mark.parametrize("message", sorted(set(messages()) - FOREIGN))

@@ -362,7 +362,7 @@ TEST(Compare, OfMetricsNoSideIsBetter) {
     for (UnitValue& unit : group->units) unit.unit = "W";
   const Comparison all = judge_groups(
       {a, b}, {.value = {.kind = ComparedValue::Kind::kMetric, .metric = "host.gpu.power"}});
-  EXPECT_EQ(all.value, "mean of host.gpu.power");
+  EXPECT_EQ(all.value, "mean over time of host.gpu.power");
   EXPECT_TRUE(all.differences[0].text.starts_with("b is 2 × a (95 %: 1.9"))
       << all.differences[0].text;
 }

@@ -547,8 +547,8 @@ std::string describe(const ComparedValue& value) {
   if (value.kind == ComparedValue::Kind::kStepTime) return "time per step";
   if (value.kind == ComparedValue::Kind::kDuration) return "duration";
   if (value.kind == ComparedValue::Kind::kTarget) return "time to " + print_target(value.target);
-  constexpr std::array<std::string_view, 4> kOf = {"mean", "least value", "greatest value",
-                                                   "last value"};
+  constexpr std::array<std::string_view, 4> kOf = {"mean over time", "least value",
+                                                   "greatest value", "last value"};
   return fmt::format("{} of {}", kOf.at(static_cast<std::size_t>(value.of)), value.metric);
 }
 

@@ -40,7 +40,7 @@ struct ComparedValue {
   Of of = Of::kMean;   // kMetric: over the steady part; kLast: the run's last finite value
   Target target = {};
 };
-// "time per step", "mean of host.gpu.power".
+// "time per step", "mean over time of host.gpu.power".
 std::string describe(const ComparedValue& value);
 
 // Time per step that one type of leaf takes.

@@ -22,6 +22,7 @@ int overview_command();
 int ls_command(std::span<char* const> args);
 int open_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
+int logs_command(std::span<char* const> args);
 int watch_command(std::span<char* const> args);
 int explain_command(std::span<char* const> args);
 int collocation_command(std::span<char* const> args);

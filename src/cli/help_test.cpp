@@ -20,6 +20,7 @@ const std::vector<Command> kAll = {
     {serve_command},
     {ls_command},
     {show_command},
+    {logs_command},
     {watch_command},
     {demo_command},
     {open_command},

@@ -22,6 +22,7 @@ constexpr std::array kCommands = {
     Verb{"demo", "train two small networks side by side, and show them", demo_command},
     Verb{"ls", "list experiments, workloads, plans, runs, metrics or phases", ls_command},
     Verb{"show", "show one run: command, host, times, outcome, metrics", show_command},
+    Verb{"logs", "print the output of a run", logs_command},
     Verb{"open", "open the page of a run in the browser", open_command},
     Verb{"watch", "show a run, a workload or a plan live in this terminal", watch_command},
     Verb{"explain", "explain where the time of a run went", explain_command},

@@ -117,3 +117,41 @@ def xdg_open(folder: Path, code: str) -> None:
     path = folder / "xdg-open"
     path.write_text(f"#!/bin/sh\n{code}\n")
     path.chmod(0o755)
+
+
+LINES = """
+    import os, sys
+    for i in range(3000):
+        os.write(1 + i % 2, f"line {i}\\n".encode())
+    os.write(1, b"40 %\\r100 %\\r\\n\\033[31mred\\nthe end")
+"""
+
+
+def test_logs_print_what_a_run_wrote(corral: Corral) -> None:
+    done = corral("run", "--quiet", "--no-listeners", corral.script("lines.py", LINES))
+    every = corral("logs", "@1")
+    assert (every.stdout, every.stderr) == (done.stdout, done.stderr)
+    assert every.stdout.count(b"\n") == 1502
+    assert corral("logs", "@1", "--tail", "2", "--stream", "stdout").stdout == b"\x1b[31mred\nthe end"
+    both = corral("logs", "@1", "--tail", "2")
+    assert len((both.stdout + both.stderr).splitlines()) == 2
+    assert corral("logs", "@1", "--tail", "2", "--stream", "stderr").stdout == b""
+    assert corral("logs", "@1", "--tail", "2", "--stream", "stderr").stderr == b"line 2997\nline 2999\n"
+    most = corral("logs", "@1", "--stream", "stdout", "--tail", "1400").stdout
+    assert most == b"\n".join(done.stdout.split(b"\n")[-1400:])
+    assert corral("logs", "@1", "--tail", "1000000").stdout == done.stdout
+    for wrong in ("0", "-1", "all"):
+        assert b"--tail must be from 1 to 1000000" in corral("logs", "@1", "--tail", wrong, status=2).stderr
+    assert b"no run has the id or name nobody" in corral("logs", "nobody", status=1).stderr
+
+
+def test_logs_on_a_terminal_control_nothing(corral: Corral) -> None:
+    corral("run", "--quiet", "--no-listeners", corral.script("lines.py", LINES))
+    terminal, theirs = pty.openpty()
+    corral("logs", "@1", "--tail", "4", "--stream", "stdout", stdout=theirs)
+    os.close(theirs)
+    shown = os.read(terminal, 4096).decode()
+    os.close(terminal)
+    assert shown.startswith("line 2998\r\n40 %\r\n100 %\r\n"), shown
+    assert "\x1b" not in shown
+    assert shown.endswith("[31mred\r\nthe end")

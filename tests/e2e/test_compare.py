@@ -134,7 +134,7 @@ def test_imported_runs_count_though_their_end_is_unknown(corral: Corral) -> None
     assert b"a: 2 of 2 do not count: its end is unknown." in done.stdout
     assert b"a and b cannot be compared: a has no value that counts." in done.stdout
     assert done.stderr.decode() == "corral compare: nothing could be compared: no run of a side counts\n"
-    done = corral("report", "a", "b", "--metric", "duration", "-o", "time.md", status=1)
+    done = corral("report", "a", "b", "--metric", "duration", "-o", "time.md")  # a plan may have nothing to compare
     assert b"nothing could be compared" in done.stderr
 
 

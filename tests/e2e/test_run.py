@@ -160,7 +160,7 @@ def test_missing_script_names_the_nearest(corral: Corral) -> None:
         (["run", "--max-time", "5x", "true"], "--max-time: '5x': expected a duration"),
         (["run", "--param", "lr", "true"], "--param lr: expected KEY=VALUE, e.g. lr=0.1"),
         (["run", "--experiment", "", "true"], "--experiment: an empty name (an unset variable?)"),
-        (["ls"], "corral ls: expected experiments, workloads, plans, runs, metrics RUN or phases RUN"),
+        (["ls"], "corral ls: expected experiments, workloads, plans, runs, trash, archive, metrics RUN or phases RUN"),
         (["ls", "runs", "--store", "/etc/passwd"], "--store /etc/passwd: is a file"),
         (["diff", "slow"], "corral diff RUN RUN: expected two runs, got 1"),
         (["run", "--leftovers", "kill", "true"], "leave"),

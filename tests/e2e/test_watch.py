@@ -142,11 +142,11 @@ def test_a_loss_that_is_not_a_number_any_more_is_shown(corral: Corral, person: P
     diverging = TRAIN.replace("1 / (1 + step)", "0.5 if step < 3 else float('nan')")
     run = start_run(corral, "--name", "otter", script=diverging)
     watch = Watcher(person)
-    watch.until_matches(r"(?m)^loss +0\.5 \(\d+ NaN\)")
+    watch.until_matches(r"(?m)^loss +NaN \(\d+ NaN\)")
     end_run(corral, run)
     watch.until_shown("ended · q quits")
     watch.leave()
-    assert re.search(rb"\x1b\[0;31m[^\x1b]*0\.5 \(\d+ NaN", person.seen), person.seen
+    assert re.search(rb"\x1b\[0;31m[^\x1b]*NaN \(\d+ NaN", person.seen), person.seen
 
 
 def test_runs_that_are_removed_meanwhile_are_no_success(corral: Corral) -> None:

@@ -206,9 +206,8 @@ int export_command(std::span<char* const> args) {
                       kExportExamples);
   arguments.positionals("run", flags.runs, kRunHelp);
   arguments.text("metric", flags.metric, "metric name or pattern with * and ? (default: all)");
-  arguments.choice(
-      "format", flags.format, {"csv", "jsonl", "parquet", "json", "perfetto"},
-      "csv, jsonl, parquet, json or perfetto (default: by the file's ending, else csv)");
+  arguments.choice("format", flags.format, {"csv", "jsonl", "parquet", "json", "perfetto"},
+                   "csv, jsonl, parquet, json or perfetto (default: by --output, or csv)");
   arguments.text("output", flags.output, "file to write, also -o (default: standard output)", 'o');
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;

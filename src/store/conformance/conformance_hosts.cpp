@@ -107,11 +107,12 @@ TEST_P(StoreHosts, AStoreOfSchema5MigratesAndKeepsItsWorkloadsSeries) {
         "DROP INDEX runs_by_machine; DROP INDEX sessions_by_machine; DROP INDEX events_of_health; "
         "DROP TABLE hosts; "
         "ALTER TABLE runs DROP COLUMN machine; ALTER TABLE sessions DROP COLUMN machine; "
+        "DROP INDEX runs_in_trash; ALTER TABLE runs DROP COLUMN trashed; "
         "ALTER TABLE notes DROP COLUMN finding; ALTER TABLE notes DROP COLUMN mark; "
         "UPDATE meta SET value = 5 WHERE key = 'schema_version'");
   }));
   reopen();
-  EXPECT_EQ(store_->info()->schema_version, 7);
+  EXPECT_EQ(store_->info()->schema_version, 8);
   measure(old, {{2 * kSecond, 2.0}});
   const Series series = only_series(before, "host.load.1m");
   EXPECT_EQ(series.owner, metric::Owner::kWorkload);

@@ -59,9 +59,9 @@ constexpr std::string_view status_name(RunStatus status) {
 // Archived and trashed runs are left out of lists. Archived ones stay for good, trashed ones are
 // removed after kTrashKept.
 enum class Lifecycle : std::int8_t { kArchived = -1, kActive = 0, kDeleted = 1 };
-constexpr std::array<std::string_view, 3> kLifecycleNames = {"archived", "active", "trashed"};
 constexpr std::string_view lifecycle_name(Lifecycle lifecycle) {
-  return kLifecycleNames.at(static_cast<std::size_t>(static_cast<int>(lifecycle) + 1));
+  if (lifecycle == Lifecycle::kActive) return "active";
+  return lifecycle == Lifecycle::kArchived ? "archived" : "trashed";
 }
 
 struct Experiment {

@@ -67,6 +67,15 @@ std::string meant_option(std::string_view given, const std::vector<std::string>&
   return nearest_name(given, views(names));
 }
 
+// Says which of the words that nothing takes is wrong; `otherwise` if there is none.
+std::string unexpected_word(const std::vector<std::string>& left, const char* otherwise) {
+  if (left.empty()) return otherwise;
+  const auto option =
+      std::ranges::find_if(left, [](const std::string& word) { return word.starts_with('-'); });
+  if (option != left.end()) return "unknown option " + *option;
+  return fmt::format("unexpected argument '{}'", left.front());
+}
+
 bool asks_for_help(std::span<char* const> flags) {
   return std::ranges::any_of(
       flags, [](std::string_view word) { return word == "--help" || word == "-h"; });
@@ -527,12 +536,7 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
       return misuse(fmt::format("unknown option {}{}", option,
                                 near.empty() ? "" : "; did you mean --" + near + "?"));
     }
-    const std::vector<std::string> left = impl_->app.remaining();
-    if (left.empty()) return misuse(error.what());
-    const auto option =
-        std::ranges::find_if(left, [](auto& word) { return word.starts_with('-'); });
-    return option == left.end() ? misuse(fmt::format("unexpected argument '{}'", left.front()))
-                                : misuse("unknown option " + *option);
+    return misuse(unexpected_word(impl_->app.remaining(), error.what()));
   } catch (const CLI::Error& error) {
     return misuse(error.what());
   }

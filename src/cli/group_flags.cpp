@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/answers.h"
+#include "cli/destination.h"
 #include "core/text.h"
 
 namespace corral::cli {

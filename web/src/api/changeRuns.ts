@@ -56,9 +56,11 @@ export const undoOf = (changed: readonly ChangedRun[]): RunsChange[] =>
 // "team=vision", or "team=" to remove it, one a line; null where a line is neither.
 export function readTags(text: string): Record<string, string | null> | null {
   const lines = text.split("\n").map((line) => line.trim());
-  const pairs = lines.filter((line) => line !== "").map((line) => /^([^=]+)=(.*)$/s.exec(line));
-  if (pairs.length === 0 || pairs.some((pair) => pair === null)) return null;
-  return Object.fromEntries(
-    pairs.map((pair) => [pair?.[1]?.trim() ?? "", pair?.[2] === "" ? null : (pair?.[2] ?? null)]),
-  );
+  const tags: [string, string | null][] = [];
+  for (const line of lines.filter((one) => one !== "")) {
+    const [, key, value] = /^([^=]+)=(.*)$/.exec(line) ?? [];
+    if (key === undefined) return null;
+    tags.push([key.trim(), value || null]);
+  }
+  return tags.length === 0 ? null : Object.fromEntries(tags);
 }

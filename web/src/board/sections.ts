@@ -40,8 +40,8 @@ function sharedCut(charts: readonly ChartDef[], cut: number): number {
   return all ? sharedCut(charts, cut + next.length) : cut;
 }
 
-// A few metrics, in their order, come before the sections, which are sorted by name; many come after them. `key`: of what they are in, which says the first `cut`
-// letters of each name.
+// A few metrics, in their order, come before the sections, which are sorted by name; many come after them. `key`: of
+// what they are in, which says the first `cut` letters of each name.
 export function partsOf(charts: readonly ChartDef[], key: string, cut = 0): Part[] {
   const leaf = (chart: ChartDef): Leaf => ({ chart, name: chart.name.slice(cut) });
   if (charts.length <= kFew) return charts.map(leaf);

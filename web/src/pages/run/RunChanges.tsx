@@ -1,7 +1,7 @@
 // Changes of one run on its page: its name, its tags, and its way back from the archive or the trash.
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { type Change, changeRuns } from "../../api/changeRuns";
+import { type Change, changeRuns, readTags } from "../../api/changeRuns";
 import type { RunDetail } from "../../api/types";
 import { formatExactMoment } from "../../format/time";
 import { formatCount } from "../../format/units";
@@ -92,7 +92,7 @@ export function Tags({ run, show }: { run: RunDetail; show: (text: string) => Re
   const { change, failed } = useChange(run);
   const [text, setText] = useState("");
   const tags = Object.entries(run.tags);
-  const pair = /^([^=]*[^=\s][^=]*)=(.+)$/s.exec(text.trim());
+  const wanted = readTags(text);
   return (
     <section aria-label="Tags">
       <div className="line-head">
@@ -124,9 +124,7 @@ export function Tags({ run, show }: { run: RunDetail; show: (text: string) => Re
         className="finder"
         onSubmit={(event) => {
           event.preventDefault();
-          if (pair?.[1] === undefined || pair[2] === undefined) return;
-          void change({ tags: { [pair[1].trim()]: pair[2] } });
-          setText("");
+          if (wanted !== null) void change({ tags: wanted }).then(() => setText(""));
         }}
       >
         <input
@@ -137,7 +135,7 @@ export function Tags({ run, show }: { run: RunDetail; show: (text: string) => Re
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
         />
-        <button type="submit" className="button" disabled={pair === null}>
+        <button type="submit" className="button" disabled={wanted === null}>
           Set
         </button>
       </form>

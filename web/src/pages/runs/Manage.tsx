@@ -23,6 +23,33 @@ const kMoved: Record<RunState, string> = {
   trashed: "moved to the trash",
 };
 
+interface Move {
+  to: RunState;
+  // The lists that offer it.
+  from: readonly RunState[];
+  label: string;
+  title?: string;
+  testid: string;
+}
+
+const kMoves: readonly Move[] = [
+  {
+    to: "archived",
+    from: ["active"],
+    label: "Archive",
+    title: "Leave out of lists, and keep",
+    testid: "archive",
+  },
+  { to: "active", from: ["archived", "trashed"], label: "Restore", testid: "restore" },
+  {
+    to: "trashed",
+    from: ["active", "archived"],
+    label: "Move to trash",
+    title: "Removed for good after 30 days",
+    testid: "to-trash",
+  },
+];
+
 const wordsOf = (reason: unknown) => (reason instanceof Error ? reason.message : "failed");
 
 interface Failure {
@@ -63,7 +90,6 @@ function useChanges(ids: readonly string[]) {
 
 export function Manage({ ids, name, state }: ManageProps) {
   const { apply, failure, forget } = useChanges(ids);
-  const move = (to: RunState) => void apply({ state: to }, kMoved[to]);
   return (
     <>
       {ids.length > 0 && (
@@ -92,36 +118,20 @@ export function Manage({ ids, name, state }: ManageProps) {
               />
             )}
           </Popup>
-          {state === "active" ? (
-            <button
-              type="button"
-              className="link"
-              title="Leave out of lists, and keep"
-              data-testid="archive"
-              onClick={() => move("archived")}
-            >
-              Archive
-            </button>
-          ) : (
-            <button
-              type="button"
-              className="link"
-              data-testid="restore"
-              onClick={() => move("active")}
-            >
-              Restore
-            </button>
-          )}
-          {state !== "trashed" && (
-            <button
-              type="button"
-              className="link"
-              title="Removed for good after 30 days"
-              data-testid="to-trash"
-              onClick={() => move("trashed")}
-            >
-              Move to trash
-            </button>
+          {kMoves.map(
+            ({ to, from, label, title, testid }) =>
+              from.includes(state) && (
+                <button
+                  key={to}
+                  type="button"
+                  className="link"
+                  title={title}
+                  data-testid={testid}
+                  onClick={() => void apply({ state: to }, kMoved[to])}
+                >
+                  {label}
+                </button>
+              ),
           )}
         </>
       )}

@@ -7,9 +7,9 @@ export type Facet = (typeof kFacets)[number] | `params.${string}` | `tags.${stri
 export const isFacet = (key: string): key is Facet =>
   /^(params|tags)\../s.test(key) || kFacets.some((facet) => facet === key);
 
-// `state`: runs in the archive or the trash; `q`: words or comparisons; `workload`: an id, or "none" for runs without one; `sort`: keys of columns, "-"
-// before one for descending; `col`: columns and their widths (pages/runs/columns.ts). A facet's values are
-// alternatives, "" is "not set".
+// `state`: runs in the archive or the trash; `q`: words or comparisons; `workload`: an id, or "none" for runs without
+// one; `sort`: keys of columns, "-" before one for descending; `col`: columns and their widths (pages/runs/columns.ts).
+// A facet's values are alternatives, "" is "not set".
 export type RunsSearch = {
   state?: "archived" | "trashed";
   q?: string;

@@ -122,9 +122,7 @@ class Logs {
  private:
   static std::vector<Chunk> chunks_of(const Json& page) {
     std::vector<Chunk> chunks;
-    const Json* all = page.find("chunks");
-    if (all == nullptr || all->as_array() == nullptr) return chunks;
-    for (const Json& one : *all->as_array())
+    for (const Json& one : items(page, "chunks"))
       chunks.push_back(
           {.is_error = one.get_string("stream") == "stderr", .text = one.get_string("text")});
     return chunks;
@@ -146,11 +144,9 @@ class Logs {
     std::string query = fmt::format("/logs?{}={}", from, sys::url_encode(value));
     if (!flags_.stream.empty()) query += "&stream=" + flags_.stream;
     Json page = TRY(get_json(server_, run_path(flags_.run) + query));
-    const Json* gaps = page.find("gaps");
-    if (gaps != nullptr && gaps->as_array() != nullptr)
-      for (const Json& gap : *gaps->as_array())
-        complain("logs", fmt::format("bytes {} to {} of {} were not kept", gap.get_string("from"),
-                                     gap.get_string("to"), gap.get_string("stream")));
+    for (const Json& gap : items(page, "gaps"))
+      complain("logs", fmt::format("bytes {} to {} of {} were not kept", gap.get_string("from"),
+                                   gap.get_string("to"), gap.get_string("stream")));
     return page;
   }
 

@@ -255,8 +255,14 @@ Result<std::optional<std::int64_t>> TableImport::step_of(const CsvRow& row) {
 // Without a time, the order is kept: row n is n seconds after 1970.
 Result<UtcTime> TableImport::time_of(const CsvRow& row, std::int64_t number) {
   if (!time_) return utc_time(number * 1'000'000'000);
-  std::string text = *time_ < row.cells.size() ? row.cells[*time_].value : std::string();
-  if (semicolons_) std::ranges::replace(text, ',', '.');
+  std::string_view text =
+      *time_ < row.cells.size() ? std::string_view(row.cells[*time_].value) : std::string_view();
+  std::string pointed;
+  if (semicolons_ && text.find(',') != std::string_view::npos) {
+    pointed = text;
+    std::ranges::replace(pointed, ',', '.');
+    text = pointed;
+  }
   if (const auto time = times_.read(text)) return *time;
   return fail(Code::kUnprocessable,
               fmt::format("{}: '{}' is no time; expected Unix seconds or ISO 8601",

@@ -28,10 +28,12 @@ const store::Series* loss_series(std::span<const store::Series> series) {
 std::optional<Loss> loss_of(std::span<const store::Series> series) {
   const store::Series* best = loss_series(series);
   if (best == nullptr) return std::nullopt;
-  if (best->ends_nan)
-    return Loss{
-        .metric = best->name, .value = std::numeric_limits<double>::quiet_NaN(), .step = {}};
-  return Loss{.metric = best->name, .value = best->last.value_or(0), .step = best->last_step};
+  Loss loss{.metric = best->name, .value = std::numeric_limits<double>::quiet_NaN(), .step = {}};
+  if (best->last && !best->ends_nan) {
+    loss.value = *best->last;
+    loss.step = best->last_step;
+  }
+  return loss;
 }
 
 Result<std::unordered_map<RunId, Loss>> read_losses(const store::Reader& store,

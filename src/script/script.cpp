@@ -23,10 +23,8 @@ std::size_t size_of(const std::byte* block) {
   return size;
 }
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-
 // The engine writes a character beyond the basic plane as two surrogates of three bytes each. One
-// alone is no character.
+// alone is no character: a byte that is no UTF-8 stands for it until the end.
 std::string joined_surrogates(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const auto surrogate = [&](std::size_t at, unsigned high) {
@@ -43,7 +41,7 @@ std::string joined_surrogates(std::string_view text) {
       continue;
     }
     if (!high || !surrogate(at + 3, 0xb0)) {
-      joined += kReplacement;
+      joined += '\xff';
       at += 3;
       continue;
     }

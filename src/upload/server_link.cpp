@@ -60,10 +60,11 @@ Result<> ServerLink::probe() {
   if (!answer)
     return tl::unexpected(client.reached() ? describe_silence(answer.error()) : answer.error());
   const sys::HttpReply& reply = *answer;
+  const std::string name = sys::without_passwords(target.base_url);
   if (reply.status == 401)
     return fail(Code::kUnauthenticated,
-                target.base_url + (target.token.empty() ? " requires a token: --token-file FILE"
-                                                        : " refused the token of --token-file"));
+                name + (target.token.empty() ? " requires a token: --token-file FILE"
+                                             : " refused the token of --token-file"));
   const auto version = Json::parse(reply.body);
   const Json* error = version ? version->find("error") : nullptr;
   if (error != nullptr && !error->get_string("message").empty()) {
@@ -71,7 +72,7 @@ Result<> ServerLink::probe() {
     return fail(Code::kUnavailable, error->get_string("message"));
   }
   if (reply.status != 200 || !version || version->find("api") == nullptr) {
-    return fail(Code::kUnavailable, target.base_url + " answers, but not as a Corral server");
+    return fail(Code::kUnavailable, name + " answers, but not as a Corral server");
   }
   url_ = options_.destination.server;
   if (url_.empty()) {

@@ -276,12 +276,14 @@ class UnitReader {
   // Imported runs whose source does not say how they ended. Runs that were recorded here and lost
   // sight of may have been cut short.
   Result<RunIds> imported_without_end(std::span<const store::Run* const> runs) {
+    RunIds unknown;
+    for (const store::Run* run : runs)
+      if (run->status == store::RunStatus::kUnknown && run->end) unknown.insert(run->id);
+    if (unknown.empty()) return unknown;
     RunIds found;
     const auto read = [&](store::Reading& reading) -> Result<> {
-      for (const store::Run* run : runs)
-        if (run->status == store::RunStatus::kUnknown && run->end &&
-            TRY(store::page::is_imported(reading, run->id)))
-          found.insert(run->id);
+      for (const RunId run : unknown)
+        if (TRY(store::page::is_imported(reading, run))) found.insert(run);
       return {};
     };
     TRY(store_.inspect(read));

@@ -105,9 +105,9 @@ void write_undo(JsonWriter& json, const RunChange& undo) {
 
 std::optional<store::Lifecycle> read_lifecycle(RequestFields& fields) {
   using store::Lifecycle;
-  return fields.choice<Lifecycle>("state", {{"active", Lifecycle::kActive},
-                                            {"archived", Lifecycle::kArchived},
-                                            {"trashed", Lifecycle::kDeleted}});
+  const auto named = [](Lifecycle one) { return std::pair(store::lifecycle_name(one), one); };
+  return fields.choice<Lifecycle>("state", {named(Lifecycle::kActive), named(Lifecycle::kArchived),
+                                            named(Lifecycle::kDeleted)});
 }
 
 Parsed<RunChanges> parse_run_changes(std::string_view text) {

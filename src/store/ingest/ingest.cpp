@@ -313,10 +313,12 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
 
 // A deleted experiment is back with its next run; its other runs stay in the trash.
 Result<std::int64_t> Ingest::find_or_make_experiment(const std::string& name, UtcTime created) {
-  if (const auto known = TRY(db_.number("SELECT id FROM experiments WHERE name = ?1", name))) {
-    TRY(db_.exec("UPDATE experiments SET lifecycle = 0 WHERE id = ?1 AND lifecycle = 1", *known));
+  if (const auto known =
+          TRY(db_.number("SELECT id FROM experiments WHERE name = ?1 AND lifecycle = 0", name)))
     return *known;
-  }
+  if (const auto back = TRY(
+          db_.number("UPDATE experiments SET lifecycle = 0 WHERE name = ?1 RETURNING id", name)))
+    return *back;
   const auto made =
       TRY(db_.number("INSERT INTO experiments (name, created) VALUES (?1, ?2) ON CONFLICT (name) "
                      "DO NOTHING RETURNING id",

@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::string_view kRunColumns =
     "SELECT r.key, r.id, r.name, r.experiment, e.name, w.id, w.name, r.status, r.started, r.ended, "
-    "r.newest, r.end_reason, r.exit_code, r.exit_signal, r.host, r.lifecycle, r.trashed FROM runs "
-    "r "
-    "JOIN experiments e ON e.id = r.experiment JOIN workloads w ON w.key = r.workload ";
+    "r.newest, r.end_reason, r.exit_code, r.exit_signal, r.host, r.lifecycle, r.trashed "
+    "FROM runs r JOIN experiments e ON e.id = r.experiment JOIN workloads w ON w.key = r.workload ";
 
 template <class T>
 std::optional<T> maybe(const std::optional<std::int64_t>& number) {

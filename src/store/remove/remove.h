@@ -59,11 +59,11 @@ inline constexpr Nanos kStillSends = std::chrono::minutes(10);
 Result<std::vector<RunId>> runs_beyond_retention(Connection& db, const Retention& retention,
                                                  UtcTime now);
 
-// The runs that moved to the trash longer than kTrashKept ago, the first of them first. A run in
-// the trash without a time is from before schema 8 or from an import: this notes `now` for it.
 // True if the trash has runs, or experiments that were deleted.
 Result<bool> anything_in_trash(Connection& db);
+// A run in the trash without a time is from before schema 8 or from an import: this notes `now`.
 Result<> date_trash(Connection& db, UtcTime now);
+// The runs that moved to the trash longer than kTrashKept ago, the first of them first.
 Result<std::vector<RunId>> runs_beyond_trash(Connection& db, UtcTime now);
 // Removes the experiments that were deleted so long ago, once they have no run.
 Result<> drop_deleted_experiments(Connection& db, UtcTime now);

@@ -13,9 +13,9 @@ constexpr std::size_t kStepBytes = 64u << 10;
 constexpr int kGzipWindow = 15 + 16;  // the greatest window, with gzip's header alone
 
 // zlib reads through a pointer that is not const.
-void give_input(z_stream& stream, std::string_view compressed) {
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
-  stream.avail_in = static_cast<uInt>(compressed.size());
+void give_input(z_stream& stream, std::string_view bytes) {
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
 }
 
 tl::unexpected<Error> broken() {
@@ -24,6 +24,23 @@ tl::unexpected<Error> broken() {
 }
 
 }  // namespace
+
+std::optional<std::string> gzip(std::string_view bytes) {
+  constexpr int kUsualMemory = 8;
+  z_stream stream{};
+  if (bytes.size() > std::numeric_limits<uInt>::max()) return std::nullopt;
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, kUsualMemory,
+                   Z_DEFAULT_STRATEGY) != Z_OK)
+    return std::nullopt;
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  give_input(stream, bytes);
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const bool done = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return done ? std::optional(std::move(out)) : std::nullopt;
+}
 
 class Inflater {
  public:

@@ -1,4 +1,4 @@
-// Request bodies that come compressed (Content-Encoding: gzip), as OTLP's exporters send them.
+// Bodies with Content-Encoding: gzip: requests, as OTLP's exporters send them, and answers.
 //
 // A body of 64 KB can unfold to 64 MB. Two bounds hold while it unfolds: bytes, and how many times
 // longer it may become, so that many small bodies do not cost more than they weigh. Pure, any
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ inline constexpr std::size_t kGzipFreeBytes = 1u << 20;
 using RoomFor = std::function<bool(std::size_t bytes)>;
 Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
                            const RoomFor& room = {});
+
+// The bytes as one gzip member, fast rather than small. nullopt: no memory, or too many bytes.
+std::optional<std::string> gzip(std::string_view bytes);
 
 class Inflater;
 

@@ -7,6 +7,8 @@
 #include <ctime>
 
 #include "core/json.h"
+#include "core/text.h"
+#include "http/gzip.h"
 
 namespace corral::http {
 namespace {
@@ -70,6 +72,29 @@ void Response::set_header(std::string_view name, std::string_view value) {
 
 bool Response::has_header(std::string_view name) const {
   return std::ranges::find(headers, name, &Pairs::value_type::first) != headers.end();
+}
+
+bool takes_gzip(const Request& request) {
+  for (const std::string_view part : split(request.header("accept-encoding"), ',')) {
+    const std::vector<std::string_view> words = split(part, ';');
+    if (trim(words[0]) != "gzip") continue;
+    return words.size() < 2 || (trim(words[1]) != "q=0" && trim(words[1]) != "q=0.0");
+  }
+  return false;
+}
+
+void compress_json(Response& response) {
+  constexpr std::size_t kWorthIt = 1024;
+  if (response.status != 200 || response.body.size() < kWorthIt) return;
+  const bool json = std::ranges::any_of(response.headers, [](const auto& header) {
+    return header.first == "Content-Type" && header.second.starts_with("application/json");
+  });
+  if (!json || response.has_header("Content-Encoding") || response.has_header("ETag")) return;
+  std::optional<std::string> packed = gzip(response.body);
+  if (!packed || packed->size() >= response.body.size()) return;
+  response.body = std::move(*packed);
+  response.set_header("Content-Encoding", "gzip");
+  response.set_header("Vary", "Accept-Encoding");
 }
 
 Response take_body(const Request& request, BodyTaker taker) {

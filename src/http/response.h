@@ -66,6 +66,13 @@ struct Response {
   [[nodiscard]] bool has_header(std::string_view name) const;
 };
 
+// Returns true if the client takes an answer with Content-Encoding: gzip.
+bool takes_gzip(const Request& request);
+// Compresses a successful answer in JSON, if that makes it shorter; for a client that
+// takes_gzip(). Streams and answers with an ETag stay as they are, and so do numbers in binary:
+// they shrink little and take long.
+void compress_json(Response& response);
+
 // The answer to a request whose body `taker` takes: its own, when the body is there already.
 Response take_body(const Request& request, BodyTaker taker);
 

@@ -34,6 +34,36 @@ TEST(Response, NotModifiedHasNoLength) {
             std::string::npos);
 }
 
+TEST(Response, JsonIsCompressedWhereItHelps) {
+  Response long_text = json_response(std::string(5000, 'a'));
+  compress_json(long_text);
+  EXPECT_TRUE(long_text.has_header("Content-Encoding"));
+  EXPECT_LT(long_text.body.size(), 100U);
+  Response tagged = json_response(std::string(5000, 'a'));
+  tagged.set_header("ETag", "\"1\"");
+  Response binary = text_response(std::string(5000, 'a'));
+  binary.set_header("Content-Type", "application/x-corral-chart");
+  Response failed = json_response(std::string(5000, 'a'), 400);
+  Response brief = json_response("{}");
+  for (Response* whole : {&tagged, &binary, &failed, &brief}) {
+    const std::string before = whole->body;
+    compress_json(*whole);
+    EXPECT_EQ(whole->body, before);
+    EXPECT_FALSE(whole->has_header("Content-Encoding"));
+  }
+}
+
+TEST(Response, GzipIsTakenWhereItIsNamed) {
+  const auto takes = [](const char* encoding) {
+    Request request;
+    request.headers = {{"accept-encoding", encoding}};
+    return takes_gzip(request);
+  };
+  EXPECT_TRUE(takes("gzip"));
+  EXPECT_TRUE(takes("br, gzip;q=0.5"));
+  for (const char* other : {"", "br", "gzip;q=0", "xgzip"}) EXPECT_FALSE(takes(other)) << other;
+}
+
 TEST(PushStream, AClientThatDoesNotReadIsDroppedAndNeverBlocks) {
   PushStream stream;
   int woken = 0;

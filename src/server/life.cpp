@@ -24,6 +24,7 @@ namespace {
 constexpr auto kGrace = std::chrono::seconds(5);
 constexpr std::size_t kShownError = 500;  // bytes of an error's body in a message
 constexpr Nanos kLook = std::chrono::seconds(1);
+constexpr std::string_view kPageApi = "/api/corral/v1/";
 constexpr std::string_view kStopPath = "/api/corral/v1/stop";
 constexpr std::string_view kFramesPath = "/api/corral/v1/frames";
 constexpr std::string_view kFilePattern = "/api/corral/v1/runs/{run}/artifacts/{path...}";
@@ -263,7 +264,9 @@ Response RunningServer::handle(Request request) {
   // Reads are refused, too: an answer about a session lets its spool be deleted.
   if (const auto intact = store_->intact(); !intact && request.path != kStopPath)
     return refusal(request, intact.error());
+  const bool packed = request.path.starts_with(kPageApi) && http::takes_gzip(request);
   Response response = route(std::move(request), context_);
+  if (packed) http::compress_json(response);
   // Until its last byte is out, or in, it is a request in flight.
   if (response.taker) {
     response.taker->take = [receiving = std::make_shared<Busy>(*this),
@@ -272,8 +275,12 @@ Response RunningServer::handle(Request request) {
     };
   }
   if (response.late) {
-    response.late = [waiting = std::make_shared<Busy>(*this),
-                     make = std::move(response.late)](const auto& left) { return make(left); };
+    response.late = [packed, waiting = std::make_shared<Busy>(*this),
+                     make = std::move(response.late)](const auto& left) {
+      Response made = make(left);
+      if (packed) http::compress_json(made);
+      return made;
+    };
   }
   if (!response.stream) return response;
   response.stream = [streaming = std::make_shared<Busy>(*this),

@@ -27,6 +27,7 @@ using http::reason_phrase;
 using http::Request;
 using http::Response;
 using http::StreamProducer;
+using http::takes_gzip;
 using http::text_response;
 
 }  // namespace corral::server

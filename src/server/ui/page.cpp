@@ -24,15 +24,6 @@ const Asset* find_asset(std::string_view path) {
   return found != embedded_assets().end() ? &*found : nullptr;
 }
 
-bool takes_gzip(const Request& request) {
-  for (const std::string_view part : split(request.header("accept-encoding"), ',')) {
-    const std::vector<std::string_view> words = split(part, ';');
-    if (trim(words[0]) != "gzip") continue;
-    return words.size() < 2 || (trim(words[1]) != "q=0" && trim(words[1]) != "q=0.0");
-  }
-  return false;
-}
-
 // "assets/index-3j9Jl5Ux.js": the bundler put a hash of 8 characters before the extension.
 bool has_hashed_name(std::string_view path) {
   constexpr std::size_t kHashBytes = 8;

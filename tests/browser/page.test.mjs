@@ -133,7 +133,7 @@ test("while it trains, the loss chart grows without a reload", async (t) => {
     assert.ok(found, growing.output());
     return found;
   });
-  const { page, complaints, close } = await open(browser, home, `/runs/${run.id}`);
+  const { page, complaints, charts, close } = await open(browser, home, `/runs/${run.id}`);
   await page.evaluate(() => {
     window.sameDocument = true;
   });
@@ -157,9 +157,19 @@ test("while it trains, the loss chart grows without a reload", async (t) => {
   assert.ok(await page.evaluate(() => window.sameDocument));
   assert.deepEqual(complaints, []);
   t.diagnostic(`points of the loss chart: ${seen.join(", ")}`);
+  // Only columns that changed travel.
+  const grown = () => charts.filter(({ since }) => since?.some((column) => column > 0)).length;
+  await soon(async () => assert.ok(grown() >= 2, JSON.stringify(charts.map(({ since }) => since))));
   writeFileSync(join(home.folder, "enough"), "");
   assert.equal(await growing.ended, 0, growing.output());
   await page.locator(".toolbar .status").getByText("finished").waitFor();
+  // All of the ended run is drawn anew, at the pixels.
+  await atRest(page);
+  const { loss } = await shownCharts(page);
+  const { metrics } = await (
+    await fetch(`${home.url}/api/corral/v1/runs/${run.id}/metrics`)
+  ).json();
+  assert.equal(loss.points, metrics.find(({ name }) => name === "loss").points);
   await close();
 });
 

@@ -20,6 +20,12 @@ Result<> check(const ChartRequest& request) {
                             request.series.size()));
   }
   TRY(check_ends(request.from, request.to));
+  if (!request.since.empty() &&
+      (request.axis == ChartAxis::kStep || request.since.size() != request.series.size())) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("since must be one for each of {} series of an axis of time, got {}",
+                            request.series.size(), request.since.size()));
+  }
   return check_origins(request.axis, request.origins.size(), request.series.size());
 }
 
@@ -55,6 +61,14 @@ Result<ChartSeries> one_series(store::PointView& view, const ChartRequest& reque
                                                     range.from, range.to, one.origin));
   }
   return m4::reduce(view, one);
+}
+
+// On an axis of time, where all columns are one segment.
+void leave_out_before(std::int64_t column, ChartSeries& series) {
+  const auto before = [column](const auto& one) { return one.index < column; };
+  std::erase_if(series.columns, before);
+  std::erase_if(series.not_finite, before);
+  if (series.columns.empty()) series.segments.clear();
 }
 
 }  // namespace
@@ -93,6 +107,8 @@ Result<Chart> make_chart(const store::Reader& store, const ChartRequest& request
       chart.series.push_back(first ? TRY(one_series(view, request, range, i, records.at(id).kind))
                                    : chart.series[entry->second]);
     }
+    for (std::size_t i = 0; i < request.since.size(); ++i)
+      leave_out_before(request.since[i], chart.series[i]);
     return {};
   };
   TRY(store.view(distinct(request.series), read));

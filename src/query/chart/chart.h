@@ -53,6 +53,9 @@ struct ChartRequest {
   std::vector<std::int64_t> origins = {};
   // As if all points were looked at; else as good as is to be had at once.
   bool exact = true;
+  // For a client that keeps an earlier answer on an axis of time, one for each of `series`: columns
+  // before this one are counted in `points`, but left out. Else empty.
+  std::vector<std::int64_t> since = {};
 };
 
 struct Chart {

@@ -188,6 +188,29 @@ TEST(Chart, RatesAreDifferencesWithinASession) {
   }));
 }
 
+TEST(Chart, ColumnsThatTheClientKeepsAreCountedAndLeftOut) {
+  TestStore store;
+  const RunId run = RunId::random();
+  SessionWriter writer = store.begin(run, {series_def(1, "x")});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  store.append({writer.frame(samples(1, {{5, 1}, {15, 2}, {16, nan}, {25, 3}, {27, 4}}))});
+  const SeriesId x = store.series(run, "x");
+  ChartRequest request = request_of(x, 0, 40, 4);
+  const ChartSeries whole = make_chart(*store, request)->series.at(0);
+  request.series = {x, x, x};
+  request.since = {0, 2, 3};
+  const auto chart = make_chart(*store, request);
+  ASSERT_TRUE(chart);
+  EXPECT_EQ(chart->series[0].columns, whole.columns);
+  EXPECT_EQ(chart->series[1].columns, (std::vector<ChartColumn>{whole.columns.at(2)}));
+  EXPECT_EQ(chart->series[1].points, 5U);
+  EXPECT_TRUE(chart->series[1].not_finite.empty());
+  EXPECT_TRUE(chart->series[2].columns.empty());
+  EXPECT_TRUE(chart->series[2].segments.empty());
+  request.since = {0};
+  EXPECT_FALSE(make_chart(*store, request));
+}
+
 TEST(Chart, ManySeriesAtOnceKeepTheOrderOfTheRequest) {
   TestStore store;
   const RunId run = RunId::random();

@@ -435,6 +435,8 @@ TEST(ChartRequest, OtherAxes) {
         std::pair(R"({"series":[7],"width":3,"exact":"yes"})", "exact"),
         std::pair(R"({"series":[7],"width":3,"foo":1})", "foo"),
         std::pair(R"({"series":[7],"width":3,"from_step":5})", "from_step"),
+        std::pair(R"({"series":[7],"width":3,"since":[1,2]})", "since"),
+        std::pair(R"({"series":[7],"width":3,"axis":"step","since":[1]})", "since"),
         std::pair(R"({"series":[7],"width":3,"axis":"step","from_ns":"5"})", "from_ns")}) {
     const auto request = api::parse_chart_request(text);
     ASSERT_FALSE(request) << text;

@@ -11,7 +11,7 @@ Parsed<query::ChartRequest> parse_chart_request(std::string_view text) {
   const Json json = TRY_PARSED(parse_body(text));
   RequestFields fields(text, json);
   fields.only({"series", "origins_ns", "axis", "from_ns", "to_ns", "from_step", "to_step", "width",
-               "mode", "exact"});
+               "mode", "exact", "since"});
   query::ChartRequest request;
   request.series = fields.series("series", 1, query::kMaxChartSeries);
   request.width = static_cast<std::uint32_t>(fields.count("width", 1, query::kMaxChartWidth));
@@ -22,6 +22,11 @@ Parsed<query::ChartRequest> parse_chart_request(std::string_view text) {
   request.to = range.to;
   request.origins = read_origins(fields, range.axis, request.series.size());
   request.exact = fields.boolean("exact").value_or(true);
+  if (fields.has("since")) {
+    const bool timed = range.axis != query::ChartAxis::kStep;
+    request.since = fields.integers("since", timed ? request.series.size() : 0,
+                                    "one column for each series of an axis of time, else absent");
+  }
   return fields.finish(std::move(request));
 }
 

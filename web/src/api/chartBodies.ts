@@ -45,6 +45,8 @@ export interface Charts {
   width: number;
   // Every part is that of all points.
   exact: boolean;
+  // Its columns are finer than the pixels, because only those that changed were asked for (growing.ts).
+  growing: boolean;
   // The question that `data` answers.
   asked: ChartsQuestion;
 }
@@ -80,10 +82,15 @@ const commonOf = (question: Span & { width: number }, exact: boolean) => ({
   exact,
 });
 
-// For POST /charts; on the axes of time and steps.
-export function columnsBodies(question: ColumnsQuestion, exact: boolean): object[] {
-  return parts(question.series, kMaxSeries).map((some) => ({
+// For POST /charts; on the axes of time and steps. `since`: of each series the first column to send; null: all.
+export function columnsBodies(
+  question: ColumnsQuestion,
+  exact: boolean,
+  since: readonly number[] | null = null,
+): object[] {
+  return parts(question.series, kMaxSeries).map((some, i) => ({
     series: some.map((one) => one.id),
+    ...(since === null ? {} : { since: since.slice(i * kMaxSeries, (i + 1) * kMaxSeries) }),
     ...(question.axis === "time" ? { origins_ns: some.map((one) => String(one.origin)) } : {}),
     ...commonOf(question, exact),
     mode: "auto",
@@ -179,9 +186,14 @@ export function pairsBodies({ pairs = [], from, to, width }: ChartsQuestion): ob
 // `lines` and `pairs` in the order of the question.
 export function chartsOf(
   question: ChartsQuestion,
-  answer: { series: Map<number, Columns>; lines: readonly LineAnswer[]; pairs: readonly XyLine[] },
+  answer: {
+    series: Map<number, Columns>;
+    lines: readonly LineAnswer[];
+    pairs: readonly XyLine[];
+    growing?: boolean;
+  },
 ): Charts {
-  const { series, lines, pairs } = answer;
+  const { series, lines, pairs, growing = false } = answer;
   const exact = [...series.values(), ...lines].every((one) => one.exact);
   return {
     series,
@@ -190,6 +202,7 @@ export function chartsOf(
     ...drawnRange(question),
     width: question.width,
     exact,
+    growing,
     asked: question,
   };
 }

@@ -19,6 +19,7 @@ import {
 } from "./chartBodies";
 import { postBinary } from "./client";
 import { type Columns, decodeCharts } from "./columns";
+import { Growing } from "./growing";
 import { decodeLines, kAcceptLines, type LineAnswer } from "./lines";
 import { decodeXy, type XyLine } from "./xy";
 
@@ -29,11 +30,11 @@ export type { Charts, ChartsQuestion } from "./chartBodies";
 // The columns of all series by id; on the axes of time and steps.
 export async function askColumns(
   question: ColumnsQuestion,
-  exact: boolean,
-  signal?: AbortSignal,
+  at: { exact: boolean; since?: readonly number[] | null; signal?: AbortSignal | undefined },
 ): Promise<Map<number, Columns>> {
+  const { exact, since, signal } = at;
   const answers = await Promise.all(
-    columnsBodies(question, exact).map(async (body) =>
+    columnsBodies(question, exact, since).map(async (body) =>
       decodeCharts(await postBinary("/charts", { body, accept: kAcceptCharts, signal })),
     ),
   );
@@ -58,19 +59,34 @@ async function askPairs(question: ChartsQuestion, signal?: AbortSignal) {
   return found;
 }
 
+// The columns of a question, piece by piece where its axis has several, with what `growing` kept of the answer before.
+async function askParts(
+  question: ChartsQuestion,
+  exact: boolean,
+  { signal, growing }: { signal?: AbortSignal | undefined; growing?: Growing | undefined },
+): Promise<{ series: Map<number, Columns>; moved: boolean }> {
+  if (growing !== undefined && question.axis === "time" && question.series.length > 0)
+    return growing.columns(question, (part, since) => askColumns(part, { exact, since, signal }));
+  const parts = columnParts(question);
+  const answers = await Promise.all(
+    parts.map((part) => askColumns(part.question, { exact, signal })),
+  );
+  return { series: joinedParts(question, parts, answers), moved: false };
+}
+
 // The answer to a whole question.
 export async function askCharts(
   question: ChartsQuestion,
   exact: boolean,
-  signal?: AbortSignal,
+  at: { signal?: AbortSignal | undefined; growing?: Growing | undefined } = {},
 ): Promise<Charts> {
-  const parts = columnParts(question);
-  const [answers, lines, pairs] = await Promise.all([
-    Promise.all(parts.map((part) => askColumns(part.question, exact, signal))),
+  const { signal } = at;
+  const [{ series, moved }, lines, pairs] = await Promise.all([
+    askParts(question, exact, at),
     askLines(question, exact, signal),
     askPairs(question, signal),
   ]);
-  return chartsOf(question, { series: joinedParts(question, parts, answers), lines, pairs });
+  return chartsOf(question, { series, lines, pairs, growing: moved });
 }
 
 // Returns true if an older answer may be drawn on the axis of a newer question: x has the same meaning, and both have
@@ -148,9 +164,10 @@ export function useCharts(question: ChartsQuestion): ChartsState {
   const wanted =
     asked.series.length + asked.lines.length + (asked.pairs?.length ?? 0) > 0 && asked.width > 0;
   const common = { staleTime: Number.POSITIVE_INFINITY, gcTime: 20_000 };
+  const [growing] = useState(() => ({ aligned: new Growing(), exact: new Growing() }));
   const rough = useQuery({
     queryKey: ["charts", "aligned", ...keyOf(asked)],
-    queryFn: ({ signal }) => askCharts(asked, false, signal),
+    queryFn: ({ signal }) => askCharts(asked, false, { signal, growing: growing.aligned }),
     enabled: wanted,
     placeholderData: keepPreviousData,
     ...common,
@@ -160,8 +177,8 @@ export function useCharts(question: ChartsQuestion): ChartsState {
   const settled = rough.data !== undefined && !rough.isPlaceholderData;
   const fine = useQuery({
     queryKey: ["charts", "exact", ...keyOf(asked)],
-    queryFn: ({ signal }) => askCharts(asked, true, signal),
-    enabled: wanted && rested && settled && !rough.data.exact,
+    queryFn: ({ signal }) => askCharts(asked, true, { signal, growing: growing.exact }),
+    enabled: wanted && rested && settled && !rough.data.exact && !rough.data.growing,
     ...common,
   });
   // Growth waits for the answer under way, or a slow server would be asked for ever and never be heard.

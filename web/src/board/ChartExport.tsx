@@ -21,7 +21,7 @@ export function ChartExport({ chart, view, lines, close }: ChartExportProps) {
   const question = questionOf({ ...view, charts: [chart] }, { ...range, width: kFigureColumns });
   const answer = useQuery({
     queryKey: ["figure", chart.key, view.search],
-    queryFn: ({ signal }) => askCharts(question, true, signal),
+    queryFn: ({ signal }) => askCharts(question, true, { signal }),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });

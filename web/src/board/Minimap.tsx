@@ -78,8 +78,7 @@ function Outline({ view, width, theme }: { view: BoardView; width: number; theme
     queryFn: ({ signal }) =>
       askColumns(
         { axis: view.onTime ? "time" : "step", series, ...full, width: pixels },
-        false,
-        signal,
+        { exact: false, signal },
       ),
     // Columns come on axes of time and steps alone.
     enabled: series.length > 0 && pixels > 0 && view.counted !== null,

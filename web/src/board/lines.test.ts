@@ -74,7 +74,7 @@ function answer(question: Partial<ChartsQuestion>, lines: [string, Float64Array[
   const found = lines.map(([key, arrays]): [string, LineAnswer] => {
     return [key, { kind: arrays.length > 1 ? "group" : "mean", ...empty, arrays }];
   });
-  const at = { from: 0, to: 2, width: 2, exact: true, asked };
+  const at = { from: 0, to: 2, width: 2, exact: true, growing: false, asked };
   return { series: new Map(), lines: new Map(found), pairs: new Map(), ...at };
 }
 const values = (...all: number[]) => Float64Array.from(all);

@@ -145,6 +145,7 @@ describe("a plot", () => {
       ...range,
       width: 1024,
       exact: true,
+      growing: false,
       asked,
     };
     const making = makingOf(shown, {}, "run");

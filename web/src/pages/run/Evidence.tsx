@@ -85,7 +85,7 @@ function Course({ name, line, over }: CourseProps) {
       const { series: id = 0, origin = 0n } = line ?? {};
       const [from, to] = [from_ns, to_ns].map((ns) => secondsSince(ns, origin)) as [number, number];
       const asked = { axis: "time" as const, series: [{ id, origin }], from, to };
-      return askColumns({ ...asked, width: kTrendWidth }, false, signal);
+      return askColumns({ ...asked, width: kTrendWidth }, { exact: false, signal });
     },
     enabled: line !== undefined && to_ns > from_ns,
     // A live run's time grows.

@@ -68,7 +68,7 @@ Answer phases(const Request& request, Context& context) {
   }));
   return object_response([&](JsonWriter& json) {
     write_array(json, "phases", found.phases, write_phase);
-    json.member("left_out", found.left_out);
+    json.member("left_out", found.left_out).member("total", found.total);
   });
 }
 

@@ -61,6 +61,10 @@ Result<std::vector<Phase>> read_chosen(Connection& db, RunId run, const PhaseCho
 
 Result<ChosenPhases> choose_phases(Reading& reading, RunId run, const PhaseChoice& choice) {
   ChosenPhases chosen{.phases = TRY(read_chosen(reading, run, choice))};
+  chosen.total = TRY(reading->number("SELECT count(*) FROM phases WHERE run = (SELECT key FROM "
+                                     "runs WHERE id = ?1)",
+                                     run))
+                     .value_or(0);
   const bool all =
       choice.shortest <= Nanos(0) && (!choice.limit || chosen.phases.size() < *choice.limit);
   if (all) return chosen;

@@ -35,6 +35,7 @@ struct PhaseChoice {
 struct ChosenPhases {
   std::vector<Phase> phases;  // by start
   std::int64_t left_out = 0;  // phases of the window that are not in `phases`
+  std::int64_t total = 0;     // phases of the run, whatever the choice
 };
 Result<ChosenPhases> choose_phases(Reading& reading, RunId run, const PhaseChoice& choice);
 

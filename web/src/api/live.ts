@@ -42,7 +42,8 @@ const kThrottle = 1000;
 const kListThrottle = 2000;
 const kRetry = 3000;
 const kLongestRetry = 12_000; // while the server answers, but gives no stream
-const kMsPerPhase = 2;
+const kMsPerPhase = 0.5;
+const kMsPerSeries = 15; // in a list of metrics; nearly all change
 const kMsPerRun = 0.3; // in a plan
 const kLongestRest = 30_000;
 const kRestOfRare = 60_000;
@@ -60,8 +61,11 @@ export function restOf(query: Pick<Query, "state" | "queryKey">, now: number): n
     return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfRare - now);
   if (kGroups.includes(query.queryKey[0] as string))
     return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfGroups - now);
-  const { phases, runs } = (data ?? {}) as { phases?: unknown[]; runs?: unknown[] };
-  const rest = (phases?.length ?? 0) * kMsPerPhase + (runs?.length ?? 0) * kMsPerRun;
+  const { phases, runs, metrics } = (data ?? {}) as Record<string, unknown[] | undefined>;
+  const rest =
+    (phases?.length ?? 0) * kMsPerPhase +
+    (runs?.length ?? 0) * kMsPerRun +
+    (metrics?.length ?? 0) * kMsPerSeries;
   return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, rest) - now);
 }
 

@@ -1,7 +1,13 @@
 // Every question the page asks of the server, with its key. Live events (live.ts) make answers stale by
 // these keys.
-import { QueryClient, useQueries, useQuery } from "@tanstack/react-query";
+import {
+  QueryClient,
+  type QueryFunctionContext,
+  useQueries,
+  useQuery,
+} from "@tanstack/react-query";
 import { ApiError, getJson } from "./client";
+import { newerPhases, type PhaseList } from "./phases";
 import type { Experiment, Metric, Phase, RunDetail, RunPage, Workload } from "./types";
 
 export function makeQueryClient(): QueryClient {
@@ -133,9 +139,11 @@ export function usePhases(ids: readonly string[]): Loaded<Phase> {
   return useQueries({
     queries: ids.map((id) => ({
       queryKey: ["phases", id],
-      queryFn: ({ signal }: { signal: AbortSignal }) =>
-        getJson<{ phases: Phase[] }>(`/runs/${id}/phases`, {}, signal),
-      select: (answer: { phases: Phase[] }) => answer.phases,
+      queryFn: ({ client, queryKey, signal }: QueryFunctionContext) =>
+        newerPhases(client.getQueryData<PhaseList>(queryKey), (from_ns) =>
+          getJson<PhaseList>(`/runs/${id}/phases`, { from_ns }, signal),
+        ),
+      select: (answer: PhaseList) => answer.phases,
     })),
     combine: combineBy<Phase>(ids),
   });

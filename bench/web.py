@@ -152,6 +152,7 @@ def fed(got: dict[str, Any]) -> list[Figure]:
         Figure("live board of 24 charts at 10 Hz, renderer", 100 * got["renderer"], "% of a core", 15),
         Figure("  all of the browser", 100 * got["browser"], "% of a core"),
         Figure("  pictures", got["pictures_per_s"], "/s"),
+        Figure("  received by a board of six charts", got["bytes_per_s"] / 1024, "KiB/s", 20),
     ]
 
 

@@ -10,6 +10,7 @@ import { cpu, heap, launch, mainThread, open } from "./browser.mjs";
 import { fillBoard, fillList, liveRun, metricName } from "./fill.mjs";
 
 const kCharts = 24;
+const kFewCharts = 6;
 const kRuns = 8;
 const kFrames = 120;
 const kPeerFrames = 30;
@@ -36,8 +37,8 @@ async function repeat(count, work) {
 const filled = { board: at.board };
 const boardRuns = async () =>
   (filled.board ??= await fillBoard(url, { runs: kRuns, metrics: kCharts, points: at.points }));
-const boardAddress = (runs) => {
-  const metrics = Array.from({ length: kCharts }, (_, i) => ["metric", metricName(i)]);
+const boardAddress = (runs, charts = kCharts) => {
+  const metrics = Array.from({ length: charts }, (_, i) => ["metric", metricName(i)]);
   return `${url}/board?${new URLSearchParams([...runs.map((id) => ["run", id]), ...metrics])}`;
 };
 // One series for all charts, which differ in their axes.
@@ -332,6 +333,22 @@ async function table(browser) {
   return { ...gather(first), filter: gather(filters) };
 }
 
+// The bytes that a live board of six charts receives a second, heads of answers included.
+async function traffic(browser, run) {
+  const { page, close } = await open(browser, boardAddress([run], kFewCharts));
+  await page.evaluate(allDrawn, kFewCharts);
+  await new Promise((done) => setTimeout(done, 3000));
+  await page.evaluate(() => performance.clearResourceTimings());
+  const begin = performance.now();
+  await new Promise((done) => setTimeout(done, at.live_s * 1000));
+  const sizes = await page.evaluate(() =>
+    performance.getEntriesByType("resource").map(({ transferSize }) => transferSize),
+  );
+  const seconds = (performance.now() - begin) / 1000;
+  await close();
+  return sizes.reduce((sum, size) => sum + size, 0) / seconds;
+}
+
 async function live(browser) {
   const { run, stop } = await liveRun(url, { metrics: kCharts, history: 6000 });
   const opened = await open(browser, boardAddress([run]));
@@ -351,8 +368,10 @@ async function live(browser) {
         .length,
   );
   await opened.close();
+  const bytes = await traffic(browser, run);
   const rate = await stop();
   return {
+    bytes_per_s: bytes,
     renderer: (after.renderer - before.renderer) / seconds,
     browser: (after.all - before.all) / seconds,
     main_thread: (then.task - main.task) / 1000 / seconds,

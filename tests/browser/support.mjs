@@ -301,16 +301,14 @@ export function chartsDrawn(page) {
   });
 }
 
-// Returns axe's findings that are serious or worse.
+// Returns axe's findings.
 export async function violations(page) {
   await page.evaluate(kAxe);
   const found = await page.evaluate(() =>
     window.axe.run(document, { resultTypes: ["violations"] }),
   );
-  return found.violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`,
-    );
+  return found.violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`,
+  );
 }

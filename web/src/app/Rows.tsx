@@ -21,7 +21,7 @@ export function Rows<T>(at: {
   const shown = all ? at.rows : at.rows.slice(0, at.most);
   return (
     <>
-      <Scrolling className="inspect-table" label={at.label}>
+      <Scrolling className="inspect-table" label={`${at.label}, table`}>
         <table className="table" aria-label={at.label}>
           <thead>
             <tr>

@@ -1,5 +1,6 @@
 // Lists the actions of the mouse and the keys; `?` opens it, too.
 import { useEffect, useRef } from "react";
+import { Scrolling } from "../app/Scrolling";
 
 const kKeys: [string, [string, string][]][] = [
   [
@@ -76,7 +77,7 @@ export function Help() {
             Close
           </button>
         </header>
-        <div className="dialog-body keys">
+        <Scrolling className="dialog-body keys" label="All of them">
           {kKeys.map(([title, list]) => (
             <section key={title}>
               <h3>{title}</h3>
@@ -90,7 +91,7 @@ export function Help() {
               </dl>
             </section>
           ))}
-        </div>
+        </Scrolling>
       </dialog>
     </>
   );

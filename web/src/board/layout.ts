@@ -1,5 +1,5 @@
 // The arrangement of a board's charts: their height, and their order, changed by dragging.
-import { type RefObject, useLayoutEffect, useState } from "react";
+import { type RefObject, useLayoutEffect, useState, useSyncExternalStore } from "react";
 import { kChartHeight } from "./chartSpec";
 import { kLeastHeight, kMostHeight } from "./view";
 
@@ -26,12 +26,29 @@ export interface HeightAsked {
   only: boolean;
 }
 
+// A window at 200 %, or a telephone on its side, still shows two charts.
+const kLowWindow = "(max-height: 560px)";
+const kLowHeight = 100;
+
+function useUsualHeight(): number {
+  const low = useSyncExternalStore(
+    (changed) => {
+      const query = matchMedia(kLowWindow);
+      query.addEventListener("change", changed);
+      return () => query.removeEventListener("change", changed);
+    },
+    () => matchMedia(kLowWindow).matches,
+  );
+  return low ? kLowHeight : kChartHeight;
+}
+
 // The height of every chart's picture inside `board`, CSS pixels.
 export function useChartHeight(
   board: RefObject<HTMLElement | null>,
   { height, enlarged, only }: HeightAsked,
 ): number {
   const [room, setRoom] = useState(0);
+  const usual = useUsualHeight();
   const fills = enlarged || (only && height === undefined);
   useLayoutEffect(() => {
     const element = board.current;
@@ -44,8 +61,8 @@ export function useChartHeight(
     observer.observe(element.parentElement);
     return () => observer.disconnect();
   }, [board, fills, enlarged]);
-  if (!fills) return height ?? kChartHeight;
-  return Math.max(enlarged ? kLeastHeight : kChartHeight, room);
+  if (!fills) return height ?? usual;
+  return Math.max(enlarged ? kLeastHeight : usual, room);
 }
 
 // The list with one of its parts moved before the one that is at `before` now. Pure.

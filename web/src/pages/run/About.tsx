@@ -51,7 +51,7 @@ function Section({
   children: ReactNode;
 }) {
   return (
-    <section aria-label={title}>
+    <section aria-label={`${title} in full`}>
       <div className="line-head">
         <h2>{title}</h2>
         <span className="unit">{formatCount(count)}</span>

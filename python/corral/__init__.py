@@ -4,7 +4,8 @@ Every call writes into a mapped file and returns; there is no thread, no socket 
 The one exception is the kernel of a notebook, where init() shows the run in the cell's output: live=False turns it off.
 Outside `corral run` every call does nothing and looks at none of its arguments, so a script needs no switch.
 Inside, a wrong type is a TypeError and too long a name or value a ValueError; nothing else is ever raised, and what
-cannot be kept (spool limit, full disk) is counted and said by `corral run`.
+cannot be kept (spool limit, full disk) is counted and said by `corral run`. Images and other media by step (image() to
+video()) that are too large or cannot be written are a RuntimeWarning each.
 
 Safe with threads, asyncio, fork (DataLoader workers log as processes of their own), spawn, os._exit and kill -9.
 
@@ -20,7 +21,8 @@ import sys as _sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import SupportsIndex
 
     from corral import _native as _impl
     from corral._columns import Series
@@ -48,12 +50,16 @@ __all__ = [
     "Gap",
     "Series",
     "artifact",
+    "audio",
     "collocation",
     "compare",
     "epochs",
     "event",
     "explain",
+    "figure",
     "finish",
+    "histogram",
+    "image",
     "init",
     "log",
     "param",
@@ -65,7 +71,10 @@ __all__ = [
     "run_id",
     "runs",
     "steps",
+    "table",
     "tag",
+    "text",
+    "video",
     "workflow",
 ]
 __version__ = "0.1.0"
@@ -119,6 +128,67 @@ def artifact(path: str | _os.PathLike[str], name: str | None = None) -> None:
         from corral import _artifact
 
         _artifact.keep(path, name)
+
+
+def image(name: str, value: object, step: SupportsIndex | None = None) -> None:
+    """Records an image of `name` at `step`: an array of H x W, H x W x 3 or H x W x 4 (uint8, or floats from 0 to 1), a
+    PIL image, a path, or PNG, JPEG or GIF bytes.
+
+    Here and in the calls below: at the same step the newest value counts. A value over 64 MiB (texts, tables and
+    histograms: 4 MiB), or one that cannot be written, is a RuntimeWarning.
+    """
+    if _impl.enabled():
+        from corral import _media
+
+        _media.record("image", name, step, lambda: _media.image(value))
+
+
+def figure(name: str, value: object, step: SupportsIndex | None = None) -> None:
+    """Records a matplotlib figure, or another object with `savefig()`, as an image."""
+    if _impl.enabled():
+        from corral import _media
+
+        _media.record("figure", name, step, lambda: _media.figure(value))
+
+
+def histogram(name: str, value: object, step: SupportsIndex | None = None, *, bins: int = 64) -> None:
+    """Records how numbers are distributed: of an array, or counts and edges as `numpy.histogram()` returns them."""
+    if _impl.enabled():
+        from corral import _media
+
+        _media.record("histogram", name, step, lambda: _media.histogram(value, bins))
+
+
+def table(name: str, value: object, step: SupportsIndex | None = None, *, columns: Sequence[str] | None = None) -> None:
+    """Records a table: a DataFrame, a dict of columns, a list of dicts, or rows and their `columns`."""
+    if _impl.enabled():
+        from corral import _media
+
+        _media.record("table", name, step, lambda: _media.table(value, columns))
+
+
+def text(name: str, value: str, step: SupportsIndex | None = None) -> None:
+    """Records a text, e.g. a generated sample."""
+    if _impl.enabled():
+        from corral import _media
+
+        _media.record("text", name, step, lambda: _media.text(value))
+
+
+def audio(name: str, value: object, step: SupportsIndex | None = None) -> None:
+    """Records sound: a path, or `(samples, rate)` with floats from -1 to 1 or int16, samples or samples x channels."""
+    if _impl.enabled():
+        from corral import _media
+
+        _media.record("audio", name, step, lambda: _media.audio(value))
+
+
+def video(name: str, value: str | _os.PathLike[str], step: SupportsIndex | None = None) -> None:
+    """Records a video: the path of an .mp4, .webm or .gif file."""
+    if _impl.enabled():
+        from corral import _media
+
+        _media.record("video", name, step, lambda: _media.video(value))
 
 
 def event(name: str, /, **attributes: object) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import posixpath
 import shutil
+from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _PATH_BYTES = 4096
 _FICLONE = 0x40049409  # ioctl: both files share their blocks, where the filesystem can
@@ -43,14 +44,15 @@ def _copy(source: str, target: str) -> None:
             shutil.copyfileobj(read, write, 1 << 20)
 
 
-def _keep(spool: str, run: str, source: str, name: str) -> None:
+def _keep(spool: str, run: str, name: str, fill: Callable[[str], None]) -> None:
+    """Puts a file into the spool; `fill` makes it, at the path that it is given."""
     folder = os.path.join(spool, "artifacts")
     os.makedirs(folder, 0o700, exist_ok=True)
     id_ = os.urandom(16).hex()
     place = os.path.join(folder, "new-" + id_)
     os.mkdir(place, 0o700)
     try:
-        _copy(source, os.path.join(place, "data"))
+        fill(os.path.join(place, "data"))
         with open(os.path.join(place, "name"), "x", encoding="utf-8", newline="") as file:
             file.write(f"{run}\n{name}")
         os.rename(place, os.path.join(folder, id_))
@@ -59,12 +61,26 @@ def _keep(spool: str, run: str, source: str, name: str) -> None:
         raise
 
 
+def _spool_and_run() -> tuple[str, str] | None:
+    """Nothing: finish() was called in another thread."""
+    segments, run = os.environ.get("CORRAL_SEGMENT_DIR"), os.environ.get("CORRAL_RUN_ID")
+    return (os.path.dirname(os.path.abspath(segments)), run) if segments and run else None
+
+
 def keep(path: str | os.PathLike[str], name: str | None) -> None:
     source = os.fspath(path)
     name = _check(os.path.basename(os.path.abspath(source)) if name is None else name)
-    segments, run = os.environ.get("CORRAL_SEGMENT_DIR"), os.environ.get("CORRAL_RUN_ID")
-    if not segments or not run:  # finish() in another thread
-        return
-    spool = os.path.dirname(os.path.abspath(segments))
-    for file, inside in _files(source, name):
-        _keep(spool, run, file, _check(inside))
+    place = _spool_and_run()
+    if place:
+        for file, inside in _files(source, name):
+            _keep(*place, _check(inside), partial(_copy, file))
+
+
+def keep_bytes(data: bytes, name: str) -> None:
+    def write(target: str) -> None:
+        with open(target, "xb") as file:
+            file.write(data)
+
+    place = _spool_and_run()
+    if place:
+        _keep(*place, _check(name), write)

@@ -126,6 +126,9 @@ constexpr std::array kApi = {
     get<api::get_artifact>("/api/corral/v1/runs/{run}/artifacts/{path...}",
                            "download an artifact (?download; Range)"),
     put<api::put_artifact>("/api/corral/v1/runs/{run}/artifacts/{path...}", "store an artifact"),
+    get<api::media>("/api/corral/v1/runs/{run}/media",
+                    "images, audio, video, texts, tables and histograms by name and step "
+                    "(?name=&from_step=&to_step=)"),
     post<api::points>("/api/corral/v1/points", "points of several runs; streamed, binary"),
     get<api::latest>("/api/corral/v1/runs/{run}/latest",
                      "latest value or rate of each series (?metric=GLOB)"),

@@ -1,5 +1,7 @@
 // Artifacts by both interfaces, over a directory, without a socket.
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -190,6 +192,83 @@ TEST_F(Artifacts, ByTheNativeApi) {
   EXPECT_EQ(get(base + "/nothing").status, 404);
   EXPECT_EQ(get(base + "/..%2fx").status, 400);
   EXPECT_EQ(get("/api/corral/v1/runs/nobody/artifacts").status, 404);
+}
+
+TEST_F(Artifacts, MediaAreListedByNameKindAndStep) {
+  const std::string base = "/api/corral/v1/runs/" + run_;
+  EXPECT_EQ(get(base + "/media").body, R"({"names":0,"media":[]})");
+  for (const char* path :
+       {"media/val=2Fsamples@10.png", "media/val=2Fsamples@9.png", "media/val=2Fsamples@-1.jpg",
+        "media/val=2Fsamples@9.txt", "media/w@3.histogram.json", "media/note.txt", "notes.txt",
+        "media/unknown.bin", "plots/roc.svg", "corral/code/logo.png", "deep/er/x.png",
+        "images/dogs%25step%251%25timestamp%255%25u.png",
+        "images/dogs%25step%251%25timestamp%254%25v.png",
+        "images/dogs%25step%251%25timestamp%255%25u%25compressed.webp"})
+    EXPECT_EQ(put(of_run(path), path).status, 200) << path;
+  const Json index = Json::parse(get(base + "/media").body).value();
+  std::vector<std::string> seen;
+  for (const Json& one : *index.find("media")->as_array()) {
+    std::string row = one.get_string("name") + " " + one.get_string("kind") + ":";
+    for (const Json& step : *one.find("steps")->as_array())
+      row += " " + step.find("step")->dump() + "=" + step.get_string("path");
+    seen.push_back(row);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{
+                      R"(dogs image: "1"=images/dogs%step%1%timestamp%5%u.png)",
+                      "note text: null=media/note.txt", "plots/roc.svg image: null=plots/roc.svg",
+                      R"(val/samples image: "-1"=media/val=2Fsamples@-1.jpg )"
+                      R"("9"=media/val=2Fsamples@9.png "10"=media/val=2Fsamples@10.png)",
+                      R"(val/samples text: "9"=media/val=2Fsamples@9.txt)",
+                      R"(w histogram: "3"=media/w@3.histogram.json)"}));
+  EXPECT_EQ(get(base + "/media?name=val/samples&from_step=0&to_step=9").body,
+            R"({"names":2,"media":[{"name":"val/samples","kind":"image","count":1,"steps":[)"
+            R"({"step":"9","path":"media/val=2Fsamples@9.png","size":"25"}]},)"
+            R"({"name":"val/samples","kind":"text","count":1,"steps":[)"
+            R"({"step":"9","path":"media/val=2Fsamples@9.txt","size":"25"}]}]})");
+  EXPECT_EQ(get(base + "/media?from_step=x").status, 400);
+  EXPECT_EQ(get("/api/corral/v1/runs/nobody/media").status, 404);
+}
+
+TEST_F(Artifacts, TablesOfMlflowAreMedia) {
+  put(of_run("scores.json"), R"({"columns":["a"],"data":[[1]]})");
+  put(of_run("config.json"), "{}");
+  post("/api/2.0/mlflow/runs/set-tag",
+       R"({"run_id":")" + run_ +
+           R"(","key":"mlflow.loggedArtifacts",)"
+           R"("value":"[{\"path\": \"scores.json\", \"type\": \"table\"}]"})");
+  EXPECT_EQ(get("/api/corral/v1/runs/" + run_ + "/media").body,
+            R"({"names":1,"media":[{"name":"scores.json","kind":"table","count":1,"steps":[)"
+            R"({"step":null,"path":"scores.json","size":"30"}]}]})");
+}
+
+TEST_F(Artifacts, OfManyStepsAFewAreListedEvenlySpread) {
+  std::filesystem::create_directories(directory_ / "files" / of_run("media"));
+  for (int step = 0; step < 2500; ++step)
+    std::ofstream(directory_ / "files" / of_run(fmt::format("media/x@{}.png", step)));
+  const auto steps = [&](const std::string& query) {
+    const Json index =
+        Json::parse(get("/api/corral/v1/runs/" + run_ + "/media" + query).body).value();
+    const Json& row = index.find("media")->as_array()->front();
+    EXPECT_EQ(row.find("count")->dump(), "2500");
+    return *row.find("steps")->as_array();
+  };
+  const Json::Array few = steps("");
+  ASSERT_EQ(few.size(), 1000U);
+  EXPECT_EQ(few.front().get_string("step"), "0");
+  EXPECT_EQ(few[1].get_string("step"), "2");
+  EXPECT_EQ(few.back().get_string("step"), "2499");
+  EXPECT_EQ(steps("?name=x").size(), 2500U);
+}
+
+TEST_F(Artifacts, EqualMediaAreStoredOnce) {
+  put(of_run("media/a@1.png"), "pixels");
+  put(of_run("media/a@2.png"), "pixels");
+  const auto files = directory_ / "files";
+  EXPECT_TRUE(std::filesystem::equivalent(files / of_run("media/a@1.png"),
+                                          files / of_run("media/a@2.png")));
+  EXPECT_EQ(get(kProxy + of_run("media/a@2.png")).body, "pixels");
+  put(of_run("media/a@2.png"), "others");
+  EXPECT_EQ(get(kProxy + of_run("media/a@1.png")).body, "pixels");
 }
 
 TEST(ArtifactTypes, NothingThatABrowserRuns) {

@@ -30,7 +30,8 @@ constexpr std::array kTypes = {
     Type{"gif", "image/gif"},   Type{"webp", "image/webp"},    Type{"bmp", "image/bmp"},
     Type{"avif", "image/avif"}, Type{"svg", "image/svg+xml"},  Type{"json", "application/json"},
     Type{"mp4", "video/mp4"},   Type{"webm", "video/webm"},    Type{"wav", "audio/wav"},
-    Type{"mp3", "audio/mpeg"},  Type{"pdf", "application/pdf"}};
+    Type{"mp3", "audio/mpeg"},  Type{"ogg", "audio/ogg"},      Type{"flac", "audio/flac"},
+    Type{"m4a", "audio/mp4"},   Type{"pdf", "application/pdf"}};
 // Types that are shown as plain text, including HTML and scripts, so that no browser runs them.
 constexpr std::array<std::string_view, 28> kTexts = {
     "txt",   "log", "md",  "yaml", "yml", "csv",  "tsv",   "py",  "js",   "ts",
@@ -230,7 +231,10 @@ Response receive_file(const Request& request, Context& context, const std::strin
   const auto finish = [file, &context, path]() -> Result<> {
     TRY(file->commit());
     TRY(settle_file(context, path));
-    return door::on_artifact(context, *context.artifacts, path);
+    TRY(door::on_artifact(context, *context.artifacts, path));
+    if (const auto stored = parse_run_file(path))
+      context.events.note({}, std::span(&stored->run, 1));
+    return {};
   };
   return http::take_body(
       request, {.take = [file](std::string_view piece) { return file->append(piece); },

@@ -45,9 +45,9 @@ bool streams_body(const Request& request);
 std::string_view safe_content_type(std::string_view name);
 
 // ---- uploads
-// Stores the request's body, streamed or not, at a path of the store, and reports the file
-// (door::on_artifact); `answer` makes the answer. Nothing of the file remains after an error.
-// kNotFound: the run that the path names is removed.
+// Stores the request's body, streamed or not, at a path of the store, reports the file
+// (door::on_artifact) and tells open pages; `answer` makes the answer. Nothing of the file remains
+// after an error. kNotFound: the run that the path names is removed.
 using FileAnswer = std::function<Response(const Result<>& stored)>;
 Response receive_file(const Request& request, Context& context, const std::string& path,
                       FileAnswer answer);

@@ -52,6 +52,7 @@ bool is_unused(int directory, const std::string& name) {
 
 bool KeptOnce::covers(std::string_view path) {
   return path.find("/artifacts/corral/code/") != std::string_view::npos ||
+         path.find("/artifacts/media/") != std::string_view::npos ||
          path.ends_with("/artifacts/corral/together");
 }
 

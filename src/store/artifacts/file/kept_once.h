@@ -1,9 +1,10 @@
-// Files of equal content below a run's `corral/code/`, kept once.
+// Files of equal content below a run's `corral/code/` and `media/`, kept once.
 //
 // Such a file is a hard link of `.corral-content/ab/abcd…` (its SHA-256) in the root, so that runs
-// of the same code cost its size once. A content is removed with the last file that links to it;
-// remains of a killed process are removed when the store is opened. A filesystem without hard links
-// keeps a copy for each run. Files are only ever replaced, never written to.
+// of the same code, and equal images of any step, cost their size once. A content is removed with
+// the last file that links to it; remains of a killed process are removed when the store is opened.
+// A filesystem without hard links keeps a copy for each run. Files are only ever replaced, never
+// written to.
 //
 // Safe from any thread. Another process that works on the same directory at the same moment may
 // cost a second copy of a content, never a byte of it.
@@ -26,7 +27,8 @@ class KeptOnce {
   // `root` must stay open as long as this.
   explicit KeptOnce(int root) : root_(root) {}
 
-  // True for ".../artifacts/corral/code/..." and ".../artifacts/corral/together".
+  // True for ".../artifacts/corral/code/...", ".../artifacts/media/..." and
+  // ".../artifacts/corral/together".
   static bool covers(std::string_view path);
 
   // Makes `name` in `directory` (whole, and of this SHA-256 in hex) a link of its content. When

@@ -37,7 +37,7 @@ const kExplain = "explain";
 const kRare = ["interest", "footprint"];
 // Parts of a run that change with its data; those that take the server long have a rest of their own.
 const kSlow = [kExplain, ...kRare];
-const kOfRun = ["metrics", "phases", "epochs", "events", "health", "notes", ...kSlow];
+const kOfRun = ["metrics", "phases", "epochs", "events", "health", "notes", "media", ...kSlow];
 const kThrottle = 1000;
 const kListThrottle = 2000;
 const kRetry = 3000;
@@ -45,8 +45,17 @@ const kLongestRetry = 12_000; // while the server answers, but gives no stream
 const kMsPerPhase = 0.5;
 const kMsPerSeries = 15; // in a list of metrics; nearly all change
 const kMsPerRun = 0.3; // in a plan
+const kMsPerMedium = 1;
 const kLongestRest = 30_000;
 const kRestOfRare = 60_000;
+
+// Answers that may be long: the longer, the less often they are asked for.
+interface Sized {
+  phases?: unknown[];
+  runs?: unknown[];
+  metrics?: unknown[];
+  media?: { steps: unknown[] }[];
+}
 
 // Returns the milliseconds until a query may be sent again; 0 means now. The request in progress may finish; data that
 // arrived meanwhile need another.
@@ -61,11 +70,12 @@ export function restOf(query: Pick<Query, "state" | "queryKey">, now: number): n
     return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfRare - now);
   if (kGroups.includes(query.queryKey[0] as string))
     return Math.max(0, Math.max(dataUpdatedAt, errorUpdatedAt) + kRestOfGroups - now);
-  const { phases, runs, metrics } = (data ?? {}) as Record<string, unknown[] | undefined>;
+  const { phases, runs, metrics, media } = (data ?? {}) as Sized;
   const rest =
     (phases?.length ?? 0) * kMsPerPhase +
     (runs?.length ?? 0) * kMsPerRun +
-    (metrics?.length ?? 0) * kMsPerSeries;
+    (metrics?.length ?? 0) * kMsPerSeries +
+    (media ?? []).reduce((count, { steps }) => count + steps.length, 0) * kMsPerMedium;
   return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, rest) - now);
 }
 

@@ -111,7 +111,7 @@ export interface Loaded<T> {
   error: Error | null;
 }
 
-function combineBy<T>(ids: readonly string[]) {
+export function combineBy<T>(ids: readonly string[]) {
   return (
     answers: { data: T[] | undefined; isPending: boolean; error: Error | null }[],
   ): Loaded<T> => ({

@@ -159,6 +159,11 @@ describe("the address of a board", () => {
         b: r.maybe(() => -r.below(99) / 8),
         pin: r.maybe(() => pinText({ at: r.below(99) / 4, chart: r.maybe(() => name(r)) ?? null })),
         phase: r.maybe(() => `0a1b2c:${r.below(9)}.${r.below(9)}`),
+        media: r.maybe(() => true),
+        mstep: r.maybe(() => r.below(100)),
+        mname: r.maybe(() => "val/sample"),
+        mdiff: r.maybe(() => ["first", "previous", "0123456789abcdef".repeat(2)][r.below(3)]),
+        mall: r.maybe(() => true),
         ...(r.next() < 0.5 ? { from: 1.5, to: 2.25 } : {}),
       });
       expect(boardSearch(parseSearch(stringifySearch({ ...said })))).toEqual(said);

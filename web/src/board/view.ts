@@ -61,6 +61,13 @@ export interface ViewSearch {
   pin?: string;
   // The phase looked into: `RUN:ID`.
   phase?: string;
+  // Media: the board's section is open; the step, absent for the newest; a part of their names; what images are compared
+  // to (`first`, `previous` or a run's id); histograms of all steps instead of one.
+  media?: true;
+  mstep?: number;
+  mname?: string;
+  mdiff?: string;
+  mall?: true;
 }
 
 export const kLeastHeight = 96;
@@ -188,6 +195,13 @@ export function viewSearch(raw: Raw): ViewSearch {
     b: place(raw.b),
     pin: parsePin(word(raw.pin)) === null ? undefined : word(raw.pin),
     phase: parsePhase(word(raw.phase)) === null ? undefined : word(raw.phase),
+    media: String(raw.media) === "true" ? true : undefined,
+    mstep: place(raw.mstep),
+    mname: word(raw.mname),
+    mdiff: /^(first|previous|[0-9a-f]{32})$/.test(word(raw.mdiff) ?? "")
+      ? word(raw.mdiff)
+      : undefined,
+    mall: String(raw.mall) === "true" ? true : undefined,
   };
   return defined(out) as ViewSearch;
 }

@@ -2,12 +2,12 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { type FileEntry, fileUrl, useFolder } from "../../api/artifacts";
 import { getText, urlOf } from "../../api/client";
 import { Chevron } from "../../app/icons";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Scrolling } from "../../app/Scrolling";
 import { formatCount, formatValue } from "../../format/units";
-import { type FileEntry, fileUrl, useFolder } from "./artifacts";
 import { parseTable, type Table } from "./table";
 
 export interface FilesProps {

@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { type FileEntry, fileUrl, useFolder } from "../../api/artifacts";
 import { getText, urlOf } from "../../api/client";
 import type { Phase, RunDetail } from "../../api/types";
 import { Scrolling } from "../../app/Scrolling";
@@ -11,7 +12,6 @@ import { kNoPlace, rounded } from "../../board/view";
 import { type ChartTheme, seriesColour } from "../../charts/theme";
 import { formatDuration } from "../../format/time";
 import { formatCount, formatNumber, formatValue, kThin } from "../../format/units";
-import { type FileEntry, fileUrl, useFolder } from "./artifacts";
 import {
   around,
   type Kernel,

@@ -1,7 +1,8 @@
 // The profiles of a run: requested once, and again when a profiler begins or ends and when the run does.
+
+import { type FileEntry, useFolder } from "../../api/artifacts";
 import type { Phase, RunDetail } from "../../api/types";
 import { isProfiled } from "../../charts/lanes";
-import { type FileEntry, useFolder } from "./artifacts";
 
 // The folder that a run's profiles are in.
 const kProfileFolder = "profile";

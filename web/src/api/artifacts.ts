@@ -1,6 +1,6 @@
 // The files that a run logged, as the server lists them.
 import { useQuery } from "@tanstack/react-query";
-import { getJson } from "../../api/client";
+import { getJson } from "./client";
 
 export interface FileEntry {
   name: string;

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 import { runsOfWorkload, useNamedRuns } from "../../api/queries";
 import type { Run, RunDetail } from "../../api/types";
+import { late } from "../../app/late";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
@@ -159,12 +160,18 @@ function Selected({ search, change }: SelectedProps) {
         <div className="board">
           <Content {...{ runs, missing, pending, error }}>
             <BoardBody view={view} reader={reader} />
+            <MediaSection runs={view.shown} search={view.search} change={view.change} />
           </Content>
         </div>
       </div>
     </Shell>
   );
 }
+
+const MediaSection = late({
+  what: "Media",
+  load: async () => (await import("../../board/Media")).MediaSection,
+});
 
 interface ContentProps {
   runs: readonly RunDetail[];

@@ -189,6 +189,7 @@ const kTabs: Record<RunTab, string> = {
   charts: "Charts",
   about: "About",
   output: "Output",
+  media: "Media",
   files: "Files",
   diff: "Difference",
 };
@@ -221,6 +222,11 @@ const Output = late({
   load: async () => (await import("./Output")).Output,
   waiting: <Loading what="the output" />,
 });
+const Media = late({
+  what: "The media",
+  load: async () => (await import("../../board/Media")).Media,
+  waiting: <Loading what="the media" />,
+});
 const Files = late({
   what: "The files",
   load: async () => (await import("./Files")).Files,
@@ -247,6 +253,8 @@ function Other(at: { tab: RunTab; run: RunDetail; runBoard: RunBoard }) {
           setFind={(find) => change(() => ({ find }), false)}
         />
       );
+    case "media":
+      return <Media runs={board.shown} search={search} change={board.change} />;
     case "files":
       return (
         <Files run={run.id} path={search.path} open={(path) => change(() => ({ path }), false)} />

@@ -3,8 +3,8 @@ import { defined, list, type Raw, word } from "../../app/search";
 import { type ViewSearch, viewSearch } from "../../board/view";
 
 // `with`: ids of the other runs drawn; absent for the default choice, one empty word for none.
-export type RunTab = "charts" | "about" | "output" | "files" | "diff";
-export const kRunTabs: readonly RunTab[] = ["charts", "about", "output", "files", "diff"];
+export type RunTab = "charts" | "about" | "output" | "media" | "files" | "diff";
+export const kRunTabs: readonly RunTab[] = ["charts", "about", "output", "media", "files", "diff"];
 
 // `tab`: absent for charts. `path`: the file that is open; `find`: the search in the output; `against`: the run that
 // this one is compared to.

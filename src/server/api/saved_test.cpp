@@ -88,6 +88,22 @@ TEST_F(Saved, BoardsAreSavedUnderAnyName) {
       << "somebody has removed it";
 }
 
+TEST_F(Saved, ListsOfRunsAreSavedBesideBoards) {
+  const std::string target = "/api/corral/v1/lists/mine";
+  const std::string updated =
+      ok(Method::kPut, target, R"({"state":"?q=x","expected_updated_ns":"0"})")
+          .get_string("updated_ns");
+  ok(Method::kPut, std::string(kBoards) + "/mine", R"({"state":"board"})");
+  EXPECT_EQ(ok(Method::kGet, "/api/corral/v1/lists").dump(),
+            R"({"lists":[{"name":"mine","updated_ns":")" + updated + R"(","state":"?q=x"}]})");
+  EXPECT_EQ(error_of(Method::kPut, target, R"({"state":"?q=y","expected_updated_ns":"0"})"),
+            "409 expected_updated_ns");
+  EXPECT_EQ(error_of(Method::kPut, target + std::string(251, 'x'), R"({"state":"s"})"), "400 list");
+  ok(Method::kDelete, target);
+  EXPECT_EQ(error_of(Method::kDelete, target), "404 ");
+  EXPECT_NE(ok(Method::kGet, kBoards).dump(), R"({"boards":[]})");
+}
+
 TEST_F(Saved, NamesOfBoardsHaveABound) {
   std::string characters;  // two bytes each
   for (int i = 0; i < 250; ++i) characters += "%C3%A4";

@@ -440,8 +440,22 @@ ALTER TABLE runs ADD COLUMN trashed INTEGER;
 CREATE INDEX runs_in_trash ON runs (trashed) WHERE lifecycle = 1;
 )sql";
 
+// Boards and lists of runs are saved alike, each kind with names of its own (tables/page.h).
+constexpr const char* kSavedKinds = R"sql(
+ALTER TABLE boards RENAME TO earlier_boards;
+CREATE TABLE boards (
+  kind    INTEGER NOT NULL,
+  name    TEXT NOT NULL,
+  updated INTEGER NOT NULL,
+  state   TEXT NOT NULL,
+  PRIMARY KEY (kind, name)
+);
+INSERT INTO boards (kind, name, updated, state) SELECT 0, name, updated, state FROM earlier_boards;
+DROP TABLE earlier_boards;
+)sql";
+
 constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans, kHosts,
-                                    kMarks, kTrash};
+                                    kMarks, kTrash,    kSavedKinds};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

@@ -276,9 +276,10 @@ void fill_earlier(Connection& db, int schema, RunId run) {
   ASSERT_TRUE(key) << key.error().message;
   ASSERT_TRUE(
       db.exec("INSERT INTO facts (run, kind, key, value) VALUES (?1, 0, 'lr', '0.1')", **key));
-  constexpr int kNotes = 4;  // the first schema with notes
+  constexpr int kNotes = 4;  // the first schema with notes and boards
   if (schema >= kNotes) {
     ASSERT_TRUE(db.exec("INSERT INTO notes (run, created, text) VALUES (?1, 6, 'why?')", **key));
+    ASSERT_TRUE(db.exec("INSERT INTO boards (name, updated, state) VALUES ('b', 7, 's')"));
   }
 }
 
@@ -301,6 +302,8 @@ TEST_P(Upkeep, AStoreOfEachEarlierSchemaOpensWithItsRun) {
     EXPECT_EQ((*found)->name, "early");
     EXPECT_EQ((*found)->params.size(), 1U);
     EXPECT_EQ(db->number("SELECT count(*) FROM notes WHERE mark IS NULL AND finding = ''"),
+              schema >= 4 ? 1 : 0);
+    EXPECT_EQ(db->number("SELECT count(*) FROM boards WHERE kind = 0 AND name = 'b'"),
               schema >= 4 ? 1 : 0);
   }
 }
@@ -374,7 +377,7 @@ TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
         "INSERT INTO model_versions VALUES ('a', 7, 1, 1, NULL, '', 'None', 's', '', '', '', '', "
         "3, '')",
         "INSERT INTO views VALUES ('abcdefgh', 1, '{}')",
-        "INSERT INTO boards VALUES ('b', 1, '{}')",
+        "INSERT INTO boards VALUES (1, 'b', 1, '{}')",
         "INSERT INTO plans (id, updated, summary, document) SELECT 'p', 1, '{}', id FROM runs "
         "LIMIT 1",
         "INSERT INTO notes (run, time, created, text) SELECT key, NULL, 2, 'of all' FROM runs"}) {

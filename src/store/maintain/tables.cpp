@@ -68,7 +68,7 @@ constexpr std::array kTables = {
     Table{"trace_facts", "trace$ kind key$ value$", 3, false, 200},
     Table{"spans", "trace$ id$ content#", 2, false, 64},
     Table{"views", "id$ created state$", 1, false, 16},
-    Table{"boards", "name$ updated state$", 1, false, 16},
+    Table{"boards", "kind name$ updated state$", 2, false, 16},
     Table{"plans", "id$ updated summary$ document#", 1, false, 16},
     Table{"notes", "id run time created text$ finding$ mark", 1, true, 200},
 };

@@ -11,49 +11,62 @@ namespace corral::store::page {
 
 using sql::Statement;
 
-// ---- boards
+// ---- boards and lists of runs
 namespace {
 
+std::int64_t number_of(BoardKind kind) { return static_cast<std::int64_t>(kind); }
+
 Result<SavedBoard> make_board(Writing& writing, const BoardChange& change, UtcTime now) {
-  if (TRY(writing->number("SELECT count(*) FROM boards")).value_or(0) >= kMostBoards) {
-    return fail(Code::kTooLarge,
-                fmt::format("there are {} boards: delete one that nobody needs", kMostBoards));
+  const std::int64_t kind = number_of(change.kind);
+  const auto count =
+      TRY(writing->number("SELECT count(*) FROM boards WHERE kind = ?1", kind)).value_or(0);
+  if (count >= kMostBoards) {
+    return fail(Code::kTooLarge, fmt::format("there are {} {}s: delete one that nobody needs",
+                                             kMostBoards, kind_name(change.kind)));
   }
-  const auto made =
-      TRY(writing->number("INSERT INTO boards (name, updated, state) VALUES (?1, ?2, ?3) ON "
-                          "CONFLICT (name) DO NOTHING RETURNING updated",
-                          change.name, now, change.state));
-  if (!made) return fail(Code::kConflict, "the board was made meanwhile");
+  const auto made = TRY(
+      writing->number("INSERT INTO boards (kind, name, updated, state) VALUES (?1, ?2, ?3, ?4) ON "
+                      "CONFLICT (kind, name) DO NOTHING RETURNING updated",
+                      kind, change.name, now, change.state));
+  if (!made)
+    return fail(Code::kConflict, fmt::format("the {} was made meanwhile", kind_name(change.kind)));
   return SavedBoard{.saved = true, .updated = now};
 }
 
 }  // namespace
 
+std::string_view kind_name(BoardKind kind) { return kind == BoardKind::kBoard ? "board" : "list"; }
+
 Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now) {
-  const auto known = TRY(writing->number(
-      "SELECT updated FROM boards WHERE name = ?1" + std::string(writing->dialect().lock_row),
-      change.name));
+  const std::int64_t kind = number_of(change.kind);
+  const auto known =
+      TRY(writing->number("SELECT updated FROM boards WHERE kind = ?1 AND name = ?2" +
+                              std::string(writing->dialect().lock_row),
+                          kind, change.name));
   if (change.expected && ns_of(*change.expected) != known.value_or(0)) {
     return SavedBoard{.saved = false,
                       .updated = known ? std::optional(utc_time(*known)) : std::nullopt};
   }
   if (!known) return make_board(writing, change, now);
   const UtcTime updated = std::max(now, utc_time(*known + 1));
-  TRY(writing->exec("UPDATE boards SET state = ?2, updated = ?3 WHERE name = ?1", change.name,
-                    change.state, updated));
+  TRY(writing->exec("UPDATE boards SET state = ?3, updated = ?4 WHERE kind = ?1 AND name = ?2",
+                    kind, change.name, change.state, updated));
   return SavedBoard{.saved = true, .updated = updated};
 }
 
-Result<std::vector<Board>> boards(Reading& reading) {
-  return sql::read_all(reading->query("SELECT name, state, updated FROM boards ORDER BY name"),
-                       [](const Statement& row) {
-                         return Board{
-                             .name = row.text(0), .state = row.text(1), .updated = row.utc(2)};
-                       });
+Result<std::vector<Board>> boards(Reading& reading, BoardKind kind) {
+  return sql::read_all(
+      reading->query("SELECT name, state, updated FROM boards WHERE kind = ?1 ORDER BY name",
+                     number_of(kind)),
+      [](const Statement& row) {
+        return Board{.name = row.text(0), .state = row.text(1), .updated = row.utc(2)};
+      });
 }
 
-Result<bool> delete_board(Writing& writing, std::string_view name) {
-  return TRY(writing->number("DELETE FROM boards WHERE name = ?1 RETURNING 1", name)).has_value();
+Result<bool> delete_board(Writing& writing, BoardKind kind, std::string_view name) {
+  return TRY(writing->number("DELETE FROM boards WHERE kind = ?1 AND name = ?2 RETURNING 1",
+                             number_of(kind), name))
+      .has_value();
 }
 
 // ---- views

@@ -1,5 +1,5 @@
-// The page's own rows: boards that people saved under a name, views (states of the page under a
-// short id), and notes about runs.
+// The page's own rows: boards and lists of runs that people saved under a name, views (states of
+// the page under a short id), and notes about runs.
 //
 // Free functions over the caller's snapshot or transaction. Names, states and texts are checked by
 // the callers.
@@ -18,10 +18,16 @@
 
 namespace corral::store::page {
 
-// ---- boards
-// A board's `updated` grows with every change, even if the clock goes back, so that a client that
-// knows it can detect a later save by another one.
-inline constexpr std::int64_t kMostBoards = 256;
+// ---- boards and lists of runs
+// They differ in their kind only, and each kind has names of its own. A board's `updated` grows
+// with every change, even if the clock goes back, so that a client that knows it can detect a later
+// save by another one.
+inline constexpr std::int64_t kMostBoards = 256;  // per kind
+
+enum class BoardKind : std::uint8_t { kBoard = 0, kRunList = 1 };
+
+// The word for a person: "board", "list".
+std::string_view kind_name(BoardKind kind);
 
 struct Board {
   std::string name, state;
@@ -29,6 +35,7 @@ struct Board {
 };
 
 struct BoardChange {
+  BoardKind kind = BoardKind::kBoard;
   std::string name, state;
   // The version that the caller believes to be stored; 0: none. Nothing: any.
   std::optional<UtcTime> expected;
@@ -40,8 +47,8 @@ struct SavedBoard {
 // kTooLarge: there are kMostBoards.
 Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now);
 // By name.
-Result<std::vector<Board>> boards(Reading& reading);
-Result<bool> delete_board(Writing& writing, std::string_view name);
+Result<std::vector<Board>> boards(Reading& reading, BoardKind kind);
+Result<bool> delete_board(Writing& writing, BoardKind kind, std::string_view name);
 
 // ---- views
 // A view is never changed or deleted. Its id follows from its state alone, so that shared links

@@ -205,7 +205,9 @@ TEST_P(Page, ABoardIsSavedOnlyOverWhatItsWriterHasSeen) {
     if (expected) change.expected = utc_time(*expected);
     return write([&](Writing& db) { return save_board(db, change, utc_time(now)); });
   };
-  const auto all = [&] { return read([&](Reading& reading) { return boards(reading); }); };
+  const auto all = [&] {
+    return read([&](Reading& reading) { return boards(reading, BoardKind::kBoard); });
+  };
   EXPECT_FALSE(save("lost", 7, 10).saved) << "there is none";
   EXPECT_TRUE(all().empty());
   EXPECT_EQ(save("one", 0, 10).updated, utc_time(10));
@@ -220,11 +222,27 @@ TEST_P(Page, ABoardIsSavedOnlyOverWhatItsWriterHasSeen) {
   EXPECT_EQ(all()[0].state, "three");
   EXPECT_EQ(all()[0].updated, utc_time(12));
   const auto drop = [&] {
-    return write([&](Writing& db) { return delete_board(db, "b\xC3\xB6rd /"); });
+    return write([&](Writing& db) { return delete_board(db, BoardKind::kBoard, "b\xC3\xB6rd /"); });
   };
   EXPECT_TRUE(drop());
   EXPECT_FALSE(drop());
   EXPECT_TRUE(all().empty());
+}
+
+TEST_P(Page, AListHasItsNameBesideABoardsOfTheSame) {
+  for (const auto kind : {BoardKind::kBoard, BoardKind::kRunList}) {
+    const BoardChange change{.kind = kind,
+                             .name = "same",
+                             .state = std::string(kind_name(kind)),
+                             .expected = utc_time(0)};
+    const auto saved = write([&](Writing& db) { return save_board(db, change, utc_time(5)); });
+    EXPECT_TRUE(saved.saved);
+  }
+  const auto lists = read([&](Reading& reading) { return boards(reading, BoardKind::kRunList); });
+  ASSERT_EQ(lists.size(), 1U);
+  EXPECT_EQ(lists[0].state, "list");
+  EXPECT_TRUE(write([&](Writing& db) { return delete_board(db, BoardKind::kRunList, "same"); }));
+  EXPECT_EQ(read([&](Reading& reading) { return boards(reading, BoardKind::kBoard); }).size(), 1U);
 }
 
 TEST_P(Page, ThereIsRoomForSoManyBoards) {

@@ -13,11 +13,13 @@ export interface ShellProps {
   crumbs: ReactNode[];
   panel: ReactNode;
   toolbar: ReactNode;
+  // A line below the toolbar.
+  tabs?: ReactNode;
   children: ReactNode;
   footer: ReactNode;
 }
 
-export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) {
+export function Shell({ crumbs, panel, toolbar, tabs, children, footer }: ShellProps) {
   const [open, setOpen] = useState(false);
   return (
     <div className="shell" data-panel={open ? "open" : "closed"}>
@@ -59,6 +61,7 @@ export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) 
           <div className="toolbar">
             <Part what="The toolbar">{toolbar}</Part>
           </div>
+          {tabs !== undefined && <Part what="The saved lists">{tabs}</Part>}
           <OfflineBanner />
         </div>
         <Part what="This page">{children}</Part>

@@ -4,7 +4,6 @@ import { type Change, changeRuns, readTags, undoOf } from "../../api/changeRuns"
 import { ApiError } from "../../api/client";
 import type { RunState } from "../../api/types";
 import { Popup } from "../../app/Popup";
-import { ToastPlace } from "../../board/Toast";
 import { plural } from "../../format/units";
 import { removeRuns, renameRun } from "../../state/basket";
 import { offerUndo } from "../../state/toast";
@@ -148,7 +147,6 @@ export function Manage({ ids, name, state }: ManageProps) {
           </button>
         </span>
       )}
-      <ToastPlace />
     </>
   );
 }

@@ -14,12 +14,14 @@ import {
 } from "../../api/runSearch";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
+import { ToastPlace } from "../../board/Toast";
 import { plural } from "../../format/units";
 import { PanelWithBasket } from "../basket/BasketPanel";
 import { ColumnMenu } from "./ColumnMenu";
 import { ExperimentTree } from "./ExperimentTree";
 import { FacetPanel } from "./FacetPanel";
 import { filterOf, isNarrowed, listOf, sortedBy } from "./filters";
+import { ListTabs, SaveList } from "./ListTabs";
 import { RunsTable } from "./RunsTable";
 import { SearchField } from "./SearchField";
 import { SelectionBar } from "./SelectionBar";
@@ -82,6 +84,7 @@ export function RunsPage() {
           leave={() => grid.current?.focus()}
         />
       }
+      tabs={<ListTabs search={search} columns={columns.columns} to={to} />}
       footer={<SelectionBar list={list} columns={columns.columns} total={rows.total} />}
     >
       <Content rows={rows} search={search} reset={() => to(within(search))}>
@@ -109,7 +112,7 @@ interface ToolbarProps {
   facets: Facets | undefined;
   columns: ColumnState;
   search: RunsSearch;
-  to: (next: RunsSearch, replace: boolean) => void;
+  to: (next: RunsSearch, replace?: boolean) => void;
   leave: () => void;
 }
 
@@ -136,7 +139,9 @@ function Toolbar({ rows, facets, columns, search, to, leave }: ToolbarProps) {
         }}
         leave={leave}
       />
+      <SaveList search={search} columns={columns.columns} to={to} />
       <ColumnMenu {...columns} facets={facets} runs={sample} />
+      <ToastPlace />
     </>
   );
 }

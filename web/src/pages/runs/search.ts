@@ -8,9 +8,10 @@ export const isFacet = (key: string): key is Facet =>
   /^(params|tags)\../s.test(key) || kFacets.some((facet) => facet === key);
 
 // `state`: runs in the archive or the trash; `q`: words or comparisons; `workload`: an id, or "none" for runs without
-// one; `sort`: keys of columns, "-" before one for descending; `col`: columns and their widths (pages/runs/columns.ts).
-// A facet's values are alternatives, "" is "not set".
+// one; `sort`: keys of columns, "-" before one for descending; `col`: columns and their widths (pages/runs/columns.ts);
+// `tab`: the name of the saved list that this began as. A facet's values are alternatives, "" is "not set".
 export type RunsSearch = {
+  tab?: string;
   state?: "archived" | "trashed";
   q?: string;
   experiment?: string;
@@ -21,6 +22,7 @@ export type RunsSearch = {
 
 export function runsSearch(raw: Raw): RunsSearch {
   const out: Record<string, unknown> = {
+    tab: word(raw.tab),
     state: raw.state === "archived" || raw.state === "trashed" ? raw.state : undefined,
     q: word(raw.q),
     experiment: word(raw.experiment),

@@ -1,5 +1,5 @@
 // The columns of the table: those of the address, else those that this browser remembers, else the default. A change is
-// written to both.
+// written to both; that of a saved list only to the address.
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { type Column, columnWords, kDefault, parseColumns, sameColumns } from "./columns";
@@ -43,10 +43,13 @@ export function useColumns(search: RunsSearch): ColumnState {
     columns,
     isDefault: sameColumns(columns, kDefault),
     change: (next) => {
-      remember(next);
-      keep([...next]);
+      const saved = search.tab !== undefined;
+      if (!saved) {
+        remember(next);
+        keep([...next]);
+      }
       const { col: _col, ...rest } = search;
-      const col = sameColumns(next, kDefault) ? {} : { col: columnWords(next) };
+      const col = sameColumns(next, kDefault) && !saved ? {} : { col: columnWords(next) };
       void navigate({ search: () => ({ ...rest, ...col }), replace: true });
     },
   };

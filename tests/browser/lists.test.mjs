@@ -1,0 +1,147 @@
+// The list of runs in a real Chromium: saved lists as tabs, over runs that a client logged.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { fitsPhone, Home, launch, open, soon, violations } from "./support.mjs";
+
+const home = new Home();
+let browser;
+
+// Run i: learning rates 0.1 and 0.01, the same batch, an accuracy, and a loss that the last one lacks.
+const kNames = ["a-one", "a-two", "b-one", "b-two", "plain"];
+before(async () => {
+  [browser] = await Promise.all([launch(), home.serve()]);
+  for (const [i, run_name] of kNames.entries()) {
+    const name = run_name.slice(0, 1);
+    const found = await home.mlflow("experiments/search", { max_results: 100 });
+    const known = found.experiments.find((one) => one.name === name);
+    const { experiment_id } = known ?? (await home.mlflow("experiments/create", { name }));
+    const start_time = Date.parse("2026-01-01T00:00:00Z") + i * 60_000;
+    const { run } = await home.mlflow("runs/create", { experiment_id, start_time, run_name });
+    const run_id = run.info.run_id;
+    const params = [
+      { key: "lr", value: i % 2 ? "0.1" : "0.01" },
+      { key: "batch", value: "64" },
+    ];
+    const values = { loss: 0.5 - i / 10, accuracy: 0.5 + i / 10 };
+    if (run_name === "plain") delete values.loss;
+    const metrics = Object.entries(values).map(([key, value]) => ({
+      key,
+      value,
+      timestamp: start_time,
+      step: 1,
+    }));
+    await home.mlflow("runs/log-batch", { run_id, params, metrics });
+    await home.mlflow("runs/update", { run_id, status: "FINISHED", end_time: start_time + 1000 });
+  }
+});
+
+after(async () => {
+  await browser?.close();
+  await home.close();
+});
+
+const names = (page) => page.locator('[role=gridcell][data-column="name"]').allTextContents();
+const lists = (page, wanted) => soon(async () => assert.deepEqual(await names(page), wanted));
+const tabs = (page, wanted) =>
+  soon(async () => assert.deepEqual(await page.getByTestId("list-tab").allTextContents(), wanted));
+const current = (page) =>
+  page.getByTestId("list-tabs").locator('[aria-current="page"]').textContent();
+const kAll = [...kNames].reverse();
+
+async function save(page, name) {
+  await page.getByTestId("list-save").click();
+  await page.getByTestId("list-name").fill(name);
+  await page.getByTestId("list-name").press("Enter");
+}
+
+test("a list is saved as a tab, changed, reset, renamed and deleted, and undo brings it back", async () => {
+  const { page, complaints, close } = await open(
+    browser,
+    home,
+    "/?sort=name&col=name&col=params.lr",
+  );
+  await lists(page, kNames);
+  assert.equal(await page.getByTestId("list-tabs").count(), 0, "no tabs before the first list");
+  await page.getByTestId("search").fill("lr=0.1");
+  await lists(page, ["a-two", "b-two"]);
+  await save(page, "fast ones");
+  await tabs(page, ["All runs", "fast ones"]);
+  assert.equal(await current(page), "fast ones");
+  assert.equal(new URL(page.url()).searchParams.get("tab"), "fast ones");
+  // A link says all of it, in another browser too.
+  const other = await open(
+    browser,
+    home,
+    new URL(page.url()).pathname + new URL(page.url()).search,
+  );
+  await lists(other.page, ["a-two", "b-two"]);
+  assert.equal(await current(other.page), "fast ones");
+  // Changed, and reset.
+  await page.getByTestId("search").fill("lr=0.01");
+  await lists(page, ["a-one", "b-one", "plain"]);
+  await tabs(page, ["All runs", "fast ones changed"]);
+  await page.getByTestId("list-reset").click();
+  await lists(page, ["a-two", "b-two"]);
+  await tabs(page, ["All runs", "fast ones"]);
+  // Changed, and saved: the other browser shows it after its next look at the server.
+  await page.getByTestId("column").first().getByRole("button").click();
+  await lists(page, ["b-two", "a-two"]);
+  await page.getByTestId("list-update").click();
+  await tabs(page, ["All runs", "fast ones"]);
+  await other.page.reload();
+  await tabs(other.page, ["All runs", "fast ones changed"]);
+  await other.close();
+  await page.getByTestId("board-toast").getByText("List fast ones replaced").waitFor();
+  await page.getByTestId("list-menu").click();
+  await page.getByTestId("list-name").fill("quick");
+  await page.getByTestId("list-name").press("Enter");
+  await tabs(page, ["All runs", "quick"]);
+  await soon(() => assert.equal(new URL(page.url()).searchParams.get("tab"), "quick"));
+  await page.getByTestId("list-menu").click();
+  await page.getByTestId("list-delete").click();
+  await soon(async () => assert.equal(await page.getByTestId("list-tabs").count(), 0));
+  await lists(page, ["b-two", "a-two"]);
+  await page.getByText("List quick deleted").waitFor();
+  await page.getByTestId("board-undo").click();
+  await tabs(page, ["All runs", "quick"]);
+  await page.getByTestId("list-tab").first().click();
+  await lists(page, kAll);
+  await page.getByTestId("list-tab").last().click();
+  await lists(page, ["b-two", "a-two"]);
+  assert.deepEqual(await violations(page), []);
+  await fitsPhone(page);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("columns of a saved list stay in it, and a list that somebody else saved is not overwritten", async () => {
+  const { page, complaints, close } = await open(browser, home, "/?col=name");
+  await lists(page, kAll);
+  await save(page, "mine");
+  await page.getByText("mine", { exact: true }).waitFor();
+  await page.getByTestId("columns-button").click();
+  await page.locator('[data-testid=column-offer][data-column="params.lr"] input').click();
+  await page.getByTestId("list-changed").waitFor();
+  const state = "q=plain&col=name";
+  const put = await fetch(`${home.url}/api/corral/v1/lists/mine`, {
+    method: "PUT",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ state }),
+  });
+  assert.equal(put.status, 200);
+  await page.keyboard.press("Escape");
+  await page.getByTestId("list-update").click();
+  await page.getByTestId("list-failed").getByText("somebody else has saved the list").waitFor();
+  const { lists: kept } = await (await fetch(`${home.url}/api/corral/v1/lists`)).json();
+  assert.equal(kept.find(({ name }) => name === "mine").state, state);
+  // The plain list of this browser has the columns that it had.
+  await page.getByTestId("list-tab").first().click();
+  const titles = page.getByTestId("column");
+  await soon(async () => assert.ok((await titles.count()) > 5));
+  assert.equal(await page.locator('[data-testid=column][data-column="params.lr"]').count(), 0);
+  assert.deepEqual(
+    complaints.filter((words) => !words.includes("409")),
+    [],
+  );
+  await close();
+});

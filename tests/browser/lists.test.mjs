@@ -145,3 +145,29 @@ test("columns of a saved list stay in it, and a list that somebody else saved is
   );
   await close();
 });
+
+test("only what differs: columns follow the listed runs, and the chosen ones come back", async () => {
+  const { page, complaints, close } = await open(browser, home, "/?col=name&col=params.batch&col=host");
+  const titles = () =>
+    page.getByTestId("column").evaluateAll((all) => all.map((head) => head.dataset.column));
+  const shows = (wanted) => soon(async () => assert.deepEqual(await titles(), wanted));
+  await shows(["name", "params.batch", "host"]);
+  await page.getByTestId("columns-button").click();
+  await page.getByTestId("only-differs").getByRole("checkbox").click();
+  await shows(["name", "params.lr"]);
+  await page.getByTestId("only-differs").getByText("2 hidden").waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press("Escape");
+  // Among fewer runs nothing differs.
+  await page.getByTestId("search").fill("lr=0.1");
+  await shows(["name"]);
+  await page.getByTestId("search").fill("");
+  await shows(["name", "params.lr"]);
+  await page.reload();
+  await shows(["name", "params.lr"]);
+  await page.getByTestId("columns-button").click();
+  await page.getByTestId("only-differs").getByRole("checkbox").click();
+  await shows(["name", "params.batch", "host"]);
+  assert.deepEqual(complaints, []);
+  await close();
+});

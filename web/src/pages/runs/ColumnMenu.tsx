@@ -4,12 +4,17 @@ import { type Facets, useMetricNames } from "../../api/runSearch";
 import { Check } from "../../app/Check";
 import { Cross } from "../../app/icons";
 import { type Column, columnOf, kColumns, kDefault, movedColumn, toggledColumn } from "./columns";
+import type { Differing } from "./differing";
 import type { ColumnState } from "./useColumns";
 
 export interface ColumnMenuProps extends ColumnState {
   facets: Facets | undefined;
   // A few runs whose metrics are offered.
   runs: readonly string[];
+  // The switch that shows only the columns that differ, and what came of it.
+  only: boolean;
+  differing: Differing | null;
+  setOnly: (on: boolean) => void;
 }
 
 export function ColumnMenu(props: ColumnMenuProps) {
@@ -68,9 +73,11 @@ function useOffers({ facets, runs }: Pick<ColumnMenuProps, "facets" | "runs">): 
   }, [facets, metrics]);
 }
 
-function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
+function Menu(props: ColumnMenuProps) {
+  const { columns, isDefault, change } = props;
   return (
     <div className="menu" role="dialog" aria-label="Columns" data-testid="columns-menu">
+      <OnlyDiffering {...props} />
       <h2 className="section-title">
         Shown
         {!isDefault && (
@@ -85,6 +92,9 @@ function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
             <span className="cut name" title={wordsOf(key)}>
               <Words of={key} />
             </span>
+            {props.differing?.alike.some((one) => one.key === key) && (
+              <span className="quiet">alike</span>
+            )}
             <Shift columns={columns} column={key} by={-1} at={i} change={change} />
             <Shift columns={columns} column={key} by={1} at={i} change={change} />
             <button
@@ -99,14 +109,43 @@ function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
           </li>
         ))}
       </ol>
-      <MoreColumns columns={columns} change={change} facets={facets} runs={runs} />
+      <MoreColumns {...props} />
     </div>
   );
 }
 
-function MoreColumns({ columns, change, facets, runs }: Omit<ColumnMenuProps, "isDefault">) {
+// The server counts the values of so many params, those of the most runs.
+const kCounted = 100;
+
+function OnlyDiffering({ only, setOnly, differing, facets }: ColumnMenuProps) {
+  const uncounted = (facets?.params?.length ?? 0) >= kCounted;
+  return (
+    <>
+      {/* biome-ignore lint/a11y/noLabelWithoutControl: Check is its control */}
+      <label
+        className="row item"
+        title="Shows every param that differs among the listed runs; hides params, tags and facts that do not"
+        data-testid="only-differs"
+      >
+        <Check label="Only what differs" checked={only} change={setOnly} />
+        <span className="cut">Only what differs</span>
+        {differing !== null && differing.alike.length > 0 && (
+          <span className="count">{differing.alike.length} hidden</span>
+        )}
+      </label>
+      {only && (differing?.more ?? 0) > 0 && (
+        <p className="row quiet">{differing?.more} more params differ.</p>
+      )}
+      {only && uncounted && (
+        <p className="row quiet">Of more than {kCounted} params, the most frequent count.</p>
+      )}
+    </>
+  );
+}
+
+function MoreColumns({ columns, change, facets, runs, differing }: ColumnMenuProps) {
   const [text, setText] = useState("");
-  const shown = new Set(columns.map(({ key }) => key));
+  const shown = new Set([...columns, ...(differing?.shown ?? [])].map(({ key }) => key));
   const wanted = text.trim().toLowerCase();
   const found = useOffers({ facets, runs }).filter(
     (key) => !shown.has(key) && wordsOf(key).toLowerCase().includes(wanted),

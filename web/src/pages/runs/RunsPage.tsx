@@ -1,12 +1,13 @@
 // `/`: all runs, narrowed by the tree, the facets and the search field, and the selected ones. The whole state is in
 // the address.
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import {
   type Facets,
   type FacetValue,
   kPage,
+  type RunFilter,
   type RunList,
   type RunRows,
   useFacets,
@@ -18,6 +19,7 @@ import { ToastPlace } from "../../board/Toast";
 import { plural } from "../../format/units";
 import { PanelWithBasket } from "../basket/BasketPanel";
 import { ColumnMenu } from "./ColumnMenu";
+import type { Differing } from "./differing";
 import { ExperimentTree } from "./ExperimentTree";
 import { FacetPanel } from "./FacetPanel";
 import { filterOf, isNarrowed, listOf, sortedBy } from "./filters";
@@ -27,7 +29,7 @@ import { SearchField } from "./SearchField";
 import { SelectionBar } from "./SelectionBar";
 import type { RunsSearch } from "./search";
 import type { Range } from "./selection";
-import { type ColumnState, useColumns } from "./useColumns";
+import { type ColumnState, useColumns, useShownColumns } from "./useColumns";
 
 const route = getRouteApi("/");
 
@@ -54,11 +56,18 @@ function useSight() {
 export function RunsPage() {
   const search = useSame(route.useSearch());
   const navigate = route.useNavigate();
-  const columns = useColumns(search);
-  const list: RunList = useSame(listOf(search, columns.columns));
+  const chosen = useColumns(search);
+  const filter = useSame(filterOf(search));
+  // The filter whose rows have come: they come before the facets, unless these choose the columns.
+  const [came, setCame] = useState<RunFilter | null>(null);
+  const { data, error } = useFacets(filter, came === filter || search.only !== undefined);
+  const shown = useShownColumns(chosen, search, data);
+  const list: RunList = useSame(listOf(search, shown.columns));
   const [sight, look] = useSight();
   const rows = useRunRows(list, sight);
-  const { data, error } = useFacets(useSame(filterOf(search)), !rows.stale);
+  useEffect(() => {
+    if (!rows.stale) setCame(filter);
+  }, [rows.stale, filter]);
   const grid = useRef<HTMLDivElement>(null);
   const to = (next: RunsSearch, replace = false) => void navigate({ search: () => next, replace });
   return (
@@ -78,21 +87,22 @@ export function RunsPage() {
         <Toolbar
           rows={rows}
           facets={data}
-          columns={columns}
+          columns={chosen}
+          differing={shown.differing}
           search={search}
           to={to}
           leave={() => grid.current?.focus()}
         />
       }
-      tabs={<ListTabs search={search} columns={columns.columns} to={to} />}
-      footer={<SelectionBar list={list} columns={columns.columns} total={rows.total} />}
+      tabs={<ListTabs search={search} columns={chosen.columns} to={to} />}
+      footer={<SelectionBar list={list} columns={shown.columns} total={rows.total} />}
     >
       <Content rows={rows} search={search} reset={() => to(within(search))}>
         <RunsTable
           list={list}
           rows={rows}
-          columns={columns.columns}
-          changeColumns={columns.change}
+          columns={shown.columns}
+          changeColumns={shown.change}
           sort={search.sort ?? []}
           sortBy={(by, also) => {
             const { sort, ...rest } = search;
@@ -111,12 +121,13 @@ interface ToolbarProps {
   rows: RunRows;
   facets: Facets | undefined;
   columns: ColumnState;
+  differing: Differing | null;
   search: RunsSearch;
   to: (next: RunsSearch, replace?: boolean) => void;
   leave: () => void;
 }
 
-function Toolbar({ rows, facets, columns, search, to, leave }: ToolbarProps) {
+function Toolbar({ rows, facets, columns, differing, search, to, leave }: ToolbarProps) {
   const sample = useSame(
     rows
       .loaded()
@@ -140,17 +151,28 @@ function Toolbar({ rows, facets, columns, search, to, leave }: ToolbarProps) {
         leave={leave}
       />
       <SaveList search={search} columns={columns.columns} to={to} />
-      <ColumnMenu {...columns} facets={facets} runs={sample} />
+      <ColumnMenu
+        {...columns}
+        facets={facets}
+        runs={sample}
+        only={search.only !== undefined}
+        differing={differing}
+        setOnly={(on) => {
+          const { only: _only, ...rest } = search;
+          to(on ? { ...rest, only: "differs" } : rest, true);
+        }}
+      />
       <ToastPlace />
     </>
   );
 }
 
 // The search without any filter.
-const within = ({ state, sort, col }: RunsSearch): RunsSearch => ({
+const within = ({ state, sort, col, only }: RunsSearch): RunsSearch => ({
   ...(state ? { state } : {}),
   ...(sort ? { sort } : {}),
   ...(col ? { col } : {}),
+  ...(only ? { only } : {}),
 });
 
 interface StatusesProps {

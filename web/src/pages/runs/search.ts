@@ -9,7 +9,7 @@ export const isFacet = (key: string): key is Facet =>
 
 // `state`: runs in the archive or the trash; `q`: words or comparisons; `workload`: an id, or "none" for runs without
 // one; `sort`: keys of columns, "-" before one for descending; `col`: columns and their widths (pages/runs/columns.ts);
-// `tab`: the name of the saved list that this began as. A facet's values are alternatives, "" is "not set".
+// `tab`: the name of the saved list that this began as; `only`: shows the columns that differ (differing.ts). A facet's values are alternatives, "" is "not set".
 export type RunsSearch = {
   tab?: string;
   state?: "archived" | "trashed";
@@ -18,6 +18,7 @@ export type RunsSearch = {
   workload?: string;
   sort?: string[];
   col?: string[];
+  only?: "differs";
 } & { [facet in Facet]?: string[] };
 
 export function runsSearch(raw: Raw): RunsSearch {
@@ -29,6 +30,7 @@ export function runsSearch(raw: Raw): RunsSearch {
     workload: word(raw.workload),
     sort: list(raw.sort),
     col: list(raw.col),
+    only: raw.only === "differs" ? raw.only : undefined,
   };
   for (const [key, value] of Object.entries(raw)) if (isFacet(key)) out[key] = list(value);
   return defined(out) as RunsSearch;

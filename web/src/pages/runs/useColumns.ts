@@ -2,7 +2,9 @@
 // written to both; that of a saved list only to the address.
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
+import type { Facets } from "../../api/runSearch";
 import { type Column, columnWords, kDefault, parseColumns, sameColumns } from "./columns";
+import { type Differing, onlyDiffering } from "./differing";
 import type { RunsSearch } from "./search";
 
 const kKey = "corral-columns";
@@ -52,5 +54,32 @@ export function useColumns(search: RunsSearch): ColumnState {
       const col = sameColumns(next, kDefault) && !saved ? {} : { col: columnWords(next) };
       void navigate({ search: () => ({ ...rest, ...col }), replace: true });
     },
+  };
+}
+
+export interface ShownColumns {
+  columns: readonly Column[];
+  // With `only=differs`, once the server has counted.
+  differing: Differing | null;
+  change: (columns: readonly Column[]) => void;
+}
+
+// The columns that the table shows of those chosen.
+export function useShownColumns(
+  chosen: ColumnState,
+  search: RunsSearch,
+  facets: Facets | undefined,
+): ShownColumns {
+  const { columns, change } = chosen;
+  const differing = useMemo(
+    () => (search.only && facets ? onlyDiffering(columns, facets, search) : null),
+    [columns, facets, search],
+  );
+  if (differing === null) return { columns, differing, change };
+  return {
+    columns: differing.shown,
+    differing,
+    // Those left out stay chosen.
+    change: (next) => change([...next, ...differing.alike]),
   };
 }

@@ -171,3 +171,55 @@ test("only what differs: columns follow the listed runs, and the chosen ones com
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test("a pinned baseline stands first, and every value says how far it is from it", async () => {
+  const path = "/?sort=name&col=name&col=loss&col=metrics.accuracy";
+  const { page, complaints, close } = await open(browser, home, path);
+  await lists(page, kNames);
+  await page.getByTestId("runs-table").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("b");
+  const pinned = page.getByTestId("baseline-row");
+  await pinned.getByText("a-two").waitFor();
+  const deltas = (row) => row.getByTestId("delta").allTextContents();
+  const row = (i) => page.getByTestId("run-row").nth(i);
+  await soon(async () => assert.deepEqual(await deltas(row(0)), ["+25\u2009%", "−17\u2009%"]));
+  assert.deepEqual(await deltas(pinned), ["", ""]);
+  assert.deepEqual(await deltas(row(1)), ["", ""], "the baseline's own row");
+  assert.deepEqual(await deltas(row(4)), ["–", "+50\u2009%"]);
+  const cell = row(4).locator('[data-column="loss"]');
+  assert.match(await cell.getAttribute("title"), /this run has no value here/);
+  assert.equal(await row(0).getByTestId("delta").first().getAttribute("class"), "delta worse");
+  assert.equal(await row(0).getByTestId("delta").last().getAttribute("class"), "delta");
+  assert.deepEqual(await violations(page), []);
+  await page.getByRole("button", { name: "Compare by difference" }).click();
+  await soon(async () => assert.deepEqual(await deltas(row(0)), ["+0.1", "−0.1"]));
+  // It stays first, whatever is listed, and in a link.
+  await page.getByTestId("search").fill("b-one");
+  await soon(async () => assert.deepEqual(await names(page), ["a-two", "b-one"]));
+  await page.reload();
+  await soon(async () => assert.deepEqual(await names(page), ["a-two", "b-one"]));
+  await soon(async () => assert.deepEqual(await deltas(row(0)), ["−0.1", "+0.1"]));
+  // Another one by the pointer, on a phone by the selection; B lets it go.
+  await row(0).hover();
+  await row(0).getByTestId("pin").click();
+  await soon(async () => assert.deepEqual(await names(page), ["b-one", "b-one"]));
+  await page.getByTestId("baseline-remove").click();
+  await lists(page, ["b-one"]);
+  await page.getByTestId("run-check").click();
+  await page.getByTestId("pin-selected").click();
+  await soon(async () => assert.deepEqual(await names(page), ["b-one", "b-one"]));
+  await fitsPhone(page);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("a baseline that was removed is said, and takes nothing with it", async () => {
+  const { page, complaints, close } = await open(browser, home, `/?col=name&base=${"0".repeat(32)}`);
+  await lists(page, kAll);
+  await page.getByText("The baseline was removed or is in the trash.").waitFor();
+  await page.getByTestId("baseline-remove").click();
+  await soon(async () => assert.equal(await page.getByTestId("baseline-bar").count(), 0));
+  assert.deepEqual(complaints, []);
+  await close();
+});

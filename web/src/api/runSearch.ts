@@ -146,6 +146,17 @@ function combinePages(
   };
 }
 
+// The run pinned as baseline, with the values of these columns; null: it was removed, or is in the trash.
+export function useBaselineRun(id: string | undefined, columns: readonly string[]) {
+  const answer = useQuery({
+    enabled: id !== undefined,
+    queryKey: ["runs", "baseline", id, columns],
+    queryFn: ({ signal }) => search({ runs: [id], columns, limit: 1 }, signal),
+    placeholderData: keepPreviousData,
+  });
+  return answer.data && (answer.data.runs[0] ?? null);
+}
+
 const kMost = 1000;
 
 // The rows from `first` to `last`, without figures; not kept.

@@ -137,6 +137,14 @@ export function Fit() {
   );
 }
 
+export function Pin() {
+  return (
+    <svg width="12" height="12" viewBox="0 0 12 12" {...kStroke} aria-hidden="true">
+      <path d="M4.2 1.5h3.6M5 1.5v3L3.2 6.8h5.6L7 4.5v-3M6 6.8v3.7" />
+    </svg>
+  );
+}
+
 export function Cross() {
   return (
     <svg width="10" height="10" viewBox="0 0 10 10" {...kStroke} aria-hidden="true">

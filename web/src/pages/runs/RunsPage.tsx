@@ -18,6 +18,7 @@ import { Shell } from "../../app/Shell";
 import { ToastPlace } from "../../board/Toast";
 import { plural } from "../../format/units";
 import { PanelWithBasket } from "../basket/BasketPanel";
+import { BaselineBar, useBaseline } from "./BaselineBar";
 import { ColumnMenu } from "./ColumnMenu";
 import type { Differing } from "./differing";
 import { ExperimentTree } from "./ExperimentTree";
@@ -65,6 +66,7 @@ export function RunsPage() {
   const list: RunList = useSame(listOf(search, shown.columns));
   const [sight, look] = useSight();
   const rows = useRunRows(list, sight);
+  const { baseline, pin, gone } = useBaseline(search, list);
   useEffect(() => {
     if (!rows.stale) setCame(filter);
   }, [rows.stale, filter]);
@@ -95,7 +97,11 @@ export function RunsPage() {
         />
       }
       tabs={<ListTabs search={search} columns={chosen.columns} to={to} />}
-      footer={<SelectionBar list={list} columns={shown.columns} total={rows.total} />}
+      footer={
+        <SelectionBar list={list} columns={shown.columns} total={rows.total} pin={pin}>
+          <BaselineBar search={search} run={baseline?.run} gone={gone} to={to} />
+        </SelectionBar>
+      }
     >
       <Content rows={rows} search={search} reset={() => to(within(search))}>
         <RunsTable
@@ -111,6 +117,8 @@ export function RunsPage() {
           }}
           look={look}
           grid={grid}
+          baseline={baseline}
+          pin={pin}
         />
       </Content>
     </Shell>
@@ -168,7 +176,9 @@ function Toolbar({ rows, facets, columns, differing, search, to, leave }: Toolba
 }
 
 // The search without any filter.
-const within = ({ state, sort, col, only }: RunsSearch): RunsSearch => ({
+const within = ({ state, sort, col, only, base, compare }: RunsSearch): RunsSearch => ({
+  ...(base ? { base } : {}),
+  ...(compare ? { compare } : {}),
   ...(state ? { state } : {}),
   ...(sort ? { sort } : {}),
   ...(col ? { col } : {}),

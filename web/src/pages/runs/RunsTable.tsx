@@ -1,5 +1,5 @@
 // The table of runs: only the visible rows exist and are requested, so that 10,000 of them scroll as well as ten. ↑ ↓
-// move, with shift a range is selected; space selects, Enter opens, ctrl or ⌘ and A selects all loaded rows.
+// move, with shift a range is selected; space selects, Enter opens, B pins the baseline, ctrl or ⌘ and A selects all loaded rows.
 import { useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
 import {
   type CSSProperties,
@@ -14,7 +14,8 @@ import { type FoundRun, type RunList, type RunRows, useSparklines } from "../../
 import { Check } from "../../app/Check";
 import { useNow } from "../../app/useNow";
 import { plural } from "../../format/units";
-import { useBasket } from "../../state/basket";
+import { addRuns, removeRuns, useBasket } from "../../state/basket";
+import { type Baseline, isCompared } from "./baseline";
 import { type Column, columnOf, tracksOf, trendMetric } from "./columns";
 import type { Range } from "./selection";
 import { TableHead, type TableHeadProps } from "./TableHead";
@@ -23,6 +24,7 @@ import { useSelection } from "./useSelection";
 
 const kRow = 30;
 const kHead = 34;
+const kDelta = 66; // pixels of a difference to the baseline
 
 // The position in the table when it was left, so that returning to the same list shows the same rows.
 const left = { question: "", top: 0, place: { active: 0, anchor: 0 } };
@@ -36,10 +38,15 @@ export interface RunsTableProps {
   sortBy: (by: string, also: boolean) => void;
   look: (sight: Range) => void;
   grid: RefObject<HTMLDivElement | null>;
+  // The run that stands first, and that the others are compared to.
+  baseline: Baseline | null;
+  // Makes the run the baseline, or lets it go if it is.
+  pin: (run: FoundRun) => void;
 }
 
 // The visible rows of so many, reported to `look`; they begin `top` pixels down.
-function useSight(count: number, top: number, look: (sight: Range) => void) {
+function useSight(at: { count: number; head: number; top: number; look: (sight: Range) => void }) {
+  const { count, head, top, look } = at;
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count,
@@ -47,8 +54,8 @@ function useSight(count: number, top: number, look: (sight: Range) => void) {
     estimateSize: () => kRow,
     overscan: 12,
     initialOffset: top,
-    paddingStart: kHead,
-    scrollPaddingStart: kHead,
+    paddingStart: head,
+    scrollPaddingStart: head,
   });
   const items = virtual.getVirtualItems();
   const first = items[0]?.index ?? 0;
@@ -72,12 +79,20 @@ function useQuestion(question: string, begin: () => void): void {
 }
 
 export function RunsTable(props: RunsTableProps) {
-  const { list, rows, columns, look, grid } = props;
+  const { list, rows, columns, look, grid, baseline, pin } = props;
   const question = useMemo(() => JSON.stringify({ ...list, columns: [] }), [list]);
   const [back] = useState(() => (left.question === question ? { ...left } : null));
-  const { scroller, virtual, items, sight } = useSight(rows.total, back?.top ?? 0, look);
+  const head = baseline === null ? kHead : kHead + kRow;
+  const { scroller, virtual, items, sight } = useSight({
+    count: rows.total,
+    head,
+    top: back?.top ?? 0,
+    look,
+  });
   const [draft, setDraft] = useState<readonly Column[] | null>(null);
-  const { template, least } = tracksOf(draft ?? columns);
+  const { template, least } = tracksOf(draft ?? columns, (key) =>
+    baseline !== null && isCompared(key) ? kDelta : 0,
+  );
   const { place, move, put, select, onKeyDown } = useSelection({
     list,
     rows,
@@ -87,6 +102,7 @@ export function RunsTable(props: RunsTableProps) {
     moved: (next) => {
       left.place = next;
     },
+    pin,
   });
   useQuestion(question, () => {
     scroller.current?.scrollTo({ top: 0 });
@@ -105,11 +121,11 @@ export function RunsTable(props: RunsTableProps) {
       {/* biome-ignore lint/a11y/useSemanticElements: rows are placed absolutely, which a table element forbids */}
       <div
         ref={grid}
-        className="runs"
+        className={baseline === null ? "runs" : "runs compared"}
         role="grid"
         tabIndex={0}
         aria-label="Runs"
-        aria-rowcount={rows.total + 1}
+        aria-rowcount={rows.total + (baseline === null ? 1 : 2)}
         aria-colcount={columns.length + 1}
         aria-multiselectable="true"
         aria-busy={rows.stale}
@@ -128,12 +144,18 @@ export function RunsTable(props: RunsTableProps) {
           total={rows.total}
           put={put}
         />
+        {baseline !== null && (
+          <BaselineRow rows={rows} columns={columns} baseline={baseline} pin={pin} />
+        )}
         <Body
+          baseline={baseline}
+          pin={pin}
           rows={rows}
           columns={columns}
           items={items}
           sight={sight}
-          height={virtual.getTotalSize() - kHead}
+          head={head}
+          height={virtual.getTotalSize() - head}
           active={active}
           select={select}
         />
@@ -166,12 +188,17 @@ interface BodyProps {
   columns: readonly Column[];
   items: readonly VirtualItem[];
   sight: Range;
+  // Pixels above the rows.
+  head: number;
   height: number;
   active: number;
   select: TableRowProps["select"];
+  baseline: Baseline | null;
+  pin: (run: FoundRun) => void;
 }
 
-function Body({ rows, columns, items, sight, height, active, select }: BodyProps) {
+function Body(props: BodyProps) {
+  const { rows, columns, items, sight, head, height, active, select, baseline, pin } = props;
   const inSight = items.map((item) => rows.at(item.index));
   const now = useNow(inSight.some((run) => run?.status === "running"));
   const metrics = columns.flatMap(({ key }) => trendMetric(key) ?? []);
@@ -183,7 +210,9 @@ function Body({ rows, columns, items, sight, height, active, select }: BodyProps
           key={index}
           run={inSight[i]}
           index={index}
-          top={start - kHead}
+          top={start - head}
+          baseline={baseline}
+          pin={pin}
           active={index === active}
           columns={columns}
           trendOf={trendOf}
@@ -193,6 +222,33 @@ function Body({ rows, columns, items, sight, height, active, select }: BodyProps
         />
       ))}
     </div>
+  );
+}
+
+const kFirst: Range = { first: 0, last: 0 };
+
+// Stays below the head while the others scroll.
+function BaselineRow(at: Pick<BodyProps, "rows" | "columns" | "pin"> & { baseline: Baseline }) {
+  const { rows, columns, baseline, pin } = at;
+  const { run } = baseline;
+  const now = useNow(run.status === "running");
+  const metrics = columns.flatMap(({ key }) => trendMetric(key) ?? []);
+  const only = useMemo(() => ({ at: () => run, total: 1 }), [run]);
+  const trendOf = useSparklines(only, kFirst, metrics);
+  return (
+    <TableRow
+      run={run}
+      index={null}
+      top={0}
+      baseline={baseline}
+      pin={pin}
+      active={false}
+      columns={columns}
+      trendOf={trendOf}
+      now={run.status === "running" ? now : rows.readAt}
+      readAt={rows.readAt}
+      select={(_, on) => (on ? addRuns([run]) : removeRuns([run.id]))}
+    />
   );
 }
 

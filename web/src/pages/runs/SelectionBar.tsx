@@ -1,6 +1,6 @@
 // The foot of the runs page: what can be done with the runs selected, and with the list.
 
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { allRows, type RunList } from "../../api/runSearch";
 import type { RunState } from "../../api/types";
 import { download } from "../../app/download";
@@ -16,6 +16,10 @@ export interface SelectionBarProps {
   list: RunList;
   columns: readonly Column[];
   total: number;
+  // Makes a run the baseline of the list, or lets it go if it is.
+  pin: (run: { id: string }) => void;
+  // The baseline, if there is one.
+  children?: ReactNode;
 }
 
 const Manage = late({
@@ -23,7 +27,7 @@ const Manage = late({
   load: async () => (await import("./Manage")).Manage,
 });
 
-export function SelectionBar({ list, columns, total }: SelectionBarProps) {
+export function SelectionBar({ list, columns, total, pin, children }: SelectionBarProps) {
   const basket = useBasket((state) => state.basket);
   const count = countOf(basket);
   const state: RunState = list.state ?? "active";
@@ -40,6 +44,17 @@ export function SelectionBar({ list, columns, total }: SelectionBarProps) {
             Compare
           </BoardLink>
           <GroupLinks ids={Object.keys(basket.runs)} />
+          {ids.length === 1 && (
+            <button
+              type="button"
+              className="link"
+              title="Compare all runs of the list to this one (B)"
+              data-testid="pin-selected"
+              onClick={() => pin({ id: ids[0] ?? "" })}
+            >
+              Baseline
+            </button>
+          )}
           <button type="button" className="link" onClick={clearBasket}>
             Clear
           </button>
@@ -50,6 +65,7 @@ export function SelectionBar({ list, columns, total }: SelectionBarProps) {
           <Manage ids={ids} name={basket.runs[ids[0] ?? ""]?.name ?? ""} state={state} />
         </div>
       )}
+      {children}
       <Export list={list} columns={columns} ids={ids} total={total} />
       <span className="grow" />
       <span className="hints">
@@ -60,7 +76,7 @@ export function SelectionBar({ list, columns, total }: SelectionBarProps) {
   );
 }
 
-interface ExportProps extends SelectionBarProps {
+interface ExportProps extends Omit<SelectionBarProps, "children" | "pin"> {
   ids: string[];
 }
 

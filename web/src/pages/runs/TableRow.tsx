@@ -4,18 +4,21 @@ import { type MouseEvent, memo, type ReactNode } from "react";
 import type { FoundRun, SparklineOf } from "../../api/runSearch";
 import { finite, type Run } from "../../api/types";
 import { Check } from "../../app/Check";
+import { Pin } from "../../app/icons";
 import { collocationTitle, collocationWord } from "../../format/collocation";
 import { endOf, endTitle, stateWords, toneOf } from "../../format/outcome";
 import { commandLine, middleEllipsis } from "../../format/text";
 import { formatDuration, formatExactMoment, formatMoment, formatTicking } from "../../format/time";
 import { formatCount, formatNumber } from "../../format/units";
 import { useBasket } from "../../state/basket";
+import { type Baseline, type Delta, deltaOf, isCompared } from "./baseline";
 import { type Column, columnOf, trendMetric } from "./columns";
 import { Trend } from "./Trend";
 
 export interface TableRowProps {
   run: FoundRun | undefined;
-  index: number;
+  // null: the pinned row of the baseline.
+  index: number | null;
   top: number;
   active: boolean;
   columns: readonly Column[];
@@ -24,23 +27,26 @@ export interface TableRowProps {
   now: number;
   readAt: number;
   select: (index: number, on: boolean, shift: boolean) => void;
+  baseline: Baseline | null;
+  pin: (run: FoundRun) => void;
 }
 
 // Rows are placed absolutely, which the cells of a table element forbid; the table takes focus and keys for them.
 const kCell = { role: "gridcell" } as const;
 
-export const rowId = (index: number): string => `run-row-${index}`;
+export const rowId = (index: number | null): string => `run-row-${index ?? "baseline"}`;
+const kFirstRow = 2; // aria-rowindex: the head is 1
 
 export const TableRow = memo(function TableRow(props: TableRowProps) {
-  const { run, index, top, active, columns, select } = props;
+  const { run, index, top, active, columns, select, baseline } = props;
   const navigate = useNavigate();
   const selected = useBasket(({ basket }) => run !== undefined && run.id in basket.runs);
   const place = {
     id: rowId(index),
     role: "row",
-    "aria-rowindex": index + 2,
+    "aria-rowindex": index === null ? kFirstRow : index + kFirstRow + (baseline === null ? 0 : 1),
     "aria-selected": selected,
-    style: { transform: `translateY(${top}px)` },
+    style: index === null ? {} : { transform: `translateY(${top}px)` },
   };
   if (run === undefined) {
     return (
@@ -53,19 +59,20 @@ export const TableRow = memo(function TableRow(props: TableRowProps) {
     );
   }
   const open = (event: MouseEvent) => {
-    if (event.metaKey || event.ctrlKey || event.shiftKey) select(index, !selected, event.shiftKey);
+    if (event.metaKey || event.ctrlKey || event.shiftKey)
+      select(index ?? 0, !selected, event.shiftKey);
     else void navigate({ to: "/runs/$id", params: { id: run.id } });
   };
   const tick = (event: MouseEvent) => {
     event.stopPropagation();
-    select(index, !selected, event.shiftKey);
+    select(index ?? 0, !selected, event.shiftKey);
   };
   return (
     <div
       {...place}
       {...{ onClick: open }}
-      className={`runs-row${active ? " active" : ""}${selected ? " selected" : ""}`}
-      data-testid="run-row"
+      className={`runs-row${index === null ? " runs-base" : ""}${active ? " active" : ""}${selected ? " selected" : ""}`}
+      data-testid={index === null ? "baseline-row" : "run-row"}
       data-run={run.id}
     >
       <span {...kCell} {...{ onClick: tick }} className="runs-tick">
@@ -74,7 +81,7 @@ export const TableRow = memo(function TableRow(props: TableRowProps) {
           checked={selected}
           skipped
           testid="run-check"
-          change={(on, { shift }) => select(index, on, shift)}
+          change={(on, { shift }) => select(index ?? 0, on, shift)}
         />
       </span>
       {columns.map(({ key }) => (
@@ -95,17 +102,28 @@ function Cell(props: CellProps) {
   const { column } = props;
   const meaning = columnOf(column);
   const { body, title, className } = contentOf(props);
+  const delta = props.baseline && deltaOf(props.run, props.baseline, column);
   return (
     <span
       {...kCell}
       className={className ?? (meaning.number ? "number cut" : "cut")}
-      title={title}
+      title={delta ? `${title ?? ""}\n${delta.title}`.trim() : title}
       data-column={column}
     >
       {body}
+      {props.baseline !== null && isCompared(column) && (
+        <span className={deltaClass(delta)} data-testid="delta">
+          {delta?.text}
+        </span>
+      )}
     </span>
   );
 }
+
+const deltaClass = (delta: Delta | null): string => {
+  if (delta === null || delta.better === null) return "delta";
+  return delta.better ? "delta better" : "delta worse";
+};
 
 const kContents: Record<string, (props: CellProps) => CellContent> = {
   status: ({ run }) => {
@@ -119,20 +137,7 @@ const kContents: Record<string, (props: CellProps) => CellContent> = {
       ),
     };
   },
-  name: ({ run }) => ({
-    className: "cut name runs-name",
-    body: (
-      <Link
-        to="/runs/$id"
-        params={{ id: run.id }}
-        title={run.name}
-        tabIndex={-1}
-        onClick={(event) => event.stopPropagation()}
-      >
-        {middleEllipsis(run.name, 48)}
-      </Link>
-    ),
-  }),
+  name: (props) => ({ className: "name runs-name", body: <Name {...props} /> }),
   experiment: ({ run }) => ({
     className: "cut name",
     title: run.experiment,
@@ -183,6 +188,40 @@ function contentOf(props: CellProps): CellContent {
   if (value === null || value === undefined) return { body: <span className="step">–</span> };
   const text = typeof value === "number" ? formatNumber(value, 4) : String(value);
   return { body: text, title: String(value) };
+}
+
+// With the button that pins the run as baseline, in sight where the pointer is and on the baseline.
+function Name({ run, baseline, pin }: CellProps) {
+  const pinned = baseline?.run.id === run.id;
+  return (
+    <>
+      <Link
+        to="/runs/$id"
+        params={{ id: run.id }}
+        className="cut"
+        title={run.name}
+        tabIndex={-1}
+        onClick={(event) => event.stopPropagation()}
+      >
+        {middleEllipsis(run.name, 48)}
+      </Link>
+      <button
+        type="button"
+        className="icon-button small runs-pin"
+        aria-label={pinned ? "Remove the baseline" : `Compare all runs to ${run.name}`}
+        aria-pressed={pinned}
+        title={pinned ? "The baseline. Click to remove it (B)" : "Compare all runs to this one (B)"}
+        tabIndex={-1}
+        data-testid="pin"
+        onClick={(event) => {
+          event.stopPropagation();
+          pin(run);
+        }}
+      >
+        <Pin />
+      </button>
+    </>
+  );
 }
 
 function Loss({ loss }: { loss: Run["loss"] }) {

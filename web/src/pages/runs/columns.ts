@@ -154,9 +154,13 @@ export function toggledColumn(columns: readonly Column[], key: string): Column[]
 export const kGap = 14;
 export const kTick = 14;
 
-// grid-template-columns, and how wide the table is at least.
-export function tracksOf(columns: readonly Column[]): { template: string; least: number } {
-  const widths = columns.map(({ key, width }) => width ?? columnOf(key).width);
+// grid-template-columns, and how wide the table is at least. `more`: pixels that a column of that key needs beside its
+// own.
+export function tracksOf(
+  columns: readonly Column[],
+  more: (key: string) => number = () => 0,
+): { template: string; least: number } {
+  const widths = columns.map(({ key, width }) => width ?? columnOf(key).width + more(key));
   const tracks = columns.map(({ key, width }, i) =>
     width === undefined && columnOf(key).grows ? `minmax(${widths[i]}px, 1fr)` : `${widths[i]}px`,
   );

@@ -9,7 +9,8 @@ export const isFacet = (key: string): key is Facet =>
 
 // `state`: runs in the archive or the trash; `q`: words or comparisons; `workload`: an id, or "none" for runs without
 // one; `sort`: keys of columns, "-" before one for descending; `col`: columns and their widths (pages/runs/columns.ts);
-// `tab`: the name of the saved list that this began as; `only`: shows the columns that differ (differing.ts). A facet's values are alternatives, "" is "not set".
+// `tab`: the name of the saved list that this began as; `only`: shows the columns that differ (differing.ts);
+// `base`: the run pinned as baseline, `compare`: how others are compared to it (baseline.ts). A facet's values are alternatives, "" is "not set".
 export type RunsSearch = {
   tab?: string;
   state?: "archived" | "trashed";
@@ -19,6 +20,8 @@ export type RunsSearch = {
   sort?: string[];
   col?: string[];
   only?: "differs";
+  base?: string;
+  compare?: "difference";
 } & { [facet in Facet]?: string[] };
 
 export function runsSearch(raw: Raw): RunsSearch {
@@ -31,6 +34,8 @@ export function runsSearch(raw: Raw): RunsSearch {
     sort: list(raw.sort),
     col: list(raw.col),
     only: raw.only === "differs" ? raw.only : undefined,
+    base: /^[0-9a-f]{32}$/.exec(word(raw.base) ?? "")?.[0],
+    compare: raw.compare === "difference" ? raw.compare : undefined,
   };
   for (const [key, value] of Object.entries(raw)) if (isFacet(key)) out[key] = list(value);
   return defined(out) as RunsSearch;

@@ -1,7 +1,7 @@
 // Selecting in the table of runs by mouse and keyboard; the selection is the basket.
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useCallback, useRef, useState } from "react";
-import { type RunList, type RunRows, rowsBetween } from "../../api/runSearch";
+import { type FoundRun, type RunList, type RunRows, rowsBetween } from "../../api/runSearch";
 import { addRuns, removeRuns, useBasket } from "../../state/basket";
 import { type Place, type Range, rangeChange, rowAfter } from "./selection";
 
@@ -12,6 +12,7 @@ export interface SelectionAt {
   page: number;
   show: (index: number) => void;
   moved: (place: Place) => void;
+  pin: (run: FoundRun) => void;
 }
 
 // `place`: the row the keys act on. `put` takes a range of rows in or out, `select` one row or, with shift, the range
@@ -74,6 +75,7 @@ export function useSelection(at: SelectionAt) {
     } else if (event.key === " ") select(place.active, !chosen, event.shiftKey);
     else if (event.key === "Enter" && run)
       void navigate({ to: "/runs/$id", params: { id: run.id } });
+    else if (event.key === "b" && run && !event.ctrlKey && !event.metaKey) at.pin(run);
     else if (event.key === "a" && (event.ctrlKey || event.metaKey)) addRuns(rows.loaded());
     else return;
     event.preventDefault();

@@ -72,6 +72,31 @@ TEST_F(RunSearch, DetailsAreToldWhereTheyAreAskedFor) {
   for (const char* name : {"params", "tags", "metrics"}) EXPECT_EQ(bare.find(name), nullptr);
 }
 
+TEST_F(RunSearch, GroupsComeWithTheFirstPage) {
+  add("a", "0.1", 0.5);
+  add("b", "0.1", 0.25);
+  add("c", "0.2", 1);
+  const Json answer =
+      search(R"({"group":"params.lr","columns":["metrics.loss","host"],"limit":1})");
+  ASSERT_EQ(runs_of(answer).size(), 1U);
+  const Json groups = at(answer, "groups");
+  ASSERT_EQ(groups.as_array()->size(), 2U);
+  const Json first = groups.as_array()->front();
+  EXPECT_EQ(first.get_string("value"), "0.1");
+  EXPECT_EQ(first.get_int("count"), 2);
+  EXPECT_EQ(at(first, "values").dump(),
+            R"({"metrics.loss":{"count":2,"min":0.25,"max":0.5,"mean":0.375}})");
+  EXPECT_EQ(at(first, "loss").dump(), R"({"count":2,"min":0.25,"max":0.5,"mean":0.375})");
+  EXPECT_EQ(first.get_string("loss_metric"), "loss");
+  EXPECT_EQ(search(R"({"group":"params.lr","offset":1})").find("groups"), nullptr);
+  EXPECT_EQ(search("{}").find("groups"), nullptr);
+  for (const std::string_view wrong : {"\"name\"", "\"metrics.loss\"", "\"nonsense\"", "7"}) {
+    const Response refused =
+        send(Method::kPost, "/api/corral/v1/runs/search", fmt::format(R"({{"group":{}}})", wrong));
+    EXPECT_EQ(refused.status, 400) << wrong;
+  }
+}
+
 TEST_F(RunSearch, FilterWordsChoicesOrderAndPagesMeet) {
   add("a", "0.1", 0.3);
   add("b", "0.1", 0.2);

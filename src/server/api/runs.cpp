@@ -153,6 +153,16 @@ void read_orders(RequestFields& fields, const Json& json, store::tracking::RunQu
   });
 }
 
+void read_group(RequestFields& fields, store::tracking::RunQuestion& question) {
+  if (!fields.has("group")) return;
+  question.group = parse_run_field(fields.text("group", kFieldBytes));
+  if (!question.group || !is_choice(*question.group)) {
+    fields.wrong("group",
+                 "one of status, experiment, workload, host, collocation, model, device, "
+                 "params.KEY or tags.KEY");
+  }
+}
+
 void read_facets(RequestFields& fields, RunSearchRequest& request) {
   auto names = fields.optional_texts("facets", kMostFacets, kFieldBytes);
   request.question.param_facets = std::erase(names, "params") > 0;
@@ -202,7 +212,7 @@ Parsed<RunSearchRequest> parse_run_search(std::string_view text) {
   const Json json = TRY_PARSED(parse_body(text));
   RequestFields fields(text, json);
   fields.only({"experiments", "workloads", "runs", "state", "filter", "text", "where", "order",
-               "columns", "details", "facets", "limit", "offset"});
+               "group", "columns", "details", "facets", "limit", "offset"});
   RunSearchRequest request;
   store::tracking::RunQuestion& question = request.question;
   read_scope(fields, question.scope);
@@ -210,6 +220,7 @@ Parsed<RunSearchRequest> parse_run_search(std::string_view text) {
   question.words = split_words(fields.text("text", kTextBytes));
   read_choices(fields, question);
   read_orders(fields, json, question);
+  read_group(fields, question);
   request.columns = fields.optional_texts("columns", kMostColumns, kFieldBytes);
   question.columns = fields.parse_all<RunField>(
       "columns", request.columns, fmt::format("of {}", kFieldNames), &parse_run_field);
@@ -440,6 +451,34 @@ void write_keys(JsonWriter& json, std::string_view name, const std::vector<Facet
   json.end_array();
 }
 
+void write_spread(JsonWriter& json, std::string_view name, const store::tracking::Spread& spread) {
+  json.key(name);
+  if (spread.count == 0) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("count", spread.count).member("min", spread.min);
+  json.member("max", spread.max).member("mean", spread.mean).end_object();
+}
+
+void write_groups(JsonWriter& json, const RunSearchRequest& wanted,
+                  std::span<const store::tracking::RunGroup> groups) {
+  json.key("groups").begin_array();
+  for (const auto& group : groups) {
+    json.begin_object().member("value", group.value).member("count", group.count);
+    json.key("values").begin_object();
+    for (std::size_t c = 0; c < wanted.columns.size(); ++c) {
+      if (!wanted.question.columns[c].is_text())
+        write_spread(json, wanted.columns[c], group.values[c]);
+    }
+    json.end_object();
+    write_spread(json, "duration", group.duration);
+    write_spread(json, "loss", group.loss);
+    json.member("loss_metric", group.loss_metric).end_object();
+  }
+  json.end_array();
+}
+
 void write_facets(JsonWriter& json, const RunSearchRequest& request, const FoundRuns& found) {
   json.key("facets").begin_object();
   for (std::size_t i = 0; i < found.facets.size(); ++i)
@@ -469,6 +508,8 @@ Answer search_runs(const Request& request, Context& context) {
   }));
   json.end_array().member("total", found.total);
   json.member("offset", wanted.question.paging.offset);
+  if (wanted.question.group && wanted.question.paging.offset == 0)
+    write_groups(json, wanted, found.groups);
   write_facets(json, wanted, found);
   json.end_object();
   return json_response(std::move(body));

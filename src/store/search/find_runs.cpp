@@ -1,12 +1,18 @@
 #include "store/search/find_runs.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compat/mlflow/wire/times.h"
 #include "core/text.h"
+#include "metric/loss_name.h"
 #include "store/engine/keys.h"
 #include "store/read/reads.h"
 #include "store/search/search.h"
@@ -128,6 +134,67 @@ Result<> count_facets(RunTable& table, const RunQuestion& question,
   return {};
 }
 
+// ---- groups
+void take(Spread& spread, std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) return;
+  ++spread.count;
+  const double part = 1 / static_cast<double>(spread.count);
+  spread.min = spread.count == 1 ? *value : std::min(spread.min, *value);
+  spread.max = spread.count == 1 ? *value : std::max(spread.max, *value);
+  // The difference of two values may be too great for a number.
+  spread.mean += *value * part - spread.mean * part;
+}
+
+// The metric that says most about the training; null if none is a loss.
+const sql::LatestMetric* loss_of(const std::vector<sql::LatestMetric>& metrics) {
+  const sql::LatestMetric* best = nullptr;
+  for (const sql::LatestMetric& one : metrics) {
+    if (!metric::is_loss(one.key)) continue;
+    if (best == nullptr || metric::better_loss(one.key, best->key)) best = &one;
+  }
+  return best;
+}
+
+// The rows of a group come one by one.
+class GroupBuilder {
+ public:
+  GroupBuilder(std::string value, std::size_t columns) {
+    group_.value = std::move(value);
+    group_.values.resize(columns);
+  }
+
+  void add(const sql::RunMetrics& metrics, std::span<const RunField> columns,
+           std::optional<double> duration) {
+    ++group_.count;
+    take(group_.duration, duration);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (columns[c].kind == Kind::kMetric)
+        take(group_.values[c], metric_value(metrics, columns[c]));
+    }
+    add_loss(*metrics);
+  }
+
+  RunGroup finish() && {
+    if (mixed_) {
+      group_.loss = {};
+      group_.loss_metric.clear();
+    }
+    return std::move(group_);
+  }
+
+ private:
+  void add_loss(const std::vector<sql::LatestMetric>& metrics) {
+    const sql::LatestMetric* loss = loss_of(metrics);
+    if (loss == nullptr) return;
+    if (group_.loss_metric.empty()) group_.loss_metric = loss->key;
+    mixed_ = mixed_ || group_.loss_metric != loss->key;
+    if (std::isfinite(loss->value)) take(group_.loss, loss->last);
+  }
+
+  RunGroup group_;
+  bool mixed_ = false;  // losses of several metrics
+};
+
 // ---- the search
 using sql::Statement;
 
@@ -144,8 +211,10 @@ class RunFinder {
     TRY(choose());
     FoundRuns found;
     found.total = std::ranges::count(misses_, Misses{0});
+    if (question_.group) TRY(rank_groups(*question_.group));
     const auto page = TRY(order());
     TRY(fill_page(page, found));
+    if (question_.group && question_.paging.offset == 0) found.groups = TRY(groups());
     TRY(count_facets(table_, question_, misses_, found));
     return found;
   }
@@ -155,6 +224,9 @@ class RunFinder {
   Result<> find_words();
   Result<std::vector<std::string>> haystacks();
   Result<> choose();
+  // Sorts the values of the field that found runs have.
+  Result<> rank_groups(const RunField& field);
+  Result<std::vector<RunGroup>> groups();
   Result<std::vector<std::uint32_t>> order();
   Result<> fill_page(const std::vector<std::uint32_t>& page, FoundRuns& found);
   using Values = std::vector<std::vector<ColumnValue>>;
@@ -166,6 +238,9 @@ class RunFinder {
   const RunQuestion& question_;
   RunTable table_;
   std::vector<Misses> misses_;  // by row
+  // Of the groups: their values in order, and by row the place of its own among these.
+  std::vector<std::string_view> group_values_;
+  std::vector<std::uint32_t> ranks_;
 };
 
 // All experiments that the scope's runs may lie in.
@@ -238,18 +313,92 @@ Result<> RunFinder::choose() {
   return {};
 }
 
+Result<> RunFinder::rank_groups(const RunField& field) {
+  const auto& texts = *TRY(table_.texts(field));
+  std::unordered_map<std::string_view, std::uint32_t> places;
+  for (std::size_t row = 0; row < texts.size(); ++row) {
+    if (misses_[row] == 0) places.emplace(texts[row], 0);
+  }
+  if (places.size() > kMostGroups) {
+    return fail(Code::kTooLarge, fmt::format("there would be {} groups, at most {} are shown: "
+                                             "group by another value, or filter the runs",
+                                             places.size(), kMostGroups));
+  }
+  struct Value {
+    std::string_view text;
+    std::optional<double> number;
+  };
+  std::vector<Value> values;
+  for (const auto& [text, place] : places) {
+    values.push_back({text, parse_double(text)});
+    auto& number = values.back().number;
+    if (number && !std::isfinite(*number)) number.reset();
+  }
+  const bool numbers = std::ranges::all_of(
+      values, [](const Value& value) { return value.text.empty() || value.number; });
+  const bool down = !question_.orders.empty() && question_.orders[0].field == field &&
+                    question_.orders[0].descending;
+  std::ranges::sort(values, [&](const Value& a, const Value& b) {
+    if (a.text.empty() != b.text.empty()) return b.text.empty();
+    const Value& first = down ? b : a;
+    const Value& second = down ? a : b;
+    if (numbers && first.number && first.number != second.number)
+      return *first.number < *second.number;
+    return first.text < second.text;
+  });
+  for (const Value& value : values) {
+    places[value.text] = static_cast<std::uint32_t>(group_values_.size());
+    group_values_.push_back(value.text);
+  }
+  ranks_.assign(texts.size(), 0);
+  for (std::size_t row = 0; row < texts.size(); ++row) {
+    if (misses_[row] == 0) ranks_[row] = places[texts[row]];
+  }
+  return {};
+}
+
+Result<std::vector<RunGroup>> RunFinder::groups() {
+  std::vector<GroupBuilder> builders;
+  builders.reserve(group_values_.size());
+  for (const std::string_view value : group_values_)
+    builders.emplace_back(std::string(value), question_.columns.size());
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; row < misses_.size(); ++row) {
+    if (misses_[row] == 0) rows.push_back(row);
+  }
+  const auto metrics = TRY(table_.metrics(rows));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const RunTable::Row& row = table_.rows()[rows[i]];
+    builders[ranks_[rows[i]]].add(metrics[i], question_.columns,
+                                  mlflow::run_seconds(row.start, row.end));
+  }
+  std::vector<RunGroup> groups;
+  groups.reserve(builders.size());
+  for (GroupBuilder& one : builders) groups.push_back(std::move(one).finish());
+  return groups;
+}
+
 Result<std::vector<std::uint32_t>> RunFinder::order() {
   const auto place = [](const std::string& key) {
     return static_cast<std::size_t>(parse_int(key).value_or(0));
   };
+  // The order by the groups has the name behind those of the others.
+  const std::size_t by_group = question_.orders.size();
   RowSearch rows(table_.rows().size(),
-                 [&](const RowSearch::Field& field, const RowSearch::Kept& kept) {
-                   return table_.column(question_.orders[place(field.key)].field, kept);
+                 [&](const RowSearch::Field& field, const RowSearch::Kept& kept) -> Result<Column> {
+                   const std::size_t at = place(field.key);
+                   if (at != by_group) return table_.column(question_.orders[at].field, kept);
+                   Column column;
+                   for (std::uint32_t row = 0; row < ranks_.size(); ++row)
+                     column.emplace_back(row, static_cast<std::int64_t>(ranks_[row]));
+                   return column;
                  });
   for (std::uint32_t row = 0; row < misses_.size(); ++row) {
     if (misses_[row] != 0) rows.drop(row);
   }
   std::vector<mlflow::Order> orders;
+  if (question_.group)
+    orders.push_back({.entity = mlflow::Entity::kAttribute, .key = std::to_string(by_group)});
   for (std::size_t i = 0; i < question_.orders.size(); ++i)
     orders.push_back({.entity = mlflow::Entity::kAttribute,
                       .key = std::to_string(i),

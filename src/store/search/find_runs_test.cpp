@@ -27,6 +27,7 @@ struct Spec {
   std::map<std::string, std::string> params = {}, tags = {};
   std::string command = R"(["python3","train.py"])";
   std::vector<double> loss = {};
+  std::string loss_name = "loss";
 };
 
 class FindRuns : public SearchTest {
@@ -55,7 +56,7 @@ class FindRuns : public SearchTest {
       for (const double value : spec.loss)
         points.emplace_back(runs_ * 1'000'000'000 + static_cast<std::int64_t>(points.size()),
                             value);
-      frames.push_back(writer.frame(codec::SchemaBody{.series = {series_def(1, "loss")}}));
+      frames.push_back(writer.frame(codec::SchemaBody{.series = {series_def(1, spec.loss_name)}}));
       frames.push_back(writer.frame(samples(1, points)));
     }
     const auto done = store_->append(frames);
@@ -285,6 +286,62 @@ TEST_P(FindRuns, FacetsLeaveOutTheChoicesOfTheirOwnField) {
   EXPECT_EQ(own.params[0].values, (Values{{"1", 2}, {"", 1}, {"2", 1}}));
   EXPECT_EQ(own.facets[0].values, (Values{{"n2", 1}}));
   EXPECT_TRUE(own.tags.empty());
+}
+
+TEST_P(FindRuns, GroupsStandTogetherInTheOrderOfTheirValues) {
+  add({.name = "a", .params = {{"lr", "0.1"}}, .loss = {4, 1}});
+  add({.name = "b", .params = {{"lr", "1e-2"}}, .loss = {3}});
+  add({.name = "c", .params = {{"lr", "0.10"}}, .loss = {2}});
+  add({.name = "d"});
+  add({.name = "e", .params = {{"lr", "0.1"}}, .loss = {kNan}});
+  add({.name = "f", .params = {{"lr", "0.1"}}, .loss = {3}});
+  RunQuestion question;
+  question.group = field("params.lr");
+  question.columns = {field("name"), field("metrics.loss.min")};
+  const FoundRuns found = find(question);
+  // 0.1 and 0.10 are the same number and two values: their runs do not mix.
+  EXPECT_EQ(names(question), (Names{"b", "f", "e", "a", "c", "d"}));
+  ASSERT_EQ(found.groups.size(), 4U);
+  const auto values = [](const FoundRuns& of) {
+    std::vector<std::pair<std::string, std::int64_t>> all;
+    for (const RunGroup& group : of.groups) all.emplace_back(group.value, group.count);
+    return all;
+  };
+  using Values = std::vector<std::pair<std::string, std::int64_t>>;
+  EXPECT_EQ(values(found), (Values{{"1e-2", 1}, {"0.1", 3}, {"0.10", 1}, {"", 1}}));
+  const RunGroup& most = found.groups[1];
+  EXPECT_EQ(most.loss_metric, "loss");
+  EXPECT_EQ(most.loss.count, 2) << "of finite values";
+  EXPECT_EQ(most.loss.mean, 2);
+  EXPECT_EQ(most.values[0].count, 0) << "a name is no number";
+  EXPECT_EQ(most.values[1].min, 1);
+  EXPECT_EQ(most.values[1].max, 3);
+  EXPECT_EQ(found.groups[3].loss.count, 0);
+  // Other orders count within the groups; an order by their field turns them.
+  question.orders = {{field("params.lr"), true}, {field("name"), false}};
+  const FoundRuns turned = find(question);
+  EXPECT_EQ(names(question), (Names{"c", "a", "e", "f", "b", "d"}));
+  EXPECT_EQ(turned.groups.front().value, "0.10");
+  // Runs that do not match are in no group. Later pages repeat no groups.
+  question.words = {"lr=1e-2"};
+  EXPECT_EQ(values(find(question)), (Values{{"1e-2", 1}}));
+  question.words = {};
+  question.paging.offset = 4;
+  EXPECT_EQ(names(question), (Names{"b", "d"}));
+  EXPECT_TRUE(find(question).groups.empty());
+}
+
+TEST_P(FindRuns, LossesOfSeveralMetricsAreNotAveraged) {
+  add({.name = "a", .loss = {1}});
+  add({.name = "b", .loss = {3}});
+  RunQuestion question;
+  question.group = field("host");
+  EXPECT_EQ(find(question).groups[0].loss.mean, 2);
+  add({.name = "c", .loss = {5}, .loss_name = "val/loss"});
+  const FoundRuns found = find(question);
+  EXPECT_EQ(found.groups[0].count, 3);
+  EXPECT_EQ(found.groups[0].loss.count, 0);
+  EXPECT_EQ(found.groups[0].loss_metric, "");
 }
 
 TEST_P(FindRuns, FacetsOfManyValuesAreCutAndSaySo) {

@@ -223,3 +223,52 @@ test("a baseline that was removed is said, and takes nothing with it", async () 
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test("groups open and close, with counts and means, by pointer, keyboard and address", async () => {
+  const { page, complaints, close } = await open(browser, home, "/?sort=name&col=name&col=loss&col=metrics.accuracy");
+  await lists(page, kNames);
+  await page.getByTestId("columns-button").click();
+  await page.getByTestId("group-by").selectOption("params.lr");
+  await page.keyboard.press("Escape");
+  const groups = page.getByTestId("run-group");
+  const texts = () => groups.allInnerTexts();
+  const flat = async () => (await texts()).map((text) => text.replace(/\s+/g, " ").trim());
+  await soon(async () =>
+    assert.deepEqual(await flat(), ["lr 0.01 3 runs, mean 0.4 0.7", "lr 0.1 2 runs, mean 0.3 0.7"]),
+  );
+  assert.deepEqual(await names(page), [], "groups are closed at first");
+  await page.getByText("5 runs", { exact: true }).waitFor();
+  const loss = groups.first().locator('[data-column="loss"]');
+  assert.equal(await loss.getAttribute("title"), "loss: mean 0.4 of 2 runs, 0.3 to 0.5");
+  await groups.last().click();
+  await lists(page, ["a-two", "b-two"]);
+  await page.reload();
+  await lists(page, ["a-two", "b-two"]);
+  assert.deepEqual(await violations(page), []);
+  // The keyboard: open the first group, and select from its second run into the next group.
+  await page.getByTestId("runs-table").focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowRight");
+  await lists(page, ["a-one", "b-one", "plain", "a-two", "b-two"]);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  for (let i = 0; i < 3; i++) await page.keyboard.press("Shift+ArrowDown");
+  await soon(async () =>
+    assert.equal(await page.getByTestId("basket-count").textContent(), "3 runs"),
+  );
+  const chosen = await page.getByTestId("basket").textContent();
+  for (const name of ["b-one", "plain", "a-two"]) assert.ok(chosen.includes(name), name);
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowLeft");
+  await lists(page, ["a-two", "b-two"]);
+  // Sorted within the groups, and the groups turned.
+  await page.getByTestId("column").first().getByRole("button").click();
+  await lists(page, ["b-two", "a-two"]);
+  await page.getByTestId("columns-button").click();
+  await page.getByTestId("group-by").selectOption("experiment");
+  await soon(async () => assert.deepEqual((await flat()).map((text) => text[0]), ["a", "b", "p"]));
+  await page.getByTestId("group-by").selectOption("");
+  await lists(page, [...kNames].reverse());
+  assert.deepEqual(complaints, []);
+  await close();
+});

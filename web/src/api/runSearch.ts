@@ -26,6 +26,26 @@ export interface Order {
 export interface RunList extends RunFilter {
   order?: Order[];
   columns?: string[];
+  // Runs of the same value stand together.
+  group?: string;
+}
+
+// Statistics of finite values.
+export interface Spread {
+  count: number;
+  min: number;
+  max: number;
+  mean: number;
+}
+// Null: without any value.
+export interface RunGroup {
+  value: string;
+  count: number;
+  // By column, for metrics.
+  values: Record<string, Spread | null>;
+  duration: Spread | null;
+  loss: Spread | null;
+  loss_metric: string;
 }
 
 export interface FoundRun extends Run {
@@ -50,6 +70,8 @@ interface SearchAnswer {
   total: number;
   offset: number;
   facets?: Facets;
+  // With `group`, at offset 0.
+  groups?: RunGroup[];
 }
 
 export const kPage = 200;
@@ -68,6 +90,8 @@ export interface RunRows {
   // undefined where the row has not come yet.
   at: (index: number) => FoundRun | undefined;
   loaded: () => FoundRun[];
+  // In the order of the runs; undefined where nothing groups them.
+  groups: RunGroup[] | undefined;
   // When the rows were read, milliseconds.
   readAt: number;
   pending: boolean;
@@ -77,15 +101,12 @@ export interface RunRows {
   retry: () => void;
 }
 
-type Shown = Pick<RunRows, "total" | "at" | "loaded" | "readAt">;
+type Shown = Pick<RunRows, "total" | "at" | "loaded" | "groups" | "readAt">;
 
-// The rows of `list` around those in sight: only their pages are asked for. The rows of the question before stay
-// until the first page of the new one has come.
-export function useRunRows(list: RunList, sight: { first: number; last: number }): RunRows {
-  const first = Math.floor(sight.first / kPage);
-  const last = Math.floor(Math.max(sight.first, sight.last) / kPage);
+// The rows of `list` on these pages and the first one. The rows of the question before stay until the first page of the
+// new one has come.
+export function useRunRows(list: RunList, wanted: readonly number[]): RunRows {
   const head = useQuery({ ...pageQuery(list, 0), placeholderData: keepPreviousData });
-  const wanted = Array.from({ length: last - first + 1 }, (_, i) => first + i);
   const pages = useQueries({
     queries: wanted.filter((page) => page > 0).map((page) => pageQuery(list, page)),
     combine: combinePages,
@@ -111,6 +132,7 @@ export function useRunRows(list: RunList, sight: { first: number; last: number }
         all ??= [...known].sort(([a], [b]) => a - b).flatMap(([, runs]) => runs);
         return all;
       },
+      groups: data.groups,
       readAt: head.dataUpdatedAt,
     };
     return before.current;
@@ -127,7 +149,13 @@ export function useRunRows(list: RunList, sight: { first: number; last: number }
   };
 }
 
-const kNothing: Shown = { total: 0, at: () => undefined, loaded: () => [], readAt: 0 };
+const kNothing: Shown = {
+  total: 0,
+  at: () => undefined,
+  loaded: () => [],
+  groups: undefined,
+  readAt: 0,
+};
 
 function combinePages(
   answers: {

@@ -5,12 +5,15 @@ import { Check } from "../../app/Check";
 import { Cross } from "../../app/icons";
 import { type Column, columnOf, kColumns, kDefault, movedColumn, toggledColumn } from "./columns";
 import type { Differing } from "./differing";
+import { type Grouping, isGrouping } from "./search";
 import type { ColumnState } from "./useColumns";
 
 export interface ColumnMenuProps extends ColumnState {
   facets: Facets | undefined;
   // A few runs whose metrics are offered.
   runs: readonly string[];
+  group: Grouping | undefined;
+  setGroup: (group: Grouping | undefined) => void;
   // The switch that shows only the columns that differ, and what came of it.
   only: boolean;
   differing: Differing | null;
@@ -77,6 +80,7 @@ function Menu(props: ColumnMenuProps) {
   const { columns, isDefault, change } = props;
   return (
     <div className="menu" role="dialog" aria-label="Columns" data-testid="columns-menu">
+      <GroupBy {...props} />
       <OnlyDiffering {...props} />
       <h2 className="section-title">
         Shown
@@ -111,6 +115,39 @@ function Menu(props: ColumnMenuProps) {
       </ol>
       <MoreColumns {...props} />
     </div>
+  );
+}
+
+const kGroupings: readonly Grouping[] = [
+  "experiment",
+  "workload",
+  "status",
+  "host",
+  "collocation",
+  "model",
+  "device",
+];
+
+function GroupBy({ group, setGroup, facets }: ColumnMenuProps) {
+  const params = (facets?.params ?? []).map(({ key }): Grouping => `params.${key}`);
+  const tags = (facets?.tags ?? []).map(({ key }): Grouping => `tags.${key}`);
+  const offers = new Set([...kGroupings, ...params, ...tags, ...(group ? [group] : [])]);
+  return (
+    <label className="row group-by">
+      <span>Group by</span>
+      <select
+        value={group ?? ""}
+        data-testid="group-by"
+        onChange={({ currentTarget: { value } }) => setGroup(isGrouping(value) ? value : undefined)}
+      >
+        <option value="">nothing</option>
+        {[...offers].map((key) => (
+          <option key={key} value={key}>
+            {wordsOf(key)}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -6,7 +6,6 @@ import { ApiError } from "../../api/client";
 import {
   type Facets,
   type FacetValue,
-  kPage,
   type RunFilter,
   type RunList,
   type RunRows,
@@ -29,7 +28,6 @@ import { RunsTable } from "./RunsTable";
 import { SearchField } from "./SearchField";
 import { SelectionBar } from "./SelectionBar";
 import type { RunsSearch } from "./search";
-import type { Range } from "./selection";
 import { type ColumnState, useColumns, useShownColumns } from "./useColumns";
 
 const route = getRouteApi("/");
@@ -40,19 +38,17 @@ function useSame<T>(value: T): T {
   return useMemo(() => JSON.parse(text) as T, [text]);
 }
 
-// The pages of rows in sight, not each row.
-function useSight() {
-  const [sight, setSight] = useState<Range>({ first: 0, last: 0 });
-  const look = useCallback(({ first, last }: Range) => {
-    const floor = (row: number) => Math.floor(row / kPage) * kPage;
-    setSight((old) =>
-      old.first === floor(first) && old.last === floor(last)
-        ? old
-        : { first: floor(first), last: floor(last) },
-    );
-  }, []);
-  return [sight, look] as const;
+// The pages of rows in sight.
+function usePages() {
+  const [pages, setPages] = useState<readonly number[]>([]);
+  const look = useCallback(
+    (next: number[]) => setPages((old) => (String(old) === String(next) ? old : next)),
+    [],
+  );
+  return [pages, look] as const;
 }
+
+const kNone: readonly string[] = [];
 
 export function RunsPage() {
   const search = useSame(route.useSearch());
@@ -64,8 +60,8 @@ export function RunsPage() {
   const { data, error } = useFacets(filter, came === filter || search.only !== undefined);
   const shown = useShownColumns(chosen, search, data);
   const list: RunList = useSame(listOf(search, shown.columns));
-  const [sight, look] = useSight();
-  const rows = useRunRows(list, sight);
+  const [pages, look] = usePages();
+  const rows = useRunRows(list, pages);
   const { baseline, pin, gone } = useBaseline(search, list);
   useEffect(() => {
     if (!rows.stale) setCame(filter);
@@ -116,6 +112,12 @@ export function RunsPage() {
             to(next.length > 0 ? { ...rest, sort: next } : rest);
           }}
           look={look}
+          group={search.group}
+          open={search.open ?? kNone}
+          setOpen={(values) => {
+            const { open: _open, ...rest } = search;
+            to(values.length > 0 ? { ...rest, open: values } : rest, true);
+          }}
           grid={grid}
           baseline={baseline}
           pin={pin}
@@ -163,6 +165,11 @@ function Toolbar({ rows, facets, columns, differing, search, to, leave }: Toolba
         {...columns}
         facets={facets}
         runs={sample}
+        group={search.group}
+        setGroup={(group) => {
+          const { group: _group, open: _open, ...rest } = search;
+          to(group === undefined ? rest : { ...rest, group });
+        }}
         only={search.only !== undefined}
         differing={differing}
         setOnly={(on) => {
@@ -176,9 +183,10 @@ function Toolbar({ rows, facets, columns, differing, search, to, leave }: Toolba
 }
 
 // The search without any filter.
-const within = ({ state, sort, col, only, base, compare }: RunsSearch): RunsSearch => ({
+const within = ({ state, sort, col, only, base, compare, group }: RunsSearch): RunsSearch => ({
   ...(base ? { base } : {}),
   ...(compare ? { compare } : {}),
+  ...(group ? { group } : {}),
   ...(state ? { state } : {}),
   ...(sort ? { sort } : {}),
   ...(col ? { col } : {}),

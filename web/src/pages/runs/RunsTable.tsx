@@ -5,18 +5,27 @@ import {
   type CSSProperties,
   memo,
   type RefObject,
+  useCallback,
   useEffect,
   useMemo,
   useRef,
   useState,
 } from "react";
-import { type FoundRun, type RunList, type RunRows, useSparklines } from "../../api/runSearch";
+import {
+  type FoundRun,
+  kPage,
+  type RunList,
+  type RunRows,
+  useSparklines,
+} from "../../api/runSearch";
 import { Check } from "../../app/Check";
 import { useNow } from "../../app/useNow";
 import { plural } from "../../format/units";
 import { addRuns, removeRuns, useBasket } from "../../state/basket";
 import { type Baseline, isCompared } from "./baseline";
 import { type Column, columnOf, tracksOf, trendMetric } from "./columns";
+import { GroupRow } from "./GroupRow";
+import { type Lines, linesOf } from "./lines";
 import type { Range } from "./selection";
 import { TableHead, type TableHeadProps } from "./TableHead";
 import { rowId, TableRow, type TableRowProps } from "./TableRow";
@@ -36,7 +45,12 @@ export interface RunsTableProps {
   changeColumns: (columns: readonly Column[]) => void;
   sort: readonly string[];
   sortBy: (by: string, also: boolean) => void;
-  look: (sight: Range) => void;
+  // The pages of the rows in sight.
+  look: (pages: number[]) => void;
+  // The field that groups the runs, and the values whose groups are open.
+  group: string | undefined;
+  open: readonly string[];
+  setOpen: (values: string[]) => void;
   grid: RefObject<HTMLDivElement | null>;
   // The run that stands first, and that the others are compared to.
   baseline: Baseline | null;
@@ -44,9 +58,8 @@ export interface RunsTableProps {
   pin: (run: FoundRun) => void;
 }
 
-// The visible rows of so many, reported to `look`; they begin `top` pixels down.
-function useSight(at: { count: number; head: number; top: number; look: (sight: Range) => void }) {
-  const { count, head, top, look } = at;
+// The visible lines of so many; they begin `top` pixels down.
+function useSight({ count, head, top }: { count: number; head: number; top: number }) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count,
@@ -61,7 +74,6 @@ function useSight(at: { count: number; head: number; top: number; look: (sight: 
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
   const sight = useMemo(() => ({ first, last }), [first, last]);
-  useEffect(() => look(sight), [look, sight]);
   return { scroller, virtual, items, sight };
 }
 
@@ -78,17 +90,63 @@ function useQuestion(question: string, begin: () => void): void {
   }, [question]);
 }
 
+const kNoneOpen: ReadonlySet<string> = new Set();
+
+// The groups that are open, and the step that opens or closes one.
+function useOpen({ group, open, setOpen }: Pick<RunsTableProps, "group" | "open" | "setOpen">) {
+  const values = useMemo(() => (group === undefined ? kNoneOpen : new Set(open)), [group, open]);
+  const latest = useRef({ values, setOpen });
+  latest.current = { values, setOpen };
+  const toggle = useCallback((value: string) => {
+    const rest = [...latest.current.values].filter((one) => one !== value);
+    latest.current.setOpen(latest.current.values.has(value) ? rest : [...rest, value]);
+  }, []);
+  return { values, toggle };
+}
+
+// The rows by lines: those of groups have none.
+function useLines(rows: RunRows, open: ReadonlySet<string>) {
+  const lines = useMemo(
+    () => linesOf(rows.total, rows.groups, open),
+    [rows.total, rows.groups, open],
+  );
+  const byLine = useMemo(
+    () => ({
+      total: lines.total,
+      at: (line: number) => {
+        const run = lines.runAt(line);
+        return run === null ? undefined : rows.at(run);
+      },
+    }),
+    [lines, rows.at],
+  );
+  return { lines, byLine };
+}
+
+// Reports the pages of the runs in sight.
+function useLook(lines: Lines, { first, last }: Range, look: (pages: number[]) => void): void {
+  useEffect(() => {
+    const pages = new Set<number>();
+    for (const runs of lines.runsIn({ first, last }))
+      for (let page = Math.floor(runs.first / kPage); page * kPage <= runs.last; page++)
+        pages.add(page);
+    look([...pages]);
+  }, [lines, first, last, look]);
+}
+
 export function RunsTable(props: RunsTableProps) {
-  const { list, rows, columns, look, grid, baseline, pin } = props;
+  const { list, rows, columns, look, grid, baseline, pin, group } = props;
+  const { values: open, toggle } = useOpen(props);
+  const { lines, byLine } = useLines(rows, open);
   const question = useMemo(() => JSON.stringify({ ...list, columns: [] }), [list]);
   const [back] = useState(() => (left.question === question ? { ...left } : null));
   const head = baseline === null ? kHead : kHead + kRow;
   const { scroller, virtual, items, sight } = useSight({
-    count: rows.total,
+    count: lines.total,
     head,
     top: back?.top ?? 0,
-    look,
   });
+  useLook(lines, sight, look);
   const [draft, setDraft] = useState<readonly Column[] | null>(null);
   const { template, least } = tracksOf(draft ?? columns, (key) =>
     baseline !== null && isCompared(key) ? kDelta : 0,
@@ -96,6 +154,9 @@ export function RunsTable(props: RunsTableProps) {
   const { place, move, put, select, onKeyDown } = useSelection({
     list,
     rows,
+    lines,
+    toggle,
+    open,
     from: back?.place ?? { active: 0, anchor: 0 },
     page: Math.max(1, Math.floor((scroller.current?.clientHeight ?? 600) / kRow) - 2),
     show: (index) => virtual.scrollToIndex(index, { align: "auto" }),
@@ -109,7 +170,20 @@ export function RunsTable(props: RunsTableProps) {
     move({ active: 0, anchor: 0 });
   });
   const { active } = place;
-  const seen = rows.at(active) !== undefined && active >= sight.first && active <= sight.last;
+  const there = byLine.at(active) !== undefined || lines.groupAt(active) !== null;
+  const seen = there && active >= sight.first && active <= sight.last;
+  // Rows are placed absolutely, which a table element forbids.
+  const frame = {
+    role: group === undefined ? "grid" : "treegrid",
+    tabIndex: 0,
+    "aria-label": "Runs",
+    "aria-rowcount": lines.total + (baseline === null ? 1 : 2),
+    "aria-colcount": columns.length + 1,
+    "aria-multiselectable": true,
+    "aria-busy": rows.stale,
+    "aria-activedescendant": seen ? rowId(active) : undefined,
+    onKeyDown,
+  };
   return (
     <div
       className={rows.stale ? "content stale" : "content"}
@@ -118,21 +192,12 @@ export function RunsTable(props: RunsTableProps) {
         left.top = event.currentTarget.scrollTop;
       }}
     >
-      {/* biome-ignore lint/a11y/useSemanticElements: rows are placed absolutely, which a table element forbids */}
       <div
+        {...frame}
         ref={grid}
         className={baseline === null ? "runs" : "runs compared"}
-        role="grid"
-        tabIndex={0}
-        aria-label="Runs"
-        aria-rowcount={rows.total + (baseline === null ? 1 : 2)}
-        aria-colcount={columns.length + 1}
-        aria-multiselectable="true"
-        aria-busy={rows.stale}
-        aria-activedescendant={seen ? rowId(active) : undefined}
         data-testid="runs-table"
         style={{ "--tracks": template, minWidth: least } as CSSProperties}
-        onKeyDown={onKeyDown}
       >
         <Head
           columns={columns}
@@ -145,12 +210,17 @@ export function RunsTable(props: RunsTableProps) {
           put={put}
         />
         {baseline !== null && (
-          <BaselineRow rows={rows} columns={columns} baseline={baseline} pin={pin} />
+          <BaselineRow readAt={rows.readAt} columns={columns} baseline={baseline} pin={pin} />
         )}
         <Body
           baseline={baseline}
           pin={pin}
-          rows={rows}
+          rows={byLine}
+          readAt={rows.readAt}
+          lines={lines}
+          group={group}
+          open={open}
+          toggle={toggle}
           columns={columns}
           items={items}
           sight={sight}
@@ -184,7 +254,13 @@ const Head = memo(function Head({ loaded, total, put, ...head }: HeadProps) {
 });
 
 interface BodyProps {
-  rows: RunRows;
+  // By line.
+  rows: Pick<RunRows, "at" | "total">;
+  readAt: number;
+  lines: Lines;
+  group: string | undefined;
+  open: ReadonlySet<string>;
+  toggle: (value: string) => void;
   columns: readonly Column[];
   items: readonly VirtualItem[];
   sight: Range;
@@ -198,29 +274,47 @@ interface BodyProps {
 }
 
 function Body(props: BodyProps) {
-  const { rows, columns, items, sight, head, height, active, select, baseline, pin } = props;
+  const { rows, readAt, lines, group, open, toggle } = props;
+  const { columns, items, sight, head, height, active, select, baseline, pin } = props;
   const inSight = items.map((item) => rows.at(item.index));
   const now = useNow(inSight.some((run) => run?.status === "running"));
   const metrics = columns.flatMap(({ key }) => trendMetric(key) ?? []);
   const trendOf = useSparklines(rows, sight, metrics);
   return (
     <div className="runs-body" role="presentation" style={{ height }}>
-      {items.map(({ index, start }, i) => (
-        <TableRow
-          key={index}
-          run={inSight[i]}
-          index={index}
-          top={start - head}
-          baseline={baseline}
-          pin={pin}
-          active={index === active}
-          columns={columns}
-          trendOf={trendOf}
-          now={inSight[i]?.status === "running" ? now : rows.readAt}
-          readAt={rows.readAt}
-          select={select}
-        />
-      ))}
+      {items.map(({ index, start }, i) => {
+        const grouped = lines.groupAt(index);
+        return grouped !== null ? (
+          <GroupRow
+            key={`${index}`}
+            group={grouped}
+            by={group ?? ""}
+            open={open.has(grouped.value)}
+            index={index}
+            rowIndex={index + (baseline === null ? 2 : 3)}
+            top={start - head}
+            active={index === active}
+            columns={columns}
+            compared={baseline !== null}
+            toggle={toggle}
+          />
+        ) : (
+          <TableRow
+            key={index}
+            run={inSight[i]}
+            index={index}
+            top={start - head}
+            baseline={baseline}
+            pin={pin}
+            active={index === active}
+            columns={columns}
+            trendOf={trendOf}
+            now={inSight[i]?.status === "running" ? now : readAt}
+            readAt={readAt}
+            select={select}
+          />
+        );
+      })}
     </div>
   );
 }
@@ -228,8 +322,8 @@ function Body(props: BodyProps) {
 const kFirst: Range = { first: 0, last: 0 };
 
 // Stays below the head while the others scroll.
-function BaselineRow(at: Pick<BodyProps, "rows" | "columns" | "pin"> & { baseline: Baseline }) {
-  const { rows, columns, baseline, pin } = at;
+function BaselineRow(at: Pick<BodyProps, "columns" | "pin" | "readAt"> & { baseline: Baseline }) {
+  const { readAt, columns, baseline, pin } = at;
   const { run } = baseline;
   const now = useNow(run.status === "running");
   const metrics = columns.flatMap(({ key }) => trendMetric(key) ?? []);
@@ -245,8 +339,8 @@ function BaselineRow(at: Pick<BodyProps, "rows" | "columns" | "pin"> & { baselin
       active={false}
       columns={columns}
       trendOf={trendOf}
-      now={run.status === "running" ? now : rows.readAt}
-      readAt={rows.readAt}
+      now={run.status === "running" ? now : readAt}
+      readAt={readAt}
       select={(_, on) => (on ? addRuns([run]) : removeRuns([run.id]))}
     />
   );

@@ -36,6 +36,7 @@ export function listOf(search: RunsSearch, columns: readonly Column[]): RunList 
   return {
     ...filterOf(search),
     ...(order.length > 0 ? { order } : {}),
+    ...(search.group !== undefined ? { group: search.group } : {}),
     ...(values.length > 0 ? { columns: values } : {}),
   };
 }

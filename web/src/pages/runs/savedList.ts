@@ -1,4 +1,4 @@
-// A saved list of runs: search, facets, order and columns as the query of an address. Pure.
+// A saved list of runs: search, facets, order, groups and columns as the query of an address. Pure.
 import { parseSearch, stringifySearch } from "../../app/search";
 import { type Column, columnWords, kDefault, parseColumns } from "./columns";
 import { isFacet, type RunsSearch, runsSearch } from "./search";
@@ -6,7 +6,7 @@ import { isFacet, type RunsSearch, runsSearch } from "./search";
 // Equal lists have equal texts: the parts in one order, the values of a facet too. The columns are always said, so that
 // a list looks the same in every browser.
 export function listState(search: RunsSearch, columns: readonly Column[]): string {
-  const { tab: _tab, ...kept } = search;
+  const { tab: _tab, open: _open, ...kept } = search;
   const parts = Object.entries({ ...kept, col: columnWords(columns) }).map(
     ([key, value]): [string, unknown] => [
       key,

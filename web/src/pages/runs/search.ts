@@ -7,10 +7,15 @@ export type Facet = (typeof kFacets)[number] | `params.${string}` | `tags.${stri
 export const isFacet = (key: string): key is Facet =>
   /^(params|tags)\../s.test(key) || kFacets.some((facet) => facet === key);
 
+// Fields that group the list.
+export type Grouping = Facet | "experiment" | "workload";
+export const isGrouping = (key: string | undefined): key is Grouping =>
+  key !== undefined && (isFacet(key) || key === "experiment" || key === "workload");
+
 // `state`: runs in the archive or the trash; `q`: words or comparisons; `workload`: an id, or "none" for runs without
 // one; `sort`: keys of columns, "-" before one for descending; `col`: columns and their widths (pages/runs/columns.ts);
 // `tab`: the name of the saved list that this began as; `only`: shows the columns that differ (differing.ts);
-// `base`: the run pinned as baseline, `compare`: how others are compared to it (baseline.ts). A facet's values are alternatives, "" is "not set".
+// `group`: what groups the runs, `open`: values whose groups are open; `base`: the run pinned as baseline, `compare`: how others are compared to it (baseline.ts). A facet's values are alternatives, "" is "not set".
 export type RunsSearch = {
   tab?: string;
   state?: "archived" | "trashed";
@@ -20,6 +25,8 @@ export type RunsSearch = {
   sort?: string[];
   col?: string[];
   only?: "differs";
+  group?: Grouping;
+  open?: string[];
   base?: string;
   compare?: "difference";
 } & { [facet in Facet]?: string[] };
@@ -34,6 +41,8 @@ export function runsSearch(raw: Raw): RunsSearch {
     sort: list(raw.sort),
     col: list(raw.col),
     only: raw.only === "differs" ? raw.only : undefined,
+    group: isGrouping(word(raw.group)) ? word(raw.group) : undefined,
+    open: list(raw.open),
     base: /^[0-9a-f]{32}$/.exec(word(raw.base) ?? "")?.[0],
     compare: raw.compare === "difference" ? raw.compare : undefined,
   };

@@ -3,11 +3,16 @@ import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useCallback, useRef, useState } from "react";
 import { type FoundRun, type RunList, type RunRows, rowsBetween } from "../../api/runSearch";
 import { addRuns, removeRuns, useBasket } from "../../state/basket";
+import type { Lines } from "./lines";
 import { type Place, type Range, rangeChange, rowAfter } from "./selection";
 
 export interface SelectionAt {
   list: RunList;
   rows: RunRows;
+  lines: Lines;
+  // Opens or closes the group of this value.
+  toggle: (value: string) => void;
+  open: ReadonlySet<string>;
   from: Place;
   page: number;
   show: (index: number) => void;
@@ -15,8 +20,25 @@ export interface SelectionAt {
   pin: (run: FoundRun) => void;
 }
 
-// `place`: the row the keys act on. `put` takes a range of rows in or out, `select` one row or, with shift, the range
-// up to it.
+type Rows = Pick<SelectionAt, "rows" | "lines">;
+
+function runOf({ rows, lines }: Rows, line: number): FoundRun | undefined {
+  const run = lines.runAt(line);
+  return run === null ? undefined : rows.at(run);
+}
+
+// True if the key has opened or closed the group of the line.
+function toggles(key: string, { lines, open, toggle }: SelectionAt, line: number): boolean {
+  const group = lines.groupAt(line);
+  if (group === null) return false;
+  const now = open.has(group.value);
+  const means = key === "Enter" || key === " " || key === (now ? "ArrowLeft" : "ArrowRight");
+  if (means) toggle(group.value);
+  return means;
+}
+
+// `place`: the line the keys act on. `put` takes a range of runs in or out, `select` the run of a line or, with shift,
+// those of the lines up to it.
 export function useSelection(at: SelectionAt) {
   const navigate = useNavigate();
   const [place, setPlace] = useState<Place>(at.from);
@@ -45,8 +67,9 @@ export function useSelection(at: SelectionAt) {
       const after = { ...before, active };
       const { add, remove } = rangeChange(before, after);
       move(after);
-      for (const range of remove) void put(range, false);
-      void put(add, true);
+      const { runsIn } = now.current.lines;
+      for (const range of remove.flatMap(runsIn)) void put(range, false);
+      for (const range of runsIn(add)) void put(range, true);
     },
     [move, put],
   );
@@ -54,7 +77,7 @@ export function useSelection(at: SelectionAt) {
     (index: number, on: boolean, shift: boolean) => {
       if (shift) return extend(index);
       move({ active: index, anchor: index });
-      const run = now.current.rows.at(index);
+      const run = runOf(now.current, index);
       if (run === undefined) return;
       if (on) addRuns([run]);
       else removeRuns([run.id]);
@@ -62,12 +85,13 @@ export function useSelection(at: SelectionAt) {
     [extend, move],
   );
   const onKeyDown = (event: KeyboardEvent) => {
-    const { rows, page, show } = at;
+    const { rows, lines, page, show } = at;
     // The buttons of the head answer by themselves.
-    if (event.target !== event.currentTarget || rows.total === 0) return;
-    const run = rows.at(place.active);
+    if (event.target !== event.currentTarget || lines.total === 0) return;
+    if (toggles(event.key, at, place.active)) return event.preventDefault();
+    const run = runOf(at, place.active);
     const chosen = run !== undefined && run.id in useBasket.getState().basket.runs;
-    const to = rowAfter(event.key, place.active, { count: rows.total, page });
+    const to = rowAfter(event.key, place.active, { count: lines.total, page });
     if (to !== null) {
       if (event.shiftKey) extend(to);
       else move({ active: to, anchor: to });

@@ -20,6 +20,7 @@ import { useView } from "../state/view";
 import { ChartFigure } from "./ChartFigure";
 import { allLines } from "./chartSpec";
 import type { Baseline } from "./compare";
+import { measuredOf } from "./derived";
 import { useChartHeight } from "./layout";
 import { computedLines, lineAt } from "./lines";
 import type { ChartDef } from "./model";
@@ -129,7 +130,8 @@ function useHas(data: Charts | undefined): (chart: BoardChart) => boolean {
       ...lines.flatMap((line) => line.series),
       ...pairs.map(({ y }) => y),
     ]);
-    return ({ def }) => def.lines.some((line) => known.has(line.series));
+    return ({ def }) =>
+      def.lines.some((line) => measuredOf(line).some(({ series }) => known.has(series)));
   }, [data]);
 }
 

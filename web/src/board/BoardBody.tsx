@@ -76,6 +76,11 @@ export function BoardBody({ view, reader }: BodyProps) {
           {lackingWords(view)}: {view.lacking.join(", ")}
         </p>
       )}
+      {view.problems.map(({ name, wrong }) => (
+        <p key={name} className="quiet" role="alert" data-testid="wrong-expression">
+          Not drawn: <code>{name}</code>: {wrong}
+        </p>
+      ))}
       {regarded && <Region view={view} />}
       {view.stretches.length > 0 && <Folds view={view} />}
       {charts.length > 0 && (

@@ -5,7 +5,7 @@ import { askCharts } from "../api/useCharts";
 import type { ChartLine } from "../charts/spec";
 import { Workshop } from "../export/Workshop";
 import { allLines, axisNames, kChartHeight, specOf } from "./chartSpec";
-import { kFigureColumns, questionOf } from "./question";
+import { defsOf, kFigureColumns, questionOf } from "./question";
 import { type BoardChart, type BoardView, useChartTheme } from "./useBoard";
 
 export interface ChartExportProps {
@@ -41,7 +41,11 @@ export function ChartExport({ chart, view, lines, close }: ChartExportProps) {
     };
   }, [lines, chart, view, making, hidden, range, theme, answer.data]);
   const full = useMemo(() => {
-    const names = [chart.def.name, ...(chart.second === null ? [] : [chart.second.name])];
+    // All points: those that an expression is made of.
+    const measured = defsOf([chart]).flatMap(({ name, lines: [line] }) =>
+      line?.made === undefined ? [name] : line.made.inputs.map(({ metric }) => metric),
+    );
+    const names = [...new Set(measured)];
     const runs = new Set(chart.def.lines.map((line) => line.run));
     return view.shown
       .filter((run) => runs.has(run.id))

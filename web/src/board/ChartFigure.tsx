@@ -111,7 +111,9 @@ function useSpreadsOf(
   const series = useMemo(
     () =>
       defsOf([chart]).flatMap(({ lines }) =>
-        lines.map(({ series, origin, spacing }) => ({ id: series, origin, spacing })),
+        lines.flatMap(({ series, origin, spacing, made }) =>
+          made === undefined ? [{ id: series, origin, spacing }] : [],
+        ),
       ),
     [chart],
   );
@@ -133,7 +135,7 @@ export function ChartFigure(props: FigureProps) {
   const picture = usePicture({ lines, spec: drawn.spec, font, near });
   useOwnMargins(props, picture.margins);
   // With no request in progress, an empty chart is the result.
-  const known = !drawn.pending || lines.some(hasValues);
+  const known = !drawn.pending || lines.some((line) => hasValues(line) || line.told !== undefined);
   const draw = (of: readonly ChartLine[]) => drawChart(of, drawn.spec, font);
   usePainted(canvas, { picture: known && near ? picture : null, lines, draw });
   const { plot } = picture;

@@ -5,6 +5,7 @@ import { Dots } from "../app/icons";
 import { late } from "../app/late";
 import { Popup } from "../app/Popup";
 import type { ChartKind, ChartLine, YAxisSpec } from "../charts/spec";
+import { ExpressionField } from "./AddExpression";
 import { kChartHeight } from "./chartSpec";
 import type { ChartChoice } from "./choice";
 import { kKinds } from "./choice";
@@ -155,6 +156,7 @@ function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
           ...view.defs
             .filter((def) => def.name !== chart.def.name && !def.flat)
             .map((def): [string, string] => [def.name, def.name]),
+          ...otherExpressions(chart, view),
         ]}
         change={(name) => change(withSecond(name))}
       />
@@ -168,6 +170,9 @@ function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
           />
           <YNumbers y={choice.y2 ?? { mode: "auto" }} change={(y) => change(withRight(y))} />
         </>
+      )}
+      {chart.def.lines.some(({ made }) => made !== undefined) && (
+        <ExpressionField view={view} value={choice.metric} set={(metric) => change({ metric })} />
       )}
       {view.shown.length > 1 && <OwnRuns chart={chart} view={view} change={change} />}
       <div className="form-line">
@@ -190,6 +195,15 @@ function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
     </>
   );
 }
+
+// The expressions that the board draws can be on the right as well.
+const otherExpressions = (chart: BoardChart, view: BoardView): [string, string][] => {
+  const drawn = [...view.charts.map(({ def }) => def), ...(chart.second ? [chart.second] : [])];
+  const names = drawn.filter(({ lines }) => lines[0]?.made !== undefined).map(({ name }) => name);
+  return [...new Set(names)]
+    .filter((name) => name !== chart.def.name)
+    .map((name): [string, string] => [name, name]);
+};
 
 function withSecond(name: string): Partial<ChartChoice> {
   const none = { second: undefined, y2: undefined };

@@ -2,7 +2,14 @@
 // are hidden, and by interest those that follow others. Only rows in sight are on the page, so that thousands of metrics
 // stay quick.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, useLayoutEffect, useMemo, useRef, useState } from "react";
+import {
+  type CSSProperties,
+  type ReactNode,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { type Interest, type SortedOut, sortedOut } from "../api/interest";
 import { Check } from "../app/Check";
 import { Chevron } from "../app/icons";
@@ -24,13 +31,15 @@ export interface MetricListProps {
   reset: (() => void) | null;
   // null: several runs are shown; undefined: not known yet.
   interest: Interest | null | undefined;
+  // Beside the title.
+  extra?: ReactNode;
 }
 
 const count = (charts: readonly ChartDef[]) =>
   charts.reduce((sum, chart) => sum + chart.lines.length + chart.left, 0);
 
 export function MetricList(props: MetricListProps) {
-  const { charts, shown, pending, error, choose, reset, interest } = props;
+  const { charts, shown, pending, error, choose, reset, interest, extra } = props;
   const [typed, setTyped] = useState("");
   const [ranked, rank] = useState(false);
   const byInterest = useMemo(
@@ -69,6 +78,7 @@ export function MetricList(props: MetricListProps) {
           )
         )}
       </h2>
+      {charts.length > 0 && extra}
       {charts.length > kMaxAtSight && (
         <input
           type="search"

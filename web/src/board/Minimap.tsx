@@ -10,6 +10,7 @@ import { shapeLine } from "../charts/line";
 import type { Mark } from "../charts/marks";
 import { type ChartTheme, seriesColour } from "../charts/theme";
 import { placeWords } from "./axis";
+import { measuredOf } from "./derived";
 import type { LineDef } from "./model";
 import { moved, type Range, zoomed } from "./pointer";
 import type { BoardView } from "./useBoard";
@@ -62,7 +63,7 @@ function Outline({ view, width, theme }: { view: BoardView; width: number; theme
   const canvas = useRef<HTMLCanvasElement>(null);
   const { full } = view.gestures;
   const lines = useMemo(
-    (): LineDef[] => (view.charts[0]?.def.lines ?? []).slice(0, kMaxLines),
+    (): LineDef[] => (view.charts[0]?.def.lines ?? []).flatMap(measuredOf).slice(0, kMaxLines),
     [view.charts],
   );
   const series = lines.map(({ series, origin }) => ({ id: series, origin }));

@@ -44,7 +44,9 @@ function drawnRows(charts: BoardView["charts"], hidden: ReadonlySet<string>): Ro
       hidden.has(`${line.key}/${second?.name}`) ? [] : [{ chart: second as ChartDef, line }],
     ),
   ]);
-  return [...new Map(rows.map((row) => [row.line.series, row])).values()];
+  // Statistics are of measured points.
+  const measured = rows.filter(({ line }) => line.made === undefined);
+  return [...new Map(measured.map((row) => [row.line.series, row])).values()];
 }
 
 // Between A and B where both are marked, else the selected region.

@@ -32,6 +32,7 @@ export function badgeText(lines: readonly ChartLine[], at: BadgeInput): string {
   const { grouping, smoothing } = making;
   const parts = [resolution(answer, axis)];
   if (points > 0) parts.push(plural(points, "point"));
+  if (lines.some(({ expression }) => expression !== undefined)) parts.push("computed per column");
   if (grouping !== null) parts.push(`${grouping.show} per column`);
   if (smoothing !== null) parts.push(`${smoothing.method} ${smoothing.amount}`);
   const mine = lines.every((line) => line.data?.columns.exact ?? answer.exact);

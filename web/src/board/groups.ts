@@ -1,6 +1,6 @@
 // Groups of runs on a board, and the questions of a chart to the server about them. A group is computed there, from all
 // points of its runs; runs are never joined into one line. Pure.
-import type { LineQuestion } from "../api/lines";
+import { kGroup, type LineAnswer, type LineQuestion } from "../api/lines";
 import { natural } from "../format/order";
 import { type ChartDef, colourSlots, kHues, type LineDef, type ShownRun } from "./model";
 import type { Grouping } from "./view";
@@ -24,7 +24,7 @@ function labelOf(run: ShownRun, by: string): string {
 }
 
 // FNV-1a, 32 bits.
-function hash(text: string): number {
+export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++)
     value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
@@ -67,6 +67,38 @@ export function groupQuestion(lines: readonly LineDef[], onTime: boolean): LineQ
     series: lines.map((line) => line.series),
     ...(onTime ? { origins_ns: lines.map((line) => String(line.origin)) } : {}),
   };
+}
+
+// The answer that the server would give for a group of runs whose values are computed here. A run's value is the mean
+// of its lines'; there is no interval, as only the server knows whether the runs are repetitions.
+export function groupAnswer(lines: readonly { run: string; value: Float64Array }[]): LineAnswer {
+  const runs = [...new Set(lines.map(({ run }) => run))];
+  const width = lines[0]?.value.length ?? 0;
+  const none = () => new Float64Array(width).fill(Number.NaN);
+  const arrays = Array.from({ length: Object.keys(kGroup).length }, none);
+  const put = (place: number, i: number, value: number) => {
+    (arrays[place] as Float64Array)[i] = value;
+  };
+  for (let i = 0; i < width; i++) {
+    const values = runs.flatMap((run) => {
+      const mine = lines.flatMap(({ run: of, value }) =>
+        of === run && !Number.isNaN(value[i] as number) ? [value[i] as number] : [],
+      );
+      return mine.length === 0 ? [] : [mine.reduce((a, b) => a + b) / mine.length];
+    });
+    put(kGroup.n, i, values.length);
+    if (values.length === 0) continue;
+    const sum = values.reduce((a, b) => a + b);
+    const mean = sum / values.length;
+    const squares = values.reduce((all, v) => all + (v - mean) ** 2, 0);
+    put(kGroup.mean, i, mean);
+    put(kGroup.sum, i, sum);
+    put(kGroup.least, i, Math.min(...values));
+    put(kGroup.greatest, i, Math.max(...values));
+    if (values.length > 1) put(kGroup.deviation, i, Math.sqrt(squares / (values.length - 1)));
+  }
+  const rest = { points: 0, lost: 0, merged: 0 };
+  return { kind: "group", exact: true, interval: 3, units: runs.length, ...rest, arrays };
 }
 
 // The possible keys to group by: parameters and tags that differ among the runs, workload and experiment.

@@ -53,6 +53,7 @@ const plain: Making = {
   singles: false,
   baseline: null,
   onTime: true,
+  computes: true,
 };
 const grouped = (part: Partial<Making> = {}): Making => {
   const grouping = { by: "param:lr", show: "mean", band: "range" } as const;

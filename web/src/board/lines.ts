@@ -10,8 +10,10 @@ import type { ChartLine, CurveData, PairData } from "../charts/spec";
 import { type ChartTheme, seriesColour, seriesDash } from "../charts/theme";
 import { formatCount } from "../format/units";
 import { type Baseline, compared } from "./compare";
-import { type Group, groupQuestion, linesOfGroup } from "./groups";
+import { type Derived, derivedValues, inputQuestions } from "./derived";
+import { type Group, groupAnswer, groupQuestion, linesOfGroup } from "./groups";
 import type { ChartDef, LineDef, ShownRun } from "./model";
+import { smoothedColumns } from "./smoothing";
 import type { Grouping } from "./view";
 
 // The settings that the lines of every chart of a board share.
@@ -23,6 +25,8 @@ export interface Making {
   singles: boolean;
   baseline: Baseline | null;
   onTime: boolean;
+  // The axis has computed lines.
+  computes: boolean;
 }
 
 type KeyedLine = ChartsQuestion["lines"][number];
@@ -45,7 +49,17 @@ const groupKey = (lines: readonly LineDef[]) => `group/${lines.map((line) => lin
 export const drawsColumns = ({ grouping, singles, baseline }: Making) =>
   baseline === null && (grouping === null || singles);
 
-export function computedLines(charts: readonly ChartDef[], making: Making): KeyedLine[] {
+const isDerived = ({ lines }: ChartDef) => lines.some(({ made }) => made !== undefined);
+
+// The lines that the server computes.
+export function computedLines(all: readonly ChartDef[], making: Making): KeyedLine[] {
+  if (!making.computes) return [];
+  const derived = all.filter(isDerived).flatMap(({ lines }) => lines);
+  const measured = all.filter((chart) => !isDerived(chart));
+  return [...measuredLines(measured, making), ...inputQuestions(derived, making.onTime)];
+}
+
+function measuredLines(charts: readonly ChartDef[], making: Making): KeyedLine[] {
   const { grouping, smoothing, baseline, groups, runs, onTime } = making;
   if (grouping !== null) {
     const asked = charts.flatMap((chart) =>
@@ -88,6 +102,7 @@ function bandOf(answer: LineAnswer, grouping: Grouping): Pick<CurveData, "low" |
 }
 
 const kNoInterval: Record<number, string> = {
+  3: "no 95 % interval of an expression",
   1: "no 95 % interval: the runs are not repetitions of each other",
   2: "no 95 % interval: n = 1",
 };
@@ -109,6 +124,21 @@ interface Palette {
   spreads?: Spreads | undefined;
 }
 
+// The answer for a group; of an expression it is made from the values of its runs.
+function groupFound(
+  lines: readonly LineDef[],
+  answer: Charts,
+  making: Making,
+): LineAnswer | undefined {
+  if (lines.every(({ made }) => made === undefined)) return answer.lines.get(groupKey(lines));
+  const found = lines.map((line) => ({
+    run: line.run,
+    of: derivedValues(line, { answer, ...making }),
+  }));
+  const known = found.flatMap(({ run, of }) => (of === null ? [] : [{ run, value: of.value }]));
+  return known.length < found.length ? undefined : groupAnswer(known);
+}
+
 function groupLines(
   chart: ChartDef,
   answer: Charts | undefined,
@@ -118,12 +148,13 @@ function groupLines(
   const { baseline, groups } = making;
   const valuesOf = (line: LineAnswer) =>
     line.arrays[grouping.show === "sum" ? kGroup.sum : kGroup.mean] as Float64Array;
+  const answerOf = (lines: readonly LineDef[]) => answer && groupFound(lines, answer, making);
   const base = groups.find((group) => group.key === baseline?.key);
-  const baseAnswer = base && answer?.lines.get(groupKey(linesOfGroup(chart, base, making.runs)));
+  const baseAnswer = base && answerOf(linesOfGroup(chart, base, making.runs));
   return groups.flatMap((group) => {
     const lines = linesOfGroup(chart, group, making.runs);
     if (lines.length === 0) return [];
-    const found = answer?.lines.get(groupKey(lines));
+    const found = answerOf(lines);
     let curve: CurveData | null = null;
     let told = found && noBand(found, grouping);
     if (found && answer) {
@@ -184,6 +215,21 @@ function baseLine(chart: ChartDef, line: LineDef, making: Making): LineDef | und
   );
 }
 
+function derivedCurve(
+  line: LineDef,
+  { answer, making }: { answer: Charts; making: Making },
+): Pick<ChartLine, "curve" | "told"> {
+  const found: Derived | null = derivedValues(line, { answer, ...making });
+  if (found === null) return { curve: null };
+  const { from, to, width } = answer;
+  const { value, ...rest } = found;
+  const { smoothing } = making;
+  const drawn = smoothing === null ? value : smoothedColumns(value, smoothing, (to - from) / width);
+  return { ...rest, curve: { value: drawn, low: null, high: null, from, to } };
+}
+
+const kNotComputed = "an expression needs an axis of time or steps";
+
 function curveOf(
   chart: ChartDef,
   line: LineDef,
@@ -193,6 +239,7 @@ function curveOf(
   const { from, to } = answer;
   const plain = (value: Float64Array): CurveData => ({ value, low: null, high: null, from, to });
   const { baseline } = making;
+  if (line.made !== undefined && baseline === null) return derivedCurve(line, at);
   if (baseline === null) {
     const smooth = answer.lines.get(`smooth/${line.series}`)?.arrays[0];
     return { curve: smooth ? plain(smooth) : null };
@@ -200,8 +247,10 @@ function curveOf(
   const base = baseLine(chart, line, making);
   if (base === undefined)
     return { curve: null, told: `nothing to compare: not measured in ${baseline.label}` };
-  const [value, other] = [line, base].map(
-    (one) => answer.lines.get(`mean/${one.series}`)?.arrays[0],
+  const [value, other] = [line, base].map((one) =>
+    one.made === undefined
+      ? answer.lines.get(`mean/${one.series}`)?.arrays[0]
+      : derivedValues(one, { answer, ...making })?.value,
   );
   if (!value || !other) return { curve: null };
   const { value: ratios, ...rest } = compared(value, other, baseline);
@@ -253,6 +302,15 @@ export function spreadWords(spreads: Spreads | undefined): string[] {
   return [`p10–p90 of ${of} epochs`];
 }
 
+function expressionOf(
+  { made }: LineDef,
+  { name }: ChartDef,
+  { computes }: Making,
+): Pick<ChartLine, "expression" | "told"> {
+  if (made === undefined) return {};
+  return computes ? { expression: name } : { expression: name, told: kNotComputed };
+}
+
 // The lines of a chart with the answers so far.
 export function linesOf(
   chart: ChartDef,
@@ -264,7 +322,8 @@ export function linesOf(
   const columnsDrawn = drawsColumns(making);
   const singles: ChartLine[] = (grouping === null || columnsDrawn ? chart.lines : []).map(
     (line) => {
-      const columns = columnsDrawn ? answer?.series.get(line.series) : undefined;
+      const measured = columnsDrawn && line.made === undefined;
+      const columns = measured ? answer?.series.get(line.series) : undefined;
       const range = answer && { from: answer.from, to: answer.to, width: answer.width };
       return {
         key: line.key,
@@ -275,7 +334,10 @@ export function linesOf(
         hidden: hidden.has(line.key),
         data: columns && range ? { columns, ...range, spacing: spacingOn(answer, line) } : null,
         curve: null,
-        ...(answer && grouping === null ? curveOf(chart, line, { answer, making }) : {}),
+        ...(answer && (grouping === null || (columnsDrawn && line.made !== undefined))
+          ? curveOf(chart, line, { answer, making })
+          : {}),
+        ...expressionOf(line, chart, making),
         pairs: answer?.pairs.get(line.series) ?? null,
         ...(columns ? spreadOf(line, spreads) : {}),
         ...(grouping === null ? {} : { faint: true }),

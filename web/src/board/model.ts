@@ -5,6 +5,7 @@ import { nanos } from "../format/nanos";
 import { natural } from "../format/order";
 import { secondsSince } from "../format/time";
 import { plural } from "../format/units";
+import type { MadeOf } from "./derived";
 
 export interface ShownRun {
   id: string;
@@ -36,6 +37,8 @@ export interface LineDef {
   run: string;
   source: string;
   shared: boolean;
+  // Its name, of a series that is not a run's own.
+  host?: string;
   origin: bigint;
   // Index into the palette; null for what belongs to the host as a whole, drawn in ink.
   colour: number | null;
@@ -50,6 +53,8 @@ export interface LineDef {
   greatest: number;
   // The runs that report values which the catalogue declares impossible; absent if none do.
   outside?: string[];
+  // The line of an expression: `series` is none of the server's.
+  made?: MadeOf;
 }
 
 export interface ChartDef {
@@ -269,6 +274,7 @@ function lineOf(entry: Entry, { sources, hosts, runs }: Shown): LineDef {
     run: run.id,
     source: metric.source,
     shared: metric.owner !== "run",
+    ...(metric.host === undefined ? {} : { host: metric.host }),
     origin: run.origin,
     steps: stepsOf(metric),
     least: finite(metric.min) ?? Number.NaN,

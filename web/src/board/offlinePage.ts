@@ -122,9 +122,10 @@ export function offlineCounts(view: BoardView): OfflineCounts {
   const all = defsOf(view.charts);
   const lines = all.reduce((n, def) => n + def.lines.length, 0);
   const measured = baseline === null && (grouping === null || singles) && view.axis !== "metric";
-  const computed = baseline !== null || smoothing !== null ? lines : 0;
+  const derived = all.reduce((n, def) => n + def.lines.filter(({ made }) => made).length, 0);
+  const computed = baseline !== null || smoothing !== null ? lines : derived;
   return {
-    columns: measured ? lines : 0,
+    columns: measured ? lines - derived : 0,
     // A group has a band, which makes three values of a column.
     curves: grouping === null ? computed : 3 * groups.length * all.length,
     pairs: view.axis === "metric" ? lines : 0,

@@ -2,6 +2,7 @@
 // drawn while it is on the screen, and finer where it is taken away (offlinePage.ts). Pure.
 import { epochAxis } from "../api/epochs";
 import type { ChartsQuestion } from "../api/useCharts";
+import { placedInputs } from "./derived";
 import { computedLines, drawsColumns } from "./lines";
 import type { ChartDef } from "./model";
 import type { BoardChart, BoardView } from "./useBoard";
@@ -22,6 +23,7 @@ export function pairsOf(
   const workloads = new Map(shown.map((run) => [run.id, run.workload]));
   return charts.flatMap((def) =>
     def.lines.flatMap((line) => {
+      if (line.made !== undefined) return [];
       // A series of a host or device applies to every run of its workload.
       const mine = xs.filter(
         (x) =>
@@ -44,17 +46,18 @@ export function seriesOf(
     stretches,
   }: Pick<BoardView, "axis" | "making" | "epochs" | "shown" | "stretches">,
 ): ChartsQuestion["series"] {
-  if (axis === "metric" || !drawsColumns(making)) return [];
+  if (axis === "metric") return [];
   if (axis === "condensed" && stretches.length === 0) return [];
+  const all = defsOf(charts).flatMap((def) => def.lines);
+  const drawn = drawsColumns(making) ? all.filter(({ made }) => made === undefined) : [];
+  const placed = making.computes && making.onTime ? all.flatMap(placedInputs) : [];
   const counted = new Map(
     shown.map((run) => {
       const found = axis === "epoch" ? epochs[run.id] : undefined;
       return [run.id, found ? epochAxis(found, run.origin, run.end) : null];
     }),
   );
-  const byId = new Map(
-    defsOf(charts).flatMap((def) => def.lines.map((line) => [line.series, line])),
-  );
+  const byId = new Map([...placed, ...drawn].map((line) => [line.series, line]));
   return [...byId]
     .sort(([a], [b]) => a - b)
     .map(([id, { origin, run }]) => {

@@ -8,6 +8,7 @@ import type { Run, RunDetail } from "../api/types";
 import { nanos, nanosBetween } from "../format/nanos";
 import { secondsSince } from "../format/time";
 import { type ChartChoice, choiceText } from "./choice";
+import { derivedChart } from "./derived";
 import { groupsOf } from "./groups";
 import type { Making } from "./lines";
 import { type ChartDef, fullRange, type ShownRun, stepRange } from "./model";
@@ -97,21 +98,27 @@ function onlyRuns(def: ChartDef, runs: readonly string[] | undefined): ChartDef 
   return { ...def, lines: def.lines.filter((line) => mine(line.run)) };
 }
 
-// The charts that the address names, in its order; metrics without data are left out.
-export function resolve(choices: readonly ChartChoice[], defs: readonly ChartDef[]): BoardChart[] {
+// The charts that the address names, in its order; metrics without data are left out, and expressions with an unknown
+// metric.
+export function resolve(
+  choices: readonly ChartChoice[],
+  defs: readonly ChartDef[],
+  runs: readonly ShownRun[],
+): BoardChart[] {
   const byName = new Map(defs.map((def) => [def.name, def]));
+  const defOf = (name: string) => byName.get(name) ?? derivedChart(name, { defs, runs }).def;
   const seen = new Set<string>();
   const numbers = new Map<string, number>();
   return choices.flatMap((choice, at) => {
     const text = choiceText(choice);
     if (seen.has(text)) return [];
     seen.add(text);
-    const def = byName.get(choice.metric);
-    if (def === undefined) return [];
+    const def = defOf(choice.metric);
+    if (def === null) return [];
     const number = numbers.get(choice.metric) ?? 0;
     numbers.set(choice.metric, number + 1);
     const key = quoted(choice.metric) + (number === 0 ? "" : `~${number}`);
-    const second = choice.second === undefined ? null : (byName.get(choice.second) ?? null);
+    const second = choice.second === undefined ? null : defOf(choice.second);
     return [
       {
         key,
@@ -151,6 +158,7 @@ export function makingOf(shown: readonly ShownRun[], search: MakingSearch, axis:
     singles: singles ?? false,
     baseline: found ? { key: found.key, label: found.label, as: compare ?? "ratio" } : null,
     onTime: axis !== "step",
+    computes: !plain,
   };
 }
 

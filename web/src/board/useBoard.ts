@@ -14,6 +14,7 @@ import type { Span } from "../charts/lanes";
 import { type ChartTheme, kDark, kLight } from "../charts/theme";
 import { clearView, useView } from "../state/view";
 import { type ChartChoice, choiceText, parseChoice, plainChoice, together } from "./choice";
+import { problemsOf } from "./derived";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
 import { type DropPlace, movedTo } from "./layout";
 import { baselineOf, type Making } from "./lines";
@@ -191,6 +192,7 @@ function usePlaces({ x = "workload", xmetric, align, a, b, pin }: ViewSearch): v
 
 const kNone: readonly string[] = [];
 const kNoPieces: readonly Stretch[] = [];
+const kNoProblems: ReturnType<typeof problemsOf> = [];
 // A prefix of a run's id, long enough to be unique on a board.
 const kShortId = 12;
 
@@ -264,8 +266,17 @@ function useMeasured(shown: readonly ShownRun[], { metric }: ViewSearch) {
         .map((word) => (metric === undefined ? plainChoice(word) : parseChoice(word))),
     [metric, defs],
   );
-  const charts = useStableList(resolve(choices, defs));
-  return { metrics, phases, interest, marks, revision, defs, choices, charts };
+  const charts = useStableList(resolve(choices, defs, shown));
+  // Expressions that cannot be drawn, once the metrics are known.
+  const problems = useStable(
+    metrics.pending || defs.length === 0
+      ? kNoProblems
+      : problemsOf(
+          choices.map((choice) => choice.metric),
+          { defs, runs: shown },
+        ),
+  );
+  return { metrics, phases, interest, marks, revision, defs, choices, charts, problems };
 }
 
 // Changes charts as the address would name them now, also where it names none yet.

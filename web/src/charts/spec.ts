@@ -63,6 +63,8 @@ export interface ChartLine {
   spreads?: readonly CurveData[];
   // 1 = the right axis.
   axis?: 0 | 1;
+  // The expression that the curve is computed by.
+  expression?: string;
   // Thin and faint: a single run under its group.
   faint?: boolean;
   // Text after the value in the label, such as "n = 3".

@@ -21,7 +21,8 @@ export function drawnCsv(lines: readonly ChartLine[], xName: string): string {
   for (const line of lines) {
     if (line.hidden) continue;
     const name = csvField(line.label);
-    const { data, curve, pairs } = line;
+    const { data, curve, pairs, expression } = line;
+    const computed = csvField(expression === undefined ? "computed" : `computed: ${expression}`);
     if (data !== null) {
       const { columns: c, from, to, width } = data;
       const x = (px: number) => from + (px * (to - from)) / width;
@@ -40,7 +41,7 @@ export function drawnCsv(lines: readonly ChartLine[], xName: string): string {
         if (Number.isNaN(value)) continue;
         const at = number(curve.from + ((i + 0.5) * (curve.to - curve.from)) / n);
         const band = [curve.low, curve.high].map((one) => (one ? number(one[i] as number) : ""));
-        rows.push(`${name},computed,${at},${number(value)},${band[0]},,${band[1]},,,,`);
+        rows.push(`${name},${computed},${at},${number(value)},${band[0]},,${band[1]},,,,`);
       }
     }
     for (let i = 0; i < (pairs?.x.length ?? 0); i++) {

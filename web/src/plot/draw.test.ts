@@ -261,6 +261,10 @@ describe("a plot that cannot be", () => {
     );
     expect(said({ metrics: ["zz"] })).toThrow("no metric 'zz' in these runs; they have loss");
     expect(said({ metrics: ["zz"] }, { ...two, metrics: {} })).toThrow("they have no metrics");
+    expect(said({ metrics: ["2 * los"] })).toThrow(
+      "--metric '2 * los': column 5: no metric 'los'; did you mean 'loss'?",
+    );
+    expect(said({ metrics: ["1 + (1)"] })).toThrow("an expression needs a metric");
     expect(said({ axis: "metric", search: { xmetric: "zz" } })).toThrow("no metric 'zz'");
     expect(said({ axis: "metric" })).toThrow("--x-metric METRIC");
   });

@@ -9,6 +9,8 @@ import { stringifySearch } from "../app/search";
 import { allLines, axisNames, kChartHeight, specOf } from "../board/chartSpec";
 import { choiceText, parseChoice, parseY } from "../board/choice";
 import { noteWords } from "../board/compare";
+import { isExpression, problemsOf } from "../board/derived";
+import { metricsOf, parseExpression, problemWords } from "../board/expression";
 import { laneRows, profiledWindows } from "../board/laneRows";
 import { spreadWords } from "../board/lines";
 import { buildCharts, type ChartDef, colourSlots, type ShownRun, shownRun } from "../board/model";
@@ -86,7 +88,7 @@ export interface Plot {
 export function drawn(options: PlotOptions, host: Host): Plot {
   const { axis } = options;
   const { shown, given, defs } = boardOf(options, host);
-  const chart = chartOf(options, defs);
+  const chart = chartOf(options, { defs, shown });
   const { xmetric } = options.search;
   const counted = countedOf(options, shown, host);
   const full = fullOf({ axis, shown, ...counted, defs, charts: [chart], xmetric });
@@ -160,8 +162,9 @@ function boardOf(
     host.get<{ metrics: Metric[] }>(`/runs/${id}/metrics`).metrics,
   ]);
   const known = [...new Set(metrics.flatMap(([, all]) => all.map(({ name }) => name)))];
-  const asked = [...wanted, ...(search.xmetric === undefined ? [] : [search.xmetric])];
-  for (const name of asked) check(name, known, host);
+  const xs = search.xmetric === undefined ? [] : [search.xmetric];
+  const asked = [...wanted.flatMap((text) => metricsIn(text, known, host)), ...xs];
+  for (const name of xs) check(name, known, host);
   const some = metrics.map(([id, all]) => [id, all.filter(({ name }) => asked.includes(name))]);
   const given = found.map(({ id }) => id);
   return { shown, given, defs: buildCharts(shown, Object.fromEntries(some)) };
@@ -179,6 +182,16 @@ function slotsOf(runs: readonly RunDetail[], host: Host): number[] {
 }
 
 const kMostNamed = 20;
+
+// Those of an expression, or the metric that has this name.
+function metricsIn(text: string, known: readonly string[], host: Host): string[] {
+  const plain = known.includes(text) || !isExpression(text);
+  if (plain) check(text, known, host);
+  if (plain) return [text];
+  const { node, wrong } = parseExpression(text, known);
+  if (wrong !== null) throw new Error(`--metric '${text}': ${problemWords(wrong)}`);
+  return metricsOf(node);
+}
 
 function check(name: string, known: readonly string[], host: Host): void {
   if (known.includes(name)) return;
@@ -220,7 +233,9 @@ function spreadsIn(
 ): Spreads | undefined {
   if (stretches.length === 0 || chart.choice.kind === "heat") return undefined;
   const lines = defsOf([chart]).flatMap((def) => def.lines);
-  const series = lines.map(({ series, origin, spacing }) => ({ id: series, origin, spacing }));
+  const series = lines.flatMap(({ series, origin, spacing, made }) =>
+    made === undefined ? [{ id: series, origin, spacing }] : [],
+  );
   return askSpreads(host, series, stretches);
 }
 
@@ -237,7 +252,7 @@ function axisWord(option: "y" | "right", text: string | undefined): string[] {
 
 function chartOf(
   { metrics, kind, y, right, axis, search }: PlotOptions,
-  defs: readonly ChartDef[],
+  { defs, shown }: { defs: readonly ChartDef[]; shown: readonly ShownRun[] },
 ): BoardChart {
   const [first = "", second] = metrics.map(quoted);
   if ((axis === "metric") !== (search.xmetric !== undefined))
@@ -246,7 +261,11 @@ function chartOf(
   if (right !== undefined && second === undefined)
     throw new Error("--right is the axis of a second --metric, which is missing");
   if (second !== undefined) words.push(`with:${second}`);
-  return resolve([parseChoice(words.join("~"))], defs)[0] as BoardChart;
+  const [chart] = resolve([parseChoice(words.join("~"))], defs, shown);
+  const names = metrics.filter((name) => !defs.some((def) => def.name === name));
+  for (const { name, wrong } of problemsOf(names, { defs, runs: shown }))
+    throw new Error(`--metric '${name}': ${wrong}`);
+  return chart as BoardChart;
 }
 
 interface Found {

@@ -8,6 +8,7 @@ import { late } from "../../app/late";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
+import { AddExpression } from "../../board/AddExpression";
 import { placeWords } from "../../board/axis";
 import { BoardBody } from "../../board/BoardBody";
 import { MetricList } from "../../board/MetricList";
@@ -140,6 +141,7 @@ function Selected({ search, change }: SelectedProps) {
             choose={view.chooseMetrics}
             reset={view.defaultChoice ? null : view.resetMetrics}
             interest={view.interest}
+            extra={<AddExpression view={view} />}
           />
         </>
       }

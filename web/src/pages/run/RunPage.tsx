@@ -8,6 +8,7 @@ import { late } from "../../app/late";
 import { Failing, Loading } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
+import { AddExpression } from "../../board/AddExpression";
 import { placeWords } from "../../board/axis";
 import { BoardBody } from "../../board/BoardBody";
 import { MetricList } from "../../board/MetricList";
@@ -298,6 +299,7 @@ function Panel({ run, readAt, runBoard }: PanelProps) {
         choose={board.chooseMetrics}
         reset={board.defaultChoice ? null : board.resetMetrics}
         interest={board.interest}
+        extra={<AddExpression view={board} />}
       />
       <Facts run={run} duration={<Elapsed run={run} readAt={readAt} />} />
       <Details run={run} />

@@ -153,6 +153,12 @@ test("so is one of two metrics with two axes, over a third", async () => {
   );
 });
 
+test("so is one of an expression, smoothed and in groups", async () => {
+  const expression = ["--metric", "log10(loss) / run.cpu.used"];
+  await same([runs[0], runs[1], ...expression, "--smooth", "mean:2"], async () => {});
+  await same([...runs, "--metric", "rate(loss)", "--group", "experiment"], async () => {});
+});
+
 test("so is one of groups with their bands, and one compared with a run", async () => {
   await same(
     [...runs, "--metric", "loss", "--axis", "step", "--group", "experiment", "--singles"],

@@ -10,6 +10,8 @@ import {
 } from "react";
 import { type Charts, type ChartsQuestion, sameAxis, useCharts } from "../api/useCharts";
 import { Boundary } from "../app/Boundary";
+import { Switch } from "../app/fields";
+import { Chevron } from "../app/icons";
 import { Failing } from "../app/Notice";
 import { useWidth } from "../app/useWidth";
 import { kInsets } from "../charts/chart";
@@ -28,6 +30,7 @@ import { type InSight, splitCharts } from "./near";
 import type { Range } from "./pointer";
 import { defsOf, kAsked, pairsOf, seriesOf } from "./question";
 import type { Reader, Reading } from "./Readout";
+import { type ChartSection, kFew } from "./sections";
 import type { BoardChart, BoardView } from "./useBoard";
 
 const kColumnGap = 28;
@@ -205,8 +208,8 @@ export function Board({ view, theme, font, reader }: BoardProps) {
   const [ref, width] = useWidth();
   const { enlarged } = view;
   const charts = useMemo(
-    () => (enlarged === null ? view.charts : [enlarged]),
-    [enlarged, view.charts],
+    () => (enlarged === null ? view.drawn : [enlarged]),
+    [enlarged, view.drawn],
   );
   const { height: asked } = view.search;
   const only = view.charts.length === 1;
@@ -223,40 +226,93 @@ export function Board({ view, theme, font, reader }: BoardProps) {
   const { error, retry } = sharing;
   useReader(reader, { charts, view, shownFor, answers: [...sharing.answers, alone], theme });
   const drawing = { view, reader, width: each, height, theme, font, inSight, margins, ask };
+  const rowOf = (some: readonly BoardChart[]) => (
+    <div className={columns === 1 ? "charts single" : "charts"}>
+      {width > 0 &&
+        some.map((chart) => {
+          const { data, stale, pending } = shownFor(chart);
+          const shown = { answer: data, stale, pending };
+          return (
+            <Boundary key={chart.key} what={`The chart of ${chart.def.name}`} again={chart}>
+              <ChartFigure {...drawing} {...shown} chart={chart} />
+            </Boundary>
+          );
+        })}
+    </div>
+  );
 
   return (
     <div ref={ref} className={enlarged === null ? "" : "enlarged"}>
       {error && sharing.empty ? (
         <Failing error={error} retry={retry} />
       ) : (
-        <div className={columns === 1 ? "charts single" : "charts"}>
+        <>
           {error && (
-            <p className="charts-wide quiet" role="alert">
+            <p className="quiet" role="alert">
               {error.message} The charts are from before.{" "}
               <button type="button" className="link" onClick={retry}>
                 Try again
               </button>
             </p>
           )}
-          {width > 0 &&
-            charts.map((chart) => {
-              const { data, stale, pending } = shownFor(chart);
-              const shown = { answer: data, stale, pending };
-              return (
-                <Boundary key={chart.key} what={`The chart of ${chart.def.name}`} again={chart}>
-                  <ChartFigure {...drawing} {...shown} chart={chart} />
-                </Boundary>
-              );
-            })}
+          {enlarged === null && <ChartSearch view={view} />}
+          {(enlarged === null ? view.sections : null)?.map((section) => (
+            <section key={section.key} aria-label={section.name}>
+              <SectionHead section={section} view={view} />
+              {section.open && rowOf(section.charts)}
+            </section>
+          )) ?? rowOf(charts)}
           {charts.map(
             (chart) =>
               chart.choice.range !== undefined && (
                 <Alone key={chart.key} chart={chart} view={view} width={devicePixels} told={told} />
               ),
           )}
-        </div>
+        </>
       )}
     </div>
+  );
+}
+
+// Above many charts: finds some of them, and puts all below headings or not.
+function ChartSearch({ view }: { view: BoardView }) {
+  const { find = "", sections } = view.search;
+  if (view.charts.length <= kFew && sections === undefined && find === "") return null;
+  return (
+    <div className="chart-search">
+      <input
+        type="search"
+        placeholder="Find a chart"
+        aria-label="Find a chart"
+        data-testid="chart-search"
+        value={find}
+        onChange={(event) => view.findCharts(event.currentTarget.value)}
+      />
+      <Switch label="Sections" on={view.sections !== null} set={view.setSections} />
+      <span className="quiet" aria-live="polite">
+        {view.drawn.length === 0 && find !== ""
+          ? "No matches"
+          : `${view.drawn.length} of ${view.charts.length} charts shown`}
+      </span>
+    </div>
+  );
+}
+
+function SectionHead({ section, view }: { section: ChartSection; view: BoardView }) {
+  const { key, name, charts, open } = section;
+  return (
+    <h2 className="chart-section">
+      <button
+        type="button"
+        aria-expanded={open}
+        data-testid="chart-section"
+        onClick={() => view.foldSection(key)}
+      >
+        <Chevron open={open} />
+        {name}
+        <span className="count">{charts.length}</span>
+      </button>
+    </h2>
   );
 }
 

@@ -106,13 +106,14 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
 }
 
 function MoveButtons({ chart, view }: { chart: BoardChart; view: BoardView }) {
+  const row = view.besides(chart.key);
   return (
     <>
       <button
         type="button"
         className="button"
         title="Move before the chart before ([)"
-        disabled={view.charts[0] === chart}
+        disabled={row[0] === chart}
         onClick={() => view.stepChart(chart.key, -1)}
       >
         Move earlier
@@ -121,7 +122,7 @@ function MoveButtons({ chart, view }: { chart: BoardChart; view: BoardView }) {
         type="button"
         className="button"
         title="Move after the chart after (])"
-        disabled={view.charts.at(-1) === chart}
+        disabled={row.at(-1) === chart}
         onClick={() => view.stepChart(chart.key, 1)}
       >
         Move later

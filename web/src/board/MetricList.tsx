@@ -18,7 +18,7 @@ import { middleEllipsis } from "../format/text";
 import { formatCount, plural, scaleFor } from "../format/units";
 import { score } from "../state/palette";
 import { type ChartDef, kGroups } from "./model";
-import { type MetricRow, type Part, partsOf, rowsOf, type Section } from "./sections";
+import { groupsOf, type MetricRow, type Part, partsOf, rowsOf, type Section } from "./sections";
 
 const kMaxAtSight = 12;
 
@@ -56,7 +56,8 @@ export function MetricList(props: MetricListProps) {
       wanted.filter((chart) => chart.flat),
       "constant metric",
     );
-    const listed = byInterest === null ? groups(lively) : byRank(lively, { by: byInterest, shown });
+    const listed =
+      byInterest === null ? groupsOf(lively) : byRank(lively, { by: byInterest, shown });
     return [...listed, ...flat];
   }, [wanted, lively, byInterest, shown]);
   const { isOpen, toggle } = useOpen(shown);
@@ -112,19 +113,6 @@ export function MetricList(props: MetricListProps) {
 function emptyWords(pending: boolean, error: Error | null): string {
   if (error !== null) return "Unknown: the server did not answer.";
   return pending ? "Loading metrics." : "No metrics.";
-}
-
-// Sections at the top: the groups that have any.
-function groups(charts: readonly ChartDef[]): Part[] {
-  return kGroups.flatMap((group): Section[] => {
-    const mine = charts.filter((chart) => chart.group === group);
-    // The catalogue's names are few and known; a script's may be any.
-    const parts =
-      group === "software"
-        ? partsOf(mine, group)
-        : mine.map((chart) => ({ chart, name: chart.name }));
-    return mine.length === 0 ? [] : [{ key: group, name: group, charts: mine, parts }];
-  });
 }
 
 // Metrics that are not listed until they are asked for.

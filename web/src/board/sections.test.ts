@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
+import { plainChoice } from "./choice";
 import type { ChartDef } from "./model";
-import { type Part, partsOf, rowsOf } from "./sections";
+import { resolve } from "./resolve";
+import { type Part, partsOf, rowsOf, sectioned } from "./sections";
 
 const chart = (name: string): ChartDef => ({
   ...{ name, unit: "", group: "software", description: "", flat: false, lines: [], left: 0 },
@@ -59,4 +61,45 @@ it("has rows for what is open only, and each metric once", () => {
   expect(listed.toSorted()).toEqual(names.toSorted());
   expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length);
   expect(rows.find(({ key }) => key === "train/m3")).toMatchObject({ name: "m3", depth: 1 });
+});
+
+const board = (names: readonly string[], group = "software") =>
+  resolve(
+    names.map(plainChoice),
+    names.map((name) => ({ ...chart(name), group })),
+    [],
+  );
+const shown = (at: ReturnType<typeof sectioned>) =>
+  at.sections?.map(({ name, charts, open }) => [name, charts.length, open]);
+
+it("puts more than twelve charts of a board below headings, in their order", () => {
+  const names = ["val/b", "loss", ...some("train/m", 9), "val/a", "alone/x"];
+  const all = [...board(names), ...board(["host.cpu.busy"], "cpu")];
+  const { sections, drawn } = sectioned(all, {});
+  expect(shown({ sections, drawn })).toEqual([
+    ["software", 2, true],
+    ["train/", 9, true],
+    ["val/", 2, true],
+    ["cpu", 1, true],
+  ]);
+  expect(sections?.[2]?.charts.map(({ key }) => key)).toEqual(["val/b", "val/a"]);
+  expect(drawn).toHaveLength(14);
+  const few = board(["a", "b"]);
+  expect(sectioned(few, {})).toEqual({ sections: null, drawn: few });
+  expect(shown(sectioned(few, { sections: "on" }))).toEqual([["software", 2, true]]);
+  expect(sectioned(all, { sections: "off" }).sections).toBeNull();
+});
+
+it("draws no chart of a closed section, and opens all for a search", () => {
+  const all = board([...some("train/m", 9), ...some("val/m", 9)]);
+  const fold = ["software/train/"];
+  const closed = sectioned(all, { fold });
+  expect(shown(closed)).toEqual([
+    ["train/", 9, false],
+    ["val/", 9, true],
+  ]);
+  expect(closed.drawn.every(({ key }) => key.startsWith("val/"))).toBe(true);
+  const found = sectioned(all, { fold, find: "m3" });
+  expect(found.drawn.map(({ key }) => key)).toEqual(["train/m3", "val/m3"]);
+  expect(sectioned(all.slice(0, 3), { find: "m1" }).drawn).toHaveLength(1);
 });

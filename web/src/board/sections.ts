@@ -1,7 +1,10 @@
-// The list of metrics as rows: groups, in large ones sections by how names begin (`train/`, `a.b`), and in these the
+// Metrics in groups and sections, as the list of metrics and the charts of a board show them. The list of metrics as rows: groups, in large ones sections by how names begin (`train/`, `a.b`), and in these the
 // metrics. A closed section has no rows below it. Pure.
 import { natural } from "../format/order";
-import type { ChartDef } from "./model";
+import { score } from "../state/palette";
+import { type ChartDef, kGroups } from "./model";
+import type { BoardChart } from "./resolve";
+import type { ViewSearch } from "./view";
 
 export interface Section {
   // Unique among all sections.
@@ -21,7 +24,7 @@ interface Leaf {
 export type Part = Section | Leaf;
 
 // So many are told apart at a glance.
-const kFew = 12;
+export const kFew = 12;
 
 const separatorOf = (name: string) => (name.includes("/") ? "/" : ".");
 
@@ -41,10 +44,14 @@ function sharedCut(charts: readonly ChartDef[], cut: number): number {
 }
 
 // A few metrics, in their order, come before the sections, which are sorted by name; many come after them. `key`: of
-// what they are in, which says the first `cut` letters of each name.
-export function partsOf(charts: readonly ChartDef[], key: string, cut = 0): Part[] {
+// what they are in, which says the first `cut` letters of each name. Up to `few` make no sections.
+export function partsOf(
+  charts: readonly ChartDef[],
+  key: string,
+  { cut, few }: { cut: number; few: number } = { cut: 0, few: kFew },
+): Part[] {
   const leaf = (chart: ChartDef): Leaf => ({ chart, name: chart.name.slice(cut) });
-  if (charts.length <= kFew) return charts.map(leaf);
+  if (charts.length <= few) return charts.map(leaf);
   const byPart = new Map<string, ChartDef[]>();
   for (const chart of charts) {
     const part = nextPart(chart.name, cut);
@@ -59,10 +66,72 @@ export function partsOf(charts: readonly ChartDef[], key: string, cut = 0): Part
     const end = sharedCut(inside, cut);
     const name = (inside[0] as ChartDef).name.slice(cut, end);
     const own = `${key}/${name}`;
-    return { key: own, name, charts: inside, parts: partsOf(inside, own, end) };
+    return { key: own, name, charts: inside, parts: partsOf(inside, own, { cut: end, few: kFew }) };
   });
   made.sort((a, b) => natural(a.name, b.name));
   return leaves.length <= kFew ? [...leaves, ...made] : [...made, ...leaves];
+}
+
+// Sections at the top: the groups that have any.
+export function groupsOf(charts: readonly ChartDef[], few = kFew): Section[] {
+  return kGroups.flatMap((group): Section[] => {
+    const mine = charts.filter((chart) => chart.group === group);
+    // The catalogue's names are few and known; a script's may be any.
+    const parts =
+      group === "software"
+        ? partsOf(mine, group, { cut: 0, few })
+        : mine.map((chart) => ({ chart, name: chart.name }));
+    return mine.length === 0 ? [] : [{ key: group, name: group, charts: mine, parts }];
+  });
+}
+
+// Charts of a board below one heading.
+export interface ChartSection {
+  key: string;
+  name: string;
+  charts: readonly BoardChart[];
+  open: boolean;
+}
+
+// The section of each metric, by name: those of the metric list down to the first level, also where a script has few.
+function headings(defs: readonly ChartDef[]): Map<string, Pick<ChartSection, "key" | "name">> {
+  const isDerived = ({ lines }: ChartDef) => lines.some(({ made }) => made !== undefined);
+  const made = { key: "expressions", name: "expressions" };
+  const found = new Map<string, Pick<ChartSection, "key" | "name">>();
+  for (const def of defs) if (isDerived(def)) found.set(def.name, made);
+  for (const group of groupsOf(
+    defs.filter((def) => !isDerived(def)),
+    0,
+  ))
+    for (const part of group.parts) {
+      const inside = "chart" in part ? [part.chart] : part.charts;
+      for (const { name } of inside) found.set(name, "chart" in part ? group : part);
+    }
+  return found;
+}
+
+// The charts of a board as they are drawn. `sections`: null where they have no headings; `drawn`: those that are neither
+// in a closed section nor left out by the search. In a section charts keep the board's order.
+export function sectioned(
+  charts: readonly BoardChart[],
+  { sections, fold = [], find }: Pick<ViewSearch, "sections" | "fold" | "find">,
+): { sections: readonly ChartSection[] | null; drawn: readonly BoardChart[] } {
+  const wanted =
+    find === undefined
+      ? charts
+      : charts.filter(({ def, second }) =>
+          [def, second].some((one) => one !== null && score(one.name, find) !== null),
+        );
+  const on = sections === undefined ? charts.length > kFew : sections === "on";
+  if (!on) return { sections: null, drawn: wanted };
+  const heading = headings([...new Map(charts.map(({ def }) => [def.name, def])).values()]);
+  const order = [...new Map([...heading.values()].map(({ key, name }) => [key, name]))];
+  const list = order.flatMap(([key, name]): ChartSection[] => {
+    const mine = wanted.filter(({ def }) => heading.get(def.name)?.key === key);
+    const open = find !== undefined || !fold.includes(key);
+    return mine.length === 0 ? [] : [{ key, name, charts: mine, open }];
+  });
+  return { sections: list, drawn: list.flatMap((one) => (one.open ? one.charts : [])) };
 }
 
 export type MetricRow =

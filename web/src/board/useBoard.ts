@@ -21,6 +21,7 @@ import { baselineOf, type Making } from "./lines";
 import { buildCharts, defaultCharts, type ShownRun, shownRun } from "./model";
 import { type BoardGestures, type Gestures, moved, type Range, stepFrom } from "./pointer";
 import { type BoardChart, fullOf, makingOf, marksOf, originOf, resolve } from "./resolve";
+import { kFew, sectioned } from "./sections";
 import {
   type Axis,
   kNoPlace,
@@ -385,13 +386,22 @@ function baseOf(line: string, charts: readonly BoardChart[], making: Making): st
   return null;
 }
 
-// One chart fills the window, and charts change places.
-function arrangement(
+// One chart fills the window, charts change places, and stand below headings.
+function useArrangement(
   { charts, search }: { charts: readonly BoardChart[]; search: ViewSearch },
   { editCharts }: Pick<ReturnType<typeof chartEdits>, "editCharts">,
   change: Change,
 ) {
+  const { sections: headed, find } = search;
+  const fold = useStable(search.fold ?? kNone);
+  const { sections, drawn } = useMemo(
+    () => sectioned(charts, { sections: headed, fold: [...fold], find } as ViewSearch),
+    [charts, headed, fold, find],
+  );
   const enlarged = charts.find(({ key }) => key === search.enlarged) ?? null;
+  // Those that a chart can change places with.
+  const besides = (key: string) =>
+    sections?.find((one) => one.charts.some((chart) => chart.key === key))?.charts ?? charts;
   const moveChart = (key: string, to: DropPlace) => {
     const [from, target] = [key, to.key].map((one) => charts.find((chart) => chart.key === one));
     if (from === undefined || target === undefined || from === target) return;
@@ -399,6 +409,21 @@ function arrangement(
   };
   return {
     enlarged,
+    sections,
+    drawn,
+    besides,
+    foldSection: (key: string) =>
+      change((old) => {
+        const next = switched(old.fold ?? [], key);
+        return { fold: next.length === 0 ? undefined : next };
+      }, false),
+    findCharts: (text: string) => change(() => ({ find: text === "" ? undefined : text }), true),
+    // The default is left out of the address.
+    setSections: (on: boolean) =>
+      change(
+        () => ({ sections: on === charts.length > kFew ? undefined : on ? "on" : "off" }),
+        false,
+      ),
     moveChart,
     enlarge: (key: string | null) => {
       const [only] = charts.length === 1 ? charts : [];
@@ -406,7 +431,8 @@ function arrangement(
       change(() => ({ enlarged: wanted }), false);
     },
     stepChart: (key: string, by: 1 | -1) => {
-      const next = charts[charts.findIndex((chart) => chart.key === key) + by];
+      const row = besides(key);
+      const next = row[row.findIndex((chart) => chart.key === key) + by];
       if (next !== undefined) moveChart(key, { key: next.key, after: by > 0 });
     },
     // `going`: not the first step of a gesture. undefined: the usual height.
@@ -414,7 +440,7 @@ function arrangement(
   };
 }
 
-const arrangementKeys = ({ stepChart, enlarge, enlarged }: ReturnType<typeof arrangement>) => ({
+const arrangementKeys = ({ stepChart, enlarge, enlarged }: ReturnType<typeof useArrangement>) => ({
   move: stepChart,
   enlarge,
   enlarged: enlarged !== null,
@@ -473,7 +499,7 @@ export function useBoard(input: BoardInput) {
   const zoomedIn = search.from !== undefined;
   const edits = chartEdits(choices, change);
   const gesturesOf = gesturesPerChart(gestures, { synced, zoomedIn }, edits.editChart);
-  const layout = arrangement({ charts, search }, edits, change);
+  const layout = useArrangement({ charts, search }, edits, change);
   const compareTo = (base: string | null) =>
     change(() => ({ base: base ?? undefined, compare: undefined }), false);
   const keys: BoardGestures = {

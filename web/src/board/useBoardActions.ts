@@ -43,6 +43,12 @@ export function useBoardActions(view: BoardView): void {
         act: () => history.back(),
       },
       {
+        id: "view/sections",
+        group: "view",
+        label: "charts in sections",
+        act: () => now().setSections(now().sections === null),
+      },
+      {
         id: "view/default",
         group: "view",
         label: "default charts",

@@ -50,6 +50,11 @@ export interface ViewSearch {
   sel?: string;
   // Every chart is zoomed by itself; absent: all share the range.
   sync?: "off";
+  // Charts below headings; absent: if there are many. `fold`: keys of the closed ones.
+  sections?: "on" | "off";
+  fold?: string[];
+  // Only charts whose names match.
+  find?: string;
   // Height of each chart's picture, CSS pixels; absent: the usual one, or for a single chart what the window leaves.
   height?: number;
   // Key of the chart that fills the window.
@@ -189,6 +194,9 @@ export function viewSearch(raw: Raw): ViewSearch {
     hide: list(raw.hide),
     sel: parseRegion(word(raw.sel)) === null ? undefined : word(raw.sel),
     sync: raw.sync === "off" ? "off" : undefined,
+    sections: (["on", "off"] as const).find((one) => one === raw.sections),
+    fold: list(raw.fold),
+    find: word(raw.find) === "" ? undefined : word(raw.find),
     height: heightOf(raw.height),
     enlarged: word(raw.enlarged),
     a: place(raw.a),

@@ -184,35 +184,29 @@ class Statistics {
     answer.n.assign(columns, 0);
     answer.filled.assign(columns, 0);
     for (auto* v : {&answer.mean, &answer.low, &answer.high, &answer.deviation, &answer.interval,
-                    &answer.least, &answer.greatest})
+                    &answer.least, &answer.greatest, &answer.lower_quartile, &answer.median,
+                    &answer.upper_quartile})
       v->assign(columns, kNone);
     if (sums) answer.sum.assign(columns, kNone);
   }
 
   void column(std::size_t i, const std::vector<UnitLine>& lines) {
-    double sum = 0;
-    std::uint32_t n = 0;
+    values_.clear();
     for (const UnitLine& line : lines) {
       const double v = line.values[i];
       if (!std::isfinite(v)) continue;
-      answer_.low[i] = n == 0 ? v : std::min(answer_.low[i], v);
-      answer_.high[i] = n == 0 ? v : std::max(answer_.high[i], v);
-      sum += v;
-      ++n;
+      values_.push_back(v);
       if (line.filled[i]) ++answer_.filled[i];
     }
-    answer_.n[i] = n;
-    if (n == 0) return;
-    const double mean = sum / n;
-    answer_.mean[i] = mean;
-    if (sums_) answer_.sum[i] = sum;
-    if (n < 2) return;
-    double squares = 0;
-    for (const UnitLine& line : lines) {
-      if (!std::isfinite(line.values[i])) continue;
-      squares += (line.values[i] - mean) * (line.values[i] - mean);
-    }
-    answer_.deviation[i] = std::sqrt(squares / (n - 1));
+    answer_.n[i] = static_cast<std::uint32_t>(values_.size());
+    if (values_.empty()) return;
+    moments(i);
+    std::ranges::sort(values_);
+    answer_.low[i] = values_.front();
+    answer_.high[i] = values_.back();
+    answer_.lower_quartile[i] = quantile(0.25);
+    answer_.median[i] = quantile(0.5);
+    answer_.upper_quartile[i] = quantile(0.75);
   }
 
   void envelope(const GroupMember& member) {
@@ -226,8 +220,30 @@ class Statistics {
   }
 
  private:
+  void moments(std::size_t i) {
+    const auto n = static_cast<double>(values_.size());
+    double sum = 0;
+    for (const double v : values_) sum += v;
+    const double mean = sum / n;
+    answer_.mean[i] = mean;
+    if (sums_) answer_.sum[i] = sum;
+    if (values_.size() < 2) return;
+    double squares = 0;
+    for (const double v : values_) squares += (v - mean) * (v - mean);
+    answer_.deviation[i] = std::sqrt(squares / (n - 1));
+  }
+
+  // The p-quantile of the sorted values.
+  [[nodiscard]] double quantile(double p) const {
+    const double place = p * static_cast<double>(values_.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values_.size() - 1);
+    return std::lerp(values_[below], values_[above], place - static_cast<double>(below));
+  }
+
   GroupAnswer& answer_;
   bool sums_;
+  std::vector<double> values_;  // the units' values in one column
 };
 
 void add_intervals(GroupAnswer& answer, const GroupRequest& request) {

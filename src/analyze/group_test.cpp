@@ -96,6 +96,12 @@ TEST(Group, StatisticsOfRepetitions) {
   EXPECT_EQ(got.high[0], 6);
   EXPECT_EQ(got.least[0], 0);
   EXPECT_EQ(got.greatest[0], 7);
+  EXPECT_EQ(got.lower_quartile[0], 1.5);
+  EXPECT_EQ(got.median[0], 2);
+  EXPECT_EQ(got.upper_quartile[0], 4);
+  EXPECT_EQ(got.median[1], 15);
+  EXPECT_TRUE(std::isnan(got.median[2]));
+  EXPECT_EQ(got.upper_quartile[3], 5);
   EXPECT_NEAR(got.deviation[0], std::sqrt(7.0), 1e-12);
   EXPECT_NEAR(got.interval[0], 4.302652729911275 * std::sqrt(7.0 / 3), 1e-9);
   EXPECT_NEAR(got.interval[1], 12.70620473617471 * 5, 1e-8);

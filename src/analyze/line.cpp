@@ -333,11 +333,13 @@ class LineMaker {
     line.units = answer.units;
     line.counted_once = answer.counted_once;
     if (answer.sum.empty()) answer.sum.assign(request_.width, kNone);
-    line.arrays = {std::move(answer.mean),     std::move(answer.low),
-                   std::move(answer.high),     std::move(answer.deviation),
-                   std::move(answer.interval), std::move(answer.least),
-                   std::move(answer.greatest), to_doubles(answer.n),
-                   to_doubles(answer.filled),  std::move(answer.sum)};
+    line.arrays = {std::move(answer.mean),           std::move(answer.low),
+                   std::move(answer.high),           std::move(answer.deviation),
+                   std::move(answer.interval),       std::move(answer.least),
+                   std::move(answer.greatest),       to_doubles(answer.n),
+                   to_doubles(answer.filled),        std::move(answer.sum),
+                   std::move(answer.lower_quartile), std::move(answer.median),
+                   std::move(answer.upper_quartile)};
   }
 
   store::Reader store_;

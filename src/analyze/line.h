@@ -83,8 +83,8 @@ struct Line {
   // One value per column in each, NaN where there is none. In order:
   // kMean: mean, min, max, points. kSmooth: value. kIntegral: integral, seconds covered, least,
   // most. kRatio: value. kGroup: mean, low, high, deviation, interval, least, greatest, n, filled,
-  // sum (empty columns when sums make no sense). kCompare: value, mean, the baseline's mean, n, the
-  // baseline's n.
+  // sum (empty columns when sums make no sense), lower quartile, median, upper quartile. kCompare:
+  // value, mean, the baseline's mean, n, the baseline's n.
   std::vector<std::vector<double>> arrays;
 };
 

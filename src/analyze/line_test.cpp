@@ -268,7 +268,7 @@ TEST(Line, GroupIsTheMeanOfTheRunsMeans) {
   all.add(R"(["python3","train.py","--seed=3"])", "3", 900);
   const auto lines = ask(all.store, all.request());
   const Line& line = lines.lines[0];
-  ASSERT_EQ(line.arrays.size(), 10U);
+  ASSERT_EQ(line.arrays.size(), 13U);
   EXPECT_EQ(line.units, 3U);
   std::vector<std::vector<double>> means;
   for (const Raws& points : all.points) means.push_back(naive_means(lines, points));
@@ -289,6 +289,10 @@ TEST(Line, GroupIsTheMeanOfTheRunsMeans) {
   expect_near(line.arrays[0], mean);
   expect_near(line.arrays[3], deviation, 1e-7);
   EXPECT_EQ(line.arrays[7], counts);
+  std::vector<double> first{means[0][0], means[1][0], means[2][0]};
+  std::ranges::sort(first);
+  EXPECT_NEAR(line.arrays[11][0], first[1], 1e-9);
+  EXPECT_NEAR(line.arrays[10][0], (first[0] + first[1]) / 2, 1e-9);
   EXPECT_EQ(counts.front(), 3);
   EXPECT_LT(counts.back(), 3) << "the short run is a hole, nothing is held";
 }

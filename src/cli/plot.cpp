@@ -30,7 +30,7 @@ constexpr const char* kPlotExamples =
 struct PlotFlags {
   DestinationFlags destination;
   std::vector<std::string> runs, metrics, of;
-  std::string axis = "workload", x_metric, from, to, kind = "line", y, right, smooth, group,
+  std::string axis = "workload", x_metric, from, to, kind = "line", y, right, smooth, group, colour,
               baseline, compare;
   bool singles = false, no_marks = false;
   std::string style = "screen", width, height, text_size, line_width, legend, palette,
@@ -66,6 +66,7 @@ Result<Json> search_of(const PlotFlags& flags) {
   TRY(set_number(search, "to", "to", flags.to));
   set_word(search, "smooth", flags.smooth);
   set_word(search, "group", flags.group);
+  set_word(search, "colour", flags.colour);
   if (flags.singles) search.set("singles", true);
   set_word(search, "base", flags.baseline);
   set_word(search, "compare", flags.compare);
@@ -210,6 +211,8 @@ void declare_data(Arguments& arguments, PlotFlags& flags) {
   arguments.text("to", flags.to, "where it ends");
   arguments.text("smooth", flags.smooth, "ema:WEIGHT, gaussian:WIDTH or mean:WIDTH");
   arguments.text("group", flags.group, "mean of workload, experiment, param:NAME or tag:NAME");
+  arguments.text("colour", flags.colour,
+                 "by value of workload, experiment, param:NAME or tag:NAME");
   arguments.flag("singles", flags.singles, "single runs beneath their groups");
   arguments.text("baseline", flags.baseline, "compare with this run or group");
   arguments.choice("compare", flags.compare, {"ratio", "difference"},
@@ -255,11 +258,11 @@ int plot_command(std::span<char* const> args) {
                    "format (default: by the file's name, else svg)");
   arguments.text("data", flags.data, "write the numbers drawn to this CSV file");
   for (const char* name :
-       {"metric",  "of",       "axis",      "x-metric",       "from",       "to",
-        "smooth",  "group",    "singles",   "baseline",       "compare",    "y",
-        "right",   "no-marks", "kind",      "style",          "width",      "height",
-        "title",   "legend",   "text-size", "line-width",     "palette",    "theme",
-        "markers", "data",     "output",    "no-axis-titles", "monochrome", "format"})
+       {"metric",         "of",         "axis",    "x-metric", "from",    "to",    "smooth",
+        "group",          "colour",     "singles", "baseline", "compare", "y",     "right",
+        "no-marks",       "kind",       "style",   "width",    "height",  "title", "legend",
+        "text-size",      "line-width", "palette", "theme",    "markers", "data",  "output",
+        "no-axis-titles", "monochrome", "format"})
     arguments.as_flag_only(name);
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;

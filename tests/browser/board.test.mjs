@@ -191,6 +191,54 @@ test("groups by a parameter: one line each with its n, the single runs underneat
   await close();
 });
 
+test("a group shows its median between quartiles, and is smoothed", async () => {
+  const { page, complaints, close } = await board("&metric=loss&group=experiment&x=step");
+  await page.getByTestId("group").click();
+  await page.getByRole("combobox", { name: "Show" }).selectOption("median");
+  await addressed(page, "group", "experiment~median");
+  // A deviation is one from a mean.
+  const bands = page.getByRole("combobox", { name: "Band" });
+  assert.deepEqual(await bands.locator("option").allTextContents(), ["min to max", "quartiles", "none"]);
+  await bands.selectOption("quartiles");
+  await addressed(page, "group", "experiment~median~quartiles");
+  await page.keyboard.press("Escape");
+  const badge = page.getByTestId("chart-badge").first();
+  await soon(async () => assert.match(await badge.textContent(), /median per column · exact/));
+  const before = await label(page, "loss");
+  await page.getByTestId("smooth-slider").fill("60");
+  await soon(async () =>
+    assert.match(await badge.textContent(), /median per column · ema 0\.\d+ over columns · exact/),
+  );
+  await soon(async () => assert.notEqual(await label(page, "loss"), before));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("colours are those of a param's values, with a legend, on charts, lanes and in the selection", async () => {
+  const { page, complaints, close } = await board("&metric=loss");
+  const swatches = () =>
+    page
+      .locator(".panel [data-run] svg line, .panel [data-run] svg path")
+      .evaluateAll((all) => all.map((one) => getComputedStyle(one).stroke));
+  const before = await swatches();
+  await page.getByTestId("group").click();
+  await page.getByLabel("Colour by").selectOption("param:width");
+  await addressed(page, "colour", "param:width");
+  await page.keyboard.press("Escape");
+  const legend = page.getByTestId("colour-legend");
+  await legend.waitFor();
+  assert.match(await legend.textContent(), /^width8/);
+  await soon(async () => assert.notDeepEqual(await swatches(), before));
+  assert.deepEqual(await violations(page), []);
+  await page.reload();
+  await legend.waitFor();
+  await page.getByTestId("group").click();
+  await page.getByLabel("Colour by").selectOption("workload");
+  await soon(async () => assert.doesNotMatch(await legend.textContent(), /^width/));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("a baseline turns every chart into ratios to it", async () => {
   const { page, complaints, close } = await board("&metric=run.memory.rss&x=run");
   await page.getByTestId("baseline").click();

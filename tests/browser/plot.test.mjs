@@ -159,11 +159,19 @@ test("so is one of an expression, smoothed and in groups", async () => {
   await same([...runs, "--metric", "rate(loss)", "--group", "experiment"], async () => {});
 });
 
+test("so is one whose colours are those of a param, in the dark too", async () => {
+  const coloured = [...runs, "--metric", "loss", "--axis", "step", "--colour"];
+  await same([...coloured, "param:width"], async () => {});
+  await same([...coloured, "experiment"], async () => {}, { colorScheme: "dark" });
+});
+
 test("so is one of groups with their bands, and one compared with a run", async () => {
   await same(
     [...runs, "--metric", "loss", "--axis", "step", "--group", "experiment", "--singles"],
     async () => {},
   );
+  const quartiles = ["--group", "experiment~median~quartiles", "--smooth", "gaussian:5"];
+  await same([...runs, "--metric", "loss", "--axis", "step", ...quartiles], async () => {});
   await same(
     [runs[0], runs[1], "--metric", "loss", "--axis", "step", "--baseline", runs[1]],
     async () => {},

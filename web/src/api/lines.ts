@@ -48,6 +48,9 @@ export const kGroup = {
   n: 7,
   filled: 8,
   sum: 9,
+  lowerQuartile: 10,
+  median: 11,
+  upperQuartile: 12,
 };
 
 const kMagic = 0x4e4c5243; // "CRLN", little-endian

@@ -22,6 +22,10 @@ const Minimap = late({
   load: async () => (await import("./Minimap")).Minimap,
 });
 const Region = late({ what: "The region", load: async () => (await import("./Region")).Region });
+const ColourLegend = late({
+  what: "The legend",
+  load: async () => (await import("./ColourLegend")).ColourLegend,
+});
 const NoteDialog = late({
   what: "The note",
   load: async () => (await import("./NoteDialog")).NoteDialog,
@@ -76,6 +80,7 @@ export function BoardBody({ view, reader }: BodyProps) {
           {lackingWords(view)}: {view.lacking.join(", ")}
         </p>
       )}
+      {view.legend !== null && <ColourLegend legend={view.legend} />}
       {view.problems.map(({ name, wrong }) => (
         <p key={name} className="quiet" role="alert" data-testid="wrong-expression">
           Not drawn: <code>{name}</code>: {wrong}

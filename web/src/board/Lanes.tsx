@@ -13,7 +13,7 @@ import {
   type Span,
 } from "../charts/lanes";
 import type { XKind } from "../charts/spec";
-import { type ChartTheme, seriesColour } from "../charts/theme";
+import { type ChartTheme, readable, seriesColour } from "../charts/theme";
 import { xTicks } from "../charts/xaxis";
 import { middleEllipsis } from "../format/text";
 import { formatDuration } from "../format/time";
@@ -180,7 +180,7 @@ function OneLane({ row, chosen, spec, theme, font }: OneLaneProps) {
             key={one.level}
             className="lane-name name cut"
             data-level={one.level}
-            style={one.level === 0 ? { color: colour } : undefined}
+            style={one.level === 0 ? { color: readable(theme, colour) } : undefined}
           >
             <LaneName {...one} />
           </span>

@@ -1,9 +1,11 @@
 // The read-out that stays: every chart's values at the place that was clicked, the greatest first.
 import type { RefObject } from "react";
+import { readable } from "../charts/theme";
 import { fittingNames } from "../format/text";
 import { formatValue } from "../format/units";
 import { useView } from "../state/view";
 import type { Reader, Reading } from "./Readout";
+import { useChartTheme } from "./useBoard";
 
 export interface PinnedProps {
   reader: RefObject<Reader | null>;
@@ -23,6 +25,7 @@ export function Pinned({ reader, place, letGo }: PinnedProps) {
   const pinned = useView((view) => view.pinned);
   useView((view) => view.readings);
   const first = useView((view) => view.pinnedBy);
+  const theme = useChartTheme();
   if (pinned === null) return null;
   const readings = reader.current?.(pinned, first) ?? [];
   return (
@@ -46,7 +49,11 @@ export function Pinned({ reader, place, letGo }: PinnedProps) {
             <dt className="cut">{reading.title}</dt>
             {named(reading).map(({ name, ...value }) => (
               <dd key={value.key}>
-                <span className="cut" style={{ color: value.colour }} title={value.label}>
+                <span
+                  className="cut"
+                  style={{ color: readable(theme, value.colour) }}
+                  title={value.label}
+                >
                   {name}
                 </span>
                 <span>{formatValue(value.value, reading.unit, 4)}</span>

@@ -12,12 +12,14 @@ import { together } from "./choice";
 import { groupChoices } from "./groups";
 import { Help } from "./Help";
 import { zoomed } from "./pointer";
+import { quoted } from "./quote";
 import { Share } from "./Share";
 import type { BoardView } from "./useBoard";
 import {
   type Axis,
   type Band,
   type Grouping,
+  goesWith,
   groupingText,
   kNoPlace,
   parseGrouping,
@@ -170,7 +172,7 @@ function smoothWords(smoothing: SmoothingChoice | null): string {
 }
 
 const whyRaw = (counted: boolean) =>
-  counted ? "Groups and comparisons are not smoothed" : "Smoothing needs an axis of time or steps";
+  counted ? "Comparisons are not smoothed" : "Smoothing needs an axis of time or steps";
 
 // Follows the pointer, and sets the weight once it rests.
 function useSlider(alpha: number, set: (alpha: number) => void) {
@@ -189,7 +191,8 @@ function useSlider(alpha: number, set: (alpha: number) => void) {
 function Smoothing({ view }: { view: BoardView }) {
   const smoothing = parseSmoothing(view.search.smooth);
   const counted = view.counted !== null;
-  const grouped = view.making.grouping !== null || view.making.baseline !== null || !counted;
+  const raw = view.making.baseline !== null || !counted;
+  const grouped = view.making.grouping !== null;
   const ema = smoothing === null || smoothing.method === "ema";
   const set = (to: SmoothingChoice | null, replace = false) =>
     view.change(() => ({ smooth: to === null ? undefined : smoothingText(to) }), replace);
@@ -198,7 +201,7 @@ function Smoothing({ view }: { view: BoardView }) {
   );
   const perUnit = view.onTime ? "second" : "step";
   return (
-    <span className="tool" title={grouped ? whyRaw(counted) : undefined}>
+    <span className="tool" title={raw ? whyRaw(counted) : undefined}>
       <Popup
         button={
           <>
@@ -209,7 +212,7 @@ function Smoothing({ view }: { view: BoardView }) {
         className="tool-name"
         testid="smoothing"
       >
-        {() => <SmoothingForm smoothing={smoothing} perUnit={perUnit} set={set} />}
+        {() => <SmoothingForm {...{ smoothing, perUnit, set }} grouped={grouped} />}
       </Popup>
       {ema ? (
         <input
@@ -218,7 +221,7 @@ function Smoothing({ view }: { view: BoardView }) {
           min={0}
           max={100}
           value={at}
-          disabled={grouped}
+          disabled={raw}
           aria-label="Smoothing"
           aria-valuetext={at === 0 ? "none" : `weight ${fromSlider(at)} per ${perUnit}`}
           data-testid="smooth-slider"
@@ -235,9 +238,10 @@ interface SmoothingFormProps {
   smoothing: SmoothingChoice | null;
   perUnit: string;
   set: (to: SmoothingChoice | null) => void;
+  grouped: boolean;
 }
 
-function SmoothingForm({ smoothing, perUnit, set }: SmoothingFormProps) {
+function SmoothingForm({ smoothing, perUnit, set, grouped }: SmoothingFormProps) {
   return (
     <div className="form">
       <Choice
@@ -257,7 +261,9 @@ function SmoothingForm({ smoothing, perUnit, set }: SmoothingFormProps) {
         </div>
       )}
       <p className="quiet">
-        Computed by the server from all points; the measured line stays underneath.
+        {grouped
+          ? "Groups are smoothed over the columns shown, with both ends of their bands."
+          : "Computed by the server from all points; the measured line stays underneath."}
       </p>
       <button type="button" className="button" onClick={() => set(null)}>
         No smoothing
@@ -268,6 +274,7 @@ function SmoothingForm({ smoothing, perUnit, set }: SmoothingFormProps) {
 
 const kBandWords: readonly (readonly [Band, string])[] = [
   ["range", "min to max"],
+  ["quartiles", "quartiles"],
   ["std", "standard deviation"],
   ["ci", "95 % interval (repetitions)"],
   ["none", "none"],
@@ -321,6 +328,15 @@ function GroupsForm({ view, grouping, choices }: GroupsFormProps) {
         ]}
         change={(by) => (by === "" ? none() : set({ by }))}
       />
+      <Choice
+        label="Colour by"
+        value={parseGrouping(view.search.colour)?.by ?? ""}
+        options={[
+          ["", "run: a colour each"],
+          ...choices.map(({ value, label }): [string, string] => [value, label]),
+        ]}
+        change={(by) => view.change(() => ({ colour: by === "" ? undefined : quoted(by) }), false)}
+      />
       {grouping !== null && (
         <>
           <Choice
@@ -328,15 +344,18 @@ function GroupsForm({ view, grouping, choices }: GroupsFormProps) {
             value={grouping.show}
             options={[
               ["mean", "mean"],
+              ["median", "median"],
               ["sum", "sum"],
             ]}
-            change={(show) => set({ show })}
+            change={(show) =>
+              set({ show, band: goesWith(show, grouping.band) ? grouping.band : "quartiles" })
+            }
           />
-          {grouping.show === "mean" ? (
+          {grouping.show !== "sum" ? (
             <Choice
               label="Band"
               value={grouping.band}
-              options={kBandWords}
+              options={kBandWords.filter(([band]) => goesWith(grouping.show, band))}
               change={(band) => set({ band })}
             />
           ) : (

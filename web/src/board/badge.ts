@@ -34,7 +34,10 @@ export function badgeText(lines: readonly ChartLine[], at: BadgeInput): string {
   if (points > 0) parts.push(plural(points, "point"));
   if (lines.some(({ expression }) => expression !== undefined)) parts.push("computed per column");
   if (grouping !== null) parts.push(`${grouping.show} per column`);
-  if (smoothing !== null) parts.push(`${smoothing.method} ${smoothing.amount}`);
+  if (smoothing !== null)
+    parts.push(
+      `${smoothing.method} ${smoothing.amount}${grouping === null ? "" : " over columns"}`,
+    );
   const mine = lines.every((line) => line.data?.columns.exact ?? answer.exact);
   parts.push(mine ? "exact" : "aligned");
   if (nonFinite > 0) parts.push(`${formatCount(nonFinite)} not finite`);

@@ -268,5 +268,6 @@ describe("a group of computed values", () => {
       2, 2, 4, 2, 6, 8,
     ]);
     expect(of("deviation")).toBeCloseTo(Math.sqrt(8));
+    expect([of("lowerQuartile"), of("median"), of("upperQuartile")]).toEqual([3, 4, 5]);
   });
 });

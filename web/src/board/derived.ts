@@ -87,7 +87,7 @@ const ownLine = (run: ShownRun, source: string, at: { place: number; several: bo
   key: source === "" ? run.id : `${run.id}/${source}`,
   label: source === "" ? run.name : at.several ? `${run.name} ${source}` : source,
   colour: at.several ? run.index : run.index + at.place,
-  dash: run.index + at.place,
+  dash: (run.dash ?? run.index) + at.place,
 });
 
 function stepsOf(lines: readonly LineDef[]): [number, number] | null {

@@ -1,6 +1,7 @@
 // Groups of runs on a board, and the questions of a chart to the server about them. A group is computed there, from all
 // points of its runs; runs are never joined into one line. Pure.
 import { kGroup, type LineAnswer, type LineQuestion } from "../api/lines";
+import type { Plain } from "../api/types";
 import { natural } from "../format/order";
 import { type ChartDef, colourSlots, kHues, type LineDef, type ShownRun } from "./model";
 import type { Grouping } from "./view";
@@ -14,12 +15,19 @@ export interface Group {
   runs: string[];
 }
 
-function labelOf(run: ShownRun, by: string): string {
+// The value of a param or tag, or the name of a workload or experiment.
+export function valueUnder(run: ShownRun, by: string): Plain | undefined {
   if (by === "workload") return run.workloadName ?? run.name;
   if (by === "experiment") return run.experiment;
   const at = by.indexOf(":");
-  const [kind, name] = [by.slice(0, at), by.slice(at + 1)];
-  const value = (kind === "param" ? run.params : run.tags)[name];
+  return (by.slice(0, at) === "param" ? run.params : run.tags)[by.slice(at + 1)];
+}
+
+function labelOf(run: ShownRun, by: string): string {
+  if (by === "workload") return run.workloadName ?? run.name;
+  if (by === "experiment") return run.experiment;
+  const name = by.slice(by.indexOf(":") + 1);
+  const value = valueUnder(run, by);
   return value === undefined || value === null ? `no ${name}` : `${name} ${value}`;
 }
 
@@ -93,12 +101,24 @@ export function groupAnswer(lines: readonly { run: string; value: Float64Array }
     const squares = values.reduce((all, v) => all + (v - mean) ** 2, 0);
     put(kGroup.mean, i, mean);
     put(kGroup.sum, i, sum);
-    put(kGroup.least, i, Math.min(...values));
-    put(kGroup.greatest, i, Math.max(...values));
+    const sorted = values.toSorted((a, b) => a - b);
+    put(kGroup.least, i, sorted[0] as number);
+    put(kGroup.greatest, i, sorted[sorted.length - 1] as number);
+    put(kGroup.lowerQuartile, i, quantile(sorted, 0.25));
+    put(kGroup.median, i, quantile(sorted, 0.5));
+    put(kGroup.upperQuartile, i, quantile(sorted, 0.75));
     if (values.length > 1) put(kGroup.deviation, i, Math.sqrt(squares / (values.length - 1)));
   }
   const rest = { points: 0, lost: 0, merged: 0 };
   return { kind: "group", exact: true, interval: 3, units: runs.length, ...rest, arrays };
+}
+
+// Between two values on the straight line, as on the server.
+function quantile(sorted: readonly number[], p: number): number {
+  const place = p * (sorted.length - 1);
+  const below = Math.floor(place);
+  const [a, b] = [sorted[below] as number, sorted[Math.ceil(place)] as number];
+  return a + (b - a) * (place - below);
 }
 
 // The possible keys to group by: parameters and tags that differ among the runs, workload and experiment.

@@ -144,6 +144,30 @@ describe("the lines that the server computes", () => {
     expect(told()).toBeUndefined();
   });
 
+  it("have a median and quartiles, smoothed together", () => {
+    const arrays = Array.from({ length: 13 }, () => values(0, 0));
+    arrays[kGroup.median] = values(4, 8);
+    arrays[kGroup.lowerQuartile] = values(3, 5);
+    arrays[kGroup.upperQuartile] = values(6, 10);
+    const found = answer({}, [["group/2,3", arrays]]);
+    const grouping = { by: "param:lr", show: "median", band: "quartiles" } as const;
+    const curve = (part: Partial<Making> = {}) => {
+      const made = linesOf(loss, found, { making: grouped({ grouping, ...part }), ...palette });
+      const { value, low, high } = made[1]?.curve ?? { value: [], low: null, high: null };
+      return [value, low, high].map((one) => [...(one ?? [])]);
+    };
+    expect(curve()).toEqual([
+      [4, 8],
+      [3, 5],
+      [6, 10],
+    ]);
+    expect(curve({ smoothing: { method: "mean", amount: 1e6 } })).toEqual([
+      [6, 6],
+      [4, 4],
+      [8, 8],
+    ]);
+  });
+
   it("say why they have no band", () => {
     const arrays = Array.from({ length: 10 }, () => values(4, 4));
     const found = answer({}, [

@@ -91,6 +91,9 @@ function bandOf(answer: LineAnswer, grouping: Grouping): Pick<CurveData, "low" |
   if (grouping.band === "range") {
     return { low: array(kGroup.least), high: array(kGroup.greatest) };
   }
+  if (grouping.band === "quartiles") {
+    return { low: array(kGroup.lowerQuartile), high: array(kGroup.upperQuartile) };
+  }
   const half = array(grouping.band === "std" ? kGroup.deviation : kGroup.interval);
   // No interval where there is only one, or where the units are no repetitions of each other.
   if (grouping.band === "ci" && answer.interval !== 0) return { low: null, high: null };
@@ -115,7 +118,17 @@ function noBand({ interval, units }: LineAnswer, { show, band }: Grouping): stri
 }
 
 const noComparedBand = ({ as }: Baseline, { show, band }: Grouping) =>
-  show === "mean" && band !== "none" ? `no band: a ${as} of means has none` : undefined;
+  show !== "sum" && band !== "none" ? `no band: a ${as} of ${show}s has none` : undefined;
+
+// A curve whose every column is smoothed; bands by both of their ends.
+function smoothedCurve(curve: CurveData, smoothing: Smoothing | null): CurveData {
+  if (smoothing === null) return curve;
+  const each = (curve.to - curve.from) / curve.value.length;
+  const [value, low, high] = [curve.value, curve.low, curve.high].map(
+    (one) => one && smoothedColumns(one, smoothing, each),
+  );
+  return { ...curve, value: value as Float64Array, low: low ?? null, high: high ?? null };
+}
 
 interface Palette {
   theme: ChartTheme;
@@ -146,8 +159,7 @@ function groupLines(
 ): ChartLine[] {
   const { making, grouping, palette } = at;
   const { baseline, groups } = making;
-  const valuesOf = (line: LineAnswer) =>
-    line.arrays[grouping.show === "sum" ? kGroup.sum : kGroup.mean] as Float64Array;
+  const valuesOf = (line: LineAnswer) => line.arrays[kGroup[grouping.show]] as Float64Array;
   const answerOf = (lines: readonly LineDef[]) => answer && groupFound(lines, answer, making);
   const base = groups.find((group) => group.key === baseline?.key);
   const baseAnswer = base && answerOf(linesOfGroup(chart, base, making.runs));
@@ -159,7 +171,8 @@ function groupLines(
     let told = found && noBand(found, grouping);
     if (found && answer) {
       const { from, to } = answer;
-      curve = { value: valuesOf(found), ...bandOf(found, grouping), from, to };
+      const made = { value: valuesOf(found), ...bandOf(found, grouping), from, to };
+      curve = baseline === null ? smoothedCurve(made, making.smoothing) : made;
       if (baseline !== null) {
         const other = baseAnswer ? valuesOf(baseAnswer) : curve.value.map(() => Number.NaN);
         const result = compared(curve.value, other, baseline);
@@ -221,11 +234,10 @@ function derivedCurve(
 ): Pick<ChartLine, "curve" | "told"> {
   const found: Derived | null = derivedValues(line, { answer, ...making });
   if (found === null) return { curve: null };
-  const { from, to, width } = answer;
+  const { from, to } = answer;
   const { value, ...rest } = found;
-  const { smoothing } = making;
-  const drawn = smoothing === null ? value : smoothedColumns(value, smoothing, (to - from) / width);
-  return { ...rest, curve: { value: drawn, low: null, high: null, from, to } };
+  const curve = { value, low: null, high: null, from, to };
+  return { ...rest, curve: smoothedCurve(curve, making.smoothing) };
 }
 
 const kNotComputed = "an expression needs an axis of time or steps";

@@ -12,6 +12,8 @@ export interface ShownRun {
   name: string;
   // Place in the palette.
   index: number;
+  // That of its dashes, where colours stand for values.
+  dash?: number;
   // Zero of the run's time axis, ns of UTC.
   origin: bigint;
   // Seconds since `origin`; `end` is the newest known time while it runs.
@@ -289,7 +291,7 @@ function lineOf(entry: Entry, { sources, hosts, runs }: Shown): LineDef {
     label: metric.source === "" ? run.name : named,
     // On a board of one run, colours distinguish its devices.
     colour: runs.length > 1 ? run.index : run.index + place,
-    dash: run.index + place,
+    dash: (run.dash ?? run.index) + place,
   };
 }
 
@@ -348,7 +350,7 @@ function sharedLine(
     key: `host/${run.workload}/${key}`,
     label: several ? `${name} ${label}` : name,
     colour: run.index,
-    dash: run.index + place,
+    dash: (run.dash ?? run.index) + place,
   };
 }
 

@@ -152,7 +152,7 @@ export function makingOf(shown: readonly ShownRun[], search: MakingSearch, axis:
   const found = named.find(({ key }) => key === base);
   return {
     runs: shown,
-    smoothing: grouping === null ? parseSmoothing(smooth) : null,
+    smoothing: parseSmoothing(smooth),
     grouping,
     groups,
     singles: singles ?? false,

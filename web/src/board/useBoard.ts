@@ -14,6 +14,7 @@ import type { Span } from "../charts/lanes";
 import { type ChartTheme, kDark, kLight } from "../charts/theme";
 import { clearView, useView } from "../state/view";
 import { type ChartChoice, choiceText, parseChoice, plainChoice, together } from "./choice";
+import { colouredBy } from "./colouring";
 import { problemsOf } from "./derived";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
 import { type DropPlace, movedTo } from "./layout";
@@ -229,16 +230,22 @@ function useShownRuns({ runs, slots, search }: BoardInput) {
     runs.map((run) => run.id),
     axis === "epoch" || axis === "condensed" || (onTime && align !== undefined),
   );
-  const shown = useStable(
-    runs.map((run, i) =>
-      shownRun(run, slots[i] ?? i, originOf(run, { axis, align, epochs: epochs[run.id] })),
+  const { runs: shown, legend } = useStable(
+    colouredBy(
+      runs.map((run, i) =>
+        shownRun(run, slots[i] ?? i, originOf(run, { axis, align, epochs: epochs[run.id] })),
+      ),
+      search.colour,
     ),
   );
   // The unit of the axis. On other axes, nothing is computed per pixel column.
   const counted = onTime ? ("time" as const) : axis === "step" ? ("step" as const) : null;
   const stretches = useStretches(shown, epochs, axis === "condensed");
   const lacking = runsWithout(shown, { axis, align, epochs, stretches });
-  return { axis, onTime, counted, epochs, stretches: stretches ?? kNoPieces, shown, lacking };
+  return {
+    ...{ axis, onTime, counted, epochs, shown, legend, lacking },
+    stretches: stretches ?? kNoPieces,
+  };
 }
 
 // Findings about a run that is shown alone: the interest of its series, and the begins of its regions, without those that

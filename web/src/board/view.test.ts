@@ -8,6 +8,7 @@ import { quoted } from "./quote";
 import {
   boardSearch,
   type Grouping,
+  goesWith,
   groupingText,
   kAxes,
   kBands,
@@ -88,11 +89,14 @@ function choice(r: Random): ChartChoice {
   return out;
 }
 
-const grouping = (r: Random): Grouping => ({
-  by: r.pick(["workload", "experiment", `param:${name(r)}`, `tag:${name(r)}`]),
-  show: r.pick(["mean", "sum"]),
-  band: r.pick(kBands),
-});
+function grouping(r: Random): Grouping {
+  const show = r.pick(["mean", "median", "sum"] as const);
+  return {
+    by: r.pick(["workload", "experiment", `param:${name(r)}`, `tag:${name(r)}`]),
+    show,
+    band: r.pick(kBands.filter((band) => goesWith(show, band))),
+  };
+}
 
 describe("the address of a board", () => {
   it("keeps every chart's choice, whatever its metric is called", () => {
@@ -115,6 +119,12 @@ describe("the address of a board", () => {
       const region = { from, to: Number((from + 1 + r.next()).toFixed(6)) };
       expect(parseRegion(regionText(region))).toEqual(region);
     }
+  });
+
+  it("has no deviation around a median", () => {
+    const median = { by: "workload", show: "median", band: "range" };
+    expect(parseGrouping("workload~median~ci")).toEqual(median);
+    expect(parseGrouping("workload~median~quartiles")?.band).toBe("quartiles");
   });
 
   it("keeps pins, with and without the chart that was clicked", () => {

@@ -17,13 +17,15 @@ export const kAxes: readonly Axis[] = [
   "metric",
 ];
 
-export type Band = "none" | "range" | "std" | "ci";
-export const kBands: readonly Band[] = ["none", "range", "std", "ci"];
+// `std`, `ci`: around a mean.
+export type Band = "none" | "range" | "quartiles" | "std" | "ci";
+export const kBands: readonly Band[] = ["none", "range", "quartiles", "std", "ci"];
+export type GroupValue = "mean" | "median" | "sum";
 
 // `by`: workload, experiment, or `param:NAME`, `tag:NAME`.
 export interface Grouping {
   by: string;
-  show: "mean" | "sum";
+  show: GroupValue;
   band: Band;
 }
 
@@ -39,6 +41,8 @@ export interface ViewSearch {
   align?: string;
   smooth?: string;
   group?: string;
+  // The param or tag that gives the runs their colours, as in a grouping.
+  colour?: string;
   // Single runs beneath their groups.
   singles?: boolean;
   // Key of the line (a run's id or `group:LABEL`) that the others are compared to.
@@ -98,19 +102,29 @@ export function parseSmoothing(text: string | undefined): Smoothing | null {
 export const smoothingText = (smoothing: Smoothing | null): string | undefined =>
   smoothing === null ? undefined : `${smoothing.method}:${smoothing.amount}`;
 
-// `workload`, `param:lr~sum`, `experiment~mean~ci`.
+// `workload`, `param:lr~sum`, `experiment~mean~ci`, `tag:a~median~quartiles`. A band that does not go with the value is
+// the usual one.
 export function parseGrouping(text: string | undefined): Grouping | null {
   if (text === undefined) return null;
   const [by = "", ...options] = text.split("~");
   if (!/^(workload|experiment|(param|tag):[\s\S]+)$/.test(by)) return null;
+  const show = (["median", "sum"] as const).find((one) => options.includes(one)) ?? "mean";
   const band = kBands.find((one) => options.includes(one)) ?? "range";
-  return { by: unquoted(by), show: options.includes("sum") ? "sum" : "mean", band };
+  return { by: unquoted(by), show, band: goesWith(show, band) ? band : "range" };
 }
+
+const plainGrouping = (text: string | undefined): Grouping | null => {
+  const found = parseGrouping(text);
+  return found && { by: found.by, show: "mean", band: "range" };
+};
+
+export const goesWith = (show: GroupValue, band: Band): boolean =>
+  show === "mean" || (band !== "std" && band !== "ci");
 
 export function groupingText(grouping: Grouping | null): string | undefined {
   if (grouping === null) return undefined;
   const parts = [quoted(grouping.by)];
-  if (grouping.show === "sum") parts.push("sum");
+  if (grouping.show !== "mean") parts.push(grouping.show);
   if (grouping.band !== "range") parts.push(grouping.band);
   return parts.join("~");
 }
@@ -188,6 +202,7 @@ export function viewSearch(raw: Raw): ViewSearch {
     align: /^(step|epoch:\d+)$/.test(word(raw.align) ?? "") ? word(raw.align) : undefined,
     smooth: smoothingText(smooth),
     group: groupingText(group),
+    colour: groupingText(plainGrouping(word(raw.colour))),
     singles: group !== null && String(raw.singles) === "true" ? true : undefined,
     base: word(raw.base),
     compare: ["difference", "ratio"].find((as) => as === raw.compare),

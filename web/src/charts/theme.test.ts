@@ -4,12 +4,17 @@ import {
   contrast,
   kDark,
   kLight,
+  kRampFirst,
+  kRampSteps,
+  kUncoloured,
+  lineRamp,
   mixed,
   monoStyle,
   rampColours,
   readable,
   seriesColour,
   seriesDash,
+  seriesIndex,
   withPalette,
 } from "./theme";
 
@@ -167,3 +172,15 @@ describe("rampColours", () => {
     expect(mixed("#000000", "#ffffff", 0.5)).toBe("#808080");
   });
 });
+
+it.each([kLight, kDark])(
+  "has a scale for lines that is seen on its background, and finds a colour's place",
+  (theme) => {
+    const ramp = lineRamp(theme.background);
+    expect(ramp).toHaveLength(kRampSteps);
+    for (const colour of ramp) expect(contrast(colour, theme.background)).toBeGreaterThanOrEqual(3);
+    for (const index of [0, 7, kUncoloured, kRampFirst, kRampFirst + kRampSteps - 1])
+      expect(seriesIndex(theme, seriesColour(theme, index))).toBe(index);
+    expect(seriesIndex(theme, theme.ink2)).toBe(-1);
+  },
+);

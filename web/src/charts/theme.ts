@@ -37,7 +37,14 @@ export const kDark: ChartTheme = {
 // Repeats the information of the colour; after eight colours it also distinguishes the rounds.
 const kDashes: readonly (readonly number[])[] = [[], [11, 1.6], [5, 1.6], [11, 1.6, 2, 1.6]];
 
+// Places in the palette behind those of the series: a scale of numbers, and what has none.
+export const kRampFirst = 1000;
+export const kRampSteps = 64;
+export const kUncoloured = kRampFirst - 1;
+
 export function seriesColour(theme: ChartTheme, index: number): string {
+  if (index >= kRampFirst) return lineRamp(theme.background)[index - kRampFirst] ?? theme.ink3;
+  if (index === kUncoloured) return theme.ink3;
   return theme.series[index % theme.series.length] as string;
 }
 
@@ -160,6 +167,32 @@ const kCividis = [
   "#e1cc55",
   "#fee838",
 ];
+
+const kLineContrast = 3;
+const ramps = new Map<string, readonly string[]>();
+
+// The colours of lines by a number, from the least to the greatest: those of the ramp that can be seen on a background.
+export function lineRamp(background: string): readonly string[] {
+  let found = ramps.get(background);
+  if (found === undefined) {
+    const all = rampColours(256).filter((colour) => contrast(colour, background) >= kLineContrast);
+    const last = all.length - 1;
+    found = Array.from(
+      { length: kRampSteps },
+      (_, i) => all[Math.round((i / (kRampSteps - 1)) * last)] as string,
+    );
+    ramps.set(background, found);
+  }
+  return found;
+}
+
+// The place in the palette of a colour that a theme gave; -1: it is none of them.
+export function seriesIndex(theme: ChartTheme, colour: string): number {
+  const at = theme.series.indexOf(colour);
+  if (at >= 0 || colour === theme.ink2) return at;
+  const ramp = lineRamp(theme.background).indexOf(colour);
+  return ramp >= 0 ? kRampFirst + ramp : colour === theme.ink3 ? kUncoloured : -1;
+}
 
 // `count` colours from the least to the greatest value.
 export function rampColours(count: number): string[] {

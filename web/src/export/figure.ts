@@ -8,7 +8,14 @@ import { kInter } from "../charts/inter";
 import type { Picture } from "../charts/marks";
 import type { ChartLine } from "../charts/spec";
 import { toSvg } from "../charts/svg";
-import { type ChartTheme, kDark, kLight, withPalette } from "../charts/theme";
+import {
+  type ChartTheme,
+  kDark,
+  kLight,
+  seriesColour,
+  seriesIndex,
+  withPalette,
+} from "../charts/theme";
 import { drawnCsv } from "./csv";
 import type { FigureOptions } from "./presets";
 
@@ -48,10 +55,9 @@ export function figureOf(
 
 // Colours of lines follow the theme they are drawn on.
 function recoloured(lines: readonly ChartLine[], spec: ChartSpec, theme: ChartTheme): ChartLine[] {
-  const index = (colour: string) => spec.theme.series.indexOf(colour);
   return lines.map((line) => {
-    const at = index(line.colour);
-    return { ...line, colour: at < 0 ? theme.ink2 : (theme.series[at] as string) };
+    const at = seriesIndex(spec.theme, line.colour);
+    return { ...line, colour: at < 0 ? theme.ink2 : seriesColour(theme, at) };
   });
 }
 

@@ -293,6 +293,7 @@ describe("a plot that cannot be", () => {
     expect(said({ look: { textSize: Number.NaN } })).toThrow("--text-size");
     expect(said({ search: { smooth: "ema:2" } })).toThrow("--smooth 'ema:2'");
     expect(said({ search: { group: "nothing" } })).toThrow("--group 'nothing'");
+    expect(said({ search: { colour: "lr" } })).toThrow("--colour 'lr': expected workload");
     expect(said({ search: { base: "x" } })).toThrow("--baseline 'x': expected one of run a, run b");
     expect(said({ y: "clip:foo" })).toThrow("--y 'clip:foo'");
     expect(said({ right: "log" })).toThrow("--right is the axis of a second --metric");

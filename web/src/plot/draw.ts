@@ -8,6 +8,7 @@ import type { Metric, RunDetail } from "../api/types";
 import { stringifySearch } from "../app/search";
 import { allLines, axisNames, kChartHeight, specOf } from "../board/chartSpec";
 import { choiceText, parseChoice, parseY } from "../board/choice";
+import { colouredBy } from "../board/colouring";
 import { noteWords } from "../board/compare";
 import { isExpression, problemsOf } from "../board/derived";
 import { metricsOf, parseExpression, problemWords } from "../board/expression";
@@ -67,6 +68,7 @@ export interface PlotOptions {
     to?: number;
     smooth?: string;
     group?: string;
+    colour?: string;
     singles?: boolean;
     base?: string;
     compare?: "ratio" | "difference";
@@ -151,12 +153,15 @@ function lookOf({ style, look }: PlotOptions): FigureOptions {
 function boardOf(
   { runs: names, metrics: wanted, axis, search }: PlotOptions,
   host: Host,
-): { shown: ShownRun[]; given: string[]; defs: ChartDef[] } {
+): { shown: readonly ShownRun[]; given: string[]; defs: ChartDef[] } {
   const found = names.map((name) => host.get<RunDetail>(`/runs/${encodeURIComponent(name)}`));
   const runs = found.filter((run, i) => found.findIndex((one) => one.id === run.id) === i);
   const slots = slotsOf(runs, host);
   const at = { axis, align: undefined, epochs: undefined };
-  const shown = runs.map((run, i) => shownRun(run, slots[i] as number, originOf(run, at)));
+  const { runs: shown } = colouredBy(
+    runs.map((run, i) => shownRun(run, slots[i] as number, originOf(run, at))),
+    search.colour,
+  );
   const metrics = shown.map(({ id }): [string, Metric[]] => [
     id,
     host.get<{ metrics: Metric[] }>(`/runs/${id}/metrics`).metrics,
@@ -283,11 +288,13 @@ interface Found {
 function searchOf(options: PlotOptions, found: Found): BoardSearch {
   const { axis, search: asked } = options;
   const { chart, shown, full, hidden } = found;
-  const { smooth, group, base, from, to } = asked;
+  const { smooth, group, colour, base, from, to } = asked;
   if (smooth !== undefined && parseSmoothing(smooth) === null)
     throw wrong("smooth", smooth, "ema:WEIGHT with a weight below 1, gaussian:WIDTH or mean:WIDTH");
   if (group !== undefined && parseGrouping(group) === null)
     throw wrong("group", group, "workload, experiment, param:NAME or tag:NAME");
+  if (colour !== undefined && parseGrouping(colour) === null)
+    throw wrong("colour", colour, "workload, experiment, param:NAME or tag:NAME");
   if (asked.compare !== undefined && base === undefined)
     throw new Error("--compare says how to compare with --baseline, which is missing");
   if (asked.singles && group === undefined)

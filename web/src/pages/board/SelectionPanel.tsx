@@ -127,7 +127,7 @@ function RunRow({ run, name, remove }: RunRowProps) {
       onPointerEnter={() => useView.setState({ line: run.id })}
       onPointerLeave={() => useView.setState({ line: null })}
     >
-      <Swatch colour={seriesColour(theme, run.index)} dash={seriesDash(run.index)} />
+      <Swatch colour={seriesColour(theme, run.index)} dash={seriesDash(run.dash ?? run.index)} />
       <Link to="/runs/$id" params={{ id: run.id }} className="cut name" title={run.name}>
         {name}
       </Link>

@@ -288,6 +288,7 @@ function Panel({ run, readAt, runBoard }: PanelProps) {
         run={run}
         runs={siblings}
         shown={new Set(board.shown.map((one) => one.id))}
+        places={new Map(board.shown.map(({ id, index }) => [id, index]))}
         theme={useChartTheme()}
         choose={chooseRun}
       />

@@ -16,13 +16,15 @@ export interface NeighboursProps {
   // All runs of the workload in the order of their colours.
   runs: Pick<Run, "id" | "name">[];
   shown: ReadonlySet<string>;
+  // In the palette, of those that are shown.
+  places: ReadonlyMap<string, number>;
   theme: ChartTheme;
   choose: (id: string, on: boolean) => void;
 }
 
 const kLongestName = 26; // letters
 
-export function Neighbours({ run, runs, shown, theme, choose }: NeighboursProps) {
+export function Neighbours({ run, runs, shown, places, theme, choose }: NeighboursProps) {
   const names = fittingNames(
     runs.map(({ name }) => name),
     kLongestName,
@@ -34,7 +36,7 @@ export function Neighbours({ run, runs, shown, theme, choose }: NeighboursProps)
         <span style={{ color: "var(--accent)" }}>{plural(shown.size, "run")}</span>
       </h2>
       {runs.map((other, index) => {
-        const colour = seriesColour(theme, index);
+        const colour = seriesColour(theme, places.get(other.id) ?? index);
         const on = shown.has(other.id);
         const self = other.id === run.id;
         return (

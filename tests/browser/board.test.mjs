@@ -679,13 +679,39 @@ test("a summary: bars over the configurations, ratios to one, the same numbers a
   await page.getByTestId("summary").getByText("a point per run").waitFor();
   await page.getByTestId("log-x").check();
   await addressed(page, "log", "x");
-  // Metrics are picked, not typed.
-  await page.getByTestId("summary-metric").selectOption("accuracy");
+  // Metrics are picked from a list that typing searches.
+  await page.getByTestId("summary-metric").fill("acc");
+  await page.getByText("Choose one of the list").waitFor();
+  await page.getByTestId("summary-metric").fill("accuracy");
   await page.getByRole("heading", { level: 1, name: "Summary of accuracy" }).waitFor({ state: "attached" });
   const coming = page.waitForEvent("download");
   await page.getByTestId("summary-svg").click();
   const svg = readFileSync(await (await coming).path(), "utf8");
   assert.match(svg, /@font-face.*>last accuracy</s);
+  // Sizes and colours by other metrics, which the figure names.
+  await page.getByTestId("summary-size").fill("run.memory.rss");
+  await page.getByTestId("summary-colour").fill("loss");
+  await page.getByText("area: run.memory.rss, colour: loss").waitFor();
+  await addressed(page, "size", "run.memory.rss");
+  const scattered = page.waitForEvent("download");
+  await page.getByTestId("summary-csv").click();
+  const runs = readFileSync(await (await scattered).path(), "utf8").split("\r\n");
+  assert.match(runs[0], /^run,id,experiment,workload,.*params.width.*,accuracy,run.memory.rss,loss$/);
+  assert.equal(runs.length, 5);
+  assert.deepEqual(await violations(page), []);
+  // The table of a paper.
+  await page.getByTestId("kind-table").click();
+  await page.getByRole("combobox", { name: "Columns" }).selectOption("experiment");
+  await page.getByTestId("summary-results").getByText("width 8").waitFor();
+  const tex = page.waitForEvent("download");
+  await page.getByTestId("summary-tex").click();
+  const latex = readFileSync(await (await tex).path(), "utf8");
+  assert.match(latex, /^% last accuracy: mean of runs/);
+  assert.match(latex, /\nwidth 8 & \$[\d.]+ \\pm [\d.]+\$ \(2\) /);
+  const cells = page.waitForEvent("download");
+  await page.getByTestId("summary-csv").click();
+  assert.match(readFileSync(await (await cells).path(), "utf8"), /^params.width,experiment,mean,low,high,n\r\n/);
+  assert.deepEqual(await violations(page), []);
   await page.getByTestId("kind-bars").click();
   await page.waitForURL((url) => url.searchParams.get("kind") !== "scatter");
   await atRest(page);

@@ -25,7 +25,7 @@ import { drawScatter, type ScatterSpec, scatterTable, summariseScatter } from ".
 import { boxAt, commonCount, fillOf, type SummarySpec } from "./summary";
 import { toSvg } from "./svg";
 import { flat, textsOf } from "./testing";
-import { kLight } from "./theme";
+import { kLight, lineRamp } from "./theme";
 
 const spec: SummarySpec = { width: 420, height: 200, unit: "samples/s", theme: kLight };
 const plain = (words: string) => words.replaceAll(kThin, " ");
@@ -219,6 +219,37 @@ describe("scatter", () => {
       "Accuracy. calm-otter: learning rate 0.001, 80 %.",
     );
     expect(scatterTable(points, some).rows[1]?.map(plain)).toEqual(["brisk-heron", "0.1", "90 %"]);
+  });
+
+  it("has areas and colours by other values, with a key, and small grey points where there is none", () => {
+    const values = [
+      { ...points[0], size: 10, shade: 1 },
+      { ...points[1], size: 30, shade: 2 },
+      { ...points[0], key: "d", label: "odd", x: 0.01 },
+    ] as Parameters<typeof drawScatter>[0];
+    const both = { size: { name: "power", unit: "W" }, shade: { name: "speed", unit: "" } };
+    const picture = drawScatter(values, { ...some, ...both }, kFixedFont);
+    const dots = picture.marks.flatMap((mark) => (mark.kind === "dots" ? [mark] : []));
+    const [large, least, none] = dots;
+    // Large points come first, so that small ones are seen.
+    expect([large?.radius, least?.radius, none?.radius]).toEqual([12, 3, 3]);
+    const ramp = lineRamp(kLight.background);
+    expect([large?.colour, least?.colour, none?.colour]).toEqual([
+      ramp.at(-1),
+      ramp[0],
+      kLight.ink3,
+    ]);
+    const words = textsOf(picture.marks).map(plain);
+    for (const word of ["power", "10 W", "30 W", "speed", "(1 without)"])
+      expect(words).toContain(word);
+    expect(picture.boxes.map(({ words }) => plain(words))[0]).toBe(
+      "brisk-heron: learning rate 0.1, 90 %, power 30 W, speed 2",
+    );
+    const table = scatterTable(values, { ...some, ...both });
+    expect(table.head.slice(-2)).toEqual(["power", "speed"]);
+    expect(table.rows[0]?.slice(-2).map(plain)).toEqual(["10 W", "1"]);
+    const named = drawScatter(points, { ...some, groups: ["alone", "mps"] }, kFixedFont);
+    expect(textsOf(named.marks)).toEqual(expect.arrayContaining(["alone", "mps"]));
   });
 
   it("takes words for numbers", () => {

@@ -180,7 +180,7 @@ function legendOf(groups: readonly string[], spec: SummarySpec): boolean {
   return groups.length > 1 && spec.style?.legend !== "none";
 }
 
-function drawGroups(
+export function drawGroups(
   groups: readonly string[],
   spec: SummarySpec,
   at: { font: FontMetrics; x: number; y: number },

@@ -8,7 +8,7 @@ import { Scrolling } from "../../app/Scrolling";
 import { useWidth } from "../../app/useWidth";
 import { useChartTheme } from "../../board/useBoard";
 import { usePageFont } from "../../board/usePageFont";
-import { type BarData, barTable, drawBars, summariseBars } from "../../charts/bars";
+import { type BarCell, type BarData, barTable, drawBars, summariseBars } from "../../charts/bars";
 import { boxTable, drawBoxes, summariseBoxes } from "../../charts/box";
 import { paint } from "../../charts/canvas";
 import type { FontMetrics } from "../../charts/font";
@@ -17,17 +17,26 @@ import { drawScatter, scatterTable, summariseScatter } from "../../charts/scatte
 import { boxAt, type SummaryPicture, type SummaryTable } from "../../charts/summary";
 import type { ChartTheme } from "../../charts/theme";
 import { barsOf, boxesOf, captionOf, cellsOf, parallelOf, pointsOf, type Sample } from "./data";
+import { cellsCsv, cellWords, countsOf, latexTable, samplesCsv } from "./results";
 import type { SummarySearch } from "./search";
 
 const kHeight = 420;
-const kFormats = ["pdf", "svg", "png"] as const;
+const kFormats = ["pdf", "svg", "png", "csv"] as const;
 type Format = (typeof kFormats)[number];
 const kNotSaved = "The server does not answer, so this could not be saved as";
 
 export interface SummaryFigureProps {
   samples: readonly Sample[];
   search: SummarySearch;
-  at: { metric: string; of: string; unit: string; runs: readonly FoundRun[] };
+  at: {
+    metric: string;
+    of: string;
+    unit: string;
+    runs: readonly FoundRun[];
+    // The metrics of a scatter's sizes and colours.
+    size: { name: string; unit: string } | null;
+    shade: { name: string; unit: string } | null;
+  };
   set: (part: { base: string | undefined }) => void;
 }
 
@@ -48,16 +57,21 @@ interface Drawing {
   titled?: boolean;
 }
 
-function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
+// A table has no picture.
+const pictureOf = ({ kind = "bars" }: SummarySearch) => (kind === "table" ? "bars" : kind);
+
+function draw(props: SummaryFigureProps, on: Drawing): Drawn {
+  const { samples, search, at } = props;
   const { metric, of, unit } = at;
   const label = `${of === "last" ? "last" : of} ${metric}`;
   const style = on.titled ? { style: { title: label } } : {};
   const spec = { width: on.width, height: kHeight, unit, theme: on.theme, label, ...style };
-  const along = { by: search.by ?? "workload", group: search.group ?? "" };
-  const kind = search.kind ?? "bars";
+  const along = alongOf(search);
+  const kind = pictureOf(search);
   const [xLog, yLog] = (["x", "y"] as const).map((axis) => search.log?.includes(axis) ?? false);
   const stacked = search.stacked ?? false;
-  const caption = (cells: BarData["cells"]) => captionOf(kind, { metric, stacked, cells });
+  const caption = (cells: BarData["cells"]) =>
+    captionOf(kind, { metric, stacked, cells, size: at.size?.name, shade: at.shade?.name });
   const plain = { bases: [], caption: caption([]) };
   switch (kind) {
     case "bars": {
@@ -93,7 +107,9 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
       const { points, groups } = pointsOf(samples, along);
       const xLabel = along.by.replace(/^(params|tags)\./, "");
       const logs = { xLog: xLog ?? false, yLog: yLog ?? false };
-      const scatter = { ...spec, ...logs, xLabel, ...(along.group === "" ? {} : { groups }) };
+      const more = { size: at.size ?? undefined, shade: at.shade ?? undefined };
+      const named = along.group === "" ? {} : { groups };
+      const scatter = { ...spec, ...logs, ...more, ...named, xLabel };
       const picture = drawScatter(points, scatter, on.font);
       return {
         picture,
@@ -118,12 +134,26 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
   }
 }
 
+const alongOf = ({ by = "workload", group = "" }: SummarySearch) => ({ by, group });
+
+// Means of the bars, else a row per run.
+function csvOf({ samples, search, at }: SummaryFigureProps): string {
+  if (pictureOf(search) === "bars")
+    return cellsCsv(barsOf(cellsOf(samples, alongOf(search))), alongOf(search));
+  const { metric, size, shade } = at;
+  return samplesCsv(samples, { metric, size: size?.name, shade: shade?.name });
+}
+
 // As a file, laid out by the font's table.
 async function saved(
   format: Format,
   props: SummaryFigureProps,
   { width, theme }: { width: number; theme: ChartTheme },
 ): Promise<void> {
+  if (format === "csv") {
+    download(csvOf(props), "summary.csv", "text/csv");
+    return;
+  }
   const [{ figureOf }, { kInter }, { pdfFile, svgOf }] = await Promise.all([
     import("../../export/figure"),
     import("../../charts/inter"),
@@ -141,6 +171,10 @@ async function saved(
 }
 
 export function SummaryFigure(props: SummaryFigureProps) {
+  return props.search.kind === "table" ? <Results {...props} /> : <Pictured {...props} />;
+}
+
+function Pictured(props: SummaryFigureProps) {
   const [ref, width] = useWidth();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [pointed, setPointed] = useState("");
@@ -198,6 +232,79 @@ export function SummaryFigure(props: SummaryFigureProps) {
       />
       {drawn !== null && <Table table={drawn.table} />}
     </figure>
+  );
+}
+
+// The table of rows × columns, each cell with its mean, interval and number of runs.
+function Results(props: SummaryFigureProps) {
+  const { samples, search, at, set: _ } = props;
+  const along = alongOf(search);
+  const data = barsOf(cellsOf(samples, along));
+  const common = countsOf(data);
+  const caption = captionOf("table", { metric: at.metric, stacked: false, cells: [] });
+  const several = data.groups.length > 1;
+  const latex = () =>
+    download(latexTable(data, { ...at, by: along.by }), "summary.tex", "application/x-tex");
+  return (
+    <figure data-testid="summary">
+      <div className="line-head summary-head">
+        <h2>{at.metric}</h2>
+        <span className="unit">{at.unit}</span>
+        <span className="badge">
+          {caption}
+          {common === null ? "" : ` · n = ${common}`}
+        </span>
+        <button type="button" className="button" data-testid="summary-tex" onClick={latex}>
+          LaTeX
+        </button>
+        <button
+          type="button"
+          className="button"
+          data-testid="summary-csv"
+          onClick={() => download(csvOf(props), "summary.csv", "text/csv")}
+        >
+          CSV
+        </button>
+      </div>
+      <Scrolling className="results" label="Means by rows and columns">
+        <table className="table" data-testid="summary-results">
+          <thead>
+            <tr>
+              <th scope="col">{along.by.replace(/^(params|tags)\./, "")}</th>
+              {data.groups.map((name) => (
+                <th key={name} scope="col" className="number">
+                  {several ? name : `${at.of} ${at.metric}`}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {data.categories.map((name, i) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                {data.groups.map((group, k) => (
+                  <td key={group} className="number">
+                    <ResultCell cell={data.cells[i]?.[k] ?? null} counted={common === null} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+    </figure>
+  );
+}
+
+function ResultCell({ cell, counted }: { cell: BarCell | null; counted: boolean }) {
+  if (cell === null) return <span className="quiet">–</span>;
+  const { mean, half } = cellWords(cell);
+  return (
+    <>
+      {mean}
+      {half !== null && <span className="quiet"> ± {half}</span>}
+      {counted && <span className="quiet"> n = {cell.n}</span>}
+    </>
   );
 }
 

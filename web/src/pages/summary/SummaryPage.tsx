@@ -2,10 +2,10 @@
 // metric, parallel coordinates. The figures that papers print.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useId, useState } from "react";
 import { getJson, sendJson } from "../../api/client";
 import { type FacetKey, type FoundRun, useMetricNames } from "../../api/runSearch";
-import type { Num } from "../../api/types";
+import { finite, type Num } from "../../api/types";
 import { Choice, Switch } from "../../app/fields";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
@@ -105,13 +105,15 @@ export function SummaryPage() {
   const runs = found.data?.runs ?? [];
   const metric = search.metric ?? runs.find((run) => run.loss)?.loss?.metric ?? "loss";
   const of = search.of ?? "last";
+  const others = (search.kind ?? "bars") === "scatter" ? [search.size, search.colour] : [];
+  const asked = [...new Set([metric, ...others.filter((one) => one !== undefined)])];
   const values = useQuery({
-    queryKey: ["runs", "summaries", runs.map((run) => run.id), metric, of],
+    queryKey: ["runs", "summaries", runs.map((run) => run.id), asked, of],
     queryFn: ({ signal }) =>
       sendJson<Summaries>(
         "POST",
         "/summaries",
-        { runs: runs.map((run) => run.id), metrics: [metric], of: [of, "mean"] },
+        { runs: runs.map((run) => run.id), metrics: asked, of: [of, "mean"] },
         signal,
       ),
     enabled: runs.length > 0,
@@ -181,17 +183,19 @@ function bodyOf(at: {
       </Notice>
     );
   if (found.isPending || (runs.length > 0 && values.isPending)) return <Loading what="the runs" />;
-  const known = (values.data?.summaries ?? []).flatMap(({ run, values: all }) => {
-    const value = all[metric];
-    return value ? [{ run, value }] : [];
-  });
-  // A counter has only a mean: its rate.
-  const told = known.some(({ value }) => value.rate) ? "mean" : of;
-  const byRun = new Map(
-    known.map(({ run, value }) => [run, { value: value[told] ?? null, shared: value.shared }]),
+  const { told, unit, byRun } = valuesOf(values.data, metric, of);
+  const [size, shade] = [search.size, search.colour].map((name) =>
+    name === undefined || search.kind !== "scatter"
+      ? null
+      : { name, ...valuesOf(values.data, name, of) },
   );
-  const unit = known[0]?.value.unit ?? "";
-  const samples = samplesOf(runs, byRun);
+  const valueIn = (one: typeof size, run: string) =>
+    finite(one?.byRun.get(run)?.value) ?? undefined;
+  const samples = samplesOf(runs, byRun).map((sample) => ({
+    ...sample,
+    size: valueIn(size, sample.run.id),
+    shade: valueIn(shade, sample.run.id),
+  }));
   if (samples.length === 0)
     return (
       <Notice>
@@ -199,8 +203,22 @@ function bodyOf(at: {
         <p>Choose another metric on the left.</p>
       </Notice>
     );
-  const what = { metric, of: told, unit, runs };
+  const named = (one: typeof size) => (one ? { name: one.name, unit: one.unit } : null);
+  const what = { metric, of: told, unit, runs, size: named(size), shade: named(shade) };
   return <SummaryFigure samples={samples} search={search} at={what} set={set} />;
+}
+
+// A metric's value of each run. A counter has only a mean: its rate.
+function valuesOf(data: Summaries | undefined, metric: string, of: Statistic) {
+  const known = (data?.summaries ?? []).flatMap(({ run, values: all }) => {
+    const value = all[metric];
+    return value ? [{ run, value }] : [];
+  });
+  const told = known.some(({ value }) => value.rate) ? ("mean" as const) : of;
+  const byRun = new Map(
+    known.map(({ run, value }) => [run, { value: value[told] ?? null, shared: value.shared }]),
+  );
+  return { told, unit: known[0]?.value.unit ?? "", byRun };
 }
 
 const kKindWords: Record<SummaryKind, string> = {
@@ -208,6 +226,7 @@ const kKindWords: Record<SummaryKind, string> = {
   box: "boxes",
   scatter: "scatter",
   parallel: "parallel",
+  table: "table",
 };
 
 interface SetProps {
@@ -245,12 +264,19 @@ function Panel({ search, set, found, metric }: PanelProps) {
     ...(found?.facets?.tags ?? []).map(({ key }) => `tags.${key}`),
   ];
   const words = (key: string) => key.replace(/^(params|tags)\./, "");
+  const kind = search.kind ?? "bars";
+  const names = useMetricNames((found?.runs ?? []).slice(0, kAskedRuns).map((run) => run.id));
   const options = keys.map((key): [string, string] => [key, words(key)]);
   return (
     <section aria-label="Summarised metric" className="summary-panel">
       <h2 className="section-title">Summary</h2>
       <div className="form">
-        <MetricChoice runs={found?.runs ?? []} metric={metric} set={set} />
+        <MetricChoice
+          label="Metric"
+          names={names}
+          metric={metric}
+          set={(name) => name !== "" && set({ metric: name })}
+        />
         <Choice
           label="Each run's"
           value={search.of ?? "last"}
@@ -263,18 +289,28 @@ function Panel({ search, set, found, metric }: PanelProps) {
           change={(of) => set({ of })}
         />
         <Choice
-          label="Along x"
+          label={kind === "table" ? "Rows" : "Along x"}
           value={search.by ?? "workload"}
           options={options}
           change={(by) => set({ by, base: undefined })}
         />
         <Choice
-          label="Side by side"
+          label={kind === "table" ? "Columns" : "Side by side"}
           value={search.group ?? ""}
           options={[["", "nothing"], ...options]}
           change={(group) => set({ group: group === "" ? undefined : group, base: undefined })}
         />
-        {(search.kind ?? "bars") === "bars" && (
+        {kind === "scatter" &&
+          kPointKeys.map(([key, label]) => (
+            <MetricChoice
+              key={key}
+              label={label}
+              names={names}
+              metric={search[key] ?? ""}
+              set={(name) => set({ [key]: name === "" ? undefined : name })}
+            />
+          ))}
+        {kind === "bars" && (
           <Switch
             label="stacked"
             on={search.stacked ?? false}
@@ -290,36 +326,63 @@ function Panel({ search, set, found, metric }: PanelProps) {
 // So many runs say which metrics there are.
 const kAskedRuns = 8;
 
-function MetricChoice({
-  runs,
-  metric,
-  set,
-}: SetProps & { runs: readonly FoundRun[]; metric: string }) {
-  const names = useMetricNames(runs.slice(0, kAskedRuns).map((run) => run.id));
-  const groups = [...new Set(names.map(({ group }) => group))];
-  const known = names.some(({ name }) => name === metric);
+const kPointKeys = [
+  ["size", "Size by"],
+  ["colour", "Colour by"],
+] as const;
+
+interface MetricChoiceProps {
+  label: string;
+  names: ReturnType<typeof useMetricNames>;
+  // "": none.
+  metric: string;
+  set: (name: string) => void;
+}
+
+// A list of metrics that typing searches; what is none of them changes nothing and says so.
+function MetricChoice({ label, names, metric, set }: MetricChoiceProps) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const id = useId();
+  const known = (name: string) => name === "" || names.some((one) => one.name === name);
+  const wrong = typed !== null && !known(typed);
   return (
-    <label className="form-line">
-      <span>Metric</span>
-      <select
-        value={metric}
-        data-testid="summary-metric"
-        onChange={(event) => set({ metric: event.currentTarget.value })}
-      >
-        {!known && <option value={metric}>{metric}</option>}
-        {groups.map((group) => (
-          <optgroup key={group} label={group === "" ? "software" : group}>
-            {names
-              .filter((one) => one.group === group)
-              .map(({ name }) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-          </optgroup>
+    <>
+      <label className="form-line">
+        <span>{label}</span>
+        <input
+          type="search"
+          list={id}
+          placeholder="nothing"
+          spellCheck={false}
+          aria-invalid={wrong}
+          data-testid={`summary-${label.split(" ")[0]?.toLowerCase()}`}
+          value={typed ?? metric}
+          onFocus={(event) => event.currentTarget.select()}
+          onChange={(event) => {
+            const text = event.currentTarget.value;
+            if (text !== "" && names.some(({ name }) => name === text)) set(text);
+            setTyped(text);
+          }}
+          onBlur={() => {
+            if (typed === "") set("");
+            setTyped(null);
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && typed === "") set("");
+          }}
+        />
+      </label>
+      <datalist id={id}>
+        {names.map(({ name, group }) => (
+          <option key={name} value={name} label={group === "" ? "software" : group} />
         ))}
-      </select>
-    </label>
+      </datalist>
+      {wrong && (
+        <p className="quiet" aria-live="polite">
+          {names.some(({ name }) => name.includes(typed)) ? "Choose one of the list" : "No matches"}
+        </p>
+      )}
+    </>
   );
 }
 
@@ -328,6 +391,7 @@ const kLogsOf: Record<SummaryKind, readonly SummaryLog[]> = {
   box: ["y"],
   scatter: ["x", "y"],
   parallel: [],
+  table: [],
 };
 
 // Bars are as long as their values, so their axis has no logarithm.

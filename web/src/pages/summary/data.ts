@@ -8,8 +8,8 @@ import type { ScatterPoint } from "../../charts/scatter";
 import { collocationWord } from "../../format/collocation";
 import { natural } from "../../format/order";
 
-export type SummaryKind = "bars" | "box" | "scatter" | "parallel";
-export const kKinds: readonly SummaryKind[] = ["bars", "box", "scatter", "parallel"];
+export type SummaryKind = "bars" | "box" | "scatter" | "parallel" | "table";
+export const kKinds: readonly SummaryKind[] = ["bars", "box", "scatter", "parallel", "table"];
 export const parseKind = (text: string | undefined): SummaryKind | undefined =>
   kKinds.find((kind) => kind === text);
 
@@ -18,6 +18,9 @@ export interface Sample {
   value: number;
   // True for a series of the host or a device: runs of one workload share it, so it counts once among them.
   shared?: boolean;
+  // Values of the metrics that give the points of a scatter their size and colour.
+  size?: number | undefined;
+  shade?: number | undefined;
 }
 
 // Returns a run's value under a key; "" if there is none.
@@ -158,13 +161,26 @@ export function barsOf(cells: Cells): BarData {
 // Describes the content of the picture in words. `metric`: what colours parallel lines.
 export function captionOf(
   kind: SummaryKind,
-  at: { metric: string; stacked: boolean; cells: BarData["cells"] },
+  at: {
+    metric: string;
+    stacked: boolean;
+    cells: BarData["cells"];
+    // The metrics of a scatter's sizes and colours.
+    size?: string | undefined;
+    shade?: string | undefined;
+  },
 ): string {
   switch (kind) {
+    case "table":
+      return "mean of runs ± 95 % interval (Student’s t) where n ≥ 2";
     case "box":
       return "median, quartiles, whiskers to 1.5 × the interquartile range";
     case "scatter":
-      return "a point per run";
+      return [
+        "a point per run",
+        ...(at.size === undefined ? [] : [`area: ${at.size}`]),
+        ...(at.shade === undefined ? [] : [`colour: ${at.shade}`]),
+      ].join(", ");
     case "parallel":
       return `a line per run, coloured by ${at.metric}`;
     case "bars": {
@@ -185,12 +201,14 @@ export function pointsOf(samples: readonly Sample[], { by, group }: Along) {
   const word = wordsAmong(samples);
   const groups = distinct(samples.map(({ run }) => word(run, group)));
   const points = samples.map(
-    ({ run, value }): ScatterPoint => ({
+    ({ run, value, size, shade }): ScatterPoint => ({
       key: run.id,
       label: run.name,
       x: numeric(word(run, by)),
       y: value,
       group: groups.indexOf(word(run, group)),
+      size,
+      shade,
     }),
   );
   return { points, groups: groups.map((value) => nameOf(group, value)) };

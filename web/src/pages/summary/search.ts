@@ -15,6 +15,9 @@ export interface SummarySearch {
   // The group or category that ratios are to.
   base?: string;
   stacked?: boolean;
+  // Metrics that give the points of a scatter their size and colour.
+  size?: string;
+  colour?: string;
   // Logarithmic axes.
   log?: SummaryLog[];
 }
@@ -38,6 +41,8 @@ export function summarySearch(raw: Raw): SummarySearch {
     by: word(raw.by),
     group: word(raw.group),
     base: word(raw.base),
+    size: word(raw.size) || undefined,
+    colour: word(raw.colour) || undefined,
     stacked: String(raw.stacked) === "true" ? true : undefined,
     log: logOf(list(raw.log)),
   };

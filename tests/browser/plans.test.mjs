@@ -151,6 +151,40 @@ test("a plan is a matrix that follows its reports", async () => {
   await close();
 });
 
+test("cells show a chosen metric, and what a workload waits for", async () => {
+  await tell(kPlan, [...kRuns(), row(5, "waiting")]);
+  const { page, complaints, close } = await open(browser, home, `/plans/${kPlan}`);
+  const cells = page.getByTestId("plan-cell");
+  await cells.nth(5).waitFor();
+  const words = async () =>
+    (await cells.allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim());
+  const waiting = ["a next", "a 2nd in line"];
+  await soon(async () => assert.deepEqual((await words()).slice(4), waiting));
+  assert.match(await cells.nth(4).getAttribute("title"), /waits for workload 3$/);
+  assert.match(await cells.nth(5).getAttribute("title"), /workload 3 and 1 workload before it$/);
+  await page.getByTestId("metric").selectOption("speed");
+  await soon(async () => {
+    const shown = await words();
+    for (const cell of shown.slice(1, 3)) assert.match(cell, /^(left|right) [\d.]+$/);
+    assert.deepEqual(shown.slice(4), waiting);
+  });
+  const { summaries } = await (
+    await fetch(`${home.url}/api/corral/v1/summaries`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ runs: [id.left], metrics: ["speed"], of: ["last"] }),
+    })
+  ).json();
+  const shown = Number((await words())[1].split(" ")[1]);
+  assert.ok(Math.abs(shown / summaries[0].values.speed.last - 1) < 1e-3);
+  assert.equal(new URL(page.url()).searchParams.get("metric"), "speed");
+  await page.reload();
+  await soon(async () => assert.match((await words())[1], /^left [\d.]+$/));
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("filters, keys, and the way to a run and back", async () => {
   await tell(kPlan, kRuns());
   const { page, complaints, close } = await open(browser, home, `/plans/${kPlan}`);
@@ -161,7 +195,10 @@ test("filters, keys, and the way to a run and back", async () => {
   const word = (facet, value) =>
     page.locator(`[data-testid=filter-${facet}][data-value="${value}"] .name`);
   assert.equal(await word("collocation", "-").innerText(), "as-is");
-  assert.match(await word("collocation", "-").getAttribute("title"), /^as-is: no sharing configured/);
+  assert.match(
+    await word("collocation", "-").getAttribute("title"),
+    /^as-is: no sharing configured/,
+  );
   assert.match(await word("state", "out-of-memory").getAttribute("title"), /: ran out of memory/);
   await page.locator("[data-testid=filter-state][data-value=out-of-memory]").click();
   await rows(1);

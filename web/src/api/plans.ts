@@ -1,7 +1,7 @@
 // Plans: what schedulers say of the experiment files that they execute.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getJson, sendJson } from "./client";
-import type { RunPage } from "./types";
+import type { Num, RunPage } from "./types";
 
 export type PlanState = "running" | "finished" | "failed" | "interrupted";
 
@@ -31,6 +31,8 @@ export interface PlanRun {
   state: string;
   line?: number;
   repetition?: number;
+  // Place of the workload in the order in which they run, from 1.
+  turn?: number;
   name?: string;
   letter?: string;
   collocation?: string;
@@ -101,6 +103,49 @@ export function usePace(id: string, running: boolean): PacedRun[] {
   });
   return answer.data ?? kNone;
 }
+
+export interface PlanValue {
+  value: Num;
+  unit: string;
+}
+
+const kMostValues = 10_000;
+const kValuesRest = 5000;
+
+// A metric of the plan's runs: its last value, of a counter the mean rate. By the ids of the runs.
+export function usePlanValues(
+  plan: Pick<Plan, "runs" | "state">,
+  metric: string,
+): ReadonlyMap<string, PlanValue> {
+  const ids = plan.runs.flatMap(({ run }) => (run ? [run] : [])).slice(-kMostValues);
+  const answer = useQuery({
+    queryKey: ["plan-values", metric, ids],
+    queryFn: async ({ signal }) => {
+      const question = { runs: ids, metrics: [metric], of: ["last", "mean"] };
+      const found = await sendJson<Summaries>("POST", "/summaries", question, signal);
+      return new Map(
+        found.summaries.flatMap(({ run, values }) => {
+          const one = values[metric];
+          if (!one) return [];
+          return [[run, { value: one.last ?? one.mean, unit: one.unit }] as const];
+        }),
+      );
+    },
+    enabled: metric !== "" && ids.length > 0,
+    refetchInterval: plan.state === "running" ? kValuesRest : false,
+    placeholderData: keepPreviousData,
+  });
+  return answer.data ?? kNoValues;
+}
+
+interface Summaries {
+  summaries: {
+    run: string;
+    values: Record<string, { last: Num; mean: Num; unit: string } | null>;
+  }[];
+}
+
+const kNoValues: ReadonlyMap<string, PlanValue> = new Map();
 
 const secondsOf = (ns: string) => Number(BigInt(ns) / 1_000_000n) / 1000;
 const kNone: PacedRun[] = [];

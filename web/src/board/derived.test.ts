@@ -161,6 +161,7 @@ function answerOf(
     to: 4,
     width: 4,
     exact: true,
+    growing: false,
     asked: { axis: "time", series: [], lines: [], from: 0, to: 4, width: 4, revision: 0 },
   };
 }

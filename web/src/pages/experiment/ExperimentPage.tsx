@@ -3,7 +3,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { type Overview, sampleQuery, useMetricNames, useOverview } from "../../api/runSearch";
+import { type Overview, sampleQuery, useOverview } from "../../api/runSearch";
+import { MetricSelect } from "../../app/MetricSelect";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
@@ -178,33 +179,11 @@ function Choice({
   ids: string[];
 }) {
   const navigate = route.useNavigate();
-  const names = useMetricNames(ids);
-  const groups = [...new Set(names.map(({ group }) => group))];
-  const known = names.some(({ name }) => name === metric);
   const change = (next: Record<string, unknown>) =>
     void navigate({ search: (old) => experimentSearch({ ...old, ...next }) });
   return (
     <>
-      <select
-        className="select"
-        aria-label="Metric"
-        data-testid="metric"
-        value={metric}
-        onChange={(event) => change({ metric: event.currentTarget.value })}
-      >
-        {!known && <option value={metric}>{metric}</option>}
-        {groups.map((group) => (
-          <optgroup key={group} label={group}>
-            {names
-              .filter((one) => one.group === group)
-              .map(({ name }) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-          </optgroup>
-        ))}
-      </select>
+      <MetricSelect ids={ids} metric={metric} choose={(to) => change({ metric: to })} />
       <select
         className="select"
         aria-label="Summary"

@@ -49,8 +49,17 @@ function useWidth(element: RefObject<HTMLDivElement | null>): number {
   return width;
 }
 
+// The words of a cell about its run.
+export interface CellWords {
+  // "": the state.
+  value: string;
+  // More for the tooltip.
+  about: string;
+}
+
 export interface PlanMatrixProps {
   rows: readonly PlanRow[];
+  wordsOf: (row: PlanRow, run: PlanRun) => CellWords;
   matrix: RefObject<HTMLDivElement | null>;
 }
 
@@ -130,7 +139,7 @@ function useLinks() {
   };
 }
 
-export function PlanMatrix({ rows, matrix }: PlanMatrixProps) {
+export function PlanMatrix({ rows, wordsOf, matrix }: PlanMatrixProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const width = useWidth(scroller);
   const narrow = width < kNarrow;
@@ -171,6 +180,7 @@ export function PlanMatrix({ rows, matrix }: PlanMatrixProps) {
               active={item.index === place.row ? place.cell : null}
               open={open}
               show={show}
+              wordsOf={wordsOf}
             />
           ))}
         </div>
@@ -207,10 +217,11 @@ interface MatrixRowProps {
   active: number | null;
   open: ReadonlySet<string>;
   show: (id: string) => void;
+  wordsOf: PlanMatrixProps["wordsOf"];
 }
 
 const MatrixRow = memo(function MatrixRow(props: MatrixRowProps) {
-  const { row, index, top, height, active, open, show } = props;
+  const { row, index, top, height, active, open, show, wordsOf } = props;
   const failures = failuresOf(row);
   return (
     // biome-ignore lint/a11y/useSemanticElements: see PlanMatrix
@@ -242,6 +253,7 @@ const MatrixRow = memo(function MatrixRow(props: MatrixRowProps) {
             run={run}
             id={cellId({ row: index, cell })}
             active={active === cell}
+            words={wordsOf(row, run)}
           />
         ))}
       </div>
@@ -264,20 +276,29 @@ const waysTitle = (ways: string) =>
 // The name of a run within its workload.
 const nameOf = (run: PlanRun) => run.name || run.letter || run.model || `line ${run.line ?? "?"}`;
 
-function Cell({ run, id, active }: { run: PlanRun; id: string; active: boolean }) {
-  const words = stateWords(run.state);
+interface CellProps {
+  run: PlanRun;
+  id: string;
+  active: boolean;
+  words: CellWords;
+}
+
+function Cell({ run, id, active, words }: CellProps) {
   const about = [
     `${nameOf(run)}: ${stateTitle(run.state)}`,
     run.model && `model ${run.model}`,
     run.devices && `devices ${run.devices}`,
     run.collocation && `collocation ${collocationWord(run.collocation)}`,
     run.line && `line ${run.line}`,
+    words.about,
     run.reason,
   ].filter(Boolean);
   const body = (
     <>
       <span className="cut name">{nameOf(run)}</span>
-      <span className={`status status-${toneOf(run.state)}`}>{words}</span>
+      <span className={`status status-${toneOf(run.state)}`}>
+        {words.value === "" ? stateWords(run.state) : words.value}
+      </span>
     </>
   );
   return (

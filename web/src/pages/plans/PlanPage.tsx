@@ -1,26 +1,46 @@
 // `/plans/$id`: an experiment file as a matrix: a row for each workload in the order of the file, a cell for each of its
 // runs with its state; what failed says why, with the last lines of its output.
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { type ReactNode, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import {
+  type ReactNode,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { ApiError } from "../../api/client";
-import { type PacedRun, type Plan, usePace, usePlan } from "../../api/plans";
+import {
+  type PacedRun,
+  type Plan,
+  type PlanRun,
+  usePace,
+  usePlan,
+  usePlanValues,
+} from "../../api/plans";
+import { finite } from "../../api/types";
+import { MetricSelect } from "../../app/MetricSelect";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useNow } from "../../app/useNow";
 import { useTitle } from "../../app/useTitle";
 import { formatClock, formatExactMoment, formatMoment } from "../../format/time";
-import { formatCount, plural } from "../../format/units";
+import { formatCount, formatValue, plural } from "../../format/units";
 import { PlanFilters } from "./PlanFilters";
-import { PlanMatrix } from "./PlanMatrix";
+import { type CellWords, PlanMatrix } from "./PlanMatrix";
 import { PlanState, ProgressBar, StateCounts } from "./parts";
 import {
   countStates,
   estimateOf,
   facetsOf,
   filtered,
+  ordinal,
   type PlanRow,
   progressOf,
+  queueOf,
   rowsOf,
+  waitsFor,
 } from "./plan";
 import { type PlanSearch, planSearch } from "./search";
 
@@ -78,6 +98,8 @@ function Loaded({ plan, pace }: { plan: Plan; pace: readonly PacedRun[] }) {
   const filter = useDeferredValue(search);
   const shown = useMemo(() => filtered(rows, filterOf(filter)), [rows, filter]);
   const counts = useMemo(() => countStates(plan.runs), [plan]);
+  const metric = search.metric ?? "";
+  const wordsOf = useCellWords(plan, rows, metric);
   const matrix = useRef<HTMLDivElement>(null);
   return (
     <Shell
@@ -89,6 +111,12 @@ function Loaded({ plan, pace }: { plan: Plan; pace: readonly PacedRun[] }) {
           <PlanState state={plan.state} />
           <Progress plan={plan} rows={rows} counts={counts} pace={pace} />
           <span className="grow" />
+          <MetricSelect
+            ids={sampleOf(plan)}
+            metric={metric}
+            choose={(to) => change({ ...search, metric: to })}
+            none="state"
+          />
           <Finder
             text={search.q ?? ""}
             find={(q) => {
@@ -123,15 +151,44 @@ function Loaded({ plan, pace }: { plan: Plan; pace: readonly PacedRun[] }) {
         ) : shown.length === 0 ? (
           <Notice>
             <p>No workloads match the filters.</p>
-            <button type="button" className="button" onClick={() => change({})}>
+            <button
+              type="button"
+              className="button"
+              onClick={() => change(metric === "" ? {} : { metric })}
+            >
               Show all workloads
             </button>
           </Notice>
         ) : (
-          <PlanMatrix rows={shown} matrix={matrix} />
+          <PlanMatrix rows={shown} wordsOf={wordsOf} matrix={matrix} />
         )}
       </div>
     </Shell>
+  );
+}
+
+// So many runs say which metrics there are.
+const kSample = 8;
+const sampleOf = ({ runs }: Plan) =>
+  runs.flatMap(({ run }) => (run ? [run] : [])).slice(0, kSample);
+
+// The value of the chosen metric, and what a workload waits for.
+function useCellWords(plan: Plan, rows: readonly PlanRow[], metric: string) {
+  const values = usePlanValues(plan, metric);
+  const queue = useMemo(() => queueOf(rows), [rows]);
+  return useCallback(
+    (row: PlanRow, run: PlanRun): CellWords => {
+      const before = queue.get(row.key);
+      if (before !== undefined) {
+        const value = before === 0 ? "next" : `${ordinal(before + 1)} in line`;
+        return { value, about: waitsFor(rows, before) };
+      }
+      const found = values.get(run.run ?? "");
+      if (metric === "" || found === undefined) return { value: "", about: "" };
+      const value = formatValue(finite(found.value), found.unit);
+      return { value, about: `${metric} ${value}` };
+    },
+    [rows, queue, values, metric],
   );
 }
 

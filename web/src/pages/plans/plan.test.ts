@@ -11,9 +11,12 @@ import {
   kLine,
   movedPlace,
   nextFailure,
+  ordinal,
   progressOf,
+  queueOf,
   rowsOf,
   toneCounts,
+  waitsFor,
 } from "./plan";
 import { planSearch, withValue } from "./search";
 
@@ -41,6 +44,40 @@ const kRuns = [
 const rows = rowsOf({ runs: kRuns });
 const all = { text: "", states: [], experiments: [], collocations: [] };
 const names = (some: typeof rows) => some.map((row) => row.workload);
+
+describe("what waits", () => {
+  const keys = (some: typeof rows) => [...queueOf(some)].map(([key, n]) => [key.split("\n")[1], n]);
+
+  it("stands in the order of the file, or of the turns that the scheduler gave", () => {
+    expect(keys(rows)).toEqual([
+      ["3", 0],
+      ["4", 1],
+    ]);
+    const shuffled = rowsOf({
+      runs: [
+        run("1", "waiting", { turn: 3 }),
+        run("2", "waiting", { turn: 1 }),
+        run("3", "running", { turn: 2 }),
+      ],
+    });
+    expect(keys(shuffled)).toEqual([
+      ["2", 0],
+      ["1", 1],
+    ]);
+  });
+
+  it("has a place in words", () => {
+    const words = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(ordinal).join(" ");
+    expect(words).toBe("1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
+  });
+
+  it("waits for those that run and those before it", () => {
+    expect(waitsFor(rows, 0)).toBe("waits for workload 3 #1");
+    expect(waitsFor(rows, 2)).toBe("waits for workload 3 #1 and 2 workloads before it");
+    expect(waitsFor([], 0)).toBe("next");
+    expect(waitsFor([], 1)).toBe("waits for 1 workload before it");
+  });
+});
 
 describe("the rows of a plan", () => {
   it("are its workloads in order, repetitions apart", () => {

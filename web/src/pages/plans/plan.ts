@@ -3,6 +3,7 @@
 import type { PacedRun, Plan, PlanRun } from "../../api/plans";
 import { collocationWord } from "../../format/collocation";
 import { type Tone, toneOf } from "../../format/outcome";
+import { formatCount, plural } from "../../format/units";
 
 export interface PlanRow {
   key: string;
@@ -67,6 +68,35 @@ export function countStates(runs: readonly PlanRun[]): Record<string, number> {
 
 const wordsOf = (values: readonly string[]): string =>
   [...new Set(values.filter((value) => value !== ""))].join(", ");
+
+// Waiting workloads by the keys of their rows, each with the number of those that begin before it.
+export function queueOf(rows: readonly PlanRow[]): ReadonlyMap<string, number> {
+  const waiting = rows.flatMap((row, place) => {
+    if (!row.runs.every(({ state }) => state === "waiting")) return [];
+    const turn = row.runs[0]?.turn ?? 0;
+    return [{ key: row.key, order: turn > 0 ? turn : place }];
+  });
+  waiting.sort((a, b) => a.order - b.order);
+  return new Map(waiting.map(({ key }, i) => [key, i]));
+}
+
+// 1st, 2nd, 3rd, 4th, 11th, 21st.
+export function ordinal(n: number): string {
+  const teen = n % 100 >= 11 && n % 100 <= 13;
+  return `${formatCount(n)}${(teen ? undefined : ["th", "st", "nd", "rd"][n % 10]) ?? "th"}`;
+}
+
+// The workloads that a waiting one waits for, in words: those that run now, and those before it.
+export function waitsFor(rows: readonly PlanRow[], before: number): string {
+  const running = rows.flatMap(({ runs, workload }) =>
+    runs.some(({ state }) => state === "running" || state === "preparing") ? [workload] : [],
+  );
+  const parts = [
+    ...(running.length > 0 ? [`workload ${running.join(", ")}`] : []),
+    ...(before > 0 ? [`${plural(before, "workload")} before it`] : []),
+  ];
+  return parts.length > 0 ? `waits for ${parts.join(" and ")}` : "next";
+}
 
 // Repetitions share the key of their row; each has an id of its own.
 export const idOf = (run: PlanRun): string => `${run.key}.${run.repetition ?? 1}`;

@@ -1,4 +1,4 @@
-// The address of a plan's page: the filter of its runs. Pure.
+// The address of a plan's page: the filter of its runs, and the metric of its cells. Pure.
 import { list, type Raw } from "../../app/search";
 
 export interface PlanSearch {
@@ -6,6 +6,8 @@ export interface PlanSearch {
   state?: string[];
   experiment?: string[];
   collocation?: string[];
+  // Shown in the cells instead of "finished".
+  metric?: string;
 }
 
 export type PlanFacet = "state" | "experiment" | "collocation";
@@ -16,6 +18,7 @@ export function planSearch(raw: Raw): PlanSearch {
     state: list(raw.state),
     experiment: list(raw.experiment),
     collocation: list(raw.collocation),
+    metric: raw.metric === undefined || raw.metric === "" ? undefined : String(raw.metric),
   };
   return Object.fromEntries(
     Object.entries(found).filter(([, value]) => value !== undefined && value.length > 0),

@@ -28,6 +28,10 @@ class Checked final : public EventHandler {
     check(!tag.empty());
     return {};
   }
+  Result<> medium(std::string_view name, const EventTime&, const EventMedium& medium) override {
+    check(!name.empty() && !medium.what.empty() && !medium.ending.empty());
+    return {};
+  }
   Result<> hparam(std::string_view name, std::string_view) override {
     check(!name.empty());
     return {};

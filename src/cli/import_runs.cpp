@@ -93,6 +93,11 @@ void print_summary(const imports::ImportCounts& counts, const imports::Importer&
                with_new(counts.points, counts.new_points, "point"),
                with_new(counts.events, counts.new_events, "event"), counted(counts.params, "param"),
                counted(counts.tags, "tag"));
+  if (counts.media > 0)
+    fmt::print("  media: {} ({} sent)\n", counted(counts.media, "file"), counts.sent_media);
+  if (counts.refused_media > 0)
+    fmt::print("  left out: {} that the server does not take\n",
+               counted(counts.refused_media, "media file"));
   if (counts.runs > 0 && counts.empty_runs > 0)
     fmt::print("  left out: {} without points, events, params and tags\n",
                counted(counts.empty_runs, "run"));

@@ -10,6 +10,7 @@
 
 #include "codec/crc32c.h"
 #include "codec/protobuf.h"
+#include "imports/event_media.h"
 
 namespace corral::imports {
 namespace {
@@ -22,6 +23,8 @@ constexpr std::size_t kHeadBytes = 12;
 constexpr std::size_t kTailBytes = 4;
 // Bounds what a file of made-up tags can make this hold; TensorBoard itself holds every tag.
 constexpr std::size_t kMostTags = 1U << 20U;
+constexpr std::string_view kHistograms = "histograms";
+constexpr std::string_view kHistogramEnding = "histogram.json";
 
 template <class T>
 T load(const char* bytes) {
@@ -247,6 +250,7 @@ struct Tensor {
   std::uint64_t type = 0;
   std::string_view content;
   std::vector<std::string_view> strings;
+  bool more_strings = false;     // than are kept
   std::optional<double> number;  // its only element
 };
 
@@ -258,8 +262,9 @@ std::optional<Tensor> parse_tensor(std::string_view bytes) {
   while (types.next(field)) {
     if (field.is(1, ProtoWire::kVarint)) tensor.type = field.value;
     if (field.is(4, ProtoWire::kBytes)) tensor.content = field.bytes;
-    if (field.is(8, ProtoWire::kBytes) && tensor.strings.size() < kMostStrings)
-      tensor.strings.push_back(field.bytes);
+    if (!field.is(8, ProtoWire::kBytes)) continue;
+    tensor.more_strings = tensor.strings.size() == kMostStrings;
+    if (!tensor.more_strings) tensor.strings.push_back(field.bytes);
   }
   if (!types.ok()) return std::nullopt;
   if (!tensor.content.empty()) tensor.number = from_content(tensor.type, tensor.content);
@@ -340,7 +345,8 @@ struct EventReader::Value {
   bool has_metadata = false;
   std::uint64_t data_class = 0;
   std::optional<double> simple;
-  std::string_view left_out;  // its kind, if nothing of it is read
+  // The kind ("images") and the message of a value of the first version.
+  std::string_view old_kind, old;
 
   // SummaryMetadata, with the PluginData that is in it.
   void read_metadata(std::string_view bytes) {
@@ -366,7 +372,7 @@ namespace {
 
 // The kind of a value of the first version, by its field; empty: another field.
 std::string_view old_kind(const ProtoField& field) {
-  if (field.is(3, ProtoWire::kBytes) || field.is(5, ProtoWire::kBytes)) return "histograms";
+  if (field.is(3, ProtoWire::kBytes) || field.is(5, ProtoWire::kBytes)) return kHistograms;
   if (field.is(4, ProtoWire::kBytes)) return "images";
   return field.is(6, ProtoWire::kBytes) ? "audio clips" : "";
 }
@@ -384,11 +390,14 @@ const EventReader::Plugin& EventReader::plugin_of(const Value& value) {
     plugin.content = Content::kScalar;
   if (value.plugin == "text") plugin.content = Content::kText;
   if (value.plugin == "hparams") plugin.content = Content::kHparams;
+  if (value.plugin == "images" || value.plugin == "audio" || value.plugin == kHistograms)
+    plugin.content = Content::kMedia;
   return plugins_.emplace(value.tag, std::move(plugin)).first->second;
 }
 
 Result<> EventReader::read_tensor(const Value& value, const Plugin& plugin,
                                   EventHandler& handler) const {
+  if (plugin.content == Content::kMedia) return read_media(value, plugin, handler);
   const auto tensor = parse_tensor(value.tensor);
   if (!tensor) {
     handler.leave_out("malformed tensors");
@@ -417,7 +426,10 @@ Result<> EventReader::read_value(std::string_view bytes, EventHandler& handler) 
     if (field.is(1, ProtoWire::kBytes)) value.tag = field.bytes;
     if (field.is(2, ProtoWire::kFixed32))
       value.simple = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
-    if (const std::string_view kind = old_kind(field); !kind.empty()) value.left_out = kind;
+    if (const std::string_view kind = old_kind(field); !kind.empty()) {
+      value.old_kind = kind;
+      value.old = field.bytes;
+    }
     if (field.is(8, ProtoWire::kBytes)) value.tensor = field.bytes;
     if (field.is(9, ProtoWire::kBytes)) value.read_metadata(field.bytes);
   }
@@ -433,7 +445,56 @@ Result<> EventReader::read_value(std::string_view bytes, EventHandler& handler) 
   }
   if (value.simple) return handler.scalar(value.tag, time_, *value.simple);
   if (!value.tensor.empty()) return read_tensor(value, plugin, handler);
-  handler.leave_out(value.left_out.empty() ? "values without content" : value.left_out);
+  if (!value.old_kind.empty()) return read_old(value, handler);
+  handler.leave_out("values without content");
+  return {};
+}
+
+Result<> EventReader::give_file(std::string_view name, const EventMedium& medium,
+                                EventHandler& handler) const {
+  if (!medium.ending.empty()) return handler.medium(name, time_, medium);
+  handler.leave_out(medium.what);
+  return {};
+}
+
+Result<> EventReader::read_old(const Value& value, EventHandler& handler) const {
+  std::string_view file = encoded_file(value.old);
+  std::string_view ending = media_ending(file);
+  std::optional<std::string> histogram;
+  if (value.old_kind == kHistograms) {
+    histogram = histogram_of_proto(value.old);
+    file = histogram ? *histogram : std::string_view();
+    ending = histogram ? kHistogramEnding : std::string_view();
+  }
+  return give_file(value.tag, {.what = value.old_kind, .ending = ending, .content = file}, handler);
+}
+
+// Images are strings after the width and the height; sounds are strings, each before its label;
+// histograms are rows of left edge, right edge and count.
+Result<> EventReader::read_media(const Value& value, const Plugin& plugin,
+                                 EventHandler& handler) const {
+  const std::string what = plugin_things(plugin.name);
+  if (plugin.name == kHistograms) {
+    const auto rows = tensor_reals(value.tensor);
+    const auto file = rows ? histogram_of_rows(*rows) : std::nullopt;
+    return give_file(value.tag,
+                     {.what = what,
+                      .ending = file ? kHistogramEnding : std::string_view(),
+                      .content = file ? *file : std::string_view()},
+                     handler);
+  }
+  const bool images = plugin.name == "images";
+  const auto tensor = parse_tensor(value.tensor);
+  std::vector<std::string_view> files;
+  for (std::size_t i = images ? 2 : 0; tensor && i < tensor->strings.size(); i += images ? 1 : 2)
+    files.push_back(tensor->strings[i]);
+  if (!tensor || files.empty() || tensor->more_strings) handler.leave_out(what);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string name =
+        files.size() == 1 ? std::string(value.tag) : fmt::format("{}/{}", value.tag, i);
+    TRY(give_file(name, {.what = what, .ending = media_ending(files[i]), .content = files[i]},
+                  handler));
+  }
   return {};
 }
 

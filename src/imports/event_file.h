@@ -1,5 +1,5 @@
 // TensorBoard's event files: TFRecords whose content are `Event` messages (event.proto,
-// summary.proto, tensor.proto and the messages of the plugins "scalars", "text" and "hparams").
+// summary.proto, tensor.proto and the messages of TensorBoard's own plugins).
 //
 // RecordReader splits bytes into records, EventReader turns a record into calls of an EventHandler.
 // Both are pure, trust no byte, and hold a bounded part of the file; one thread.
@@ -45,12 +45,24 @@ struct EventTime {
   std::int64_t step = 0;
 };
 
+// An image, a sound or a histogram as a file; a view for the call.
+struct EventMedium {
+  std::string_view what;    // "images"
+  std::string_view ending;  // "png", "histogram.json"
+  std::string_view content;
+};
+
 class EventHandler {
  public:
   virtual ~EventHandler() = default;
   virtual Result<> scalar(std::string_view tag, const EventTime& time, double value) = 0;
   virtual Result<> text(std::string_view tag, const EventTime& time, std::string_view text) = 0;
   virtual Result<> hparam(std::string_view name, std::string_view value) = 0;
+  // `name`: the tag, followed by "/0", "/1", ... where a value holds several.
+  virtual Result<> medium(std::string_view, const EventTime&, const EventMedium& medium) {
+    leave_out(medium.what);
+    return {};
+  }
   // One more of what is not read, as "images".
   virtual void leave_out(std::string_view what) = 0;
 };
@@ -64,7 +76,7 @@ class EventReader {
   [[nodiscard]] double wall_time() const { return time_.wall_time; }
 
  private:
-  enum class Content : std::uint8_t { kUnknown, kScalar, kText, kHparams, kOther };
+  enum class Content : std::uint8_t { kUnknown, kScalar, kText, kHparams, kMedia, kOther };
   struct Plugin {
     Content content = Content::kUnknown;
     std::string name;
@@ -73,6 +85,10 @@ class EventReader {
 
   Result<> read_value(std::string_view bytes, EventHandler& handler);
   Result<> read_tensor(const Value& value, const Plugin& plugin, EventHandler& handler) const;
+  // A value of the first version of summaries.
+  Result<> read_old(const Value& value, EventHandler& handler) const;
+  Result<> read_media(const Value& value, const Plugin& plugin, EventHandler& handler) const;
+  Result<> give_file(std::string_view name, const EventMedium& medium, EventHandler& handler) const;
   const Plugin& plugin_of(const Value& value);
 
   EventTime time_;

@@ -122,6 +122,12 @@ struct Kept final : EventHandler {
     lines.push_back(fmt::format("{}={}", name, value));
     return {};
   }
+  Result<> medium(std::string_view name, const EventTime& time,
+                  const EventMedium& medium) override {
+    lines.push_back(
+        fmt::format("{} {} .{} {}", name, time.step, medium.ending, medium.content.substr(0, 90)));
+    return {};
+  }
   void leave_out(std::string_view what) override { lines.push_back(fmt::format("-{}", what)); }
 };
 
@@ -208,6 +214,80 @@ TEST(EventReader, TextsAndWhatIsLeftOut) {
            event_of(ProtoWriter().bytes(1, "e")), ProtoWriter().bytes(4, "graph")}),
       (Lines{"w 7 text a\nb", "-histograms", "-images", "-values of plugin mesh",
              "-values without content", "-graphs"}));
+}
+
+const std::string kPng = "\x89PNG\r\n\x1a\n...";
+const std::string kWav = "RIFF....WAVE...";
+
+std::string packed(std::initializer_list<double> values) {
+  std::string bytes;
+  for (const double value : values) bytes += number(std::bit_cast<std::uint64_t>(value), 8);
+  return bytes;
+}
+
+TEST(EventReader, MediaOfTheFirstVersion) {
+  const auto file = [](const std::string& bytes) {
+    return ProtoWriter().number(1, 2).bytes(4, bytes);
+  };
+  ProtoWriter histogram;
+  histogram.real(1, -0.5).real(2, 2.5).real(3, 5);
+  histogram.bytes(6, packed({-1, 0, 1, 2, 3, 1e308})).bytes(7, packed({0, 2, 0, 2, 1, 0}));
+  EXPECT_EQ(lines_of({event_of(ProtoWriter().bytes(1, "i").message(4, file(kPng))),
+                      event_of(ProtoWriter().bytes(1, "a").message(6, file(kWav))),
+                      event_of(ProtoWriter().bytes(1, "h").message(5, histogram)),
+                      event_of(ProtoWriter().bytes(1, "e").message(5, ProtoWriter().real(1, 0))),
+                      event_of(ProtoWriter().bytes(1, "s").message(4, file("<svg/>")))}),
+            (Lines{"i 7 .png " + kPng, "a 7 .wav " + kWav,
+                   R"(h 7 .histogram.json {"edges":[-0.5,0,1,2,2.5],"counts":[2,0,2,1],)"
+                   R"("not_finite":0})",
+                   R"(e 7 .histogram.json {"edges":[],"counts":[],"not_finite":0})", "-images"}));
+}
+
+TEST(EventReader, MediaInTensors) {
+  const auto value = [](std::string_view tag, std::string_view plugin, const ProtoWriter& tensor) {
+    return event_of(ProtoWriter().bytes(1, tag).message(8, tensor).message(9, metadata(plugin)));
+  };
+  const auto strings = [](std::initializer_list<std::string> texts) {
+    ProtoWriter tensor;
+    tensor.number(1, 7);
+    for (const std::string& text : texts) tensor.bytes(8, text);
+    return tensor;
+  };
+  const ProtoWriter rows = ProtoWriter().number(1, 2).bytes(4, packed({0, 1, 3, 1, 4, 2}));
+  const ProtoWriter gap = ProtoWriter().number(1, 2).bytes(4, packed({0, 1, 3, 2, 4, 2}));
+  const ProtoWriter floats =
+      ProtoWriter().number(1, 1).bytes(5, std::string("\0\0\0\0\0\0\x80\x3f\0\0\0\x40", 12));
+  EXPECT_EQ(lines_of({value("one", "images", strings({"4", "4", kPng})),
+                      value("two", "images", strings({"4", "4", kPng, "\xff\xd8\xff"})),
+                      value("clip", "audio", strings({kWav, "label"})),
+                      value("h", "histograms", rows), value("f", "histograms", floats),
+                      value("gap", "histograms", gap), value("none", "images", strings({"4"}))}),
+            (Lines{"one 7 .png " + kPng, "two/0 7 .png " + kPng, "two/1 7 .jpg \xff\xd8\xff",
+                   "clip 7 .wav " + kWav,
+                   R"(h 7 .histogram.json {"edges":[0,1,4],"counts":[3,2],"not_finite":0})",
+                   R"(f 7 .histogram.json {"edges":[0,1],"counts":[2],"not_finite":0})",
+                   "-histograms", "-images"}));
+}
+
+TEST(EventReader, MalformedHistogramsAreLeftOut) {
+  const auto left_out = [](const ProtoWriter& histogram) {
+    return lines_of({event_of(ProtoWriter().bytes(1, "h").message(5, histogram))}) ==
+           Lines{"-histograms"};
+  };
+  EXPECT_TRUE(left_out(ProtoWriter().bytes(6, packed({1})).bytes(7, packed({1, 2}))));
+  EXPECT_TRUE(left_out(ProtoWriter()
+                           .real(2, 1)
+                           .bytes(6, packed({1}))
+                           .bytes(7, packed({-1}))
+                           .bytes(6, packed({2}))
+                           .bytes(7, packed({2, 3}))));
+  EXPECT_TRUE(
+      left_out(ProtoWriter().real(1, 3).real(2, 1).bytes(6, packed({1})).bytes(7, packed({1}))));
+  EXPECT_TRUE(left_out(ProtoWriter().bytes(6, std::string(8 * 5000, '\0'))));
+  EXPECT_TRUE(left_out(ProtoWriter()
+                           .real(2, std::numeric_limits<double>::infinity())
+                           .bytes(6, packed({1}))
+                           .bytes(7, packed({1}))));
 }
 
 TEST(EventReader, HparamsOfTheSessionsStart) {

@@ -57,6 +57,9 @@ class RunSink {
   virtual Result<> part(std::string_view name) = 0;
   virtual Result<> point(const Point& point) = 0;
   virtual Result<> event(const TextEvent& event) = 0;
+  // Stores a file of the run, a medium (core/media_name.h): at once, and as it is not numbered,
+  // perhaps again in a repeated import.
+  virtual Result<> medium(std::string_view path, std::string_view content) = 0;
   // Sends what waits. For readers that feed many runs by turns, each of which holds a little.
   virtual Result<> flush() = 0;
   // The last value of a key counts.

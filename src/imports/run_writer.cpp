@@ -150,6 +150,33 @@ Result<> RunWriter::event(const TextEvent& event) {
   return after_item(std::min(bytes, 2 * limits::kValueBytes));
 }
 
+// Items are stored after the files that come before them: a file before an item that the store has
+// is there.
+Result<> RunWriter::medium(std::string_view path, std::string_view content) {
+  CORRAL_ASSERT(part_.has_value());
+  TRY(make_run());
+  ++store_.counts.media;
+  sys::HttpClient* const server = store_.transport.http();
+  if (part_->last < part_->durable || server == nullptr) return {};
+  const std::size_t name = path.rfind('/') + 1;
+  const sys::HttpReply reply = TRY(
+      server->send({.method = "PUT",
+                    .path = fmt::format("/api/corral/v1/runs/{}/artifacts/{}{}", id_.hex(),
+                                        path.substr(0, name), sys::url_encode(path.substr(name))),
+                    .body = content,
+                    .content_type = "application/octet-stream"}));
+  if (reply.status >= 200 && reply.status < 300) {
+    ++store_.counts.sent_media;
+    return {};
+  }
+  // Without a place for files, or with a name that it does not take.
+  if ((reply.status >= 400 && reply.status < 500) || reply.status == 501) {
+    ++store_.counts.refused_media;
+    return {};
+  }
+  return fail(Code::kUnavailable, fmt::format("{}: the server answered {}", path, reply.status));
+}
+
 codec::SamplesBody RunWriter::take_samples() {
   using Rows = std::tuple<bool, std::vector<BootTime>, std::vector<std::int64_t>>;
   // Series of the same rows, like the columns of a table, share a group, which has the times once.

@@ -30,6 +30,7 @@ struct ImportCounts {
   std::uint64_t points = 0, new_points = 0;
   std::uint64_t events = 0, new_events = 0;
   std::uint64_t params = 0, tags = 0;
+  std::uint64_t media = 0, sent_media = 0, refused_media = 0;
   std::uint64_t empty_runs = 0;   // without points, events, params and tags: they are not made
   std::uint64_t moved_times = 0;  // times that no frame can carry became the nearest one
   std::uint64_t cut_texts = 0;    // names and values over the limits of core/limits.h
@@ -54,6 +55,7 @@ class RunWriter : public RunSink {
   Result<> part(std::string_view name) override;
   Result<> point(const Point& point) override;
   Result<> event(const TextEvent& event) override;
+  Result<> medium(std::string_view path, std::string_view content) override;
   Result<> flush() override;
   void param(std::string_view key, std::string_view value) override;
   void tag(std::string_view key, std::string_view value) override;

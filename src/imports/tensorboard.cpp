@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/media_name.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "imports/event_file.h"
@@ -93,7 +94,18 @@ class RunEvents final : public EventHandler {
     const std::string step = std::to_string(time.step);
     TextEvent event{.time = *at, .name = tag, .attributes = {{"text", text}, {"step", step}}};
     if (!source_.empty()) event.attributes.emplace_back("source", source_);
-    return sink_.event(event);
+    TRY(sink_.event(event));
+    return medium(tag, time, {.what = "texts as media", .ending = "txt", .content = text});
+  }
+  // Sources have media of the same tag: their directory is part of the name.
+  Result<> medium(std::string_view tag, const EventTime& time, const EventMedium& medium) override {
+    const auto path =
+        media_path(source_.empty() ? std::string(tag) : fmt::format("{}/{}", source_, tag),
+                   time.step, medium.ending);
+    if (path) return sink_.medium(*path, medium.content);
+    importer_.leave_out(
+        fmt::format("{} with a name of over {} bytes", medium.what, kMediaNameBytes));
+    return {};
   }
   // A name's first value counts; one of another trial in a directory below is told apart by it.
   Result<> hparam(std::string_view name, std::string_view value) override {

@@ -73,8 +73,14 @@ TEST_F(TensorBoardImport, OneRunWithItsTrial) {
   EXPECT_EQ(run.params.at("lr"), "0.1");
   EXPECT_EQ(run.params.at("amp"), "true");
   EXPECT_EQ(run.events, Lines{"note/text_summary text=hello *world* step=3"});
-  EXPECT_EQ(importer.left_out().at("histograms"), 1U);
-  EXPECT_EQ(importer.left_out().at("images"), 1U);
+  EXPECT_TRUE(importer.left_out().empty());
+  ASSERT_EQ(run.media.size(), 3U);
+  for (const auto& [path, content] : run.media) {
+    EXPECT_TRUE(path.starts_with("media/")) << path;
+    EXPECT_EQ(path.ends_with(".png"), content.starts_with("\x89PNG")) << path;
+    EXPECT_EQ(path.ends_with(".histogram.json"), content.starts_with("{\"edges\":[")) << path;
+  }
+  EXPECT_EQ(run.media.at("media/note=2Ftext_summary@3.txt"), "hello *world*");
   EXPECT_FALSE(importer.saw_damage());
 }
 

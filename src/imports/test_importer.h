@@ -18,6 +18,7 @@ struct KeptRun {
   std::vector<std::string> parts;
   // "part metric source step time_ns value" of each point, "name key=value ..." of each event.
   std::vector<std::string> points, events;
+  std::map<std::string, std::string> media;  // by path
   std::map<std::string, std::string> params, tags;
   std::string state;
   std::optional<RunEnding> ending;
@@ -33,6 +34,7 @@ class KeepingImporter final : public Importer {
                     .parts = {},
                     .points = {},
                     .events = {},
+                    .media = {},
                     .params = {},
                     .tags = {},
                     .state = {},
@@ -64,6 +66,10 @@ class KeepingImporter final : public Importer {
       std::string text(event.name);
       for (const auto& [key, value] : event.attributes) text += fmt::format(" {}={}", key, value);
       run().events.push_back(std::move(text));
+      return {};
+    }
+    Result<> medium(std::string_view path, std::string_view content) override {
+      run().media[std::string(path)] = content;
       return {};
     }
     Result<> flush() override { return {}; }

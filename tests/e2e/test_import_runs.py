@@ -52,6 +52,19 @@ def test_tensorboard_points_are_those_of_its_own_reader(corral: Corral) -> None:
     assert run["host"] == "vm"
 
 
+def test_tensorboard_media_arrive_by_step(corral: Corral) -> None:
+    text = said(corral, FIXTURES / "tensorboard")
+    assert re.search(r"media: (\d+) files \(\1 sent\)", text), text
+    media = corral.get("/api/corral/v1/runs/exp1/media")["media"]
+    assert [(row["name"], row["kind"], [step["step"] for step in row["steps"]]) for row in media] == [
+        ("h", "histogram", ["1"]),
+        ("img", "image", ["1"]),
+        ("note/text_summary", "text", ["3"]),
+    ]
+    assert "media: " in said(corral, FIXTURES / "tensorboard")
+    assert corral.get("/api/corral/v1/runs/exp1/media")["media"] == media
+
+
 def test_wandb_points_are_those_of_its_own_messages(corral: Corral) -> None:
     assert "imported 1 run: 135 points, 0 events, 5 params, " in said(corral, FIXTURES / "wandb")
     assert exported(corral, "first") == expected("wandb.csv", "first")

@@ -6,8 +6,8 @@
     ./dev proof importers --smoke            small runs that the tools wrote before, without the tools
 
 Each tool writes runs into a directory, others.py reads them with the tool's own reader, and `corral import` imports
-them, twice. Passed: every point, param and text is the same, and the second import adds nothing. Needs the packages of
-tools/pip-importers-packages.lock, which are installed below build/proofs.
+them, twice. Passed: every point, param, text and medium is the same, and the second import adds nothing. Needs the
+packages of tools/pip-importers-packages.lock, which are installed below build/proofs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import _build
 from explain import Bench, opened
+from importers.others import content_of
 
 OTHERS = Path(__file__).with_name("others.py")
 FIXTURES = _build.ROOT / "tests" / "fixtures" / "imports"
@@ -55,22 +57,32 @@ def points_of(run: str, text: str) -> Iterator[tuple[Any, ...]]:
         yield "point", run, row["metric"], row["source"], int(row["time_ns"]), step, repr(float(row["value"]))
 
 
-def asked(bench: Bench, path: str) -> Any:
+def asked(bench: Bench, path: str) -> bytes:
     """An answer of the store's server."""
     url = json.loads((bench.folder / "store" / "server.json").read_text())["url"]
     with urllib.request.urlopen(url + path) as answer:
-        return json.load(answer)
+        return bytes(answer.read())
+
+
+def media_of(bench: Bench, run: str) -> Iterator[tuple[Any, ...]]:
+    """Name, kind, step and content of each medium of a run."""
+    place = f"/api/corral/v1/runs/{run}"
+    for row in json.loads(asked(bench, f"{place}/media"))["media"]:
+        for one in row["steps"]:
+            data = asked(bench, f"{place}/artifacts/{quote(one['path'])}")
+            yield row["name"], row["kind"], int(one["step"]), content_of(row["kind"], data)
 
 
 def stored(bench: Bench, experiment: str) -> Things:
-    """The points, params and texts that the store has of an experiment's runs."""
+    """The points, params, texts and media that the store has of an experiment's runs."""
     things: Things = Counter()
     for listed in json.loads(call(bench, "ls", "runs", "--experiment", experiment, "--format", "json")):
         run, name = listed["id"], listed["name"]
         things.update(points_of(name, call(bench, "export", run)))
         shown = json.loads(call(bench, "show", run, "--format", "json"))
         things.update(("param", name, key, value) for key, value in shown["params"].items())
-        for event in asked(bench, f"/api/corral/v1/runs/{run}/events")["events"]:
+        things.update(("medium", name, *medium) for medium in media_of(bench, run))
+        for event in json.loads(asked(bench, f"/api/corral/v1/runs/{run}/events"))["events"]:
             attributes = event["attributes"]
             if "text" in attributes:
                 step = int(attributes["step"])
@@ -93,7 +105,7 @@ def compare(bench: Bench, kind: str, source: Path, expected: Things) -> bool:
     if "(none new)" not in again or stored(bench, kind) != found:
         lines.append(f"    the second import added something: {again}")
     kinds = Counter(thing[0] for thing in expected.elements())
-    numbers = ", ".join(f"{kinds[one]} {one}s" for one in ("point", "param", "text"))
+    numbers = ", ".join(f"{kinds[one]} {one}s" for one in ("point", "param", "text")) + f", {kinds['medium']} media"
     print(f"{kind:14} {numbers}: {'the same' if not lines else 'DIFFERENT'}", *lines, sep="\n", flush=True)
     return not lines
 

@@ -1,12 +1,14 @@
 """Writes runs with other tools, and reads them with these tools' own readers: `python others.py write|read KIND DIR`.
 
 It runs in the environment of `./dev proof importers`, not in that of the proof. `read` prints a line of JSON for each
-thing that it reads: ["point", run, metric, source, time_ns, step, value], ["param", run, key, value] or
-["text", run, name, text, step]; times are to the nearest nanosecond, values as Python's `repr` of the double.
+thing that it reads: ["point", run, metric, source, time_ns, step, value], ["param", run, key, value],
+["text", run, name, text, step] or ["medium", run, name, kind, step, content]; times are to the nearest nanosecond,
+values as Python's `repr` of the double, contents as content_of() gives them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -32,6 +34,14 @@ def point(run: str, metric: str, source: str, time_ns: int, step: int | None, va
     return ["point", run, metric, source, time_ns, step, repr(float(value))]
 
 
+def content_of(kind: str, data: bytes) -> str:
+    """A digest of a medium; of a histogram its numbers, as precise as TensorBoard itself reads them (float32)."""
+    if kind != "histogram":
+        return hashlib.sha256(data).hexdigest()
+    histogram = json.loads(data)
+    return str([struct.pack(f"{len(part)}f", *part).hex() for part in (histogram["edges"], histogram["counts"])])
+
+
 # ---- TensorBoard: three writers, one reader
 
 
@@ -49,7 +59,11 @@ def write_summaries(writer_of: Callable[[Path], Any], folder: Path, size: int, c
         writer.add_scalar("times", 3.0, 1, walltime=1234567890.123456)
         writer.add_scalars("both", {"train": 0.25, "val": 0.5}, 3)
         writer.add_text("note", "some *text*, with ünicode\nand lines", 7)
-        writer.add_histogram("h", import_module("numpy").arange(100), 1)
+        for step in range(3):
+            pixels = import_module("numpy").full((3, 8, 8), chance.randrange(256), "uint8")
+            writer.add_image("image", pixels, step)
+            writer.add_histogram("h", import_module("numpy").arange(100) ** (step + 1), step)
+        writer.add_histogram("same", import_module("numpy").zeros(5), 1)
         writer.add_hparams(
             {"lr": 0.1, "layers": 64, "opt": "sgd", "amp": True}, {"hp/acc": 0.5}, **hparams_place(writer)
         )
@@ -77,7 +91,9 @@ def write_tensorboard(folder: Path, size: int, chance: random.Random) -> None:
         import_module("tensorboard.compat.proto.event_pb2"),
         import_module("tensorboard.compat.proto.summary_pb2"),
     )
-    scalars, texts = (import_module(f"tensorboard.plugins.{name}.metadata") for name in ("scalar", "text"))
+    scalars, texts, images, histograms = (
+        import_module(f"tensorboard.plugins.{name}.metadata") for name in ("scalar", "text", "image", "histogram")
+    )
     make = import_module("tensorboard.util.tensor_util").make_tensor_proto
     writer_type = import_module("tensorboard.summary.writer.event_file_writer").EventFileWriter
     kinds = ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "uint16", "bool_")
@@ -96,6 +112,11 @@ def write_tensorboard(folder: Path, size: int, chance: random.Random) -> None:
         for step in range(size):
             for kind in kinds:
                 add(kind, getattr(numpy, kind)(chance.random() * 100), step, scalars)
+        for step in range(3):
+            files = [b"\x89PNG\r\n\x1a\n" + bytes([chance.randrange(256)]) for _ in range(2)]
+            add("images", numpy.array([b"1", b"1", *files], dtype=object), step, images)
+            counts, edges = numpy.histogram([chance.gauss(0, 1) for _ in range(200)], bins=30)
+            add("spread", numpy.stack([edges[:-1], edges[1:], counts], 1), step, histograms)
         add("words", numpy.array([b"hello", b"there"], dtype=object), 3, texts)
         writer.close()
 
@@ -110,6 +131,38 @@ def read_tensors(run: str, source: str, read: Any) -> Iterator[Line]:
                 yield point(run, tag, source, nanoseconds(one.wall_time), one.step, float(array))
             if plugin == "text":
                 yield ["text", run, tag, "\n".join(part.decode() for part in array.ravel()), one.step]
+
+
+def read_media(run: str, source: str, read: Any) -> Iterator[Line]:
+    array_of = import_module("tensorboard.util.tensor_util").make_ndarray
+    summary = import_module("tensorboard.compat.proto.summary_pb2")
+    migrated = import_module("tensorboard.data_compat").migrate_value
+    before = f"{source}/" if source else ""
+
+    def histogram(tag: str, step: int, rows: Any) -> Line:
+        edges = [*rows[:, 0].tolist(), *rows[-1:, 1].tolist()]
+        data = json.dumps({"edges": edges, "counts": rows[:, 2].tolist()}).encode()
+        return ["medium", run, before + tag, "histogram", step, content_of("histogram", data)]
+
+    def file(name: str, kind: str, step: int, data: bytes) -> Line:
+        return ["medium", run, before + name, kind, step, content_of(kind, data)]
+
+    for tag in read.Tags()["images"]:
+        yield from (file(tag, "image", one.step, one.encoded_image_string) for one in read.Images(tag))
+    for tag in read.Tags()["histograms"]:
+        for one in read.Histograms(tag):
+            old = summary.Summary.Value(tag=tag, histo=summary.HistogramProto(**vars(one.histogram_value)))
+            yield histogram(tag, one.step, array_of(migrated(old).tensor))
+    for tag in read.Tags()["tensors"]:
+        plugin = read.SummaryMetadata(tag).plugin_data.plugin_name
+        for one in read.Tensors(tag):
+            array = array_of(one.tensor_proto)
+            if plugin == "text":
+                yield file(tag, "text", one.step, b"\n".join(array.ravel()))
+            if plugin == "histograms":
+                yield histogram(tag, one.step, array)
+            if plugin == "images":
+                yield from (file(f"{tag}/{i}", "image", one.step, data) for i, data in enumerate(array[2:]))
 
 
 def read_hparams(run: str, read: Any) -> Iterator[Line]:
@@ -133,13 +186,16 @@ def read_tensorboard(folder: Path) -> Iterator[Line]:
                 continue
             source = "" if place == run else str(place.relative_to(run))
             # Steps that go back are kept: a restart discards nothing.
-            read = accumulator(str(place), size_guidance={"scalars": 0, "tensors": 0}, purge_orphaned_data=False)
+            all_of = dict.fromkeys(("scalars", "tensors", "images", "histograms"), 0)
+            read = accumulator(str(place), size_guidance=all_of, purge_orphaned_data=False)
             read.Reload()
             for tag in read.Tags()["scalars"]:
                 for one in read.Scalars(tag):
                     yield point(run.name, tag, source, nanoseconds(one.wall_time), one.step, one.value)
             yield from read_tensors(run.name, source, read)
             yield from read_hparams(run.name, read)
+            # The last of a step counts.
+            yield from {tuple(medium[:5]): medium for medium in read_media(run.name, source, read)}.values()
 
 
 # ---- W&B

@@ -272,3 +272,41 @@ test("groups open and close, with counts and means, by pointer, keyboard and add
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test("the keys of the list reach it from anywhere, and the help names them", async () => {
+  const { page, complaints, close } = await open(browser, home, "/?sort=name&col=name");
+  await lists(page, kNames);
+  const active = () =>
+    page.evaluate(() => {
+      const id = document.activeElement?.getAttribute("aria-activedescendant");
+      return id ? document.getElementById(id)?.innerText.trim() : null;
+    });
+  const at = (name) => soon(async () => assert.equal(await active(), name));
+  await page.keyboard.press("j");
+  await at("a-one");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await at("b-one");
+  await page.keyboard.press("k");
+  await at("a-two");
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Shift+J");
+  const ticked = page.locator('[role=row][aria-selected="true"]');
+  await soon(async () => assert.deepEqual(await ticked.allInnerTexts().then((all) => all.map((t) => t.trim())), ["a-two", "b-one"]));
+  await page.keyboard.press("?");
+  const help = page.getByTestId("help");
+  await help.getByText("compare all runs to this one").waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("/");
+  await page.keyboard.type("jk");
+  assert.equal(await page.getByTestId("search").inputValue(), "jk");
+  await page.keyboard.press("Escape");
+  await lists(page, kNames);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/runs\/[0-9a-f]{32}/);
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -1,8 +1,18 @@
-// Lists the actions of the mouse and the keys; `?` opens it, too.
+// Lists the actions of the mouse and the keys on a page; `?` opens it, too.
 import { useEffect, useRef } from "react";
 import { Scrolling } from "../app/Scrolling";
 
-const kKeys: [string, [string, string][]][] = [
+export type KeyHelp = readonly (readonly [string, readonly (readonly [string, string])[]])[];
+
+const kEverywhere: KeyHelp[number] = [
+  "Everywhere",
+  [
+    ["Ctrl K", "search runs, metrics, actions"],
+    ["?", "this"],
+  ],
+];
+
+export const kBoardKeys: KeyHelp = [
   [
     "Range",
     [
@@ -39,16 +49,9 @@ const kKeys: [string, [string, string][]][] = [
       ["right-click a name", "menu with these actions"],
     ],
   ],
-  [
-    "Everywhere",
-    [
-      ["Ctrl K", "search runs, metrics, actions"],
-      ["?", "this"],
-    ],
-  ],
 ];
 
-export function Help() {
+export function Help({ keys }: { keys: KeyHelp }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -78,7 +81,7 @@ export function Help() {
           </button>
         </header>
         <Scrolling className="dialog-body keys" label="All of them">
-          {kKeys.map(([title, list]) => (
+          {[...keys, kEverywhere].map(([title, list]) => (
             <section key={title}>
               <h3>{title}</h3>
               <dl className="facts">

@@ -10,7 +10,7 @@ import { kAxisWords, placeWords } from "./axis";
 import { Boards } from "./Boards";
 import { together } from "./choice";
 import { groupChoices } from "./groups";
-import { Help } from "./Help";
+import { Help, kBoardKeys } from "./Help";
 import { zoomed } from "./pointer";
 import { quoted } from "./quote";
 import { Share } from "./Share";
@@ -47,7 +47,7 @@ export function BoardToolbar({ view }: { view: BoardView }) {
       )}
       <Boards view={view} />
       <Share view={view} />
-      <Help />
+      <Help keys={kBoardKeys} />
     </>
   );
 }

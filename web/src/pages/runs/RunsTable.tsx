@@ -1,5 +1,5 @@
 // The table of runs: only the visible rows exist and are requested, so that 10,000 of them scroll as well as ten. ↑ ↓
-// move, with shift a range is selected; space selects, Enter opens, B pins the baseline, ctrl or ⌘ and A selects all loaded rows.
+// or J K move, with shift a range is selected; space selects, Enter opens, B pins the baseline, ctrl or ⌘ and A selects all loaded rows.
 import { useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
 import {
   type CSSProperties,
@@ -90,6 +90,21 @@ function useQuestion(question: string, begin: () => void): void {
   }, [question]);
 }
 
+// A key that moves leads to the table from where nothing has the focus.
+function useReach(grid: RefObject<HTMLDivElement | null>): void {
+  useEffect(() => {
+    const press = (event: globalThis.KeyboardEvent) => {
+      const moves = /^(ArrowDown|ArrowUp|j|k)$/.test(event.key);
+      if (!moves || event.target !== document.body || event.ctrlKey || event.metaKey) return;
+      if (document.querySelector("dialog[open]") !== null) return;
+      event.preventDefault();
+      grid.current?.focus({ preventScroll: true });
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [grid]);
+}
+
 const kNoneOpen: ReadonlySet<string> = new Set();
 
 // The groups that are open, and the step that opens or closes one.
@@ -147,6 +162,7 @@ export function RunsTable(props: RunsTableProps) {
     top: back?.top ?? 0,
   });
   useLook(lines, sight, look);
+  useReach(grid);
   const [draft, setDraft] = useState<readonly Column[] | null>(null);
   const { template, least } = tracksOf(draft ?? columns, (key) =>
     baseline !== null && isCompared(key) ? kDelta : 0,

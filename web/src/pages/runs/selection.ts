@@ -17,6 +17,10 @@ export function rowAfter(key: string, active: number, { count, page }: Extent): 
   const to: Record<string, number> = {
     ArrowDown: active + 1,
     ArrowUp: active - 1,
+    j: active + 1,
+    k: active - 1,
+    J: active + 1,
+    K: active - 1,
     PageDown: active + page,
     PageUp: active - page,
     Home: 0,

@@ -156,6 +156,9 @@ describe("moving and ranges", () => {
     const extent = { count: 10, page: 4 };
     expect(rowAfter("ArrowDown", 9, extent)).toBe(9);
     expect(rowAfter("ArrowUp", 0, extent)).toBe(0);
+    expect(rowAfter("j", 3, extent)).toBe(4);
+    // With Shift.
+    expect(rowAfter("K", 3, extent)).toBe(2);
     expect(rowAfter("PageDown", 3, extent)).toBe(7);
     expect(rowAfter("End", 3, extent)).toBe(9);
     expect(rowAfter("Home", 3, extent)).toBe(0);

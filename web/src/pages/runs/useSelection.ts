@@ -91,7 +91,8 @@ export function useSelection(at: SelectionAt) {
     if (toggles(event.key, at, place.active)) return event.preventDefault();
     const run = runOf(at, place.active);
     const chosen = run !== undefined && run.id in useBasket.getState().basket.runs;
-    const to = rowAfter(event.key, place.active, { count: lines.total, page });
+    const command = event.ctrlKey || event.metaKey;
+    const to = command ? null : rowAfter(event.key, place.active, { count: lines.total, page });
     if (to !== null) {
       if (event.shiftKey) extend(to);
       else move({ active: to, anchor: to });
@@ -99,8 +100,8 @@ export function useSelection(at: SelectionAt) {
     } else if (event.key === " ") select(place.active, !chosen, event.shiftKey);
     else if (event.key === "Enter" && run)
       void navigate({ to: "/runs/$id", params: { id: run.id } });
-    else if (event.key === "b" && run && !event.ctrlKey && !event.metaKey) at.pin(run);
-    else if (event.key === "a" && (event.ctrlKey || event.metaKey)) addRuns(rows.loaded());
+    else if (event.key.toLowerCase() === "b" && run && !command) at.pin(run);
+    else if (event.key === "a" && command) addRuns(rows.loaded());
     else return;
     event.preventDefault();
   };

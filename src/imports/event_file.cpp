@@ -10,6 +10,7 @@
 
 #include "codec/crc32c.h"
 #include "codec/protobuf.h"
+#include "core/media_name.h"
 #include "imports/event_media.h"
 
 namespace corral::imports {
@@ -94,6 +95,12 @@ Result<std::optional<std::string_view>> RecordReader::next() {
     offset_ += whole;
     return content;
   }
+}
+
+std::optional<std::string> event_media_path(std::string_view source, std::string_view tag,
+                                            const EventTime& time, const EventMedium& medium) {
+  const std::string name = source.empty() ? std::string(tag) : fmt::format("{}/{}", source, tag);
+  return media_path(name, time.step, medium.ending);
 }
 
 double wall_time_of(std::string_view record) {

@@ -52,6 +52,11 @@ struct EventMedium {
   std::string_view content;
 };
 
+// The path of its file in a run. Sources have media of the same tag: theirs stands before it.
+// Nothing: the name is too long.
+std::optional<std::string> event_media_path(std::string_view source, std::string_view tag,
+                                            const EventTime& time, const EventMedium& medium);
+
 class EventHandler {
  public:
   virtual ~EventHandler() = default;

@@ -97,11 +97,8 @@ class RunEvents final : public EventHandler {
     TRY(sink_.event(event));
     return medium(tag, time, {.what = "texts as media", .ending = "txt", .content = text});
   }
-  // Sources have media of the same tag: their directory is part of the name.
   Result<> medium(std::string_view tag, const EventTime& time, const EventMedium& medium) override {
-    const auto path =
-        media_path(source_.empty() ? std::string(tag) : fmt::format("{}/{}", source_, tag),
-                   time.step, medium.ending);
+    const auto path = event_media_path(source_, tag, time, medium);
     if (path) return sink_.medium(*path, medium.content);
     importer_.leave_out(
         fmt::format("{} with a name of over {} bytes", medium.what, kMediaNameBytes));

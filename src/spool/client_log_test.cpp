@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "spool/outbox.h"
 #include "spool/test_spool.h"
 
@@ -99,6 +101,19 @@ TEST(ArtifactSpool, OneThatIsBeingMadeDoesNotCount) {
   ASSERT_TRUE(sys::replace_file(place / ("new-" + std::string(32, 'a')) / "name", "x"));
   ASSERT_TRUE(sys::make_directories(place / std::string(32, 'b')));
   EXPECT_FALSE(has_waiting_artifacts(directory.files()));
+}
+
+TEST(ArtifactSpool, ContentOfMemoryIsKeptToo) {
+  const TestDirectory directory;
+  const RunId run = RunId::random();
+  ASSERT_TRUE(keep_artifact(directory.files(), run, "media/a@1.txt", std::string_view("said")));
+  const auto waiting = waiting_artifacts(directory.files());
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_EQ(waiting[0].path, "media/a@1.txt");
+  const sys::Fd file = open_artifact(directory.files(), waiting[0]).value();
+  std::array<char, 8> content{};
+  EXPECT_EQ(::read(file.get(), content.data(), content.size()), 4);
+  EXPECT_EQ(std::string_view(content.data(), 4), "said");
 }
 
 TEST(ArtifactSpool, OneThatIsRefusedIsKeptForAPerson) {

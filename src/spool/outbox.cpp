@@ -72,19 +72,34 @@ bool has_waiting_artifacts(const sys::PrivateDirectory& directory) {
   });
 }
 
-Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::string_view path,
-                       int file) {
+namespace {
+
+// `fill(descriptor)` writes the content.
+template <class Fill>
+Result<> keep(const sys::PrivateDirectory& directory, RunId run, std::string_view path, Fill fill) {
   const std::string id = RunId::random().hex();
   const fs::path draft = artifact_folder("new-" + id);
   const sys::PrivateDirectory folder = TRY(directory.make_directory(draft));
   Result<> kept = [&]() -> Result<> {
     const sys::Fd data = TRY(folder.open_file(kData, O_WRONLY | O_CREAT));
-    TRY(copy(file, data.get()));
+    TRY(fill(data.get()));
     TRY(folder.replace_file(kName, run.hex() + "\n" + std::string(path), false));
     return directory.rename(draft, artifact_folder(id));
   }();
   if (!kept) directory.remove_all(draft);
   return kept;
+}
+
+}  // namespace
+
+Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::string_view path,
+                       int file) {
+  return keep(directory, run, path, [file](int to) { return copy(file, to); });
+}
+
+Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::string_view path,
+                       std::string_view content) {
+  return keep(directory, run, path, [content](int to) { return sys::write_all(to, content); });
 }
 
 Result<sys::Fd> open_artifact(const sys::PrivateDirectory& directory,

@@ -42,6 +42,8 @@ bool has_waiting_artifacts(const sys::PrivateDirectory& directory);
 // Copies the file's bytes from its start; blocks shared where the filesystem can.
 Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::string_view path,
                        int file);
+Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::string_view path,
+                       std::string_view content);
 // The file, to be read.
 Result<sys::Fd> open_artifact(const sys::PrivateDirectory& directory,
                               const WaitingArtifact& artifact);

@@ -271,7 +271,13 @@ def record(data):
     return length + masked(length) + data + masked(data)
 
 def scalar(step, value):
-    summary = b"\\x0a\\x04loss\\x15" + struct.pack("<f", value)
+    return event(step, b"\\x0a\\x04loss\\x15" + struct.pack("<f", value))
+
+def image(step):
+    file = b"\\x89PNG\\r\\n\\x1a\\n"
+    return event(step, b"\\x0a\\x03img\\x22" + bytes([len(file) + 2]) + b"\\x22" + bytes([len(file)]) + file)
+
+def event(step, summary):
     return record(b"\\x09" + struct.pack("<d", time.time()) + b"\\x10" + bytes([step]) + b"\\x2a"
                   + bytes([len(summary) + 2]) + b"\\x0a" + bytes([len(summary)]) + summary)
 
@@ -281,6 +287,8 @@ with open(folder / "events.out.tfevents.1.host", "wb", buffering=0) as file:
     file.write(record(b"\\x09" + struct.pack("<d", time.time())))
     for step in range(100):
         file.write(scalar(step, step / 4))
+        if step % 49 == 0:
+            file.write(image(step))
         if step == 50:
             while not Path("go").exists():
                 time.sleep(0.01)
@@ -302,6 +310,10 @@ def test_event_files_appear_in_the_run_that_writes_them(corral: Corral) -> None:
     assert sorted((source, step, value) for _, source, _, step, value in points) == sorted(
         ("new", step, repr(step / 4)) for step in range(100)
     )
+    corral.wait_spool_empty()
+    (row,) = corral.get("/api/corral/v1/runs/job/media")["media"]
+    assert (row["name"], row["kind"]) == ("new/img", "image")
+    assert [step["step"] for step in row["steps"]] == ["0", "49", "98"]
 
 
 def live(corral: Corral) -> list[Row]:

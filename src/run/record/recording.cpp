@@ -17,6 +17,7 @@
 #include "run/record/facts.h"
 #include "run/run_name.h"
 #include "spool/client_log.h"
+#include "spool/outbox.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
 #include "sys/process.h"
@@ -578,7 +579,11 @@ void Recording::open_event_tail() {
       EventTailOptions{
           .directory = (start_folder(options_) / options_.tensorboard).lexically_normal(),
           .begun = begun ? now - (sys::boot_now() - *begun) : now,
-          .from = begun ? now : UtcTime{}},
+          .from = begun ? now : UtcTime{},
+          .keep_medium =
+              [this, id = run()](const std::string& path, std::string_view content) {
+                return spool::keep_artifact(directory_.files(), id, path, content);
+              }},
       points_);
 }
 

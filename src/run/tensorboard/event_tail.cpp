@@ -81,6 +81,15 @@ class EventTail::Handler final : public imports::EventHandler {
       return notes.texts.size() < kMostNotes;
     });
     if (!kept) leave_out("texts");
+    if (!tail_.options_.keep_medium) return {};
+    return medium(tag, time, {.what = "texts as media", .ending = "txt", .content = text});
+  }
+  Result<> medium(std::string_view tag, const imports::EventTime& time,
+                  const imports::EventMedium& medium) override {
+    if (!time_of(time)) return {};
+    const auto path = imports::event_media_path(source_, tag, time, medium);
+    const auto& keep = tail_.options_.keep_medium;
+    if (!path || !keep || !keep(*path, medium.content)) leave_out(medium.what);
     return {};
   }
   Result<> hparam(std::string_view name, std::string_view value) override {

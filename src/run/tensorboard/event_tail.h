@@ -1,15 +1,16 @@
 // EventTail: `corral run --tensorboard DIR`: the event files that the command writes below DIR,
 // read as they grow.
 //
-// Flow: event files -> imports/event_file -> PointQueue, and params and texts as notes for the
-// journal. A file is the run's if its first record is not older than the run. One thread,
-// "corral-events", reads a bounded number of bytes a tick, and nothing while the queue is full: the
-// file keeps what is not read yet. Nothing here can delay the run, except by the time that stop()
-// may take.
+// Flow: event files -> imports/event_file -> PointQueue, params and texts as notes for the
+// journal, and images, sound, texts and histograms as files. A file is the run's if its first
+// record is not older than the run. One thread, "corral-events", reads a bounded number of bytes a
+// tick, and nothing while the queue is full: the file keeps what is not read yet. Nothing here can
+// delay the run, except by the time that stop() may take.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -35,6 +36,9 @@ struct EventTailOptions {
   UtcTime begun;            // files from then on are the run's
   // Events before are not recorded: a former supervisor may have done so.
   UtcTime from;
+  // Keeps a file of the run (core/media_name.h), on the thread of the tail; empty: media are left
+  // out. An error leaves that one out.
+  std::function<Result<>(const std::string& path, std::string_view content)> keep_medium{};
 };
 
 class EventTail {

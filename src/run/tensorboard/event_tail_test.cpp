@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 
 #include "codec/protobuf.h"
 #include "imports/test_event_file.h"
@@ -149,6 +150,43 @@ TEST_F(EventTailTest, AFullQueueLosesNothing) {
   wait_for(expected.size());
   EXPECT_EQ(steps, expected);
   EXPECT_EQ(queue.dropped(), 0U);
+}
+
+TEST_F(EventTailTest, ImagesAndTextsBecomeFilesOfTheRun) {
+  const auto value = [&](const ProtoWriter& content) {
+    ProtoWriter event;
+    event.real(1, now()).number(2, 3);
+    return record(event.message(5, ProtoWriter().message(1, content)));
+  };
+  const std::string png = "\x89PNG\r\n\x1a\n";
+  const std::string image =
+      value(ProtoWriter().bytes(1, "i").message(4, ProtoWriter().bytes(4, png)));
+  const std::string text =
+      value(ProtoWriter()
+                .bytes(1, "t")
+                .message(8, ProtoWriter().number(1, 7).bytes(8, "said"))
+                .message(9, ProtoWriter().message(1, ProtoWriter().bytes(1, "text"))));
+  std::map<std::string, std::string> kept;
+  EventTail tail(
+      {.directory = folder,
+       .begun = sys::utc_now(),
+       .from = {},
+       .keep_medium = [&](const std::string& path, std::string_view content) -> Result<> {
+         if (path.ends_with(".txt")) return fail(Code::kNoSpace, "full");
+         kept[path] = content;
+         return {};
+       }},
+      queue);
+  append("val/events.out.tfevents.1.host", first() + image + text + loss(5));
+  ASSERT_TRUE(tail.start());
+  tail.stop(sys::boot_now() + std::chrono::seconds(10));
+  drain();
+  EXPECT_EQ(kept, (std::map<std::string, std::string>{{"media/val=2Fi@3.png", png}}));
+  EXPECT_EQ(steps, Steps{5});
+  const auto notes = tail.notes();
+  EXPECT_EQ(notes.texts.size(), 1U);
+  ASSERT_EQ(notes.params.size(), 1U);
+  EXPECT_EQ(notes.params[0].value, R"({"texts as media":1})");
 }
 
 TEST_F(EventTailTest, DamageIsReportedAndOthersGoOn) {

@@ -310,3 +310,31 @@ test("the keys of the list reach it from anywhere, and the help names them", asy
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test("a starred metric stands first among columns and on a board, also after a reload", async () => {
+  const { page, complaints, close } = await open(browser, home, "/?col=name");
+  await lists(page, kAll);
+  const offer = (key) => page.locator(`[data-testid=column-offer][data-column="${key}"]`);
+  const offers = () =>
+    page.getByTestId("column-offer").evaluateAll((all) => all.map((one) => one.dataset.column));
+  await page.getByTestId("columns-button").click();
+  await offer("metrics.loss").hover();
+  await offer("metrics.loss").getByTestId("star").click();
+  const first = ["metrics.loss", "metrics.loss.min", "metrics.loss.max", "metrics.loss.mean", "trend.loss"];
+  await soon(async () => assert.deepEqual((await offers()).slice(0, 5), first));
+  assert.equal(await page.getByTestId("column").count(), 1, "the star chooses no column");
+  assert.deepEqual(await violations(page), []);
+  const [run] = await home.runs();
+  const other = (await home.runs()).find(({ name }) => name === "a-one");
+  await page.goto(`${home.url}/board?run=${other.id}&run=${run.id}`);
+  const section = page.getByRole("button", { name: /starred/ });
+  await section.waitFor();
+  await page.reload();
+  await section.waitFor();
+  const row = page.locator("label.row.item").first();
+  assert.match(await row.innerText(), /^loss/);
+  await row.getByTestId("star").click();
+  await soon(async () => assert.equal(await section.count(), 0));
+  assert.deepEqual(complaints, []);
+  await close();
+});

@@ -13,9 +13,11 @@ import {
 import { type Interest, type SortedOut, sortedOut } from "../api/interest";
 import { Check } from "../app/Check";
 import { Chevron } from "../app/icons";
+import { Star } from "../app/Star";
 import { Tick } from "../app/Tick";
 import { middleEllipsis } from "../format/text";
 import { formatCount, plural, scaleFor } from "../format/units";
+import { useFavourites } from "../state/favourites";
 import { score } from "../state/palette";
 import { type ChartDef, kGroups } from "./model";
 import { groupsOf, type MetricRow, type Part, partsOf, rowsOf, type Section } from "./sections";
@@ -46,6 +48,7 @@ export function MetricList(props: MetricListProps) {
     () => (ranked && interest ? sortedOut(interest) : null),
     [ranked, interest],
   );
+  const starred = useFavourites(({ names }) => names);
   const wanted = useMemo(
     () => charts.filter(({ name }) => score(name, typed) !== null),
     [charts, typed],
@@ -53,13 +56,14 @@ export function MetricList(props: MetricListProps) {
   const lively = useMemo(() => wanted.filter((chart) => !chart.flat), [wanted]);
   const parts = useMemo(() => {
     const flat = hidden(
-      wanted.filter((chart) => chart.flat),
+      wanted.filter((chart) => chart.flat && !starred.has(chart.name)),
       "constant metric",
     );
+    const others = lively.filter(({ name }) => !starred.has(name));
     const listed =
-      byInterest === null ? groupsOf(lively) : byRank(lively, { by: byInterest, shown });
-    return [...listed, ...flat];
-  }, [wanted, lively, byInterest, shown]);
+      byInterest === null ? groupsOf(others) : byRank(others, { by: byInterest, shown });
+    return [...favourites(wanted, starred), ...listed, ...flat];
+  }, [wanted, lively, byInterest, shown, starred]);
   const { isOpen, toggle } = useOpen(shown);
   const found = typed !== "";
   const rows = rowsOf(parts, (section, depth) => found || isOpen(section, depth));
@@ -115,6 +119,15 @@ function emptyWords(pending: boolean, error: Error | null): string {
   return pending ? "Loading metrics." : "No metrics.";
 }
 
+const kFavourites = "starred";
+
+// Starred metrics stand first, also constant ones.
+function favourites(charts: readonly ChartDef[], starred: ReadonlySet<string>): Part[] {
+  const mine = charts.filter(({ name }) => starred.has(name));
+  const parts = mine.map((chart) => ({ chart, name: chart.name }));
+  return mine.length === 0 ? [] : [{ key: kFavourites, name: kFavourites, charts: mine, parts }];
+}
+
 // Metrics that are not listed until they are asked for.
 function hidden(charts: readonly ChartDef[], kind: string): Part[] {
   if (charts.length === 0) return [];
@@ -134,7 +147,7 @@ function byRank(
   return [...parts, ...hidden(charts.filter(isDouble), "duplicate metric")];
 }
 
-const isGroup = ({ key }: Section) => kGroups.includes(key);
+const isGroup = ({ key }: Section) => key === kFavourites || kGroups.includes(key);
 
 // Returns whether a section is open: at first the script's, and those with a chart that is shown. Decided once for each:
 // a section must not fold under the pointer that unticks its last chart.
@@ -146,8 +159,9 @@ function useOpen(shown: ReadonlySet<string>) {
     const known = decided.current.get(key);
     if (known !== undefined) return known;
     const some = (depth > 0 || isGroup(section)) && charts.some(({ name }) => shown.has(name));
-    decided.current.set(key, key === "software" || some);
-    return key === "software" || some;
+    const open = key === "software" || key === kFavourites || some;
+    decided.current.set(key, open);
+    return open;
   };
   const toggle = (key: string) => {
     decided.current.set(key, !decided.current.get(key));
@@ -288,6 +302,7 @@ function Item({ row: { chart, name, depth }, shown, choose }: ItemProps) {
       <span className="cut name">
         {middleEllipsis(name, 28)} <span className="quiet">{scaleFor(chart.unit, 1).unit}</span>
       </span>
+      <Star metric={chart.name} />
       {lines > 1 && <span className="count">{formatCount(lines)}</span>}
     </label>
   );

@@ -3,7 +3,17 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { type Facets, useMetricNames } from "../../api/runSearch";
 import { Check } from "../../app/Check";
 import { Cross } from "../../app/icons";
-import { type Column, columnOf, kColumns, kDefault, movedColumn, toggledColumn } from "./columns";
+import { Star } from "../../app/Star";
+import { favouritesFirst, useFavourites } from "../../state/favourites";
+import {
+  type Column,
+  columnOf,
+  kColumns,
+  kDefault,
+  movedColumn,
+  toggledColumn,
+  trendMetric,
+} from "./columns";
 import type { Differing } from "./differing";
 import { type Grouping, isGrouping } from "./search";
 import type { ColumnState } from "./useColumns";
@@ -61,9 +71,14 @@ export function ColumnMenu(props: ColumnMenuProps) {
 
 const kMaxOffered = 60;
 
+// The metric of a column of figures.
+const metricOf = (key: string): string | null =>
+  trendMetric(key) || (key.startsWith("metrics.") ? columnOf(key).title : null);
+
 // Every column that the runs have something for.
 function useOffers({ facets, runs }: Pick<ColumnMenuProps, "facets" | "runs">): string[] {
   const metrics = useMetricNames(runs);
+  const starred = useFavourites(({ names }) => names);
   return useMemo(() => {
     const params = (facets?.params ?? []).map(({ key }) => `params.${key}`);
     const tags = (facets?.tags ?? []).map(({ key }) => `tags.${key}`);
@@ -72,8 +87,9 @@ function useOffers({ facets, runs }: Pick<ColumnMenuProps, "facets" | "runs">): 
       ...["min", "max", "mean"].map((of) => `metrics.${name}.${of}`),
       `trend.${name}`,
     ]);
-    return [...kColumns.map(({ key }) => key), ...params, ...tags, ...figures];
-  }, [facets, metrics]);
+    const all = [...kColumns.map(({ key }) => key), ...params, ...tags, ...figures];
+    return favouritesFirst(all, starred, metricOf);
+  }, [facets, metrics, starred]);
 }
 
 function Menu(props: ColumnMenuProps) {
@@ -213,6 +229,7 @@ function MoreColumns({ columns, change, facets, runs, differing }: ColumnMenuPro
               <span className="cut name" title={wordsOf(key)}>
                 <Words of={key} />
               </span>
+              {metricOf(key) !== null && <Star metric={metricOf(key) ?? ""} />}
             </label>
           </li>
         ))}

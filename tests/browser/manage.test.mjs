@@ -156,3 +156,28 @@ test("a run's page says what happens to it elsewhere, and changes its name and t
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test("the trash is emptied after a question that says what goes; running runs stay", async () => {
+  for (const name of ["one", "two", "goes-on"]) await change(name, { state: "trashed" });
+  const { page, complaints, close } = await open(browser, home, "/");
+  await page.getByTestId("tree-trashed").click();
+  await lists(page, ["goes-on", "two", "one"]);
+  const dialog = page.getByTestId("empty-trash-dialog");
+  const ask = async () => {
+    await page.getByTestId("empty-trash").click();
+    await dialog.getByText("This cannot be undone. 2 runs with all metrics").waitFor();
+  };
+  await ask();
+  await dialog.getByText("1 run is still running and stays in the trash.").waitFor();
+  assert.deepEqual(await violations(page), []);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await lists(page, ["goes-on", "two", "one"]);
+  await ask();
+  await page.getByTestId("empty-trash-confirm").click();
+  await lists(page, ["goes-on"]);
+  await until(page, () => document.querySelector("dialog[open]") === null);
+  const gone = await fetch(`${home.url}/api/corral/v1/runs/${ids.two}`);
+  assert.equal(gone.status, 404);
+  assert.deepEqual(complaints, []);
+  await close();
+});

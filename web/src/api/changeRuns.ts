@@ -50,6 +50,21 @@ export async function changeRuns(
   return changed;
 }
 
+export interface Removal {
+  // Points of the runs' own series, and bytes as stored.
+  points: number;
+  bytes: number;
+}
+
+// Removes a run for good, or with `dry` only says what would go. An ApiError of status 409: the run is running.
+export async function removeRun(id: string, { dry = false } = {}): Promise<Removal> {
+  const answer = await sendJson<{ points: string; bytes: string }>(
+    "DELETE",
+    `/runs/${id}?dry_run=${dry}`,
+  );
+  return { points: Number(answer.points), bytes: Number(answer.bytes) };
+}
+
 export const undoOf = (changed: readonly ChangedRun[]): RunsChange[] =>
   changed.flatMap(({ id, undo }) => (undo === null ? [] : [{ runs: [id], ...undo }]));
 

@@ -12,6 +12,7 @@ import {
   useFacets,
   useRunRows,
 } from "../../api/runSearch";
+import { late } from "../../app/late";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { ToastPlace } from "../../board/Toast";
@@ -95,6 +96,7 @@ export function RunsPage() {
       tabs={<ListTabs search={search} columns={chosen.columns} to={to} />}
       footer={
         <SelectionBar list={list} columns={shown.columns} total={rows.total} pin={pin}>
+          {search.state === "trashed" && <TrashBar some={rows.total > 0} />}
           <BaselineBar search={search} run={baseline?.run} gone={gone} to={to} />
         </SelectionBar>
       }
@@ -124,6 +126,32 @@ export function RunsPage() {
         />
       </Content>
     </Shell>
+  );
+}
+
+const EmptyTrash = late({
+  what: "Emptying the trash",
+  load: async () => (await import("./EmptyTrash")).EmptyTrash,
+  close: ({ close }) => close(),
+});
+
+function TrashBar({ some }: { some: boolean }) {
+  const [emptying, setEmptying] = useState(false);
+  return (
+    <>
+      {some && (
+        <button
+          type="button"
+          className="link"
+          title="Remove for good all that is in the trash"
+          data-testid="empty-trash"
+          onClick={() => setEmptying(true)}
+        >
+          Empty trash
+        </button>
+      )}
+      {emptying && <EmptyTrash close={() => setEmptying(false)} />}
+    </>
   );
 }
 
@@ -160,7 +188,7 @@ function Toolbar({ rows, facets, columns, differing, search, to, leave }: Toolba
         }}
         leave={leave}
       />
-      <SaveList search={search} columns={columns.columns} to={to} />
+      {search.state === undefined && <SaveList search={search} columns={columns.columns} to={to} />}
       <ColumnMenu
         {...columns}
         facets={facets}

@@ -4,6 +4,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { FoundRun } from "../../api/runSearch";
 import { download } from "../../app/download";
 import { Choice } from "../../app/fields";
+import { late } from "../../app/late";
 import { Scrolling } from "../../app/Scrolling";
 import { useWidth } from "../../app/useWidth";
 import { useChartTheme } from "../../board/useBoard";
@@ -19,6 +20,11 @@ import type { ChartTheme } from "../../charts/theme";
 import { barsOf, boxesOf, captionOf, cellsOf, parallelOf, pointsOf, type Sample } from "./data";
 import { cellsCsv, cellWords, countsOf, latexTable, samplesCsv } from "./results";
 import type { SummarySearch } from "./search";
+
+const Importances = late({
+  what: "The importance of params",
+  load: async () => (await import("./Importances")).Importances,
+});
 
 const kHeight = 420;
 const kFormats = ["pdf", "svg", "png", "csv"] as const;
@@ -58,7 +64,8 @@ interface Drawing {
 }
 
 // A table has no picture.
-const pictureOf = ({ kind = "bars" }: SummarySearch) => (kind === "table" ? "bars" : kind);
+const pictureOf = ({ kind = "bars" }: SummarySearch) =>
+  kind === "table" || kind === "importance" ? "bars" : kind;
 
 function draw(props: SummaryFigureProps, on: Drawing): Drawn {
   const { samples, search, at } = props;
@@ -171,7 +178,9 @@ async function saved(
 }
 
 export function SummaryFigure(props: SummaryFigureProps) {
-  return props.search.kind === "table" ? <Results {...props} /> : <Pictured {...props} />;
+  const { kind } = props.search;
+  if (kind === "importance") return <Importances {...props} />;
+  return kind === "table" ? <Results {...props} /> : <Pictured {...props} />;
 }
 
 function Pictured(props: SummaryFigureProps) {

@@ -227,6 +227,7 @@ const kKindWords: Record<SummaryKind, string> = {
   scatter: "scatter",
   parallel: "parallel",
   table: "table",
+  importance: "importance",
 };
 
 interface SetProps {
@@ -288,18 +289,22 @@ function Panel({ search, set, found, metric }: PanelProps) {
           ]}
           change={(of) => set({ of })}
         />
-        <Choice
-          label={kind === "table" ? "Rows" : "Along x"}
-          value={search.by ?? "workload"}
-          options={options}
-          change={(by) => set({ by, base: undefined })}
-        />
-        <Choice
-          label={kind === "table" ? "Columns" : "Side by side"}
-          value={search.group ?? ""}
-          options={[["", "nothing"], ...options]}
-          change={(group) => set({ group: group === "" ? undefined : group, base: undefined })}
-        />
+        {kind !== "importance" && kind !== "parallel" && (
+          <Choice
+            label={kind === "table" ? "Rows" : "Along x"}
+            value={search.by ?? "workload"}
+            options={options}
+            change={(by) => set({ by, base: undefined })}
+          />
+        )}
+        {kind !== "importance" && kind !== "parallel" && (
+          <Choice
+            label={kind === "table" ? "Columns" : "Side by side"}
+            value={search.group ?? ""}
+            options={[["", "nothing"], ...options]}
+            change={(group) => set({ group: group === "" ? undefined : group, base: undefined })}
+          />
+        )}
         {kind === "scatter" &&
           kPointKeys.map(([key, label]) => (
             <MetricChoice
@@ -392,6 +397,7 @@ const kLogsOf: Record<SummaryKind, readonly SummaryLog[]> = {
   scatter: ["x", "y"],
   parallel: [],
   table: [],
+  importance: [],
 };
 
 // Bars are as long as their values, so their axis has no logarithm.

@@ -8,8 +8,15 @@ import type { ScatterPoint } from "../../charts/scatter";
 import { collocationWord } from "../../format/collocation";
 import { natural } from "../../format/order";
 
-export type SummaryKind = "bars" | "box" | "scatter" | "parallel" | "table";
-export const kKinds: readonly SummaryKind[] = ["bars", "box", "scatter", "parallel", "table"];
+export type SummaryKind = "bars" | "box" | "scatter" | "parallel" | "table" | "importance";
+export const kKinds: readonly SummaryKind[] = [
+  "bars",
+  "box",
+  "scatter",
+  "parallel",
+  "table",
+  "importance",
+];
 export const parseKind = (text: string | undefined): SummaryKind | undefined =>
   kKinds.find((kind) => kind === text);
 
@@ -171,6 +178,8 @@ export function captionOf(
   },
 ): string {
   switch (kind) {
+    case "importance":
+      return "how much worse a random forest predicts with this param shuffled, in variances";
     case "table":
       return "mean of runs ± 95 % interval (Student’s t) where n ≥ 2";
     case "box":

@@ -244,6 +244,14 @@ describe("the lines of an expression", () => {
     );
     const found = derivedValues(rate, { answer: placed, onTime: true });
     expect([...(found?.value ?? [])]).toEqual([none, none, 2, none]);
+    // The measured columns of an offline page are finer.
+    const finer = {
+      firstX: Float32Array.of(0.5, 5.25, 5.75),
+      lastX: Float32Array.of(0.5, 5.25, 5.75),
+    };
+    const series = new Map([[1, finer as Columns]]);
+    const offline = derivedValues(rate, { answer: { ...placed, width: 8, series }, onTime: true });
+    expect([...(offline?.value ?? [])]).toEqual([none, none, 2, none]);
     const view = {
       axis: "workload",
       making: making(),

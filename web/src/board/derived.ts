@@ -165,20 +165,27 @@ export const placedInputs = (line: LineDef): LineDef[] =>
 // another.
 const kReach = 10;
 
-function placesOf(line: LineDef, { answer, onTime }: { answer: Charts; onTime: boolean }) {
+// The middles of the points in `length` columns; the measured columns may be finer, as in offline pages.
+function placesOf(
+  line: LineDef,
+  { answer, onTime, length }: { answer: Charts; onTime: boolean; length: number },
+) {
   const { from, to, width } = answer;
-  const each = (to - from) / width;
-  const places = Float64Array.from({ length: width }, (_, i) => {
+  const each = (to - from) / length;
+  const places = Float64Array.from({ length }, (_, i) => {
     if (onTime) return from + (i + 0.5) * each;
     const [first, next] = [i, i + 1].map((k) => Math.ceil(from + k * each - 1e-9));
     return ((first as number) + Math.max(first as number, (next as number) - 1)) / 2;
   });
   const columns = onTime ? answer.series.get(line.series) : undefined;
+  const scale = length / width;
+  let [before, first] = [-1, 0];
   for (let k = 0; k < (columns?.firstX.length ?? 0); k++) {
-    const [first, last] = [columns?.firstX[k] as number, columns?.lastX[k] as number];
-    const middle = (first + last) / 2;
-    const at = Math.min(width - 1, Math.floor(middle));
-    places[at] = from + middle * each;
+    const [begin, end] = [columns?.firstX[k] as number, columns?.lastX[k] as number];
+    const i = Math.min(length - 1, Math.floor(((begin + end) / 2) * scale));
+    if (i !== before) first = begin;
+    before = i;
+    places[i] = from + ((first + end) / 2) * scale * each;
   }
   return places;
 }
@@ -188,7 +195,7 @@ function sampledOf(line: LineDef, at: { answer: Charts; onTime: boolean }): Samp
   const found = answer.lines.get(keyOf(line));
   const [mean, count] = [found?.arrays[0], found?.arrays[3]];
   if (mean === undefined || count === undefined) return null;
-  const out = { ...emptySampled(mean.length), at: placesOf(line, at) };
+  const out = { ...emptySampled(mean.length), at: placesOf(line, { ...at, length: mean.length }) };
   const reach = onTime ? kReach * line.spacing * (mean.length / (answer.to - answer.from)) : 0;
   let last = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < mean.length; i++) {

@@ -1,5 +1,5 @@
-// Boards and lists of runs that people saved under a name: the same document, each kind with names
-// of its own.
+// Boards, lists of runs and reports that people saved under a name: the same document, each kind
+// with names of its own.
 #include <fmt/core.h>
 
 #include "core/json.h"
@@ -42,7 +42,7 @@ void write_board(JsonWriter& json, const page::Board& board) {
 Answer all_of(page::BoardKind kind, Context& context) {
   const auto all = TRY(in_snapshot(
       context.reader, [&](store::Reading& reading) { return page::boards(reading, kind); }));
-  return array_response(kind == page::BoardKind::kBoard ? "boards" : "lists", all, write_board);
+  return array_response(fmt::format("{}s", page::kind_name(kind)), all, write_board);
 }
 
 Answer save(const Request& request, page::BoardKind kind, Context& context) {
@@ -95,6 +95,18 @@ Answer save_list(const Request& request, Context& context) {
 
 Answer delete_list(const Request& request, Context& context) {
   return remove(request, page::BoardKind::kRunList, context);
+}
+
+Answer reports(const Request&, Context& context) {
+  return all_of(page::BoardKind::kReport, context);
+}
+
+Answer save_report(const Request& request, Context& context) {
+  return save(request, page::BoardKind::kReport, context);
+}
+
+Answer delete_report(const Request& request, Context& context) {
+  return remove(request, page::BoardKind::kReport, context);
 }
 
 }  // namespace corral::server::api

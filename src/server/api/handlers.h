@@ -32,6 +32,7 @@ Handler notes, add_note, change_note, delete_note;   // notes.cpp
 Handler save_view, view;                             // views.cpp
 Handler boards, save_board, delete_board;            // boards.cpp
 Handler lists, save_list, delete_list;               // boards.cpp
+Handler reports, save_report, delete_report;         // boards.cpp
 Handler plans, plan, save_plan, delete_plan;         // plans.cpp
 Handler profile, request_profile, report_profile;    // profiles.cpp
 Handler list_artifacts, get_artifact, put_artifact;  // artifacts.cpp

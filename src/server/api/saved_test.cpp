@@ -104,6 +104,20 @@ TEST_F(Saved, ListsOfRunsAreSavedBesideBoards) {
   EXPECT_NE(ok(Method::kGet, kBoards).dump(), R"({"boards":[]})");
 }
 
+TEST_F(Saved, ReportsHaveNamesOfTheirOwn) {
+  const std::string target = "/api/corral/v1/reports/mine";
+  ok(Method::kPut, target, R"({"state":"text","expected_updated_ns":"0"})");
+  ok(Method::kPut, "/api/corral/v1/lists/mine", R"({"state":"?q=x","expected_updated_ns":"0"})");
+  EXPECT_EQ(error_of(Method::kPut, target, R"({"state":"other","expected_updated_ns":"0"})"),
+            "409 expected_updated_ns");
+  EXPECT_TRUE(ok(Method::kGet, "/api/corral/v1/reports").dump().find(R"("state":"text")") !=
+              std::string::npos);
+  ok(Method::kDelete, target);
+  EXPECT_EQ(ok(Method::kGet, "/api/corral/v1/reports").dump(), R"({"reports":[]})");
+  EXPECT_EQ(error_of(Method::kPut, target + std::string(251, 'x'), R"({"state":"s"})"),
+            "400 report");
+}
+
 TEST_F(Saved, NamesOfBoardsHaveABound) {
   std::string characters;  // two bytes each
   for (int i = 0; i < 250; ++i) characters += "%C3%A4";

@@ -35,7 +35,17 @@ Result<SavedBoard> make_board(Writing& writing, const BoardChange& change, UtcTi
 
 }  // namespace
 
-std::string_view kind_name(BoardKind kind) { return kind == BoardKind::kBoard ? "board" : "list"; }
+std::string_view kind_name(BoardKind kind) {
+  switch (kind) {
+    case BoardKind::kBoard:
+      return "board";
+    case BoardKind::kRunList:
+      return "list";
+    case BoardKind::kReport:
+      return "report";
+  }
+  return "board";
+}
 
 Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now) {
   const std::int64_t kind = number_of(change.kind);

@@ -18,15 +18,15 @@
 
 namespace corral::store::page {
 
-// ---- boards and lists of runs
+// ---- boards, lists of runs and reports
 // They differ in their kind only, and each kind has names of its own. A board's `updated` grows
 // with every change, even if the clock goes back, so that a client that knows it can detect a later
 // save by another one.
 inline constexpr std::int64_t kMostBoards = 256;  // per kind
 
-enum class BoardKind : std::uint8_t { kBoard = 0, kRunList = 1 };
+enum class BoardKind : std::uint8_t { kBoard = 0, kRunList = 1, kReport = 2 };
 
-// The word for a person: "board", "list".
+// The word for a person: "board", "list", "report".
 std::string_view kind_name(BoardKind kind);
 
 struct Board {

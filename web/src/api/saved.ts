@@ -1,4 +1,4 @@
-// Boards and lists of runs that people saved on the server under a name, and the actions on them. A change that loses
+// Boards, lists of runs and reports that people saved on the server under a name, and the actions on them. A change that loses
 // something offers to undo it.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -12,8 +12,8 @@ export interface Saved {
   state: string;
 }
 
-export type SavedKind = "boards" | "lists";
-const kTitles: Record<SavedKind, string> = { boards: "Board", lists: "List" };
+export type SavedKind = "boards" | "lists" | "reports";
+const kTitles: Record<SavedKind, string> = { boards: "Board", lists: "List", reports: "Report" };
 
 // `failed`: why the last action failed. The actions return true once they are done.
 export function useSaved(kind: SavedKind) {

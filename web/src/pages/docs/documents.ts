@@ -1,5 +1,5 @@
 // The documents that the program brings along (tools/documents.ts): their sections, links and search. Pure.
-import { Marked, type Tokens } from "marked";
+import { anchors, plain, safeMarkdown } from "../../app/markdown";
 
 export interface Document {
   // As in the address: /docs/NAME.
@@ -27,23 +27,6 @@ export interface DocumentGroup {
 
 const kHeading = /^(#{1,6}) (.*)$/;
 const kFence = /^\s*```/;
-
-// The text of a line of Markdown without its marks.
-const plain = (line: string) => line.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");
-
-// Anchors as GitHub makes them; a repeated heading gets a number.
-export function anchors(): (heading: string) => string {
-  const seen = new Map<string, number>();
-  return (heading) => {
-    const name = plain(heading)
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}_\- ]/gu, "")
-      .replaceAll(" ", "-");
-    const count = seen.get(name) ?? 0;
-    seen.set(name, count + 1);
-    return count === 0 ? name : `${name}-${count}`;
-  };
-}
 
 export function sections(document: Document): Section[] {
   const anchorOf = anchors();
@@ -80,38 +63,9 @@ export function addressOf(
   return found === undefined ? null : `/docs/${found.name}${target.hash}`;
 }
 
-const escaped = (text: string) =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
-
 // HTML of a document. Its pictures are left out: they show the page that one looks at.
 export function htmlOf(document: Document, documents: readonly Document[]): string {
-  const anchorOf = anchors();
-  const marked = new Marked({
-    renderer: {
-      heading({ tokens, depth, text }: Tokens.Heading) {
-        const anchor = escaped(anchorOf(text));
-        return `<h${depth} id="${anchor}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
-      },
-      link({ href, tokens }: Tokens.Link) {
-        const inner = this.parser.parseInline(tokens);
-        const address = addressOf(href, document, documents);
-        if (address === null) return inner;
-        const other = address.startsWith("/") ? "" : ' target="_blank" rel="noopener noreferrer"';
-        return `<a href="${escaped(address)}"${other}>${inner}</a>`;
-      },
-      image: () => "",
-      // Wide code scrolls, by the keyboard, too.
-      code: ({ text }: Tokens.Code) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
-      html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
-      table(token: Tokens.Table) {
-        const cells = (row: Tokens.TableCell[], tag: string) =>
-          row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("");
-        const rows = token.rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
-        const head = `<thead><tr>${cells(token.header, "th")}</tr></thead>`;
-        return `<div class="doc-table" tabindex="0"><table>${head}<tbody>${rows}</tbody></table></div>\n`;
-      },
-    },
-  });
+  const marked = safeMarkdown({ addressOf: (href) => addressOf(href, document, documents) });
   return marked.parse(document.text, { async: false });
 }
 

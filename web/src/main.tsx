@@ -12,6 +12,7 @@ import "./styles/plans.css";
 import "./styles/compare.css";
 import "./styles/docs.css";
 import "./styles/media.css";
+import "./styles/reports.css";
 import { createTheme, localStorageColorSchemeManager, MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

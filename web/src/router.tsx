@@ -11,7 +11,7 @@ import { Crashed } from "./app/Crashed";
 import { type LateOptions, late } from "./app/late";
 import { Notice } from "./app/Notice";
 import { Shell } from "./app/Shell";
-import { parseSearch, stringifySearch } from "./app/search";
+import { parseSearch, type Raw, stringifySearch } from "./app/search";
 import { boardSearch } from "./board/view";
 import { collocationSearch } from "./pages/collocation/search";
 import { compareSearch, historySearch } from "./pages/compare/search";
@@ -173,6 +173,28 @@ export const planRoute = createRoute({
   }),
 });
 
+export const reportsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/reports",
+  component: page({
+    what: "The list of reports",
+    load: async () => (await import("./pages/reports/ReportsPage")).ReportsPage,
+  }),
+});
+
+export const reportRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/reports/$name",
+  validateSearch: ({ edit, version }: Raw): { edit?: boolean; version?: string } => ({
+    ...(edit === true ? { edit } : {}),
+    ...(typeof version === "string" && version !== "" ? { version } : {}),
+  }),
+  component: page({
+    what: "The report",
+    load: async () => (await import("./pages/reports/ReportPage")).ReportPage,
+  }),
+});
+
 const docsPage = page({
   what: "The documentation",
   load: async () => (await import("./pages/docs/DocsPage")).DocsPage,
@@ -202,6 +224,8 @@ export const router = createRouter({
     collocationRoute,
     plansRoute,
     planRoute,
+    reportsRoute,
+    reportRoute,
     docsRoute,
     documentRoute,
   ]),

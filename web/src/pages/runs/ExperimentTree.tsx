@@ -65,6 +65,7 @@ export function ExperimentTree({ search, elsewhere = false }: ExperimentTreeProp
       {experiments.data && all.length === 0 && <p className="row quiet">None yet.</p>}
       {experiments.error && <p className="row quiet">Unknown: the server did not answer.</p>}
       <PlansLink />
+      <ReportsLink />
       <HiddenLink state="archived" search={search} />
       <HiddenLink state="trashed" search={search} />
     </nav>
@@ -111,6 +112,20 @@ function PlansLink() {
         </span>
       )}
       <span className="count">{formatCount(plans.length)}</span>
+    </Link>
+  );
+}
+
+function ReportsLink() {
+  return (
+    <Link
+      to="/reports"
+      className="row"
+      activeOptions={{ exact: true }}
+      activeProps={{ className: "row selected" }}
+      data-testid="tree-reports"
+    >
+      <span className="cut">Reports</span>
     </Link>
   );
 }

@@ -1,0 +1,95 @@
+// The part that an address shows inside a report: the charts of a board or a run, with what was found in the run; a comparison.
+// Zooming and choosing there change nothing in the report.
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useMemo, useRef, useState } from "react";
+import { getJson } from "../../api/client";
+import { useComparison } from "../../api/compare";
+import { Boundary } from "../../app/Boundary";
+import { late } from "../../app/late";
+import { Failing, Loading, Notice } from "../../app/Notice";
+import { parseSearch } from "../../app/search";
+import { Board } from "../../board/Board";
+import type { Reader } from "../../board/Readout";
+import { useBoard, useChartTheme } from "../../board/useBoard";
+import { usePageFont } from "../../board/usePageFont";
+import { type BoardSearch, boardSearch } from "../../board/view";
+import { SelectedRuns, useSelected } from "../board/selected";
+import type { BoardChange } from "../board/useBoardAddress";
+import { compareSearch, questionOf } from "../compare/search";
+import type { Block } from "./report";
+
+type Live = Exclude<Block, { kind: "text" }>;
+
+const Comparison = late({
+  what: "The comparison",
+  load: async () => (await import("../compare/Comparison")).Comparison,
+});
+const Found = late({
+  what: "Where the time went",
+  load: async () => (await import("../run/Found")).Found,
+});
+
+export function LiveBlock({ block }: { block: Live }) {
+  return (
+    <section className="report-live" aria-label={`Live: ${block.address}`} data-testid="live-block">
+      <Boundary what="This part of the report" again={block.address}>
+        {block.kind === "compare" ? <Compared block={block} /> : <Charts block={block} />}
+      </Boundary>
+      <a className="link" href={block.address}>
+        Open
+      </a>
+    </section>
+  );
+}
+
+function Compared({ block }: { block: Live }) {
+  const question = useMemo(() => questionOf(compareSearch(block.search)), [block]);
+  const { data, error, refetch } = useComparison(question);
+  if (data === undefined && error) return <Failing error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <Loading what="the comparison" />;
+  return <Comparison found={data} />;
+}
+
+// A board whose address is too long for a link is kept on the server.
+function Charts({ block }: { block: Live }) {
+  const asked = useMemo(() => {
+    const runs = block.run === undefined ? {} : { run: [block.run] };
+    return boardSearch({ ...block.search, ...runs });
+  }, [block]);
+  const stored = useQuery({
+    queryKey: ["view", asked.v],
+    queryFn: ({ signal }) => getJson<{ state: string }>(`/views/${asked.v}`, {}, signal),
+    enabled: asked.v !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (asked.v === undefined) return <Drawn asked={asked} single={block.kind === "run"} />;
+  if (stored.error) return <Failing error={stored.error} retry={() => void stored.refetch()} />;
+  if (stored.data === undefined) return <Loading what="the board" />;
+  return <Drawn asked={boardSearch(parseSearch(stored.data.state))} single={false} />;
+}
+
+function Drawn({ asked, single }: { asked: BoardSearch; single: boolean }) {
+  const [search, setSearch] = useState(asked);
+  const change = (part: (old: BoardSearch) => BoardChange) =>
+    setSearch((old) => boardSearch({ ...old, ...part(old) }));
+  const { slots, slotsLeft: _, ...selected } = useSelected(search);
+  const view = useBoard({ runs: selected.runs, slots, search, change });
+  const reader = useRef<Reader | null>(null);
+  const drawing = { theme: useChartTheme(), font: usePageFont() };
+  const [run] = selected.runs;
+  let words: ReactNode = null;
+  if (view.charts.length === 0)
+    words = view.metrics.pending ? (
+      <Loading what="metrics" />
+    ) : (
+      <Notice>
+        <p>No data in these runs</p>
+      </Notice>
+    );
+  return (
+    <SelectedRuns {...selected}>
+      {single && run && <Found run={run} board={view} />}
+      {words ?? <Board {...drawing} view={view} reader={reader} />}
+    </SelectedRuns>
+  );
+}

@@ -34,7 +34,7 @@ struct RmFlags {
 };
 
 struct Target {
-  std::string path;  // the route of the API
+  std::string path;  // the route of the API, with "?"
   std::string what;  // in words
 };
 struct Size {
@@ -97,13 +97,16 @@ Result<std::vector<Target>> find_targets(const sys::HttpTarget& server, const Rm
   std::vector<Target> targets;
   if (!flags.experiment.empty()) {
     targets.push_back(
-        {.path = "/api/corral/v1/experiments/" + TRY(experiment_id(server, flags.experiment)),
+        {.path = "/api/corral/v1/experiments/" + TRY(experiment_id(server, flags.experiment)) + "?",
          .what = "experiment " + printable(flags.experiment) + " with all its runs"});
     return targets;
   }
   const auto runs = flags.trash ? TRY(list_runs(server, {.state = "trashed"}))
                                 : TRY(find_runs(server, flags.runs));
-  for (const FoundRun& run : runs) targets.push_back({.path = run_path(run.id), .what = run.what});
+  // Somebody may restore one meanwhile: it stays.
+  const std::string only = flags.trash ? "?state=trashed&" : "?";
+  for (const FoundRun& run : runs)
+    targets.push_back({.path = run_path(run.id) + only, .what = run.what});
   return targets;
 }
 
@@ -112,7 +115,7 @@ Result<Size> remove_target(const sys::HttpTarget& server, const Target& target, 
                            bool dry_run) {
   auto answered =
       send_json(server, {.method = "DELETE",
-                         .path = fmt::format("{}?force={}&dry_run={}", target.path, force, dry_run),
+                         .path = fmt::format("{}force={}&dry_run={}", target.path, force, dry_run),
                          .body = {},
                          .timeout = std::chrono::minutes(10)});
   if (!answered && answered.error().code == Code::kConflict)

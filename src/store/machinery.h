@@ -58,7 +58,9 @@ struct Store::Machinery {
   }
 
   // Measures in a snapshot, marks in short transactions, and leaves the deleting to the sealer.
-  Result<Removal> remove(std::span<const RunId> runs, sql::IfRunning running, bool dry_run);
+  // `trashed_before` as for sql::mark_removed().
+  Result<Removal> remove(std::span<const RunId> runs, sql::IfRunning running, bool dry_run,
+                         std::optional<UtcTime> trashed_before = {});
   Result<> transact(const sql::Writer::Write& write);
 
   const std::string location;
@@ -73,7 +75,8 @@ struct Store::Machinery {
 
  private:
   // Those that were marked.
-  Result<std::vector<RunId>> mark(std::span<const RunId> runs, sql::IfRunning running);
+  Result<std::vector<RunId>> mark(std::span<const RunId> runs, sql::IfRunning running,
+                                  std::optional<UtcTime> trashed_before);
 };
 
 }  // namespace corral::store

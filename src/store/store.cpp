@@ -63,7 +63,8 @@ Result<> Store::Machinery::transact(const sql::Writer::Write& write) {
 }
 
 Result<std::vector<RunId>> Store::Machinery::mark(std::span<const RunId> runs,
-                                                  sql::IfRunning running) {
+                                                  sql::IfRunning running,
+                                                  std::optional<UtcTime> trashed_before) {
   std::vector<RunId> all;
   while (!runs.empty()) {
     std::size_t looked_at = 0;
@@ -73,7 +74,8 @@ Result<std::vector<RunId>> Store::Machinery::mark(std::span<const RunId> runs,
       marked.clear();
       for (looked_at = 0; looked_at < runs.size() && (looked_at == 0 || sys::boot_now() < until);
            ++looked_at) {
-        if (TRY(sql::mark_removed(db, runs[looked_at], running))) marked.push_back(runs[looked_at]);
+        const RunId run = runs[looked_at];
+        if (TRY(sql::mark_removed(db, run, running, trashed_before))) marked.push_back(run);
       }
       return {};
     };
@@ -87,11 +89,11 @@ Result<std::vector<RunId>> Store::Machinery::mark(std::span<const RunId> runs,
 }
 
 Result<Removal> Store::Machinery::remove(std::span<const RunId> runs, sql::IfRunning running,
-                                         bool dry_run) {
+                                         bool dry_run, std::optional<UtcTime> trashed_before) {
   Removal removal =
       TRY(readers.with([&](Connection& db) { return sql::size_of_removal(db, runs, running); }));
   if (dry_run) return removal;
-  auto marked = TRY(mark(removal.runs, running));
+  auto marked = TRY(mark(removal.runs, running, trashed_before));
   // Runs that were started meanwhile stay; another server may have removed the rest, which is the
   // same.
   if (running == sql::IfRunning::kSkip) removal.runs = std::move(marked);
@@ -101,6 +103,10 @@ Result<Removal> Store::Machinery::remove(std::span<const RunId> runs, sql::IfRun
 Result<Removal> Store::remove_runs(std::span<const RunId> runs, const RemoveOptions& options) {
   const auto running = options.force ? sql::IfRunning::kRemove : sql::IfRunning::kRefuse;
   return machinery_->remove(runs, running, options.dry_run);
+}
+
+Result<Removal> Store::remove_trashed(RunId run, bool dry_run) {
+  return machinery_->remove(std::span(&run, 1), sql::IfRunning::kRefuse, dry_run, UtcTime::max());
 }
 
 Result<Removal> Store::remove_experiment(ExperimentId id, const RemoveOptions& options) {
@@ -126,7 +132,8 @@ Result<Removal> Store::empty_trash(UtcTime now) {
   TRY(machinery_->transact([&](Connection& db) { return sql::date_trash(db, now); }));
   const auto runs = TRY(
       machinery_->readers.with([&](Connection& db) { return sql::runs_beyond_trash(db, now); }));
-  Removal removal = TRY(machinery_->remove(runs, sql::IfRunning::kSkip, false));
+  // Somebody may restore some of them meanwhile.
+  Removal removal = TRY(machinery_->remove(runs, sql::IfRunning::kSkip, false, now - kTrashKept));
   TRY(machinery_->transact([&](Connection& db) { return sql::drop_deleted_experiments(db, now); }));
   return removal;
 }

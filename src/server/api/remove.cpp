@@ -48,7 +48,11 @@ Response removed(const store::Removal& removal, const store::RemoveOptions& opti
 
 Answer remove_run(const Request& request, Context& context) {
   const store::RemoveOptions options = TRY_PARSED(read_options(request));
+  const auto state = request.query_value("state");
+  if (state && *state != "trashed") return bad_query(request, "state", "trashed, or absent");
   const RunId id = TRY(requested_run(request, context));
+  if (state)
+    return removed(TRY(context.store.remove_trashed(id, options.dry_run)), options, context);
   return removed(TRY(context.store.remove_runs(std::span(&id, 1), options)), options, context);
 }
 

@@ -232,6 +232,47 @@ TEST_P(Repairs, ARunThatRunsAgainIsSkippedAndTheOthersGo) {
   EXPECT_EQ(*db_->number("SELECT count(*) FROM runs"), 1);
 }
 
+TEST_P(Repairs, ARunThatIsRestoredMeanwhileStays) {
+  const auto id = [&] {
+    auto row = db_->query("SELECT id FROM runs");
+    EXPECT_TRUE(row && *row->step());
+    return row->id128<RunId>(0);
+  }();
+  const auto removed = [&](sql::IfRunning running, UtcTime before) -> Result<bool> {
+    bool done = false;
+    TRY(in_transaction(*db_, [&]() -> Result<> {
+      done = TRY(sql::mark_removed(*db_, id, running, before));
+      return {};
+    }));
+    return done;
+  };
+  const auto set = [&](const char* state) {
+    ASSERT_TRUE(db_->script(std::string("UPDATE runs SET status = 1, ended = key, ") + state));
+  };
+  set("lifecycle = 0, trashed = NULL");
+  EXPECT_EQ(removed(sql::IfRunning::kRefuse, UtcTime::max()).error().code, Code::kConflict);
+  EXPECT_FALSE(*removed(sql::IfRunning::kSkip, UtcTime::max()));
+  set("lifecycle = 1, trashed = 10");
+  EXPECT_FALSE(*removed(sql::IfRunning::kSkip, utc_time(10))) << "moved there again";
+  set("lifecycle = -1, trashed = NULL");
+  EXPECT_FALSE(*removed(sql::IfRunning::kSkip, UtcTime::max()));
+  set("lifecycle = 1, trashed = 10");
+  EXPECT_TRUE(*removed(sql::IfRunning::kSkip, utc_time(11)));
+  EXPECT_EQ(*db_->number("SELECT count(*) FROM runs"), 0);
+}
+
+TEST_P(Repairs, ArchivedRunsOutliveRetention) {
+  ASSERT_TRUE(db_->script("UPDATE runs SET status = 1, ended = key"));
+  const auto outlived = [&] {
+    return sql::runs_beyond_retention(*db_, {.age = Nanos(1), .bytes = {}},
+                                      utc_time(1) + Nanos(9e18))
+        ->size();
+  };
+  EXPECT_EQ(outlived(), 1U);
+  ASSERT_TRUE(db_->script("UPDATE runs SET lifecycle = -1"));
+  EXPECT_EQ(outlived(), 0U);
+}
+
 // Its bytes are there until they are deleted; nothing else has to go for them.
 TEST_P(Repairs, WhatIsBeingRemovedTakesNoRoom) {
   RunId other;

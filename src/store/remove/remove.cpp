@@ -34,6 +34,7 @@ struct RunRow {
   RunStatus status = RunStatus::kRunning;
   std::string name;
   std::string artifacts;  // empty: at the usual place
+  std::optional<UtcTime> trashed = {};
 };
 
 Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
@@ -45,7 +46,9 @@ Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
                   lock,
               id));
   Statement row = TRY(db.query(
-      "SELECT key, workload, experiment, status, name, artifact_uri FROM runs WHERE id = ?1" + lock,
+      "SELECT key, workload, experiment, status, name, artifact_uri, lifecycle, trashed FROM runs "
+      "WHERE id = ?1" +
+          lock,
       id));
   if (!TRY(row.step())) return std::nullopt;
   return RunRow{.key = row.integer(0),
@@ -53,7 +56,10 @@ Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
                 .experiment = row.integer(2),
                 .status = static_cast<RunStatus>(row.integer(3)),
                 .name = row.text(4),
-                .artifacts = row.text(5)};
+                .artifacts = row.text(5),
+                .trashed = static_cast<Lifecycle>(row.integer(6)) == Lifecycle::kDeleted
+                               ? std::optional(row.maybe_utc(7).value_or(sys::utc_now()))
+                               : std::nullopt};
 }
 
 // ---- artifacts
@@ -250,9 +256,14 @@ tl::unexpected<Error> still_running(const std::string& name, RunId id) {
                           id.hex()));
 }
 
-Result<bool> mark_removed(Connection& db, RunId id, IfRunning running) {
+Result<bool> mark_removed(Connection& db, RunId id, IfRunning running,
+                          std::optional<UtcTime> trashed_before) {
   const auto run = TRY(lock_run(db, id));
   if (!run) return false;
+  if (trashed_before && !(run->trashed && *run->trashed < *trashed_before)) {
+    if (running == IfRunning::kSkip) return false;
+    return fail(Code::kConflict, fmt::format("run '{}' is not in the trash any more", run->name));
+  }
   if (run->status == RunStatus::kRunning) {
     if (running == IfRunning::kRefuse) return still_running(run->name, id);
     if (running == IfRunning::kSkip) return false;
@@ -410,13 +421,13 @@ struct Candidate {
   std::int64_t ended = 0;
 };
 
-// Runs that ended, the oldest first.
+// Runs that ended, the oldest first. Archived ones stay.
 Result<std::vector<Candidate>> ended_runs(Connection& db, UtcTime now) {
   return read_all(
       db.query(
           "SELECT id, key, workload, coalesce(ended, newest) FROM runs WHERE status <> 0 AND NOT "
-          "(status = ?1 AND newest > ?2) ORDER BY coalesce(ended, newest), key",
-          RunStatus::kUnknown, now - kStillSends),
+          "(status = ?1 AND newest > ?2) AND lifecycle <> ?3 ORDER BY coalesce(ended, newest), key",
+          RunStatus::kUnknown, now - kStillSends, Lifecycle::kArchived),
       [](const Statement& row) {
         return Candidate{.id = row.id128<RunId>(0),
                          .key = row.integer(1),

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,8 +28,10 @@ namespace corral::store::sql {
 enum class IfRunning : std::uint8_t { kRefuse, kSkip, kRemove };
 
 // False: there is no such run, or it is skipped. kConflict: it is refused; or another process's
-// writes came between (the caller rolls back and may try again).
-Result<bool> mark_removed(Connection& db, RunId id, IfRunning running);
+// writes came between (the caller rolls back and may try again). With `trashed_before`, a run that
+// is not in the trash since before then is refused or skipped as well: it may have been restored.
+Result<bool> mark_removed(Connection& db, RunId id, IfRunning running,
+                          std::optional<UtcTime> trashed_before = {});
 // Removes an experiment without runs and workloads, unless a client made it explicitly.
 Result<> drop_empty_experiment(Connection& db, ExperimentId id);
 // Removes an empty experiment even if a client made it explicitly. Experiment 0 always stays.

@@ -57,10 +57,11 @@ export interface Removal {
 }
 
 // Removes a run for good, or with `dry` only says what would go. An ApiError of status 409: the run is running.
-export async function removeRun(id: string, { dry = false } = {}): Promise<Removal> {
+// A run that is in the trash no more is an ApiError with status 409, and stays.
+export async function removeTrashed(id: string, { dry = false } = {}): Promise<Removal> {
   const answer = await sendJson<{ points: string; bytes: string }>(
     "DELETE",
-    `/runs/${id}?dry_run=${dry}`,
+    `/runs/${id}?state=trashed&dry_run=${dry}`,
   );
   return { points: Number(answer.points), bytes: Number(answer.bytes) };
 }

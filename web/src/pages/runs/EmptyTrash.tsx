@@ -1,6 +1,6 @@
 // Removes for good what is in the trash, after a dialog that says what would be lost. Runs that still run stay.
 import { useEffect, useRef, useState } from "react";
-import { type Removal, removeRun } from "../../api/changeRuns";
+import { type Removal, removeTrashed } from "../../api/changeRuns";
 import { ApiError } from "../../api/client";
 import { allRows } from "../../api/runSearch";
 import { formatCount, formatValue, plural } from "../../format/units";
@@ -37,7 +37,7 @@ async function plan(): Promise<Planned> {
   if (runs.length > kSized) return { runs, running, size: null };
   const size: Removal = { points: 0, bytes: 0 };
   await forEachOf(runs, async ({ id }) => {
-    const one = await removeRun(id, { dry: true });
+    const one = await removeTrashed(id, { dry: true });
     size.points += one.points;
     size.bytes += one.bytes;
     return true;
@@ -68,9 +68,9 @@ function useEmptying(finish: () => void) {
     setState({ step: "removing", done, of: runs.length });
     await forEachOf(runs, async ({ id }) => {
       try {
-        await removeRun(id);
+        await removeTrashed(id);
       } catch (reason) {
-        // Somebody else has removed it, or it has begun to run.
+        // Somebody else has removed or restored it, or it has begun to run.
         const passes = reason instanceof ApiError && [404, 409].includes(reason.status);
         if (!passes) stopped = wordsOf(reason);
         return passes;

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import shutil
+import stat
+import time
 from functools import partial
 
 TYPE_CHECKING = False
@@ -37,7 +40,10 @@ def _check(name: str) -> str:
 def _copy(source: str, target: str) -> None:
     import fcntl
 
-    with open(source, "rb") as read, open(target, "xb") as write:
+    # Neither a pipe without a writer nor a device holds the training up.
+    with open(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as read, open(target, "xb") as write:
+        if not stat.S_ISREG(os.fstat(read.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", source)
         try:
             fcntl.ioctl(write.fileno(), _FICLONE, read.fileno())
         except OSError:
@@ -48,7 +54,8 @@ def _keep(spool: str, run: str, name: str, fill: Callable[[str], None]) -> None:
     """Puts a file into the spool; `fill` makes it, at the path that it is given."""
     folder = os.path.join(spool, "artifacts")
     os.makedirs(folder, 0o700, exist_ok=True)
-    id_ = os.urandom(16).hex()
+    # The newer of two files of one name counts, also where the filesystem's times are coarse.
+    id_ = f"{time.time_ns():016x}{os.urandom(8).hex()}"
     place = os.path.join(folder, "new-" + id_)
     os.mkdir(place, 0o700)
     try:

@@ -8,6 +8,7 @@ a RuntimeWarning, and only that value is missing.
 from __future__ import annotations
 
 import os
+import stat
 import warnings
 from itertools import pairwise
 
@@ -23,6 +24,7 @@ _LARGEST = 64 << 20
 _LARGEST_TEXT = 4 << 20
 _LARGEST_MEMORY = 256 << 20  # an array before it is encoded
 _MOST_BINS = 1024
+_MOST_CELLS = 1 << 20
 _RESERVED = frozenset('/\\#%=@:*?"<>|')
 
 _IMAGES = ("png", "jpg", "jpeg", "gif", "webp", "bmp", "avif")
@@ -100,7 +102,10 @@ def _at(kind: str, path: str | os.PathLike[str], endings: tuple[str, ...]) -> _F
     ending = os.path.splitext(place)[1][1:].lower()
     if ending not in endings:
         raise ValueError(f"corral.{kind}: {place!r} must end in .{', .'.join(endings)}")
-    _bounded(os.stat(place).st_size, _LARGEST, place)
+    found = os.stat(place)
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"corral.{kind}: {place!r} is not a regular file")
+    _bounded(found.st_size, _LARGEST, place)
     return _File(ending, path=place)
 
 
@@ -111,6 +116,8 @@ def _array(kind: str, value: Any, wanted: str) -> Any:
     except ImportError:
         raise _wrong(kind, value, f"{wanted} (arrays need NumPy, which is not installed)") from None
     if hasattr(value, "detach"):
+        # Before it is copied from its device.
+        _bounded(value.numel() * value.element_size(), _LARGEST_MEMORY, "the tensor")
         value = value.detach().cpu()
         if str(value.dtype) == "torch.bfloat16":
             value = value.float()
@@ -235,12 +242,19 @@ def _histogram(array: Any, bins: int) -> tuple[list[float], list[float], int]:
     import numpy
 
     flat = array.reshape(-1)
-    flat = flat.astype(numpy.float32 if flat.dtype == numpy.float16 else float, copy=False)
+    _bounded(flat.size * 8, _LARGEST_MEMORY, "the array, as 64-bit numbers,")
+    flat = flat.astype(float, copy=False)
     finite = flat[numpy.isfinite(flat)]
     if finite.size == 0:
         return [], [], int(flat.size)
-    counts, edges = numpy.histogram(finite.astype(float, copy=False), bins=bins)
-    return edges.tolist(), counts.tolist(), int(flat.size - finite.size)
+    lost = int(flat.size - finite.size)
+    try:
+        counts, edges = numpy.histogram(finite, bins=bins)
+    except (ValueError, IndexError):  # the values are too near to each other, or too far, for so many bins
+        low, high = float(finite.min()), float(finite.max())
+        ends = [numpy.nextafter(low, -numpy.inf), numpy.nextafter(high, numpy.inf)] if low == high else [low, high]
+        return [float(end) for end in ends], [int(finite.size)], lost
+    return edges.tolist(), counts.tolist(), lost
 
 
 def _histogram_file(edges: list[float], counts: list[float], lost: int) -> _File:
@@ -253,6 +267,7 @@ def _histogram_file(edges: list[float], counts: list[float], lost: int) -> _File
 def table(value: Any, columns: Any) -> _File:
     names, rows = _table(value, columns)
     names = [str(name) for name in names]
+    _few_cells(len(rows), len(names))
     for row in rows:
         if len(row) != len(names):
             raise ValueError(f"corral.table: a row has {len(row)} cells; there are {len(names)} columns")
@@ -260,17 +275,25 @@ def table(value: Any, columns: Any) -> _File:
     return _data("table.json", _json({"columns": names, "data": cells}), _LARGEST_TEXT)
 
 
+def _few_cells(rows: int, columns: int) -> None:
+    if rows * columns > _MOST_CELLS:
+        raise _NotRecordedError(f"it has {rows * columns} cells; at most {_MOST_CELLS} are recorded")
+
+
 def _table(value: Any, columns: Any) -> tuple[list[Any], list[Any]]:
     wanted = "a DataFrame, a dict of columns, a list of dicts, or rows with columns=[…]"
     if hasattr(value, "columns") and hasattr(value, "values"):
+        _few_cells(len(value), len(value.columns))
         return list(value.columns), value.values.tolist()
     if isinstance(value, dict):
         lengths = {len(column) for column in value.values()}
         if len(lengths) > 1:
             raise ValueError("corral.table: the columns of a dict must be of one length")
+        _few_cells(next(iter(lengths), 0), len(value))
         return list(value), [list(row) for row in zip(*value.values())]  # noqa: B905
     if not isinstance(value, (list, tuple)) and not hasattr(value, "tolist"):
         raise _wrong("table", value, wanted)
+    _few_cells(len(value), 1)
     rows = value.tolist() if hasattr(value, "tolist") else list(value)
     if rows and all(isinstance(row, dict) for row in rows):
         names = list(dict.fromkeys(key for row in rows for key in row)) if columns is None else list(columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import struct
 import wave
 import zlib
@@ -194,3 +195,63 @@ def test_outside_of_a_run_no_argument_is_looked_at(run: Runner) -> None:
         """,
         CORRAL_SEGMENT_DIR="",
     )
+
+
+def test_values_too_near_or_too_far_for_bins(run: Runner) -> None:
+    run(
+        """
+        import numpy as np
+        ones = np.ones(64); ones[3] = np.nextafter(1.0, 2.0)
+        corral.histogram("near", ones)
+        corral.histogram("tiny", [0.0, 3e-320])
+        corral.histogram("same", [2.0, 2.0])
+        corral.histogram("far", [-1.7e308, 1.7e308])
+        """
+    )
+    found = {name: json.loads(data) for name, data in kept(run).items()}
+    assert len(found) == 4
+    for one in found.values():
+        assert all(low < high for low, high in zip(one["edges"], one["edges"][1:], strict=False))
+        assert sum(one["counts"]) in (2, 64)
+
+
+def test_only_regular_files_are_read(run: Runner, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "device.png").symlink_to("/dev/zero")
+    done = run(
+        f"""
+        for name in ("pipe", "folder", "device"):
+            try:
+                corral.image(name, "{tmp_path}/" + name + ".png")
+            except ValueError as error:
+                print(error)
+        try:
+            corral.artifact("{tmp_path}/pipe.png")
+        except OSError as error:
+            print(error)
+        """
+    )
+    assert kept(run) == {}
+    assert done.stdout.count("not a regular file") == 4
+
+
+def test_what_is_too_large_is_refused_before_it_is_copied(run: Runner) -> None:
+    done = run(
+        """
+        class Tensor:
+            def numel(self): return 1 << 28
+            def element_size(self): return 4
+            def detach(self): return self
+            def cpu(self): raise SystemExit("copied")
+        corral.image("tensor", Tensor())
+
+        class Rows(list):
+            def __len__(self): return 1 << 20
+            def __iter__(self): raise SystemExit("read")
+        corral.table("rows", Rows(), columns=["a", "b"])
+        """
+    )
+    assert kept(run) == {}
+    assert "'tensor' is not recorded" in done.stderr
+    assert "'rows' is not recorded" in done.stderr

@@ -20,8 +20,10 @@ namespace {
 using store::tracking::ChangedRun;
 using store::tracking::RunChange;
 
-constexpr std::size_t kMostChangedTags = 100;  // per run
-constexpr std::size_t kTagCharacters = 8000;   // the limit of a value, as in MLflow
+constexpr std::size_t kMostChangedTags = 100;     // per run
+constexpr std::size_t kTagCharacters = 8000;      // the limit of a value, as in MLflow
+constexpr std::size_t kMostTagBytes = 16u << 20;  // written by one request, over all runs
+constexpr std::string_view kNameTag = "mlflow.runName";
 
 bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < ' '; });
@@ -44,6 +46,8 @@ void read_tags(RequestFields& fields, RunChange& change) {
         return inner.wrong(key, fmt::format("named with 1 to {} bytes, without control characters",
                                             limits::kNameBytes));
       }
+      if (key == kNameTag)
+        return inner.wrong(key, "left out: it follows the member name, which renames the run");
       const bool fits = text != nullptr && count_characters(*text) <= kTagCharacters &&
                         text->find('\0') == std::string::npos;
       if (!fits && !value.is_null()) {
@@ -74,6 +78,11 @@ void read_change(RequestFields& fields, std::set<RunId>& seen, RunChanges& chang
       return fields.wrong("runs", fmt::format("runs that are named once; {} is twice", run.hex()));
     changes.runs.push_back({run, change});
   }
+  std::size_t bytes = 0;
+  for (const auto& [run, one] : changes.runs)
+    for (const auto& [key, value] : one.tags) bytes += key.size() + value.value_or("").size();
+  if (bytes > kMostTagBytes)
+    fields.wrong("tags", "at most 16 MiB of tags, counted for each of the runs");
   if (seen.size() > kMostChangedRuns)
     fields.wrong("runs", fmt::format("at most {} runs in all changes", kMostChangedRuns));
 }

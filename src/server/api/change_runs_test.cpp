@@ -85,6 +85,16 @@ TEST_F(ChangeRuns, AnArchivedRunIsLeftOutUnlessItIsNamed) {
   EXPECT_EQ(run(0).get_string("state"), "archived");
 }
 
+TEST_F(ChangeRuns, WhatLeftTheTrashIsNotRemovedAsItsContent) {
+  const std::string target = "/api/corral/v1/runs/" + runs_[0].hex() + "?state=";
+  EXPECT_EQ(send(Method::kDelete, target + "trashed").status, 409);
+  EXPECT_EQ(send(Method::kDelete, target + "active").status, 400);
+  EXPECT_EQ(run(0).get_string("state"), "active");
+  ok(Method::kPost, kChanges, body(1, R"("state":"trashed")"));
+  ok(Method::kDelete, target + "trashed");
+  EXPECT_EQ(send(Method::kGet, "/api/corral/v1/runs/" + runs_[0].hex()).status, 404);
+}
+
 TEST_F(ChangeRuns, AllHappensOrNothing) {
   const std::string unknown = RunId::random().hex();
   const Response response =
@@ -105,6 +115,8 @@ TEST_F(ChangeRuns, WhatIsNoChangeIsRefused) {
   EXPECT_EQ(error_of(body(1, R"("tags":{"k":7})")), "400 changes[0].tags.k");
   EXPECT_EQ(error_of(body(1, R"("tags":{"":"v"})")), "400 changes[0].tags.");
   EXPECT_EQ(error_of(body(1, R"("tags":{"k":"a\u0000"})")), "400 changes[0].tags.k");
+  EXPECT_EQ(error_of(body(1, R"("tags":{"mlflow.runName":"x"})")),
+            "400 changes[0].tags.mlflow.runName");
   EXPECT_EQ(error_of(body(1, R"("title":"x")")), "400 changes[0].title");
   EXPECT_EQ(error_of(R"({"changes":[{"runs":[],"name":"x"}]})"), "400 changes[0].runs");
   const std::string id = runs_[0].hex();

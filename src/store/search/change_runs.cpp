@@ -64,10 +64,8 @@ Result<> change_tags(Connection& db, const Current& run, const RunChange& change
   return {};
 }
 
-// A run that leaves the trash takes its experiment along.
-Result<> move(Connection& db, const Current& run, Lifecycle lifecycle, UtcTime now) {
-  TRY(set_run_lifecycle(db, run.key, lifecycle, now));
-  if (run.lifecycle != Lifecycle::kDeleted) return {};
+// A run that is not in the trash is in an experiment that is there.
+Result<> bring_back_experiment(Connection& db, const Current& run, UtcTime now) {
   return db.exec(
       "UPDATE experiments SET lifecycle = 0, updated = ?2 WHERE id = ?1 AND lifecycle = 1",
       run.experiment, now);
@@ -81,9 +79,11 @@ Result<ChangedRun> change_run(Connection& db, const Current& run, const RunToCha
                      .lifecycle = change.lifecycle.value_or(run.lifecycle),
                      .undo = {}};
   if (changed.lifecycle != run.lifecycle) {
-    TRY(move(db, run, changed.lifecycle, now));
+    TRY(set_run_lifecycle(db, run.key, changed.lifecycle, now));
     changed.undo.lifecycle = run.lifecycle;
   }
+  if (change.lifecycle && changed.lifecycle != Lifecycle::kDeleted)
+    TRY(bring_back_experiment(db, run, now));
   if (change.name) TRY(rename(db, run, *change.name, changed.undo));
   TRY(change_tags(db, run, change, changed.undo));
   return changed;

@@ -11,10 +11,22 @@ namespace corral::store::page {
 
 using sql::Statement;
 
-// ---- boards and lists of runs
+// ---- boards, lists of runs and reports
 namespace {
 
 std::int64_t number_of(BoardKind kind) { return static_cast<std::int64_t>(kind); }
+
+// A list of them is answered whole.
+Result<> check_room(Writing& writing, const BoardChange& change) {
+  const auto bytes =
+      TRY(writing->number("SELECT sum(length(state)) FROM boards WHERE kind = ?1 AND name <> ?2",
+                          number_of(change.kind), change.name));
+  if (bytes.value_or(0) + static_cast<std::int64_t>(change.state.size()) <= kMostBoardBytes)
+    return {};
+  return fail(Code::kTooLarge,
+              fmt::format("all {0}s have {1} MiB: delete or shorten one that nobody needs",
+                          kind_name(change.kind), kMostBoardBytes >> 20));
+}
 
 Result<SavedBoard> make_board(Writing& writing, const BoardChange& change, UtcTime now) {
   const std::int64_t kind = number_of(change.kind);
@@ -57,6 +69,7 @@ Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTi
     return SavedBoard{.saved = false,
                       .updated = known ? std::optional(utc_time(*known)) : std::nullopt};
   }
+  TRY(check_room(writing, change));
   if (!known) return make_board(writing, change, now);
   const UtcTime updated = std::max(now, utc_time(*known + 1));
   TRY(writing->exec("UPDATE boards SET state = ?3, updated = ?4 WHERE kind = ?1 AND name = ?2",

@@ -22,7 +22,8 @@ namespace corral::store::page {
 // They differ in their kind only, and each kind has names of its own. A board's `updated` grows
 // with every change, even if the clock goes back, so that a client that knows it can detect a later
 // save by another one.
-inline constexpr std::int64_t kMostBoards = 256;  // per kind
+inline constexpr std::int64_t kMostBoards = 256;             // per kind
+inline constexpr std::int64_t kMostBoardBytes = 16ll << 20;  // all states of a kind
 
 enum class BoardKind : std::uint8_t { kBoard = 0, kRunList = 1, kReport = 2 };
 
@@ -44,7 +45,7 @@ struct SavedBoard {
   bool saved = false;              // false: it is not what was expected
   std::optional<UtcTime> updated;  // current version; nothing: no such board
 };
-// kTooLarge: there are kMostBoards.
+// kTooLarge: there are kMostBoards, or kMostBoardBytes of them.
 Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now);
 // By name.
 Result<std::vector<Board>> boards(Reading& reading, BoardKind kind);

@@ -245,6 +245,26 @@ TEST_P(Page, AListHasItsNameBesideABoardsOfTheSame) {
   EXPECT_EQ(read([&](Reading& reading) { return boards(reading, BoardKind::kBoard); }).size(), 1U);
 }
 
+TEST_P(Page, AllStatesOfAKindHaveABound) {
+  const auto save = [&](std::string name, std::size_t bytes) -> Result<> {
+    const BoardChange change{.kind = BoardKind::kReport,
+                             .name = std::move(name),
+                             .state = std::string(bytes, 'x'),
+                             .expected = {}};
+    return store_->change([&](Writing& db) -> Result<> {
+      TRY(save_board(db, change, utc_time(5)));
+      return {};
+    });
+  };
+  const auto most = static_cast<std::size_t>(kMostBoardBytes);
+  EXPECT_TRUE(save("large", most - 10));
+  EXPECT_TRUE(save("small", 10));
+  EXPECT_TRUE(save("large", most - 10)) << "in its own place";
+  const Result<> over = save("small", 11);
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().code, Code::kTooLarge);
+}
+
 TEST_P(Page, ThereIsRoomForSoManyBoards) {
   write([&](Writing& db) -> Result<> {
     for (std::int64_t i = 0; i < kMostBoards; ++i) {

@@ -150,14 +150,33 @@ Result<> RunWriter::event(const TextEvent& event) {
   return after_item(std::min(bytes, 2 * limits::kValueBytes));
 }
 
-// Items are stored after the files that come before them: a file before an item that the store has
-// is there.
+// Asks once; none where the server does not say.
+const std::set<std::string>& RunWriter::media_of_server() {
+  if (media_) return *media_;
+  media_.emplace();
+  const auto reply = store_.transport.http()->send(
+      {.method = "GET",
+       .path = fmt::format("/api/corral/v1/runs/{}/artifacts?path=media", id_.hex()),
+       .body = {},
+       .content_type = {}});
+  if (!reply || reply->status != 200) return *media_;
+  const auto json = Json::parse(reply->body);
+  const Json* entries = json ? json->find("entries") : nullptr;
+  const Json::Array* all = entries != nullptr ? entries->as_array() : nullptr;
+  if (all == nullptr) return *media_;
+  for (const Json& entry : *all) media_->insert("media/" + entry.get_string("name"));
+  return *media_;
+}
+
+// A file before an item that the store has is there, unless the server refused it, or an earlier
+// import left such files out.
 Result<> RunWriter::medium(std::string_view path, std::string_view content) {
   CORRAL_ASSERT(part_.has_value());
   TRY(make_run());
   ++store_.counts.media;
   sys::HttpClient* const server = store_.transport.http();
-  if (part_->last < part_->durable || server == nullptr) return {};
+  if (server == nullptr) return {};
+  if (part_->last < part_->durable && media_of_server().contains(std::string(path))) return {};
   const std::size_t name = path.rfind('/') + 1;
   const sys::HttpReply reply = TRY(
       server->send({.method = "PUT",

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -88,6 +89,8 @@ class RunWriter : public RunSink {
   Result<> send_frame();
   [[nodiscard]] codec::SamplesBody take_samples();
   Result<> send_facts(const RunEnding& ending);
+  // Paths of the run's media that are there.
+  const std::set<std::string>& media_of_server();
   BootTime boot_time_of(UtcTime time);
   std::string fit(std::string_view text, std::size_t bytes);
   std::string fit_name(std::string_view name);
@@ -98,6 +101,7 @@ class RunWriter : public RunSink {
   bool known_;         // the store has the run
   bool made_ = false;  // make_run() has succeeded
   std::optional<Part> part_;
+  std::optional<std::set<std::string>> media_;
   // The next frame.
   codec::SchemaBody schema_;
   codec::EventsBody events_;

@@ -50,13 +50,11 @@ std::string unescaped(std::string_view text) {
     const bool escape = text[i] == '=' && text.size() - i > 2;
     const int high = escape ? hex_digit(text[i + 1]) : -1;
     const int low = escape ? hex_digit(text[i + 2]) : -1;
-    const char c = high < 0 || low < 0 ? '\0' : static_cast<char>((high << 4) + low);
-    if (!is_reserved(c) || c == '\0') {
-      out += text[i];
-      continue;
-    }
-    out += c;
-    i += 2;
+    const bool digits = high >= 0 && low >= 0;
+    const char c = digits ? static_cast<char>((high << 4) + low) : text[i];
+    const bool meant = digits && is_reserved(c);
+    out += meant ? c : text[i];
+    if (meant) i += 2;
   }
   return out;
 }

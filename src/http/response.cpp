@@ -77,8 +77,11 @@ bool Response::has_header(std::string_view name) const {
 bool takes_gzip(const Request& request) {
   for (const std::string_view part : split(request.header("accept-encoding"), ',')) {
     const std::vector<std::string_view> words = split(part, ';');
-    if (trim(words[0]) != "gzip") continue;
-    return words.size() < 2 || (trim(words[1]) != "q=0" && trim(words[1]) != "q=0.0");
+    if (!equal_ignoring_case(trim(words[0]), "gzip")) continue;
+    const std::string_view quality = words.size() < 2 ? "" : trim(words[1]);
+    const std::size_t value = quality.find('=');
+    if (value == std::string_view::npos) return true;
+    return parse_double(trim(quality.substr(value + 1))).value_or(0) > 0;
   }
   return false;
 }

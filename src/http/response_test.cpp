@@ -61,7 +61,9 @@ TEST(Response, GzipIsTakenWhereItIsNamed) {
   };
   EXPECT_TRUE(takes("gzip"));
   EXPECT_TRUE(takes("br, gzip;q=0.5"));
-  for (const char* other : {"", "br", "gzip;q=0", "xgzip"}) EXPECT_FALSE(takes(other)) << other;
+  EXPECT_TRUE(takes("GZIP; q = 1"));
+  for (const char* other : {"", "br", "gzip;q=0", "gzip; q=0.000", "gzip;q = 0", "xgzip"})
+    EXPECT_FALSE(takes(other)) << other;
 }
 
 TEST(PushStream, AClientThatDoesNotReadIsDroppedAndNeverBlocks) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <tuple>
 
 #include "core/limits.h"
 #include "spool/run_directory.h"
@@ -62,7 +63,8 @@ std::vector<WaitingArtifact> waiting_artifacts(const sys::PrivateDirectory& dire
     auto artifact = is_id(id) ? artifact_in(directory, id) : std::nullopt;
     if (artifact) waiting.push_back(*std::move(artifact));
   }
-  std::ranges::sort(waiting, {}, &WaitingArtifact::kept);
+  std::ranges::sort(waiting, {},
+                    [](const WaitingArtifact& one) { return std::tie(one.kept, one.id); });
   return waiting;
 }
 

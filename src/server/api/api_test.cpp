@@ -313,7 +313,7 @@ TEST_F(Api, LinesWindowsAndLatestValues) {
                                        R"(]}],"width":2})");
   ASSERT_EQ(lines.status, 200) << lines.body;
   EXPECT_EQ(lines.body.substr(0, 4), "CRLN");
-  EXPECT_EQ(lines.body.size(), 32 + 2 * 48 + (1 + 10) * 2 * 8U);
+  EXPECT_EQ(lines.body.size(), 32 + 2 * 48 + (1 + 13) * 2 * 8U);
   EXPECT_EQ(post("/api/corral/v1/lines", R"({"lines":[{"series":[4711]}],"width":2})").status, 404);
   EXPECT_EQ(post("/api/corral/v1/lines", R"({"lines":[]})").status, 400);
 

@@ -93,7 +93,7 @@ test("everything recorded about a run stands on one page", async () => {
 test("notes are written, seen on the charts of the moment, and deleted", async () => {
   const { page, complaints, close } = await open(browser, home, `/runs/${id.one}?tab=about`);
   await page.getByLabel("A note about this run").fill("<i>warm</i> cache");
-  await page.getByRole("button", { name: "Add" }).click();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
   const note = page.locator(".note").filter({ hasText: "<i>warm</i> cache" });
   await note.waitFor();
   await tab(page, "charts");

@@ -51,7 +51,13 @@ function useGallery({ runs, search }: MediaProps) {
 // The tab of a run.
 export function Media(props: MediaProps) {
   const { some, media, all, rows } = useGallery(props);
-  if (all.length > 0) return <Gallery {...props} some={some} all={all} rows={rows} />;
+  if (all.length > 0)
+    return (
+      <>
+        <h2 className="unseen">Media</h2>
+        <Gallery {...props} some={some} all={all} rows={rows} />
+      </>
+    );
   if (media.error) return <Failing error={media.error} retry={() => location.reload()} />;
   if (media.pending) return <Loading what="the media" />;
   return (

@@ -94,7 +94,7 @@ export function Tags({ run, show }: { run: RunDetail; show: (text: string) => Re
   const tags = Object.entries(run.tags);
   const wanted = readTags(text);
   return (
-    <section aria-label="Tags">
+    <section aria-label="Tags, to change">
       <div className="line-head">
         <h2>Tags</h2>
         <span className="unit">{formatCount(tags.length)}</span>

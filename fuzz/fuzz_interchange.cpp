@@ -31,6 +31,7 @@ class Sink final : public RunSink {
     check(!event.name.empty() && !ended_);
     return {};
   }
+  Result<> medium(std::string_view, std::string_view) override { return {}; }
   Result<> flush() override { return {}; }
   void param(std::string_view, std::string_view) override { check(!ended_); }
   void tag(std::string_view, std::string_view) override { check(!ended_); }

@@ -248,13 +248,19 @@ def _histogram(array: Any, bins: int) -> tuple[list[float], list[float], int]:
     if finite.size == 0:
         return [], [], int(flat.size)
     lost = int(flat.size - finite.size)
-    try:
-        counts, edges = numpy.histogram(finite, bins=bins)
-    except (ValueError, IndexError):  # the values are too near to each other, or too far, for so many bins
-        low, high = float(finite.min()), float(finite.max())
-        ends = [numpy.nextafter(low, -numpy.inf), numpy.nextafter(high, numpy.inf)] if low == high else [low, high]
-        return [float(end) for end in ends], [int(finite.size)], lost
-    return edges.tolist(), counts.tolist(), lost
+    with numpy.errstate(all="ignore"):
+        try:
+            counts, edges = numpy.histogram(finite, bins=bins)
+            good = bool((edges[1:] > edges[:-1]).all() and counts.sum() == finite.size)
+        except (ValueError, IndexError):
+            good = False
+    if good:
+        return edges.tolist(), counts.tolist(), lost
+    # The values are too near to each other, or too far, for so many bins.
+    low, high = float(finite.min()), float(finite.max())
+    if low == high:
+        low, high = float(numpy.nextafter(low, -numpy.inf)), float(numpy.nextafter(high, numpy.inf))
+    return [low, high], [int(finite.size)], lost
 
 
 def _histogram_file(edges: list[float], counts: list[float], lost: int) -> _File:
@@ -293,7 +299,7 @@ def _table(value: Any, columns: Any) -> tuple[list[Any], list[Any]]:
         return list(value), [list(row) for row in zip(*value.values())]  # noqa: B905
     if not isinstance(value, (list, tuple)) and not hasattr(value, "tolist"):
         raise _wrong("table", value, wanted)
-    _few_cells(len(value), 1)
+    _few_cells(len(value), 1 if columns is None else len(columns))
     rows = value.tolist() if hasattr(value, "tolist") else list(value)
     if rows and all(isinstance(row, dict) for row in rows):
         names = list(dict.fromkeys(key for row in rows for key in row)) if columns is None else list(columns)

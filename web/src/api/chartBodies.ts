@@ -33,6 +33,8 @@ export interface ChartsQuestion {
   width: number;
   // Grows when the same question may have a new answer.
   revision: number;
+  // A run may still extend its data; absent: none does.
+  live?: boolean;
 }
 
 export interface Charts {

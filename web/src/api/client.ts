@@ -129,7 +129,10 @@ export async function getText(
   most: number,
   signal: AbortSignal,
 ): Promise<{ text: string; size: number }> {
-  const response = await request(path, { signal, headers: { Range: `bytes=0-${most - 1}` } });
+  // Browsers keep a part of a file, and answer with it for another file at the same address.
+  const cache = "no-store";
+  const headers = { Range: `bytes=0-${most - 1}` };
+  const response = await request(path, { signal, cache, headers });
   const text = await response.text();
   const total = /\/(\d+)$/.exec(response.headers.get("Content-Range") ?? "")?.[1];
   return { text, size: total === undefined ? text.length : Number(total) };

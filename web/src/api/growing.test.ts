@@ -69,7 +69,7 @@ const at = (to: number, part: Partial<GrowingQuestion> = {}): GrowingQuestion =>
   from: 0,
   to,
   width: 100,
-  revision: 0,
+  live: true,
   ...part,
 });
 
@@ -125,18 +125,35 @@ describe("Growing", () => {
   });
 
   it("keeps the pixels of a range that stands, and asks anew after the end, a zoom or another width", async () => {
-    const { ask, traffic } = server(new Map([[1, wave(12)]]));
+    const data = new Map([[1, wave(12)]]);
+    const { ask, traffic } = server(data);
     const growing = new Growing();
     await growing.columns(at(20), ask);
-    const same = await growing.columns(at(20, { revision: 1 }), ask);
+    const begun = traffic.sent;
+    data.set(1, wave(13));
+    const same = await growing.columns(at(20), ask);
     expect(same).toMatchObject({ moved: false });
-    expect(same.series.get(1)).toEqual(columnsOf(wave(12), at(20), 0));
-    expect(traffic.sent).toBeLessThan(65);
-    await growing.columns(at(21, { revision: 1 }), ask);
-    for (const other of [{ to: 21 }, { revision: 2 }, { from: 1 }, { width: 99 }, { to: 19 }]) {
-      const { moved } = await growing.columns({ ...at(22, { revision: 1 }), ...other }, ask);
+    expect(same.series.get(1)).toEqual(columnsOf(wave(13), at(20), 0));
+    expect(traffic.sent - begun).toBeLessThan(10);
+    for (const other of [{ live: false }, { from: 1 }, { width: 99 }, { to: 19 }]) {
+      await growing.columns(at(20), ask);
+      await growing.columns(at(21), ask);
+      const { moved } = await growing.columns({ ...at(22), ...other }, ask);
       expect(moved, JSON.stringify(other)).toBe(false);
     }
+  });
+
+  it("takes new points where the range does not grow after it has grown", async () => {
+    const data = new Map([[1, wave(10)]]);
+    const { ask } = server(data);
+    const growing = new Growing();
+    await growing.columns(at(20), ask);
+    await growing.columns(at(21), ask);
+    data.set(1, wave(12));
+    const { series } = await growing.columns(at(21), ask);
+    expect(series.get(1)?.points).toBe(240);
+    const ended = await growing.columns(at(21, { live: false }), ask);
+    expect(ended.series.get(1)).toEqual(columnsOf(wave(12), at(21), 0));
   });
 
   it("starts anew for a series of another origin, and takes one that joins", async () => {

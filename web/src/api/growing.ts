@@ -8,7 +8,7 @@ import type { ColumnsQuestion } from "./chartBodies";
 import type { Columns } from "./columns";
 import { joinColumns, rebin } from "./rebin";
 
-export type GrowingQuestion = ColumnsQuestion & { revision: number };
+export type GrowingQuestion = ColumnsQuestion & { live?: boolean };
 
 // `since`: of each series the first column to send; null: all.
 export type AskSince = (
@@ -56,12 +56,12 @@ export class Growing {
 }
 
 function gridFor(question: GrowingQuestion, kept: Grid | null): Omit<Grid, "asked"> {
-  const { from, to, width, revision } = question;
+  const { from, to, width, live = false } = question;
   const fresh = { step: (to - from) / width, count: width, moved: false, series: new Map() };
   if (kept === null || kept.asked.from !== from || kept.asked.width !== width) return fresh;
-  if (kept.asked.to === to) return kept.moved ? fresh : kept;
-  if (to < kept.asked.to || kept.asked.revision !== revision || 2 * width > kMostColumns)
-    return fresh;
+  if (kept.asked.to === to && (live || !kept.moved)) return kept;
+  // After the end of the runs the picture is drawn anew, at the pixels.
+  if (to <= kept.asked.to || !live || 2 * width > kMostColumns) return fresh;
   let { step, series } = kept;
   while (Math.ceil((to - from) / step) > 2 * width) {
     step *= 2;

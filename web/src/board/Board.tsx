@@ -64,7 +64,8 @@ function useQuestion(view: BoardView, at: Asked): ChartsQuestion {
     () => (axis === "metric" ? pairsOf(defsOf(charts), view) : []),
     [charts, axis, shown, view.defs, view.search.xmetric],
   );
-  return { axis: kAsked[axis], stretches, series, lines, pairs, ...range, width, revision };
+  const { live } = view;
+  return { axis: kAsked[axis], stretches, series, lines, pairs, ...range, width, revision, live };
 }
 
 // The answer a chart shows, and whether it answers the current question.
@@ -86,7 +87,7 @@ interface AloneProps {
 function Alone({ chart, view, width, told }: AloneProps) {
   const charts = useMemo(() => [chart], [chart]);
   const { range } = view.gesturesOf(chart);
-  const revision = view.revisionOf(range, true);
+  const { revision } = view;
   const answer = useCharts(useQuestion(view, { charts, range, revision, width }));
   const { data } = answer;
   const stale = useStale(data, { range, zoomed: true, fetching: answer.old });
@@ -162,7 +163,7 @@ function useSharing(
     const mine = charts.filter(({ choice }) => choice.range === undefined);
     return splitCharts(mine, inSight);
   }, [charts, range, width, making, axis, inSight]);
-  const common = { range, revision: view.revisionOf(range, zoomedIn), width };
+  const common = { range, revision: view.revision, width };
   const first = useCharts(useQuestion(view, { ...common, charts: near }));
   const later = useQuestion(view, { ...common, charts: far });
   const ready = !first.old && first.data !== undefined;

@@ -82,20 +82,6 @@ function runsWithout(
   });
 }
 
-// Unzoomed and running, the range itself moves with the data and causes new requests; a range that ends long before now
-// has its last answer.
-function chartRevision(at: {
-  revision: number;
-  live: boolean;
-  zoomedIn: boolean;
-  range: Range;
-  full: Range;
-}): number {
-  const { revision, live, zoomedIn, range, full } = at;
-  if (!zoomedIn) return live ? 0 : revision;
-  return range.to < full.to - (full.to - full.from) * 0.02 ? 0 : revision;
-}
-
 // The same array as long as its content is the same, so that pictures are not redrawn at every answer.
 export function useStable<T>(value: T): T {
   const kept = useRef({ text: "", value });
@@ -492,7 +478,7 @@ export function useBoard(input: BoardInput) {
   const runs = useShownRuns(input);
   const { axis, onTime, counted, epochs, stretches, shown } = runs;
   const measured = useMeasured(shown, search);
-  const { charts, choices, defs, marks, revision } = measured;
+  const { charts, choices, defs, marks } = measured;
   const { xmetric } = search;
   const full = useStable(fullOf({ axis, shown, epochs, stretches, defs, charts, xmetric }));
   const gestures = useGestures({ full, search }, change);
@@ -549,9 +535,6 @@ export function useBoard(input: BoardInput) {
     region: useStable(parseRegion(search.sel)),
     search,
     change,
-    // Revision of the data in a range; `part` if only some of it is asked for.
-    revisionOf: (of: Range, part: boolean) =>
-      chartRevision({ revision, live, zoomedIn: part, range: of, full }),
     defaultChoice: search.metric === undefined,
     compareTo,
     setAxis: axisSwitch(change),

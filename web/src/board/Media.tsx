@@ -1,15 +1,14 @@
 // The gallery: what runs logged under one name side by side, at one step for all, which a slider moves.
 import { type CSSProperties, useEffect, useRef, useState } from "react";
-import { fileUrl } from "../api/artifacts";
 import { urlOf } from "../api/client";
-import { useMedia } from "../api/media";
+import { type MediaStep, useMedia } from "../api/media";
 import { Choice, Switch, TextField } from "../app/fields";
 import { Chevron } from "../app/icons";
 import { Failing, Loading, Notice } from "../app/Notice";
 import { Scrolling } from "../app/Scrolling";
 import { seriesColour } from "../charts/theme";
 import { formatCount, plural } from "../format/units";
-import { Caption, Cell, DifferenceOf, Distributions } from "./MediaCells";
+import { Caption, Cell, DifferenceOf, Distributions, mediumUrl } from "./MediaCells";
 import {
   type MediaRow,
   mediaRows,
@@ -328,16 +327,12 @@ interface AgainstProps {
 function Against({ row, runs, at, to }: AgainstProps) {
   const other = referenceOf(row, at, to);
   if (other === null) return null;
-  const url = (run: number, path: string) => urlOf(fileUrl((runs[run] as Named).id, path));
+  const url = (run: number, shown: MediaStep) => urlOf(mediumUrl((runs[run] as Named).id, shown));
   const words =
     other.run === at.run
       ? stepWords(other.shown)
       : `${(runs[other.run] as Named).name}, ${stepWords(other.shown)}`;
   return (
-    <DifferenceOf
-      url={url(at.run, at.shown.path)}
-      other={url(other.run, other.shown.path)}
-      against={words}
-    />
+    <DifferenceOf url={url(at.run, at.shown)} other={url(other.run, other.shown)} against={words} />
   );
 }

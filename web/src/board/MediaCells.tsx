@@ -77,6 +77,10 @@ function Content({ url, bytes, most, children }: ContentProps) {
   );
 }
 
+// A value that replaces another has its address, save for its size.
+export const mediumUrl = (run: string, { path, size }: MediaStep) =>
+  `${fileUrl(run, path)}?v=${size}`;
+
 export interface CellProps {
   run: string;
   kind: MediaKind;
@@ -86,7 +90,7 @@ export interface CellProps {
 }
 
 export function Cell({ run, kind, shown, label }: CellProps) {
-  const path = fileUrl(run, shown.path);
+  const path = mediumUrl(run, shown);
   const url = urlOf(path);
   const bytes = Number(shown.size);
   switch (kind) {
@@ -265,7 +269,7 @@ export function Distributions({
   const { place, seen } = useSeen();
   const some = spread(steps, kMaxColumns);
   const answers = useQueries({
-    queries: some.map((one) => contentQuery(fileUrl(run, one.path), kMaxJson, seen)),
+    queries: some.map((one) => contentQuery(mediumUrl(run, one), kMaxJson, seen)),
     combine: (all) => ({
       pending: all.some((one) => one.isPending),
       texts: all.map((one) => one.data?.text ?? ""),

@@ -19,7 +19,7 @@ export function anchors(): (heading: string) => string {
   };
 }
 
-const escaped = (text: string) =>
+export const escaped = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
 export interface MarkdownOptions {

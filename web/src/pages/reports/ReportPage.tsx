@@ -1,7 +1,7 @@
 // `/reports/NAME`: a report as it reads, and its text beside it while somebody writes. Saving keeps the text before.
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { getRouteApi, Link, useBlocker } from "@tanstack/react-router";
+import { useDeferredValue, useMemo, useRef, useState } from "react";
 import { getJson, sendJson } from "../../api/client";
 import { type Saved, useSaved } from "../../api/saved";
 import { download } from "../../app/download";
@@ -22,7 +22,11 @@ export function ReportPage() {
   const { name } = route.useParams();
   const saved = useSaved("reports");
   useTitle(name);
-  const report = saved.all.find((one) => one.name === name);
+  // One that somebody deletes stays as long as it is open.
+  const kept = useRef<Saved>(undefined);
+  const found = saved.all.find((one) => one.name === name);
+  if (found !== undefined) kept.current = found;
+  const report = found ?? (kept.current?.name === name ? kept.current : undefined);
   if (report !== undefined) return <Loaded key={name} report={report} saved={saved} />;
   return (
     <Shell
@@ -79,30 +83,39 @@ function useVersion(view: string | undefined): string | undefined {
 // The text that is being written, and how it is saved over the version that was read.
 function useDraft(report: Saved, save: ReturnType<typeof useSaved>["save"]) {
   const known = useMemo(() => parseReport(report.state), [report.state]);
-  const [draft, setDraft] = useState<{ text: string; over: Saved } | null>(null);
+  const [draft, setDraft] = useState<{ text: string; over: Saved | null } | null>(null);
+  const base = draft?.over ?? report;
   const text = draft?.text ?? known.text;
-  const changed = draft !== null && draft.text !== parseReport(draft.over.state).text;
-  useEffect(() => {
-    if (!changed) return;
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-    addEventListener("beforeunload", warn);
-    return () => removeEventListener("beforeunload", warn);
-  }, [changed]);
+  const changed = draft !== null && draft.text !== parseReport(base.state).text;
+  // Between reading and writing the same report nothing is lost.
+  useBlocker({
+    shouldBlockFn: ({ current, next }) =>
+      changed && current.pathname !== next.pathname && !confirm("Leave without saving the report?"),
+    enableBeforeUnload: () => changed,
+  });
+  const saving = useRef(false);
   const store = async () => {
-    if (draft === null || !changed) return;
-    const { over } = draft;
+    if (draft === null || !changed || saving.current) return;
+    saving.current = true;
+    await put({ text: draft.text, over: base }).finally(() => {
+      saving.current = false;
+    });
+  };
+  const put = async ({ text: sent, over }: { text: string; over: Saved }) => {
     const before = parseReport(over.state);
     const view = await sendJson<{ id: string }>("POST", "/views", { state: before.text || " " });
     const version = { view: view.id, saved_ns: over.updated_ns };
-    const state = reportState(draft.text, before.versions, version);
-    if (await save(report.name, state, over.updated_ns)) setDraft(null);
+    const state = reportState(sent, before.versions, version);
+    if (!(await save(report.name, state, over.updated_ns))) return;
+    // Somebody may have typed on meanwhile: over what was saved, which comes with the next answer.
+    setDraft((now) => (now === null || now.text === sent ? null : { ...now, over: null }));
   };
   return {
     known,
     text,
     changed,
     // Somebody else has saved another text meanwhile.
-    outdated: draft !== null && draft.over.updated_ns !== report.updated_ns,
+    outdated: draft !== null && base.updated_ns !== report.updated_ns,
     write: (now: string) => setDraft((old) => ({ text: now, over: old?.over ?? report })),
     takeOver: () => setDraft((old) => old && { ...old, over: report }),
     discard: () => setDraft(null),
@@ -166,6 +179,7 @@ function Loaded({ report, saved }: LoadedProps) {
               text={old}
               back={() => go({})}
               restore={(text) => {
+                if (draft.changed && !confirm("Replace what was written and not saved?")) return;
                 draft.write(text);
                 go({ edit: true });
               }}

@@ -47,6 +47,14 @@ describe("the blocks of a report", () => {
     expect(blocksOf("```\n/board?run=a\n```", kHere)).toHaveLength(1);
   });
 
+  it("are read whatever they are", () => {
+    expect(blocksOf("/runs/50%", kHere)).toEqual([{ kind: "text", html: "<p>/runs/50%</p>\n" }]);
+    const [deep] = blocksOf(`${">".repeat(20_000)} <b>`, kHere);
+    expect(deep?.kind === "text" && deep.html).toMatch(/^<pre>>+ &lt;b><\/pre>$/);
+    const [link] = blocksOf("[x](</\\evil.example>)", kHere);
+    expect(link).toEqual({ kind: "text", html: "<p>x</p>\n" });
+  });
+
   it("run nothing", () => {
     const text = [
       "<script>alert(1)</script>",

@@ -1,5 +1,5 @@
 // A report: Markdown in which an address of this page, alone in a paragraph, stands for what the address shows. Pure.
-import { safeMarkdown } from "../../app/markdown";
+import { escaped, safeMarkdown } from "../../app/markdown";
 import { parseSearch, type Raw } from "../../app/search";
 
 export interface Version {
@@ -58,16 +58,31 @@ export function liveOf(text: string, origin: string): Exclude<Block, { kind: "te
   if (url.pathname === "/board") return { kind: "board", ...at };
   if (url.pathname === "/compare") return { kind: "compare", ...at };
   const run = /^\/runs\/([^/]+)$/.exec(url.pathname)?.[1];
-  return run === undefined ? null : { kind: "run", run: decodeURIComponent(run), ...at };
+  if (run === undefined) return null;
+  try {
+    return { kind: "run", run: decodeURIComponent(run), ...at };
+  } catch {
+    return null; // a "%" that begins no character
+  }
 }
 
 // Addresses of the web and of this page; a script is none.
-const linkOf = (href: string) => (/^(https?:\/\/|mailto:|\/(?!\/)|#)/i.test(href) ? href : null);
+const linkOf = (href: string) => (/^(https?:\/\/|mailto:|\/(?![\\/])|#)/i.test(href) ? href : null);
 
 // Files of runs: no other server learns that somebody reads a report.
 const pictureOf = (href: string) => (/^\/api\/corral\/v1\/runs\/[^?#]+$/.test(href) ? href : null);
 
+// A text that is too deeply nested to be read is shown as it is.
 export function blocksOf(text: string, origin: string): Block[] {
+  try {
+    return readBlocks(text, origin);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return [{ kind: "text", html: `<pre>${escaped(text)}</pre>` }];
+  }
+}
+
+function readBlocks(text: string, origin: string): Block[] {
   const marked = safeMarkdown({ addressOf: linkOf, pictureOf });
   const blocks: Block[] = [];
   const tokens = marked.lexer(text);

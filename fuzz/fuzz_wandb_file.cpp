@@ -27,6 +27,7 @@ class Sink final : public RunSink {
     return {};
   }
   Result<> event(const TextEvent&) override { return {}; }
+  Result<> medium(std::string_view, std::string_view) override { return {}; }
   Result<> flush() override { return {}; }
   void param(std::string_view key, std::string_view) override { check(!key.empty()); }
   void tag(std::string_view key, std::string_view) override { check(!key.empty()); }

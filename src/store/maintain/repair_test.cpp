@@ -265,7 +265,7 @@ TEST_P(Repairs, ArchivedRunsOutliveRetention) {
   ASSERT_TRUE(db_->script("UPDATE runs SET status = 1, ended = key"));
   const auto outlived = [&] {
     return sql::runs_beyond_retention(*db_, {.age = Nanos(1), .bytes = {}},
-                                      utc_time(1) + Nanos(9e18))
+                                      utc_time(std::int64_t{9'000'000'000'000'000'000}))
         ->size();
   };
   EXPECT_EQ(outlived(), 1U);

@@ -34,8 +34,9 @@ struct RmFlags {
 };
 
 struct Target {
-  std::string path;  // the route of the API, with "?"
-  std::string what;  // in words
+  std::string path;      // the route of the API
+  std::string what;      // in words
+  bool trashed = false;  // only while it is in the trash
 };
 struct Size {
   std::size_t runs = 0;
@@ -97,29 +98,30 @@ Result<std::vector<Target>> find_targets(const sys::HttpTarget& server, const Rm
   std::vector<Target> targets;
   if (!flags.experiment.empty()) {
     targets.push_back(
-        {.path = "/api/corral/v1/experiments/" + TRY(experiment_id(server, flags.experiment)) + "?",
+        {.path = "/api/corral/v1/experiments/" + TRY(experiment_id(server, flags.experiment)),
          .what = "experiment " + printable(flags.experiment) + " with all its runs"});
     return targets;
   }
   const auto runs = flags.trash ? TRY(list_runs(server, {.state = "trashed"}))
                                 : TRY(find_runs(server, flags.runs));
-  // Somebody may restore one meanwhile: it stays.
-  const std::string only = flags.trash ? "?state=trashed&" : "?";
   for (const FoundRun& run : runs)
-    targets.push_back({.path = run_path(run.id) + only, .what = run.what});
+    targets.push_back({.path = run_path(run.id), .what = run.what, .trashed = flags.trash});
   return targets;
 }
 
-// Returns the size that the server removed or, in a dry run, would remove.
+// Returns the size that the server removed or, in a dry run, would remove: nothing if somebody has
+// restored or removed it since the trash was listed.
 Result<Size> remove_target(const sys::HttpTarget& server, const Target& target, bool force,
                            bool dry_run) {
   auto answered =
       send_json(server, {.method = "DELETE",
-                         .path = fmt::format("{}force={}&dry_run={}", target.path, force, dry_run),
+                         .path = fmt::format("{}?force={}&dry_run={}{}", target.path, force,
+                                             dry_run, target.trashed ? "&state=trashed" : ""),
                          .body = {},
                          .timeout = std::chrono::minutes(10)});
   if (!answered && answered.error().code == Code::kConflict)
     answered.error().message += " (--force)";
+  if (!answered && target.trashed && answered.error().code == Code::kNotFound) return Size{};
   const Json answer = TRY(std::move(answered));
   return Size{.runs = items(answer, "runs").size(),
               .points = answer.get_int("points"),

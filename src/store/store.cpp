@@ -14,6 +14,10 @@ namespace {
 
 constexpr int kAttempts = 5;
 
+sql::IfRunning if_running(const RemoveOptions& options) {
+  return options.force ? sql::IfRunning::kRemove : sql::IfRunning::kRefuse;
+}
+
 }  // namespace
 
 Store::Store(StoreParts parts) : machinery_(std::make_unique<Machinery>(std::move(parts))) {}
@@ -101,12 +105,12 @@ Result<Removal> Store::Machinery::remove(std::span<const RunId> runs, sql::IfRun
 }
 
 Result<Removal> Store::remove_runs(std::span<const RunId> runs, const RemoveOptions& options) {
-  const auto running = options.force ? sql::IfRunning::kRemove : sql::IfRunning::kRefuse;
-  return machinery_->remove(runs, running, options.dry_run);
+  return machinery_->remove(runs, if_running(options), options.dry_run);
 }
 
-Result<Removal> Store::remove_trashed(RunId run, bool dry_run) {
-  return machinery_->remove(std::span(&run, 1), sql::IfRunning::kRefuse, dry_run, UtcTime::max());
+Result<Removal> Store::remove_trashed(RunId run, const RemoveOptions& options) {
+  return machinery_->remove(std::span(&run, 1), if_running(options), options.dry_run,
+                            UtcTime::max());
 }
 
 Result<Removal> Store::remove_experiment(ExperimentId id, const RemoveOptions& options) {

@@ -57,8 +57,8 @@ class Store {
   // acknowledged and ignored. kConflict: one of them is running, and none is removed. A workload
   // goes with its last run, and so does an experiment.
   Result<Removal> remove_runs(std::span<const RunId> runs, const RemoveOptions& options);
-  // The same, of a run that is still in the trash when it is removed; else kConflict.
-  Result<Removal> remove_trashed(RunId run, bool dry_run);
+  // The same, of a run that is still in the trash when it is removed; else kNotFound, and it stays.
+  Result<Removal> remove_trashed(RunId run, const RemoveOptions& options);
   // With all its runs; kNotFound.
   Result<Removal> remove_experiment(ExperimentId id, const RemoveOptions& options);
   Result<Removal> prune(const Retention& retention, UtcTime now, bool dry_run);

@@ -87,12 +87,26 @@ TEST_F(ChangeRuns, AnArchivedRunIsLeftOutUnlessItIsNamed) {
 
 TEST_F(ChangeRuns, WhatLeftTheTrashIsNotRemovedAsItsContent) {
   const std::string target = "/api/corral/v1/runs/" + runs_[0].hex() + "?state=";
-  EXPECT_EQ(send(Method::kDelete, target + "trashed").status, 409);
+  EXPECT_EQ(send(Method::kDelete, target + "trashed").status, 404);
+  EXPECT_EQ(send(Method::kDelete, target + "trashed&force=true").status, 404);
   EXPECT_EQ(send(Method::kDelete, target + "active").status, 400);
   EXPECT_EQ(run(0).get_string("state"), "active");
   ok(Method::kPost, kChanges, body(1, R"("state":"trashed")"));
   ok(Method::kDelete, target + "trashed");
   EXPECT_EQ(send(Method::kGet, "/api/corral/v1/runs/" + runs_[0].hex()).status, 404);
+}
+
+TEST_F(ChangeRuns, ARunningRunLeavesTheTrashByForceOnly) {
+  const RunId running = RunId::random();
+  frames::SessionWriter writer;
+  ASSERT_TRUE(
+      store_->append(std::vector{writer.frame(frames::session_body(running, "supervisor"))}));
+  ok(Method::kPost, kChanges,
+     R"({"force":true,"changes":[{"runs":[")" + running.hex() + R"("],"state":"trashed"}]})");
+  const std::string target = "/api/corral/v1/runs/" + running.hex();
+  EXPECT_EQ(send(Method::kDelete, target + "?state=trashed").status, 409);
+  ok(Method::kDelete, target + "?state=trashed&force=true");
+  EXPECT_EQ(send(Method::kGet, target).status, 404);
 }
 
 TEST_F(ChangeRuns, AllHappensOrNothing) {

@@ -51,8 +51,7 @@ Answer remove_run(const Request& request, Context& context) {
   const auto state = request.query_value("state");
   if (state && *state != "trashed") return bad_query(request, "state", "trashed, or absent");
   const RunId id = TRY(requested_run(request, context));
-  if (state)
-    return removed(TRY(context.store.remove_trashed(id, options.dry_run)), options, context);
+  if (state) return removed(TRY(context.store.remove_trashed(id, options)), options, context);
   return removed(TRY(context.store.remove_runs(std::span(&id, 1), options)), options, context);
 }
 

@@ -250,7 +250,8 @@ TEST_P(Repairs, ARunThatIsRestoredMeanwhileStays) {
     ASSERT_TRUE(db_->script(std::string("UPDATE runs SET status = 1, ended = key, ") + state));
   };
   set("lifecycle = 0, trashed = NULL");
-  EXPECT_EQ(removed(sql::IfRunning::kRefuse, UtcTime::max()).error().code, Code::kConflict);
+  EXPECT_EQ(removed(sql::IfRunning::kRefuse, UtcTime::max()).error().code, Code::kNotFound);
+  EXPECT_EQ(removed(sql::IfRunning::kRemove, UtcTime::max()).error().code, Code::kNotFound);
   EXPECT_FALSE(*removed(sql::IfRunning::kSkip, UtcTime::max()));
   set("lifecycle = 1, trashed = 10");
   EXPECT_FALSE(*removed(sql::IfRunning::kSkip, utc_time(10))) << "moved there again";

@@ -262,7 +262,7 @@ Result<bool> mark_removed(Connection& db, RunId id, IfRunning running,
   if (!run) return false;
   if (trashed_before && !(run->trashed && *run->trashed < *trashed_before)) {
     if (running == IfRunning::kSkip) return false;
-    return fail(Code::kConflict, fmt::format("run '{}' is not in the trash any more", run->name));
+    return fail(Code::kNotFound, fmt::format("run '{}' is not in the trash any more", run->name));
   }
   if (run->status == RunStatus::kRunning) {
     if (running == IfRunning::kRefuse) return still_running(run->name, id);

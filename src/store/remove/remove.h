@@ -29,7 +29,7 @@ enum class IfRunning : std::uint8_t { kRefuse, kSkip, kRemove };
 
 // False: there is no such run, or it is skipped. kConflict: it is refused; or another process's
 // writes came between (the caller rolls back and may try again). With `trashed_before`, a run that
-// is not in the trash since before then is refused or skipped as well: it may have been restored.
+// is not in the trash since before then (it may have been restored) is skipped, or kNotFound.
 Result<bool> mark_removed(Connection& db, RunId id, IfRunning running,
                           std::optional<UtcTime> trashed_before = {});
 // Removes an experiment without runs and workloads, unless a client made it explicitly.

@@ -56,8 +56,8 @@ export interface Removal {
   bytes: number;
 }
 
-// Removes a run for good, or with `dry` only says what would go. An ApiError of status 409: the run is running.
-// A run that is in the trash no more is an ApiError with status 409, and stays.
+// Removes a run of the trash for good, or with `dry` only says what would go. An ApiError of status 409: it is running;
+// of 404: it is not in the trash any more, and stays if it is there.
 export async function removeTrashed(id: string, { dry = false } = {}): Promise<Removal> {
   const answer = await sendJson<{ points: string; bytes: string }>(
     "DELETE",

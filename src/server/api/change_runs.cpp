@@ -23,7 +23,6 @@ using store::tracking::RunChange;
 constexpr std::size_t kMostChangedTags = 100;     // per run
 constexpr std::size_t kTagCharacters = 8000;      // the limit of a value, as in MLflow
 constexpr std::size_t kMostTagBytes = 16u << 20;  // written by one request, over all runs
-constexpr std::string_view kNameTag = "mlflow.runName";
 
 bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < ' '; });
@@ -46,7 +45,7 @@ void read_tags(RequestFields& fields, RunChange& change) {
         return inner.wrong(key, fmt::format("named with 1 to {} bytes, without control characters",
                                             limits::kNameBytes));
       }
-      if (key == kNameTag)
+      if (key == store::tracking::kRunNameTag)
         return inner.wrong(key, "left out: it follows the member name, which renames the run");
       const bool fits = text != nullptr && count_characters(*text) <= kTagCharacters &&
                         text->find('\0') == std::string::npos;
@@ -59,8 +58,20 @@ void read_tags(RequestFields& fields, RunChange& change) {
   });
 }
 
+std::size_t bytes_of_tags(const RunChange& change) {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : change.tags) bytes += key.size() + value.value_or("").size();
+  return bytes;
+}
+
+// What the changes of one request have together.
+struct Together {
+  std::set<RunId> runs;
+  std::size_t tag_bytes = 0;  // counted for each run
+};
+
 // A run belongs to one change, so that its undo is one change.
-void read_change(RequestFields& fields, std::set<RunId>& seen, RunChanges& changes) {
+void read_change(RequestFields& fields, Together& together, RunChanges& changes) {
   fields.only({"runs", "name", "tags", "state"});
   const auto runs = fields.run_ids(kMostChangedRuns);
   RunChange change;
@@ -73,17 +84,16 @@ void read_change(RequestFields& fields, std::set<RunId>& seen, RunChanges& chang
   change.lifecycle = read_lifecycle(fields);
   if (change.empty()) fields.wrong("state", "a state, beside or instead of a name and tags");
   if (runs.empty()) fields.wrong("runs", "at least one run");
+  // Before a copy is made for each run.
+  together.tag_bytes += bytes_of_tags(change) * runs.size();
+  if (together.tag_bytes > kMostTagBytes)
+    return fields.wrong("tags", "at most 16 MiB of tags, counted for each of the runs");
   for (const RunId run : runs) {
-    if (!seen.insert(run).second)
+    if (!together.runs.insert(run).second)
       return fields.wrong("runs", fmt::format("runs that are named once; {} is twice", run.hex()));
     changes.runs.push_back({run, change});
   }
-  std::size_t bytes = 0;
-  for (const auto& [run, one] : changes.runs)
-    for (const auto& [key, value] : one.tags) bytes += key.size() + value.value_or("").size();
-  if (bytes > kMostTagBytes)
-    fields.wrong("tags", "at most 16 MiB of tags, counted for each of the runs");
-  if (seen.size() > kMostChangedRuns)
+  if (together.runs.size() > kMostChangedRuns)
     fields.wrong("runs", fmt::format("at most {} runs in all changes", kMostChangedRuns));
 }
 
@@ -124,9 +134,9 @@ Parsed<RunChanges> parse_run_changes(std::string_view text) {
   RequestFields fields(text, json);
   fields.only({"changes", "force"});
   RunChanges changes;
-  std::set<RunId> seen;
+  Together together;
   fields.each("changes", kMostChangedRuns,
-              [&](RequestFields& one) { read_change(one, seen, changes); });
+              [&](RequestFields& one) { read_change(one, together, changes); });
   changes.force = fields.boolean("force").value_or(false);
   return fields.finish(std::move(changes));
 }

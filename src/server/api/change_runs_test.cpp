@@ -120,6 +120,26 @@ TEST_F(ChangeRuns, AllHappensOrNothing) {
   EXPECT_EQ(run(0).get_string("name"), "calm-otter");
 }
 
+TEST_F(ChangeRuns, TagsAreBoundedOverAllRunsTogether) {
+  const auto change = [](std::size_t runs, std::size_t tags) {
+    std::string text = R"({"runs":[)";
+    for (std::size_t i = 0; i < runs; ++i)
+      text += (i > 0 ? ",\"" : "\"") + RunId::random().hex() + '"';
+    text += R"(],"tags":{)";
+    for (std::size_t i = 0; i < tags; ++i)
+      text += (i > 0 ? ",\"t" : "\"t") + std::to_string(i) + "\":\"" + std::string(8000, 'x') + '"';
+    return text + "}}";
+  };
+  const auto refusal = [&](const std::string& changes) {
+    return error_of(R"({"changes":[)" + changes + "]}");
+  };
+  EXPECT_EQ(refusal(change(30, 100)), "400 changes[0].tags");
+  EXPECT_EQ(refusal(change(15, 100) + ',' + change(15, 100)), "400 changes[1].tags");
+  EXPECT_EQ(refusal(change(1, 101)), "400 changes[0].tags");
+  // As many as fit are read: only then is the first of the runs missed.
+  EXPECT_EQ(refusal(change(20, 100)).substr(0, 3), "404");
+}
+
 TEST_F(ChangeRuns, WhatIsNoChangeIsRefused) {
   EXPECT_EQ(error_of("{}"), "400 changes");
   EXPECT_EQ(error_of(body(1, R"("state":"gone")")), "400 changes[0].state");

@@ -13,9 +13,6 @@ namespace {
 
 using sql::Connection;
 
-// A run's name for MLflow's clients, beside its column.
-constexpr std::string_view kNameTag = "mlflow.runName";
-
 struct Current {
   std::int64_t key = 0;
   std::string name;
@@ -45,8 +42,8 @@ Result<> rename(Connection& db, const Current& run, const std::string& name, Run
   if (name == run.name) return {};
   undo.name = run.name;
   TRY(db.exec("UPDATE runs SET name = ?2 WHERE key = ?1", run.key, name));
-  if (TRY(fact(db, run.key, Fact::kTag, kNameTag)))
-    TRY(set_fact(db, run.key, Fact::kTag, kNameTag, name));
+  if (TRY(fact(db, run.key, Fact::kTag, kRunNameTag)))
+    TRY(set_fact(db, run.key, Fact::kTag, kRunNameTag, name));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@
 #include "store/model/records.h"
 
 namespace corral::store::tracking {
+
+// A run's name for MLflow's clients, beside its column. It follows a change of the name.
+inline constexpr std::string_view kRunNameTag = "mlflow.runName";
 
 struct RunChange {
   std::optional<std::string> name = {};

@@ -61,7 +61,7 @@ struct GroupAnswer {
   std::vector<double> interval;         // half the width around the mean
   std::vector<double> least, greatest;  // min and max of all points of all members
   std::vector<double> sum;              // over the unit values; empty when sums make no sense
-  // Of the unit values, between two of them on the straight line (NumPy's default).
+  // Quartiles of the unit values, linearly interpolated between them (NumPy's default).
   std::vector<double> lower_quartile, median, upper_quartile;
   IntervalReason reason = IntervalReason::kGiven;
   bool exact = true;  // every member was resampled exactly

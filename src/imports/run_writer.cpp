@@ -8,6 +8,7 @@
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "core/limits.h"
+#include "core/media_name.h"
 #include "core/sha256.h"
 #include "core/text.h"
 
@@ -156,7 +157,7 @@ const std::set<std::string>& RunWriter::media_of_server() {
   media_.emplace();
   const auto reply = store_.transport.http()->send(
       {.method = "GET",
-       .path = fmt::format("/api/corral/v1/runs/{}/artifacts?path=media", id_.hex()),
+       .path = fmt::format("/api/corral/v1/runs/{}/artifacts?path={}", id_.hex(), kMediaFolder),
        .body = {},
        .content_type = {}});
   if (!reply || reply->status != 200) return *media_;
@@ -164,7 +165,8 @@ const std::set<std::string>& RunWriter::media_of_server() {
   const Json* entries = json ? json->find("entries") : nullptr;
   const Json::Array* all = entries != nullptr ? entries->as_array() : nullptr;
   if (all == nullptr) return *media_;
-  for (const Json& entry : *all) media_->insert("media/" + entry.get_string("name"));
+  for (const Json& entry : *all)
+    media_->insert(fmt::format("{}/{}", kMediaFolder, entry.get_string("name")));
   return *media_;
 }
 

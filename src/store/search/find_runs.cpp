@@ -237,10 +237,9 @@ class RunFinder {
   sql::Reading& reading_;
   const RunQuestion& question_;
   RunTable table_;
-  std::vector<Misses> misses_;  // by row
-  // Of the groups: their values in order, and by row the place of its own among these.
-  std::vector<std::string_view> group_values_;
-  std::vector<std::uint32_t> ranks_;
+  std::vector<Misses> misses_;                  // by row
+  std::vector<std::string_view> group_values_;  // sorted
+  std::vector<std::uint32_t> ranks_;            // by row: the index of its value in group_values_
 };
 
 // All experiments that the scope's runs may lie in.

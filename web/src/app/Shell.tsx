@@ -8,9 +8,11 @@ import { Fence, Lines, Question } from "./icons";
 import { late } from "./late";
 import { ThemeToggle } from "./ThemeToggle";
 
+// The way here in links, and the name of where one is.
+export type Crumbs = readonly [...ReactNode[], string];
+
 export interface ShellProps {
-  // The way here; the last one is where one is.
-  crumbs: ReactNode[];
+  crumbs: Crumbs;
   panel: ReactNode;
   toolbar: ReactNode;
   // A line below the toolbar.
@@ -42,7 +44,7 @@ export function Shell({ crumbs, panel, toolbar, tabs, children, footer }: ShellP
             // biome-ignore lint/suspicious/noArrayIndexKey: a crumb is its place
             <Fragment key={i}>
               {i > 0 && <span aria-hidden="true">/</span>}
-              {crumb}
+              {typeof crumb === "string" ? <Here name={crumb} /> : crumb}
             </Fragment>
           ))}
         </nav>
@@ -72,6 +74,14 @@ export function Shell({ crumbs, panel, toolbar, tabs, children, footer }: ShellP
     </div>
   );
 }
+
+const Here = ({ name }: { name: string }) => (
+  <span aria-current="page" className="cut" title={name}>
+    {name}
+  </span>
+);
+
+export const RunsLink = () => <Link to="/">Runs</Link>;
 
 // Tried again whenever the address, which holds what is shown, is another.
 function Part({ what, children }: { what: string; children: ReactNode }) {

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 import { late } from "../../app/late";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { RunsLink, Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { AddExpression } from "../../board/AddExpression";
 import { placeWords } from "../../board/axis";
@@ -46,14 +46,10 @@ export function BoardPage() {
   return <Selected search={search} change={change} />;
 }
 
-function Crumb() {
-  return <span aria-current="page">Board</span>;
-}
-
 function Frame({ children }: { children: ReactNode }) {
   return (
     <Shell
-      crumbs={[<RunsLink key="runs" />, <Crumb key="board" />]}
+      crumbs={[<RunsLink key="runs" />, "Board"]}
       panel={null}
       toolbar={<h1>Board</h1>}
       footer={null}
@@ -62,8 +58,6 @@ function Frame({ children }: { children: ReactNode }) {
     </Shell>
   );
 }
-
-const RunsLink = () => <Link to="/">Runs</Link>;
 
 interface SelectedProps {
   search: BoardSearch;
@@ -78,7 +72,7 @@ function Selected({ search, change }: SelectedProps) {
   useKeys(view.gestures, view.region !== null);
   return (
     <Shell
-      crumbs={[<RunsLink key="runs" />, <Crumb key="board" />]}
+      crumbs={[<RunsLink key="runs" />, "Board"]}
       panel={
         <>
           <SelectionPanel {...{ search, change, slotsLeft }} runs={view.shown} />

@@ -6,7 +6,7 @@ import { usePlans } from "../../api/plans";
 import { useExperiments, useWorkloadRuns } from "../../api/queries";
 import { TextField } from "../../app/fields";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { RunsLink, Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { collocationSearch } from "./search";
 import { Tables } from "./Tables";
@@ -33,13 +33,9 @@ export function CollocationPage() {
   return (
     <Shell
       crumbs={[
-        <Link key="runs" to="/">
-          Runs
-        </Link>,
+        <RunsLink key="runs" />,
         <Home key="home" kind={kind} id={id ?? ""} name={name} />,
-        <span key="here" aria-current="page">
-          Together
-        </span>,
+        "Together",
       ]}
       panel={
         <section aria-label="Jobs" className="summary-panel">

@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { CompareQuestion } from "../../api/compare";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { RunsLink, Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { Command } from "./Command";
 import { GroupForm, type HistoryChoice } from "./GroupForm";
@@ -34,14 +34,7 @@ export function GroupPage<T>(props: GroupPageProps<T>) {
   useTitle(title);
   return (
     <Shell
-      crumbs={[
-        <Link key="runs" to="/">
-          Runs
-        </Link>,
-        <span key="here" aria-current="page">
-          {title}
-        </span>,
-      ]}
+      crumbs={[<RunsLink key="runs" />, title]}
       panel={
         <GroupForm
           search={search}

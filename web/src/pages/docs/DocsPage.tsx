@@ -33,9 +33,7 @@ export function DocsPage() {
         <Link key="docs" to="/docs">
           Documentation
         </Link>,
-        <span key="here" aria-current="page">
-          {name === "readme" ? "Start" : title}
-        </span>,
+        name === "readme" ? "Start" : title,
       ]}
       panel={docs.data && <Contents documents={docs.data} here={name} />}
       toolbar={

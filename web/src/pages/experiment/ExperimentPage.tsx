@@ -1,12 +1,12 @@
 // `/experiments/$id`: one experiment at a glance: a matrix of workload × collocation with the chosen metric, the
 // workloads, the runs without a workload.
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { type Overview, sampleQuery, useOverview } from "../../api/runSearch";
 import { MetricSelect } from "../../app/MetricSelect";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { RunsLink, Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { statusTitle } from "../../format/outcome";
 import { formatCount, plural } from "../../format/units";
@@ -39,14 +39,7 @@ export function ExperimentPage() {
   const ids = sample.data?.map((run) => run.id) ?? [];
   return (
     <Shell
-      crumbs={[
-        <Link key="runs" to="/">
-          Runs
-        </Link>,
-        <span key="here" aria-current="page" className="cut" title={name}>
-          {name}
-        </span>,
-      ]}
+      crumbs={[<RunsLink key="runs" />, name]}
       panel={
         <PanelWithBasket>
           <ExperimentTree search={{ experiment: id }} />

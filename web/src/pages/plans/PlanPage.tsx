@@ -1,15 +1,7 @@
 // `/plans/$id`: an experiment file as a matrix: a row for each workload in the order of the file, a cell for each of its
 // runs with its state; what failed says why, with the last lines of its output.
 import { getRouteApi, Link } from "@tanstack/react-router";
-import {
-  type ReactNode,
-  useCallback,
-  useDeferredValue,
-  useEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "react";
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import {
   type PacedRun,
@@ -22,7 +14,7 @@ import {
 import { finite } from "../../api/types";
 import { MetricSelect } from "../../app/MetricSelect";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { type Crumbs, RunsLink, Shell } from "../../app/Shell";
 import { useNow } from "../../app/useNow";
 import { useTitle } from "../../app/useTitle";
 import { formatClock, formatExactMoment, formatMoment } from "../../format/time";
@@ -76,16 +68,12 @@ export function PlanPage() {
   );
 }
 
-const crumbsOf = (name: string): ReactNode[] => [
-  <Link key="runs" to="/">
-    Runs
-  </Link>,
+const crumbsOf = (name: string): Crumbs => [
+  <RunsLink key="runs" />,
   <Link key="plans" to="/plans" activeOptions={{ exact: true }}>
     Plans
   </Link>,
-  <span key="here" aria-current="page" className="cut" title={name}>
-    {name}
-  </span>,
+  name,
 ];
 
 function Loaded({ plan, pace }: { plan: Plan; pace: readonly PacedRun[] }) {

@@ -2,7 +2,7 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type PlanSummary, usePlans } from "../../api/plans";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { RunsLink, Shell } from "../../app/Shell";
 import { useNow } from "../../app/useNow";
 import { useTitle } from "../../app/useTitle";
 import { middleEllipsis } from "../../format/text";
@@ -19,14 +19,7 @@ export function PlansPage() {
   const { data, error } = plans;
   return (
     <Shell
-      crumbs={[
-        <Link key="runs" to="/">
-          Runs
-        </Link>,
-        <span key="here" aria-current="page">
-          Plans
-        </span>,
-      ]}
+      crumbs={[<RunsLink key="runs" />, "Plans"]}
       panel={
         <PanelWithBasket>
           <ExperimentTree search={{}} elsewhere />

@@ -7,7 +7,7 @@ import { type Saved, useSaved } from "../../api/saved";
 import { download } from "../../app/download";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Popup } from "../../app/Popup";
-import { Shell } from "../../app/Shell";
+import { type Crumbs, RunsLink, Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { ToastPlace } from "../../board/Toast";
 import { formatExactMoment, formatMoment } from "../../format/time";
@@ -51,16 +51,12 @@ export function ReportPage() {
   );
 }
 
-const crumbsOf = (name: string) => [
-  <Link key="runs" to="/">
-    Runs
-  </Link>,
+const crumbsOf = (name: string): Crumbs => [
+  <RunsLink key="runs" />,
   <Link key="reports" to="/reports" activeOptions={{ exact: true }}>
     Reports
   </Link>,
-  <span key="here" aria-current="page" className="cut" title={name}>
-    {name}
-  </span>,
+  name,
 ];
 
 const Panel = () => (

@@ -3,7 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useSaved } from "../../api/saved";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { RunsLink, Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { ToastPlace } from "../../board/Toast";
 import { formatExactMoment, formatMoment } from "../../format/time";
@@ -25,14 +25,7 @@ export function ReportsPage() {
   const newest = all.toSorted((a, b) => (BigInt(b.updated_ns) > BigInt(a.updated_ns) ? 1 : -1));
   return (
     <Shell
-      crumbs={[
-        <Link key="runs" to="/">
-          Runs
-        </Link>,
-        <span key="here" aria-current="page">
-          Reports
-        </span>,
-      ]}
+      crumbs={[<RunsLink key="runs" />, "Reports"]}
       panel={
         <PanelWithBasket>
           <ExperimentTree search={{}} elsewhere />

@@ -1,12 +1,12 @@
 // `/runs/$id`: one run, and the runs of its workload that are drawn along, on one time axis.
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { healthWords, useHealth } from "../../api/health";
 import { useRun } from "../../api/queries";
 import type { Metric, RunDetail } from "../../api/types";
 import { late } from "../../app/late";
 import { Failing, Loading } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { type Crumbs, RunsLink, Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { AddExpression } from "../../board/AddExpression";
 import { placeWords } from "../../board/axis";
@@ -58,10 +58,6 @@ function HealthLine({ run }: { run: RunDetail }) {
       {words}
     </p>
   );
-}
-
-function RunsLink() {
-  return <Link to="/">Runs</Link>;
 }
 
 function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
@@ -163,7 +159,7 @@ function AskProfileOf(at: { run: RunDetail; toCharts: () => void }) {
   return <AskProfile {...at} />;
 }
 
-function crumbsOf(run: RunDetail): ReactNode[] {
+function crumbsOf(run: RunDetail): Crumbs {
   const crumbs = [
     <RunsLink key="runs" />,
     <Link key="experiment" to="/" search={{ experiment: run.experiment_id }}>
@@ -178,12 +174,7 @@ function crumbsOf(run: RunDetail): ReactNode[] {
       </Link>,
     );
   }
-  crumbs.push(
-    <span key="run" aria-current="page" className="cut">
-      {run.name}
-    </span>,
-  );
-  return crumbs;
+  return [...crumbs, run.name];
 }
 
 const kTabs: Record<RunTab, string> = {

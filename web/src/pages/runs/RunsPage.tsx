@@ -71,11 +71,7 @@ export function RunsPage() {
   const to = (next: RunsSearch, replace = false) => void navigate({ search: () => next, replace });
   return (
     <Shell
-      crumbs={[
-        <span key="here" aria-current="page">
-          Runs
-        </span>,
-      ]}
+      crumbs={["Runs"]}
       panel={
         <PanelWithBasket>
           <ExperimentTree search={search} />

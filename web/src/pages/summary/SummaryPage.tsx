@@ -8,7 +8,7 @@ import { type FacetKey, type FoundRun, useMetricNames } from "../../api/runSearc
 import { finite, type Num } from "../../api/types";
 import { Choice, Switch } from "../../app/fields";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { Shell } from "../../app/Shell";
+import { RunsLink, Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
 import { plural } from "../../format/units";
 import { GroupLinks } from "../compare/GroupLinks";
@@ -121,14 +121,7 @@ export function SummaryPage() {
   useTitle(metric);
   return (
     <Shell
-      crumbs={[
-        <Link key="runs" to="/">
-          Runs
-        </Link>,
-        <span key="here" aria-current="page">
-          Summary
-        </span>,
-      ]}
+      crumbs={[<RunsLink key="runs" />, "Summary"]}
       panel={<Panel search={search} set={set} found={found.data} metric={metric} />}
       toolbar={
         <>

@@ -1,7 +1,7 @@
 // Plans: what schedulers say of the experiment files that they execute.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { getJson, sendJson } from "./client";
-import type { Num, RunPage } from "./types";
+import type { Num, RunPage, RunSummaries } from "./types";
 
 export type PlanState = "running" | "finished" | "failed" | "interrupted";
 
@@ -122,12 +122,12 @@ export function usePlanValues(
     queryKey: ["plan-values", metric, ids],
     queryFn: async ({ signal }) => {
       const question = { runs: ids, metrics: [metric], of: ["last", "mean"] };
-      const found = await sendJson<Summaries>("POST", "/summaries", question, signal);
+      const found = await sendJson<RunSummaries>("POST", "/summaries", question, signal);
       return new Map(
         found.summaries.flatMap(({ run, values }) => {
           const one = values[metric];
           if (!one) return [];
-          return [[run, { value: one.last ?? one.mean, unit: one.unit }] as const];
+          return [[run, { value: one.last ?? one.mean ?? null, unit: one.unit }] as const];
         }),
       );
     },
@@ -136,13 +136,6 @@ export function usePlanValues(
     placeholderData: keepPreviousData,
   });
   return answer.data ?? kNoValues;
-}
-
-interface Summaries {
-  summaries: {
-    run: string;
-    values: Record<string, { last: Num; mean: Num; unit: string } | null>;
-  }[];
 }
 
 const kNoValues: ReadonlyMap<string, PlanValue> = new Map();

@@ -24,6 +24,19 @@ export function makeQueryClient(): QueryClient {
   });
 }
 
+// A text that the page keeps on the server: the id is that of its content, so that the answer never gets old.
+export const viewKey = (id: string | undefined) => ["view", id];
+
+export function useStoredView(id: string | undefined) {
+  return useQuery({
+    queryKey: viewKey(id),
+    queryFn: ({ signal }) => getJson<{ state: string }>(`/views/${id}`, {}, signal),
+    enabled: id !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 export function useExperiments(enabled = true) {
   return useQuery({
     enabled,

@@ -127,3 +127,16 @@ export interface LogPage {
 export function finite(value: Num | undefined): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
+
+export type Statistic = "last" | "mean" | "min" | "max";
+
+// Summaries of metrics by run: the asked statistics of each, null: the run has none.
+export interface RunSummaries {
+  summaries: {
+    run: string;
+    values: Record<
+      string,
+      ({ unit: string; rate: boolean; shared: boolean } & Partial<Record<Statistic, Num>>) | null
+    >;
+  }[];
+}

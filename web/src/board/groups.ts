@@ -3,6 +3,7 @@
 import { kGroup, type LineAnswer, type LineQuestion } from "../api/lines";
 import type { Plain } from "../api/types";
 import { natural } from "../format/order";
+import { quantile } from "../format/quantile";
 import { type ChartDef, colourSlots, kHues, type LineDef, type ShownRun } from "./model";
 import type { Grouping } from "./view";
 
@@ -111,14 +112,6 @@ export function groupAnswer(lines: readonly { run: string; value: Float64Array }
   }
   const rest = { points: 0, lost: 0, merged: 0 };
   return { kind: "group", exact: true, interval: 3, units: runs.length, ...rest, arrays };
-}
-
-// Between two values on the straight line, as on the server.
-function quantile(sorted: readonly number[], p: number): number {
-  const place = p * (sorted.length - 1);
-  const below = Math.floor(place);
-  const [a, b] = [sorted[below] as number, sorted[Math.ceil(place)] as number];
-  return a + (b - a) * (place - below);
 }
 
 // The possible keys to group by: parameters and tags that differ among the runs, workload and experiment.

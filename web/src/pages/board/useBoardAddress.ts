@@ -1,9 +1,10 @@
 // The address of a board. A state that is too long for a link is stored on the server under a short id; the same state
 // always has the same id.
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef } from "react";
-import { getJson, sendJson } from "../../api/client";
+import { sendJson } from "../../api/client";
+import { useStoredView, viewKey } from "../../api/queries";
 import { parseSearch, stringifySearch } from "../../app/search";
 import { type BoardSearch, boardSearch } from "../../board/view";
 
@@ -16,13 +17,7 @@ export function useBoardAddress() {
   const here = route.useSearch();
   const navigate = useNavigate({ from: "/board" });
   const client = useQueryClient();
-  const stored = useQuery({
-    queryKey: ["view", here.v],
-    queryFn: ({ signal }) => getJson<{ state: string }>(`/views/${here.v}`, {}, signal),
-    enabled: here.v !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: Number.POSITIVE_INFINITY,
-  });
+  const stored = useStoredView(here.v);
   const state = stored.data?.state;
   const search = useMemo((): BoardSearch | null => {
     if (here.v === undefined) return here;
@@ -54,7 +49,7 @@ export function useBoardAddress() {
     }
     void sendJson<{ id: string }>("POST", "/views", { state: text }).then(
       ({ id }) => {
-        client.setQueryData(["view", id], { state: text });
+        client.setQueryData(viewKey(id), { state: text });
         go({ v: id });
       },
       // A server that cannot store it: the long address has to do.

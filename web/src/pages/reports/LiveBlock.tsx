@@ -1,9 +1,8 @@
-// The part that an address shows inside a report: the charts of a board or a run, with what was found in the run; a comparison.
-// Zooming and choosing there change nothing in the report.
-import { useQuery } from "@tanstack/react-query";
+// The part that an address shows inside a report: the charts of a board or a run, with what was found in the run; a
+// comparison. Zooming and choosing there change nothing in the report.
 import { type ReactNode, useMemo, useRef, useState } from "react";
-import { getJson } from "../../api/client";
 import { useComparison } from "../../api/compare";
+import { useStoredView } from "../../api/queries";
 import { Boundary } from "../../app/Boundary";
 import { late } from "../../app/late";
 import { Failing, Loading, Notice } from "../../app/Notice";
@@ -56,12 +55,7 @@ function Charts({ block }: { block: Live }) {
     const runs = block.run === undefined ? {} : { run: [block.run] };
     return boardSearch({ ...block.search, ...runs });
   }, [block]);
-  const stored = useQuery({
-    queryKey: ["view", asked.v],
-    queryFn: ({ signal }) => getJson<{ state: string }>(`/views/${asked.v}`, {}, signal),
-    enabled: asked.v !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  const stored = useStoredView(asked.v);
   if (asked.v === undefined) return <Drawn asked={asked} single={block.kind === "run"} />;
   if (stored.error) return <Failing error={stored.error} retry={() => void stored.refetch()} />;
   if (stored.data === undefined) return <Loading what="the board" />;

@@ -1,8 +1,8 @@
 // `/reports/NAME`: a report as it reads, and its text beside it while somebody writes. Saving keeps the text before.
-import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useBlocker } from "@tanstack/react-router";
 import { useDeferredValue, useMemo, useRef, useState } from "react";
-import { getJson, sendJson } from "../../api/client";
+import { sendJson } from "../../api/client";
+import { useStoredView } from "../../api/queries";
 import { type Saved, useSaved } from "../../api/saved";
 import { download } from "../../app/download";
 import { Failing, Loading, Notice } from "../../app/Notice";
@@ -65,17 +65,6 @@ const Panel = () => (
   </PanelWithBasket>
 );
 
-// The text of an earlier version; undefined: none is asked for, or it has not come yet.
-function useVersion(view: string | undefined): string | undefined {
-  const answer = useQuery({
-    queryKey: ["view", view],
-    queryFn: ({ signal }) => getJson<{ state: string }>(`/views/${view}`, {}, signal),
-    enabled: view !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  return view === undefined ? undefined : answer.data?.state;
-}
-
 // The text that is being written, and how it is saved over the version that was read.
 function useDraft(report: Saved, save: ReturnType<typeof useSaved>["save"]) {
   const known = useMemo(() => parseReport(report.state), [report.state]);
@@ -128,7 +117,8 @@ function Loaded({ report, saved }: LoadedProps) {
   const { edit = false, version } = route.useSearch();
   const navigate = route.useNavigate();
   const draft = useDraft(report, saved.save);
-  const old = useVersion(version);
+  const stored = useStoredView(version);
+  const old = stored.data?.state;
   const shown = useDeferredValue(version === undefined ? draft.text : (old ?? ""));
   const go = (to: { edit?: boolean; version?: string }) => void navigate({ search: () => to });
   const store = () => void draft.store().catch(() => {});
@@ -173,6 +163,7 @@ function Loaded({ report, saved }: LoadedProps) {
           {version !== undefined && (
             <OldVersion
               text={old}
+              error={stored.error}
               back={() => go({})}
               restore={(text) => {
                 if (draft.changed && !confirm("Replace what was written and not saved?")) return;
@@ -252,14 +243,17 @@ function Versions({
 
 interface OldVersionProps {
   text: string | undefined;
+  error: Error | null;
   back: () => void;
   restore: (text: string) => void;
 }
 
-function OldVersion({ text, back, restore }: OldVersionProps) {
+function OldVersion({ text, error, back, restore }: OldVersionProps) {
+  const coming =
+    error === null ? "Loading an earlier version" : `This version cannot be read: ${error.message}`;
   return (
     <p className="banner" role="status">
-      {text === undefined ? "Loading an earlier version" : "An earlier version."}{" "}
+      {text === undefined ? coming : "An earlier version."}{" "}
       {text !== undefined && (
         <button type="button" className="link" onClick={() => restore(text)}>
           Edit from here

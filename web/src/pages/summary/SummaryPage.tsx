@@ -5,7 +5,7 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useId, useState } from "react";
 import { getJson, sendJson } from "../../api/client";
 import { type FacetKey, type FoundRun, useMetricNames } from "../../api/runSearch";
-import { finite, type Num } from "../../api/types";
+import { finite, type RunSummaries, type Statistic } from "../../api/types";
 import { Choice, Switch } from "../../app/fields";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { RunsLink, Shell } from "../../app/Shell";
@@ -79,18 +79,6 @@ async function findRuns(search: SummarySearch, signal: AbortSignal): Promise<Fou
   };
 }
 
-type Statistic = "last" | "mean" | "min" | "max";
-
-interface Summaries {
-  summaries: {
-    run: string;
-    values: Record<
-      string,
-      ({ unit: string; rate: boolean; shared: boolean } & Partial<Record<Statistic, Num>>) | null
-    >;
-  }[];
-}
-
 export function SummaryPage() {
   const search = route.useSearch();
   const navigate = useNavigate({ from: "/summary" });
@@ -110,7 +98,7 @@ export function SummaryPage() {
   const values = useQuery({
     queryKey: ["runs", "summaries", runs.map((run) => run.id), asked, of],
     queryFn: ({ signal }) =>
-      sendJson<Summaries>(
+      sendJson<RunSummaries>(
         "POST",
         "/summaries",
         { runs: runs.map((run) => run.id), metrics: asked, of: [of, "mean"] },
@@ -158,7 +146,7 @@ function bodyOf(at: {
   search: SummarySearch;
   set: SetProps["set"];
   found: ReturnType<typeof useQuery<Found>>;
-  values: ReturnType<typeof useQuery<Summaries>>;
+  values: ReturnType<typeof useQuery<RunSummaries>>;
   metric: string;
   of: Statistic;
   runs: readonly FoundRun[];
@@ -202,7 +190,7 @@ function bodyOf(at: {
 }
 
 // A metric's value of each run. A counter has only a mean: its rate.
-function valuesOf(data: Summaries | undefined, metric: string, of: Statistic) {
+function valuesOf(data: RunSummaries | undefined, metric: string, of: Statistic) {
   const known = (data?.summaries ?? []).flatMap(({ run, values: all }) => {
     const value = all[metric];
     return value ? [{ run, value }] : [];

@@ -43,8 +43,8 @@ export class Growing {
   ): Promise<{ series: Map<number, Columns>; moved: boolean }> {
     const grid = gridFor(question, this.kept);
     const { from, width } = question;
-    const asked = { ...question, to: from + grid.count * grid.step, width: grid.count };
-    if (!grid.moved) asked.to = question.to;
+    const to = grid.moved ? from + grid.count * grid.step : question.to;
+    const asked = { ...question, to, width: grid.count };
     const found = await askGrown(asked, grid.series, ask);
     this.kept = { ...grid, asked: question, series: found };
     const scale = (grid.step * width) / (question.to - from);

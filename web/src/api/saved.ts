@@ -1,5 +1,5 @@
-// Boards, lists of runs and reports that people saved on the server under a name, and the actions on them. A change that loses
-// something offers to undo it.
+// Boards, lists of runs and reports that people saved on the server under a name, and the actions on them. A change
+// that loses something offers to undo it.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { offerUndo } from "../state/toast";

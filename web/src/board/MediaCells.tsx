@@ -1,5 +1,5 @@
-// One value of the gallery: an image, a player, a text, a table or bars. Nothing of a run is ever HTML, and files are read
-// when their cell comes into view.
+// One value of the gallery: an image, a player, a text, a table or bars. Nothing of a run is ever HTML, and files
+// are read when their cell comes into view.
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
 import { fileUrl } from "../api/artifacts";

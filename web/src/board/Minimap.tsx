@@ -1,5 +1,6 @@
-// Shown while a part is. One line over the whole length of the selection, for all charts: where the shown range lies, dragged by its
-// body or its ends; a click beside it moves it there. With the keyboard: arrows move, + and − scale.
+// Shown while a part is. One line over the whole length of the selection, for all charts: where the shown range
+// lies, dragged by its body or its ends; a click beside it moves it there. With the keyboard: arrows move, + and −
+// scale.
 import { useQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef } from "react";
 import { askColumns } from "../api/useCharts";

@@ -73,7 +73,10 @@ export function nearest(word: string, known: readonly string[]): string[] {
   const most = Math.max(2, Math.floor(typed.length / 3));
   const found = known.flatMap((name) => {
     const other = name.toLowerCase();
-    const far = typed.length > 2 && other.indexOf(typed) >= 0 ? 0.5 : distance(typed, other);
+    const within = typed.length > 2 && other.indexOf(typed) >= 0;
+    // Letters that one has more than the other are changed ones.
+    if (!within && Math.abs(other.length - typed.length) > most) return [];
+    const far = within ? 0.5 : distance(typed, other);
     return far <= most ? [{ name, far }] : [];
   });
   return found

@@ -1,5 +1,5 @@
-// Metrics in groups and sections, as the list of metrics and the charts of a board show them. The list of metrics as rows: groups, in large ones sections by how names begin (`train/`, `a.b`), and in these the
-// metrics. A closed section has no rows below it. Pure.
+// Metrics as rows of groups, in large ones of sections by how names begin (`train/`, `a.b`), and of the metrics in
+// these, for the list of metrics and the charts of a board. A closed section has no rows below it. Pure.
 import { natural } from "../format/order";
 import { score } from "../state/palette";
 import { type ChartDef, kGroups } from "./model";

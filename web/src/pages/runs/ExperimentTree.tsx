@@ -1,5 +1,5 @@
-// The tree of the runs page: experiments, under each its workloads and the runs without a workload, under these the runs.
-// A click narrows the list, a tick selects.
+// The tree of the runs page: experiments, under each its workloads and the runs without a workload, under these the
+// runs. A click narrows the list, a tick selects.
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { usePlans } from "../../api/plans";

@@ -1,5 +1,6 @@
-// The table of runs: only the visible rows exist and are requested, so that 10,000 of them scroll as well as ten. ↑ ↓
-// or J K move, with shift a range is selected; space selects, Enter opens, B pins the baseline, ctrl or ⌘ and A selects all loaded rows.
+// The table of runs: only the visible rows exist and are requested, so that 10,000 of them scroll as well as ten. ↑
+// ↓ or J K move, with shift a range is selected; space selects, Enter opens, B pins the baseline, ctrl or ⌘ and A
+// selects all loaded rows.
 import { useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
 import {
   type CSSProperties,

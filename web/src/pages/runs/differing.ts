@@ -1,5 +1,5 @@
-// The columns that tell the listed runs apart: the params, tags and facts that not all of them have with the same value, as
-// `corral ls runs` chooses them. Pure.
+// The columns that tell the listed runs apart: the params, tags and facts that not all of them have with the same
+// value, as `corral ls runs` chooses them. Pure.
 import type { Facets, FacetValue } from "../../api/runSearch";
 import type { Column } from "./columns";
 import { type Facet, isFacet, type RunsSearch } from "./search";

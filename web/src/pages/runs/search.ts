@@ -15,7 +15,8 @@ export const isGrouping = (key: string | undefined): key is Grouping =>
 // `state`: runs in the archive or the trash; `q`: words or comparisons; `workload`: an id, or "none" for runs without
 // one; `sort`: keys of columns, "-" before one for descending; `col`: columns and their widths (pages/runs/columns.ts);
 // `tab`: the name of the saved list that this began as; `only`: shows the columns that differ (differing.ts);
-// `group`: what groups the runs, `open`: values whose groups are open; `base`: the run pinned as baseline, `compare`: how others are compared to it (baseline.ts). A facet's values are alternatives, "" is "not set".
+// `group`: what groups the runs, `open`: values whose groups are open; `base`: the run pinned as baseline, `compare`:
+// how others are compared to it (baseline.ts). A facet's values are alternatives, "" is "not set".
 export type RunsSearch = {
   tab?: string;
   state?: "archived" | "trashed";

@@ -1,6 +1,7 @@
-// The importance of params for a metric. A random forest predicts the metric from all params. A param's importance is the
-// growth of its error in runs that a tree has not seen when the param's values are shuffled (Breiman 2001). Shuffled
-// copies of params in the same forest show how much comes by chance. The same runs give the same numbers. Pure.
+// The importance of params for a metric. A random forest predicts the metric from all params. A param's importance
+// is the growth of its error in runs that a tree has not seen when the param's values are shuffled (Breiman 2001).
+// Shuffled copies of params in the same forest show how much comes by chance. The same runs give the same numbers.
+// Pure.
 import { natural } from "../../format/order";
 import { type Sample, wordOf } from "./data";
 

@@ -1,4 +1,5 @@
-// A summary as files for papers: a table of rows × columns with mean ± interval as LaTeX, and the numbers as CSV. Pure.
+// A summary as files for papers: a table of rows × columns with mean ± interval as LaTeX, and the numbers as CSV.
+// Pure.
 import type { BarCell, BarData } from "../../charts/bars";
 import { commonCount } from "../../charts/summary";
 import { csvField } from "../../export/csv";

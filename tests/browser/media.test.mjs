@@ -129,6 +129,20 @@ test("texts, tables, sound and histograms are shown, and nothing of a run is exe
   await close();
 });
 
+test("a value that another replaces is shown anew", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.two}?with=&tab=media`);
+  const small = row(page, "small, image").getByRole("img");
+  await drawn(small);
+  const width = () => small.evaluate((image) => image.naturalWidth);
+  assert.equal(await width(), 4);
+  await put("two", "media/small@0.png", png(12, 12, 0));
+  await home.mlflow("runs/set-tag", { run_id: id.two, key: "news", value: "1" });
+  await soon(async () => assert.equal(await width(), 12));
+  await put("two", "media/small@0.png", png(4, 4, 0));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("a filter and a run without media say what is so", async () => {
   const { page, complaints, close } = await open(browser, home, `/runs/${id.one}?with=&tab=media`);
   const names = page.getByLabel("Filter names");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { atRest, Home, launch, open, soon } from "./support.mjs";
+import { atRest, Home, launch, open, shownCharts, soon } from "./support.mjs";
 
 const home = new Home();
 const kPoints = 400;
@@ -96,6 +96,32 @@ const range = (page) => {
   const { searchParams } = new URL(page.url());
   return { from: Number(searchParams.get("from")), to: Number(searchParams.get("to")) };
 };
+
+test("a live run shorter than a finished one beside it is drawn on", async () => {
+  const { experiment_id } = await home.mlflow("experiments/create", { name: "beside" });
+  const start = Date.now() - 60_000;
+  const made = await home.mlflow("runs/create", { experiment_id, start_time: start });
+  const run_id = made.run.info.run_id;
+  const log = (first, count) => {
+    const metrics = Array.from({ length: count }, (_, i) => {
+      return { key: "spiky", value: 2, timestamp: start + (first + i) * 10, step: first + i };
+    });
+    return home.mlflow("runs/log-batch", { run_id, metrics });
+  };
+  await log(0, 50);
+  const path = `/board?run=${run}&run=${run_id}&metric=spiky&x=step`;
+  const { page, complaints, close } = await open(browser, home, path);
+  const points = async () => (await shownCharts(page)).spiky?.points;
+  await soon(async () => assert.equal(await points(), kPoints + 50));
+  const before = (await shownCharts(page)).spiky;
+  await log(50, 70);
+  await soon(async () => assert.equal(await points(), kPoints + 120));
+  const { from, to } = (await shownCharts(page)).spiky;
+  assert.deepEqual([from, to], [before.from, before.to]);
+  await home.mlflow("runs/update", { run_id, status: "FINISHED", end_time: Date.now() });
+  assert.deepEqual(complaints, []);
+  await close();
+});
 
 test("the minimap is dragged: its window moves, its edge widens, a double-click ends it", async () => {
   const { page, complaints, close } = await open(

@@ -95,6 +95,64 @@ test("of two who write at once neither loses a text", async () => {
   await close();
 });
 
+test("what is typed while a save is under way is kept, and is saved next", async () => {
+  const { page, complaints, close } = await open(browser, home, "/reports/Speed%20%2F%20MPS?edit=true");
+  let sent;
+  const asked = new Promise((resolve) => {
+    sent = resolve;
+  });
+  let release;
+  const released = new Promise((resolve) => {
+    release = resolve;
+  });
+  await page.route("**/api/corral/v1/reports/*", async (route) => {
+    if (route.request().method() === "PUT") {
+      sent();
+      await released;
+    }
+    await route.continue();
+  });
+  await text(page).fill("one");
+  await page.getByTestId("save-report").click();
+  await asked;
+  await text(page).fill("one, two");
+  release();
+  await soon(async () => assert.match((await reports())[0].state, /^{"text":"one"/));
+  assert.equal(await text(page).inputValue(), "one, two");
+  await page.getByTestId("save-report").click();
+  await soon(async () => assert.match((await reports())[0].state, /^{"text":"one, two"/));
+  await soon(async () => assert.equal(await page.getByTestId("save-report").count(), 0));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("leaving asks about a text that is not saved, and a report that somebody deletes stays", async () => {
+  const { page, close } = await open(browser, home, "/reports/Speed%20%2F%20MPS?edit=true");
+  const [{ name, state }] = await reports();
+  await text(page).fill("not saved");
+  const answered = [];
+  page.on("dialog", (dialog) => {
+    answered.push(dialog.message());
+    return answered.length < 2 ? dialog.dismiss() : dialog.accept();
+  });
+  const away = page.getByLabel("Breadcrumb").getByRole("link", { name: "Reports" });
+  await away.click();
+  await soon(() => assert.deepEqual(answered, ["Leave without saving the report?"]));
+  assert.equal(await text(page).inputValue(), "not saved");
+  const address = `${home.url}/api/corral/v1/reports/${encodeURIComponent(name)}`;
+  assert.ok((await fetch(address, { method: "DELETE" })).ok);
+  await page.getByTestId("save-report").click();
+  await page.getByRole("alert").first().waitFor();
+  assert.equal(await text(page).inputValue(), "not saved");
+  assert.deepEqual(await reports(), []);
+  await away.click();
+  await page.getByText("No reports yet.").waitFor();
+  assert.equal(answered.length, 2);
+  const put = { method: "PUT", headers: { "Content-Type": "application/json" } };
+  assert.ok((await fetch(address, { ...put, body: JSON.stringify({ state }) })).ok);
+  await close();
+});
+
 test("a report is deleted, and comes back; an unknown one says so", async () => {
   const { page, close } = await open(browser, home, "/reports/none");
   await page.getByText("No report with this name").waitFor();
@@ -106,7 +164,7 @@ test("a report is deleted, and comes back; an unknown one says so", async () => 
   await page.setViewportSize({ width: 390, height: 844 });
   assert.deepEqual(await violations(page), []);
   await page.getByRole("link", { name: "Speed / MPS" }).click();
-  await page.getByText("mine").waitFor();
+  await page.getByText("one, two").waitFor();
   await page.getByRole("button", { name: "Edit" }).click();
   await text(page).waitFor();
   assert.deepEqual(await violations(page), []);

@@ -64,7 +64,7 @@ std::size_t bytes_of_tags(const RunChange& change) {
   return bytes;
 }
 
-// What the changes of one request have together.
+// The runs and tags that one request names so far, over all its changes.
 struct Together {
   std::set<RunId> runs;
   std::size_t tag_bytes = 0;  // counted for each run

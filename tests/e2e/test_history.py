@@ -13,15 +13,15 @@ TRAIN = """
     import corral, sys, time
     length, seed = float(sys.argv[1]), int(sys.argv[2])
     corral.log("val_acc", 0.9 - length, step=1)
-    for step in range(40):
+    for step in range(16):
         with corral.phase("step"):
-            time.sleep(length * (1 + seed / 500))
+            time.sleep(5 * length * (1 + seed / 500))
 """
 
 
 @pytest.fixture
 def nightly(corral: Corral) -> Corral:
-    """Six runs of 4 ms a step, and after a commit three of 12 ms."""
+    """Six runs of 20 ms a step, and after a commit three of 60 ms: a busy machine adds some."""
     script = corral.script("train.py", TRAIN)
 
     def git(*words: str) -> None:

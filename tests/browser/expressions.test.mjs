@@ -145,14 +145,62 @@ test("the CSV of an expression says what was computed", async () => {
   await close();
 });
 
-test("expressions wait for an axis of time or steps", async () => {
+test("expressions wait where the axis has no columns of time or steps", async () => {
   const { page, close } = await board(`&metric=loss&metric=${encodeURIComponent(kRatio)}`);
-  await page.goto(`${page.url().replace("x=step", "x=metric")}&xmetric=speed`);
+  await page.goto(page.url().replace("x=step", "x=epoch"));
   await chart(page, kRatio).getByTestId("told").waitFor();
   assert.equal(
     await chart(page, kRatio).getByTestId("told").textContent(),
-    "an expression needs an axis of time or steps",
+    "an expression needs an axis of time, steps or a metric",
   );
   await until(page, () => !document.body.textContent.includes("Something went wrong"));
+  await close();
+});
+
+// The rows of a chart's CSV: line, kind, x and value.
+async function drawnRows(page, name) {
+  await chart(page, name).getByTestId("chart-menu").click();
+  await page.getByTestId("chart-export").click();
+  const saved = page.waitForEvent("download");
+  await page.getByTestId("export-csv").click();
+  const [head, ...rows] = readFileSync(await (await saved).path(), "utf8").trim().split("\r\n");
+  await page.keyboard.press("Escape");
+  return { head, rows: rows.map((row) => row.split(",")) };
+}
+
+test("an expression is the axis, and is drawn over one", async () => {
+  const { page, complaints, close } = await board(`&metric=loss&metric=${encodeURIComponent(kRatio)}`);
+  await page.getByTestId("axis-more").click();
+  await page.getByTestId("axis-expression").click();
+  const field = page.getByTestId("expression");
+  await field.fill("sped * 2");
+  await field.press("Enter");
+  await page.getByTestId("expression-wrong").waitFor();
+  await field.fill("speed * 2");
+  await field.press("Enter");
+  await until(page, () => new URL(location.href).searchParams.get("xmetric") === "speed * 2");
+  await page.keyboard.press("Escape");
+  await atRest(page);
+  // 2 to 400, as far as columns of several points tell.
+  const [from, to] = await chart(page, "loss")
+    .locator("canvas")
+    .evaluate(({ dataset }) => [Number(dataset.from), Number(dataset.to)]);
+  assert.ok(from >= 2 && from < 20 && to > 380 && to < 401, `${from} to ${to}`);
+  const { head, rows } = await drawnRows(page, "loss");
+  assert.match(head, /^line,kind,speed \* 2,value,/);
+  for (const [name, factor] of [["two", 1], ["three", 1.5]]) {
+    const mine = rows.filter(([line, kind]) => line === name && kind === "computed: loss over speed * 2");
+    assert.ok(mine.length > 20, `${name}: ${mine.length} pairs`);
+    for (const [, , x, value] of mine) assert.ok(Math.abs(value - factor * x) < 1e-6, `${value} at ${x}`);
+  }
+  const ratios = (await drawnRows(page, kRatio)).rows;
+  assert.deepEqual(new Set(ratios.map(([line, , , value]) => `${line} ${Number(value)}`)), new Set(["two 2", "three 3"]));
+  // The same after a reload, over a measured metric, and zoomed.
+  await page.goto(`${page.url().replace(/xmetric=[^&]*/, "xmetric=speed")}&from=50&to=100`);
+  await chart(page, kRatio).waitFor();
+  await atRest(page);
+  const measured = await drawnRows(page, kRatio);
+  assert.ok(measured.rows.every(([, , x]) => x === "" || (x >= 1 && x <= 200)) && measured.rows.length > 40);
+  assert.deepEqual(complaints, []);
   await close();
 });

@@ -24,6 +24,8 @@ export interface ChartsQuestion {
   series: { id: number; origin: bigint; epochs?: EpochAxis }[];
   // On the axis of a metric: a line through (x, y) for every y.
   pairs?: { x: number; y: number }[];
+  // On the axis of a metric: over the time of all runs, what computed pairs are made of.
+  over?: ChartsQuestion;
   // Computed lines by key.
   lines: ({ key: string } & LineQuestion)[];
   // Seconds since the origins, or steps.
@@ -42,6 +44,7 @@ export interface Charts {
   lines: Map<string, LineAnswer>;
   // By y's series.
   pairs: Map<number, XyLine>;
+  over: Charts | null;
   from: number;
   to: number;
   width: number;
@@ -180,6 +183,19 @@ export function linesBodies(question: ChartsQuestion, exact: boolean): object[] 
   }));
 }
 
+export const kNoQuestion: ChartsQuestion = {
+  axis: "time",
+  series: [],
+  lines: [],
+  from: 0,
+  to: 1,
+  width: 0,
+  revision: 0,
+};
+
+export const asksNothing = ({ series, lines, pairs = [], over }: ChartsQuestion): boolean =>
+  series.length + lines.length + pairs.length === 0 && over === undefined;
+
 // For POST /xy.
 export function pairsBodies({ pairs = [], from, to, width }: ChartsQuestion): object[] {
   return parts(pairs, kMaxLines).map((lines) => ({ lines, from, to, width, height: kPairsHeight }));
@@ -192,15 +208,18 @@ export function chartsOf(
     series: Map<number, Columns>;
     lines: readonly LineAnswer[];
     pairs: readonly XyLine[];
+    over: Charts | null;
     growing?: boolean;
   },
 ): Charts {
-  const { series, lines, pairs, growing = false } = answer;
-  const exact = [...series.values(), ...lines].every((one) => one.exact);
+  const { series, lines, pairs, over, growing = false } = answer;
+  const exact =
+    [...series.values(), ...lines].every((one) => one.exact) && (over === null || over.exact);
   return {
     series,
     lines: new Map(question.lines.map(({ key }, i) => [key, lines[i] as LineAnswer])),
     pairs: new Map((question.pairs ?? []).map(({ y }, i) => [y, pairs[i] as XyLine])),
+    over,
     ...drawnRange(question),
     width: question.width,
     exact,

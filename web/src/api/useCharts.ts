@@ -5,6 +5,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import {
+  asksNothing,
   type Charts,
   type ChartsQuestion,
   type ColumnsQuestion,
@@ -81,12 +82,13 @@ export async function askCharts(
   at: { signal?: AbortSignal | undefined; growing?: Growing | undefined } = {},
 ): Promise<Charts> {
   const { signal } = at;
-  const [{ series, moved }, lines, pairs] = await Promise.all([
+  const [{ series, moved }, lines, pairs, over] = await Promise.all([
     askParts(question, exact, at),
     askLines(question, exact, signal),
     askPairs(question, signal),
+    question.over === undefined ? null : askCharts(question.over, exact, { signal }),
   ]);
-  return chartsOf(question, { series, lines, pairs, growing: moved });
+  return chartsOf(question, { series, lines, pairs, over, growing: moved });
 }
 
 // Returns true if an older answer may be drawn on the axis of a newer question: x has the same meaning, and both have
@@ -115,13 +117,14 @@ const piecesOf = (stretches: ChartsQuestion["stretches"]) =>
     fold === null && i === stretches.length - 1 ? [from, at] : [from, to, at],
   );
 
-const whatOf = ({ axis, stretches, series, lines, pairs }: ChartsQuestion) =>
+const whatOf = ({ axis, stretches, series, lines, pairs, over }: ChartsQuestion): string =>
   JSON.stringify([
     axis,
     piecesOf(stretches),
     series.map(({ id, origin, epochs }) => [id, String(origin), epochs]),
     lines,
     pairs,
+    over && whatOf(over),
   ]);
 
 // The same picture, only a little longer at its live end.
@@ -136,8 +139,8 @@ export function grows(asked: ChartsQuestion, now: ChartsQuestion): boolean {
 }
 
 const keyOf = (question: ChartsQuestion) => {
-  const { from, to, width, revision } = question;
-  return [whatOf(question), from, to, width, revision];
+  const { from, to, width, revision, over } = question;
+  return [whatOf(question), from, to, width, revision, over?.from, over?.to];
 };
 
 // True once `key` has been the same for a moment.
@@ -161,8 +164,7 @@ export interface ChartsState {
 
 export function useCharts(question: ChartsQuestion): ChartsState {
   const [asked, setAsked] = useState(question);
-  const wanted =
-    asked.series.length + asked.lines.length + (asked.pairs?.length ?? 0) > 0 && asked.width > 0;
+  const wanted = !asksNothing(asked) && asked.width > 0;
   const common = { staleTime: Number.POSITIVE_INFINITY, gcTime: 20_000 };
   const [growing] = useState(() => ({ aligned: new Growing(), exact: new Growing() }));
   const rough = useQuery({

@@ -8,6 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { asksNothing, kNoQuestion } from "../api/chartBodies";
 import { type Charts, type ChartsQuestion, sameAxis, useCharts } from "../api/useCharts";
 import { Boundary } from "../app/Boundary";
 import { Switch } from "../app/fields";
@@ -22,13 +23,13 @@ import { useView } from "../state/view";
 import { ChartFigure } from "./ChartFigure";
 import { allLines } from "./chartSpec";
 import type { Baseline } from "./compare";
-import { measuredOf } from "./derived";
 import { useChartHeight } from "./layout";
 import { computedLines, lineAt } from "./lines";
 import type { ChartDef } from "./model";
 import { type InSight, splitCharts } from "./near";
+import { measuredSeries, pairsAsked, seriesAsked } from "./pairs";
 import type { Range } from "./pointer";
-import { defsOf, kAsked, pairsOf, seriesOf } from "./question";
+import { defsOf, kAsked, seriesOf } from "./question";
 import type { Reader, Reading } from "./Readout";
 import { type ChartSection, kFew } from "./sections";
 import type { BoardChart, BoardView } from "./useBoard";
@@ -59,13 +60,19 @@ function useQuestion(view: BoardView, at: Asked): ChartsQuestion {
     [charts, making, axis, epochs, shown, stretches],
   );
   const lines = useMemo(() => computedLines(defsOf(charts), making), [charts, making]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: of the view only what the pairs are made of
-  const pairs = useMemo(
-    () => (axis === "metric" ? pairsOf(defsOf(charts), view) : []),
-    [charts, axis, shown, view.defs, view.search.xmetric],
-  );
+  const pairs = useMemo(() => pairsAsked(defsOf(charts), making), [charts, making]);
   const { live } = view;
-  return { axis: kAsked[axis], stretches, series, lines, pairs, ...range, width, revision, live };
+  return {
+    axis: kAsked[axis],
+    stretches,
+    series,
+    lines,
+    ...pairs,
+    ...range,
+    width,
+    revision,
+    live,
+  };
 }
 
 // The answer a chart shows, and whether it answers the current question.
@@ -115,27 +122,11 @@ function useAlone() {
   return [alone, told] as const;
 }
 
-const kNoQuestion: ChartsQuestion = {
-  axis: "time",
-  series: [],
-  lines: [],
-  from: 0,
-  to: 1,
-  width: 0,
-  revision: 0,
-};
-
 // Returns true if an answer contains the chart's lines, for any range.
 function useHas(data: Charts | undefined): (chart: BoardChart) => boolean {
   return useMemo(() => {
-    const { series = [], lines = [], pairs = [] } = data?.asked ?? {};
-    const known = new Set([
-      ...series.map(({ id }) => id),
-      ...lines.flatMap((line) => line.series),
-      ...pairs.map(({ y }) => y),
-    ]);
-    return ({ def }) =>
-      def.lines.some((line) => measuredOf(line).some(({ series }) => known.has(series)));
+    const known = new Set(data && seriesAsked(data.asked));
+    return ({ def }) => measuredSeries(def.lines).some((series) => known.has(series));
   }, [data]);
 }
 
@@ -172,8 +163,7 @@ function useSharing(
   const second = useCharts(asked.current);
   // While waiting, an answer for another axis is not used.
   const rest = second.data && sameAxis(second.data.asked, later) ? second.data : undefined;
-  const nothing = later.series.length + later.lines.length + (later.pairs?.length ?? 0) === 0;
-  const waits = !nothing && (!ready || second.old);
+  const waits = !asksNothing(later) && (!ready || second.old);
   const staleFirst = useStale(first.data, { range, zoomed: zoomedIn, fetching: first.old });
   const staleRest = useStale(rest, { range, zoomed: zoomedIn, fetching: waits });
   const [hasFirst, hasRest] = [useHas(first.data), useHas(rest)];

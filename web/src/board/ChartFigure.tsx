@@ -395,6 +395,9 @@ const manyOf = ({ lines, left }: ChartDef) =>
 const pointsOf = (lines: readonly ChartLine[]) =>
   lines.reduce(
     (sum, line) =>
-      sum + (line.hidden ? 0 : (line.data?.columns.points ?? line.pairs?.x.length ?? 0)),
+      sum +
+      (line.hidden || line.expression !== undefined
+        ? 0
+        : (line.data?.columns.points ?? line.pairs?.x.length ?? 0)),
     0,
   );

@@ -6,6 +6,7 @@ import { Choice, NumberField, Switch } from "../app/fields";
 import { Chain, Fit } from "../app/icons";
 import { Popup } from "../app/Popup";
 import { formatNumber } from "../format/units";
+import { ExpressionField } from "./AddExpression";
 import { kAxisWords, placeWords } from "./axis";
 import { Boards } from "./Boards";
 import { together } from "./choice";
@@ -54,9 +55,42 @@ export function BoardToolbar({ view }: { view: BoardView }) {
 
 const kOffered: readonly Axis[] = ["workload", "run", "step", "epoch", "wall"];
 
+// A metric, or an expression of several, as the axis.
+function MetricAxis({ view }: { view: BoardView }) {
+  const [writing, setWriting] = useState(false);
+  const names = view.defs.filter((def) => !def.flat).map((def) => def.name);
+  const now = view.axis === "metric" ? (view.search.xmetric ?? "") : "";
+  const own = now === "" || names.includes(now) ? [] : [now];
+  return (
+    <>
+      <Choice
+        label="Metric as axis"
+        value={now}
+        options={[["", "none"], ...[...names, ...own].map((one): [string, string] => [one, one])]}
+        change={(name) => (name === "" ? view.setAxis("workload") : view.setAxis("metric", name))}
+      />
+      {writing ? (
+        <ExpressionField
+          view={view}
+          value={own[0] ?? ""}
+          set={(text) => view.setAxis("metric", text)}
+        />
+      ) : (
+        <button
+          type="button"
+          className="link"
+          data-testid="axis-expression"
+          onClick={() => setWriting(true)}
+        >
+          Expression as axis
+        </button>
+      )}
+    </>
+  );
+}
+
 // Another metric as the axis, and the event that is the zero of the axes of time.
 function MoreAxes({ view }: { view: BoardView }) {
-  const names = view.defs.filter((def) => !def.flat).map((def) => def.name);
   const indices = [
     ...new Set(Object.values(view.epochs).flatMap((one) => one.epochs.map(({ index }) => index))),
   ].sort((a, b) => a - b);
@@ -75,12 +109,7 @@ function MoreAxes({ view }: { view: BoardView }) {
           Condensed time: one epoch for all that are alike
         </button>
       )}
-      <Choice
-        label="Metric as axis"
-        value={view.axis === "metric" ? (view.search.xmetric ?? "") : ""}
-        options={[["", "none"], ...names.map((name): [string, string] => [name, name])]}
-        change={(name) => (name === "" ? view.setAxis("workload") : view.setAxis("metric", name))}
-      />
+      <MetricAxis view={view} />
       {view.onTime && view.axis !== "wall" && (
         <Choice
           label="Zero is at"

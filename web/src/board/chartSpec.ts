@@ -31,11 +31,8 @@ export function allLines(
 // The parts of the view that the specs of charts need.
 export type SpecView = Pick<
   BoardView,
-  "making" | "zoomedIn" | "axis" | "onTime" | "marks" | "windows" | "defs" | "search"
+  "making" | "zoomedIn" | "axis" | "onTime" | "marks" | "windows" | "search"
 >;
-
-const xUnit = ({ defs, search }: Pick<BoardView, "defs" | "search">) =>
-  defs.find((def) => def.name === search.xmetric)?.unit ?? "";
 
 export function specOf(
   chart: BoardChart,
@@ -52,7 +49,7 @@ export function specOf(
     x: {
       kind: kXKind[view.axis],
       ...range,
-      ...(view.axis === "metric" ? { unit: xUnit(view) } : {}),
+      ...(view.axis === "metric" ? { unit: view.making.x?.unit ?? "" } : {}),
     },
     y: chart.choice.y,
     // So many lines are a tangle; a row each is not.
@@ -73,8 +70,8 @@ export function specOf(
 }
 
 // The parts that `making` does not hold.
-export const specParts = ({ zoomedIn, axis, marks, windows, defs, search }: SpecView) =>
-  [zoomedIn, axis, marks, windows, defs, search.xmetric] as const;
+export const specParts = ({ zoomedIn, axis, marks, windows }: SpecView) =>
+  [zoomedIn, axis, marks, windows] as const;
 
 // The names of a figure's axes, with the baseline if there is one.
 export function axisNames(

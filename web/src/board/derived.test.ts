@@ -157,6 +157,7 @@ function answerOf(
     series: new Map(series) as Map<number, Columns>,
     lines: new Map(lines),
     pairs: new Map(),
+    over: null,
     from: 0,
     to: 4,
     width: 4,
@@ -167,7 +168,7 @@ function answerOf(
 }
 
 const making = (part: Partial<Making> = {}): Making => ({
-  ...makingOf(runs, {}, "workload"),
+  ...makingOf(runs, {}, { axis: "workload", x: null }),
   ...part,
 });
 const at = (part: Partial<Making> = {}) => ({
@@ -216,7 +217,7 @@ describe("the lines of an expression", () => {
 
   it("are none on an axis without columns of time or steps", () => {
     const [first] = linesOf(def, answer, { ...at({ computes: false }) });
-    expect(first?.told).toBe("an expression needs an axis of time or steps");
+    expect(first?.told).toBe("an expression needs an axis of time, steps or a metric");
   });
 
   it("can be compared, smoothed and grouped", () => {

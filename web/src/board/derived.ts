@@ -190,13 +190,18 @@ function placesOf(
   return places;
 }
 
+export const reachOf = (
+  { spacing }: LineDef,
+  { from, to, length }: { from: number; to: number; length: number },
+): number => (kReach * spacing * length) / (to - from);
+
 function sampledOf(line: LineDef, at: { answer: Charts; onTime: boolean }): Sampled | null {
   const { answer, onTime } = at;
   const found = answer.lines.get(keyOf(line));
   const [mean, count] = [found?.arrays[0], found?.arrays[3]];
   if (mean === undefined || count === undefined) return null;
   const out = { ...emptySampled(mean.length), at: placesOf(line, { ...at, length: mean.length }) };
-  const reach = onTime ? kReach * line.spacing * (mean.length / (answer.to - answer.from)) : 0;
+  const reach = onTime ? reachOf(line, { ...answer, length: mean.length }) : 0;
   let last = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < mean.length; i++) {
     const own = (count[i] as number) > 0 && !Number.isNaN(mean[i] as number);

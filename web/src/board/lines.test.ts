@@ -54,6 +54,7 @@ const plain: Making = {
   baseline: null,
   onTime: true,
   computes: true,
+  x: null,
 };
 const grouped = (part: Partial<Making> = {}): Making => {
   const grouping = { by: "param:lr", show: "mean", band: "range" } as const;
@@ -76,7 +77,7 @@ function answer(question: Partial<ChartsQuestion>, lines: [string, Float64Array[
     return [key, { kind: arrays.length > 1 ? "group" : "mean", ...empty, arrays }];
   });
   const at = { from: 0, to: 2, width: 2, exact: true, growing: false, asked };
-  return { series: new Map(), lines: new Map(found), pairs: new Map(), ...at };
+  return { series: new Map(), lines: new Map(found), pairs: new Map(), over: null, ...at };
 }
 const values = (...all: number[]) => Float64Array.from(all);
 const palette = { theme: kLight, hidden: new Set<string>() };

@@ -13,6 +13,7 @@ import { type Baseline, compared } from "./compare";
 import { type Derived, derivedValues, inputQuestions } from "./derived";
 import { type Group, groupAnswer, groupQuestion, linesOfGroup } from "./groups";
 import type { ChartDef, LineDef, ShownRun } from "./model";
+import { pairsOf } from "./pairs";
 import { smoothedColumns } from "./smoothing";
 import type { Grouping } from "./view";
 
@@ -27,6 +28,8 @@ export interface Making {
   onTime: boolean;
   // The axis has computed lines.
   computes: boolean;
+  // The metric or expression of the axis; null: the axis is another.
+  x: ChartDef | null;
 }
 
 type KeyedLine = ChartsQuestion["lines"][number];
@@ -240,7 +243,7 @@ function derivedCurve(
   return { ...rest, curve: smoothedCurve(curve, making.smoothing) };
 }
 
-const kNotComputed = "an expression needs an axis of time or steps";
+const kNotComputed = "an expression needs an axis of time, steps or a metric";
 
 function curveOf(
   chart: ChartDef,
@@ -349,8 +352,9 @@ export function linesOf(
         ...(answer && (grouping === null || (columnsDrawn && line.made !== undefined))
           ? curveOf(chart, line, { answer, making })
           : {}),
-        ...expressionOf(line, chart, making),
-        pairs: answer?.pairs.get(line.series) ?? null,
+        ...(making.x === null
+          ? expressionOf(line, chart, making)
+          : pairsOf(line, chart.name, { answer, over: making })),
         ...(columns ? spreadOf(line, spreads) : {}),
         ...(grouping === null ? {} : { faint: true }),
       };

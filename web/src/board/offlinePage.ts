@@ -79,7 +79,7 @@ async function viewerScript(): Promise<string> {
 
 async function askAll(view: BoardView, range: Range): Promise<Charts> {
   const measured = questionOf(view, { ...range, width: kOfflineColumns });
-  const computed = questionOf(view, { ...range, width: kOfflineCurveColumns });
+  const { over: _, ...computed } = questionOf(view, { ...range, width: kOfflineCurveColumns });
   const [answer, { lines }] = await Promise.all([
     askCharts({ ...measured, lines: [] }, true),
     askCharts({ ...computed, series: [], pairs: [] }, true),

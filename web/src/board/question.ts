@@ -5,6 +5,7 @@ import type { ChartsQuestion } from "../api/useCharts";
 import { placedInputs } from "./derived";
 import { computedLines, drawsColumns } from "./lines";
 import type { ChartDef } from "./model";
+import { pairsAsked } from "./pairs";
 import type { BoardChart, BoardView } from "./useBoard";
 
 // Columns of a figure that leaves the page: as many on every screen.
@@ -13,28 +14,6 @@ export const kFigureColumns = 1024;
 // Every chart's own metric and the one on its right axis.
 export const defsOf = (charts: readonly BoardChart[]): ChartDef[] =>
   charts.flatMap(({ def, second }) => (second === null ? [def] : [def, second]));
-
-// On the axis of a metric a line's x is that metric of the same run, of the same source where it has several.
-export function pairsOf(
-  charts: readonly ChartDef[],
-  { defs, search, shown }: Pick<BoardView, "defs" | "search" | "shown">,
-): { x: number; y: number }[] {
-  const xs = defs.find((def) => def.name === search.xmetric)?.lines ?? [];
-  const workloads = new Map(shown.map((run) => [run.id, run.workload]));
-  return charts.flatMap((def) =>
-    def.lines.flatMap((line) => {
-      if (line.made !== undefined) return [];
-      // A series of a host or device applies to every run of its workload.
-      const mine = xs.filter(
-        (x) =>
-          x.run === line.run ||
-          ((x.shared || line.shared) && workloads.get(x.run) === workloads.get(line.run)),
-      );
-      const x = mine.find((other) => other.source === line.source) ?? mine[0];
-      return x === undefined ? [] : [{ x: x.series, y: line.series }];
-    }),
-  );
-}
 
 export function seriesOf(
   charts: readonly BoardChart[],
@@ -68,7 +47,7 @@ export function seriesOf(
 
 export type QuestionView = Pick<
   BoardView,
-  "charts" | "making" | "axis" | "stretches" | "epochs" | "shown" | "defs" | "search"
+  "charts" | "making" | "axis" | "stretches" | "epochs" | "shown"
 >;
 
 export const kAsked = {
@@ -92,7 +71,7 @@ export function questionOf(
     stretches: view.stretches,
     series: seriesOf(charts, view),
     lines: computedLines(defsOf(charts), making),
-    pairs: axis === "metric" ? pairsOf(defsOf(charts), view) : [],
+    ...pairsAsked(defsOf(charts), making),
     ...at,
     revision: 0,
   };

@@ -57,10 +57,10 @@ function epochRange(
   return { from: Math.min(...indices), to: Math.max(...indices) + 1 };
 }
 
-// All values of the metric that is the axis.
-function metricRange(defs: readonly ChartDef[], name: string | undefined): Range {
+// All values of the metric or expression that is the axis.
+function metricRange(x: ChartDef | null): Range {
   const known = (line: { least: number; greatest: number }) => line.greatest >= line.least;
-  const lines = defs.find((def) => def.name === name)?.lines.filter(known) ?? [];
+  const lines = x?.lines.filter(known) ?? [];
   const from = Math.min(...lines.map((line) => line.least));
   const to = Math.max(...lines.map((line) => line.greatest));
   if (!(to >= from)) return { from: 0, to: 1 };
@@ -74,9 +74,8 @@ export function fullOf(at: {
   shown: readonly ShownRun[];
   epochs: Readonly<Record<string, RunEpochs>>;
   stretches: readonly Stretch[];
-  defs: readonly ChartDef[];
   charts: readonly BoardChart[];
-  xmetric: string | undefined;
+  x: ChartDef | null;
 }): Range {
   switch (at.axis) {
     case "step":
@@ -86,7 +85,7 @@ export function fullOf(at: {
     case "condensed":
       return { from: 0, to: condensedLength(at.stretches) || 1 };
     case "metric":
-      return metricRange(at.defs, at.xmetric);
+      return metricRange(at.x);
     default:
       return fullRange(at.shown);
   }
@@ -138,7 +137,11 @@ type MakingSearch = { [Part in Made]?: ViewSearch[Part] | undefined };
 export const hasComputedLines = (axis: Axis): boolean =>
   axis !== "epoch" && axis !== "condensed" && axis !== "metric";
 
-export function makingOf(shown: readonly ShownRun[], search: MakingSearch, axis: Axis): Making {
+export function makingOf(
+  shown: readonly ShownRun[],
+  search: MakingSearch,
+  { axis, x }: { axis: Axis; x: ChartDef | null },
+): Making {
   const plain = !hasComputedLines(axis);
   const { singles, compare } = search;
   const [smooth, group, base] = [search.smooth, search.group, search.base].map((word) =>
@@ -159,6 +162,7 @@ export function makingOf(shown: readonly ShownRun[], search: MakingSearch, axis:
     baseline: found ? { key: found.key, label: found.label, as: compare ?? "ratio" } : null,
     onTime: axis !== "step",
     computes: !plain,
+    x,
   };
 }
 

@@ -2,6 +2,7 @@
 // back into the address.
 import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef } from "react";
+import { kNoQuestion } from "../api/chartBodies";
 import { condense, type Stretch } from "../api/condensed";
 import { type RunEpochs, useEpochs } from "../api/epochs";
 import { useExplanations } from "../api/explain";
@@ -10,6 +11,7 @@ import { useLive } from "../api/live";
 import { useHappenings, useMarks } from "../api/notes";
 import { useMetrics, usePhases } from "../api/queries";
 import type { RunDetail } from "../api/types";
+import { useCharts } from "../api/useCharts";
 import type { Span } from "../charts/lanes";
 import { type ChartTheme, kDark, kLight } from "../charts/theme";
 import { clearView, useView } from "../state/view";
@@ -19,7 +21,8 @@ import { problemsOf } from "./derived";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
 import { type DropPlace, movedTo } from "./layout";
 import { baselineOf, type Making } from "./lines";
-import { buildCharts, defaultCharts, type ShownRun, shownRun } from "./model";
+import { buildCharts, type ChartDef, defaultCharts, type ShownRun, shownRun } from "./model";
+import { axisDef, axisQuestion, withExtremes } from "./pairs";
 import { type BoardGestures, type Gestures, moved, type Range, stepFrom } from "./pointer";
 import { type BoardChart, fullOf, makingOf, marksOf, originOf, resolve } from "./resolve";
 import { kFew, sectioned } from "./sections";
@@ -111,12 +114,35 @@ function useStableList<T extends { key: string }>(list: readonly T[]): readonly 
 
 const bigAsText = (_: string, part: unknown) => (typeof part === "bigint" ? String(part) : part);
 
-function useMaking(shown: readonly ShownRun[], search: ViewSearch, axis: Axis): Making {
+function useMaking(
+  shown: readonly ShownRun[],
+  search: ViewSearch,
+  { axis, x }: { axis: Axis; x: ChartDef | null },
+): Making {
   const { smooth, group, singles, base, compare } = search;
   return useMemo(
-    () => makingOf(shown, { smooth, group, singles, base, compare }, axis),
-    [shown, smooth, group, singles, base, compare, axis],
+    () => makingOf(shown, { smooth, group, singles, base, compare }, { axis, x }),
+    [shown, smooth, group, singles, base, compare, axis, x],
   );
+}
+
+// The metric or expression of the axis, with the range of its values once it is known.
+function useMetricAxis(
+  { axis, shown }: Pick<ReturnType<typeof useShownRuns>, "axis" | "shown">,
+  { defs, revision }: Pick<ReturnType<typeof useMeasured>, "defs" | "revision">,
+  { xmetric }: ViewSearch,
+): ChartDef | null {
+  const x = useMemo(
+    () => (axis === "metric" ? axisDef(xmetric, { defs, runs: shown }) : null),
+    [axis, xmetric, defs, shown],
+  );
+  const question = useMemo(() => axisQuestion(x, shown), [x, shown]);
+  const { data } = useCharts({ ...(question ?? kNoQuestion), revision });
+  const known = useMemo(
+    () => (x && question && data ? withExtremes(x, data) : x),
+    [x, question, data],
+  );
+  return useStable(known);
 }
 
 function useGestures(at: { full: Range; search: ViewSearch }, change: Change): Gestures {
@@ -245,7 +271,7 @@ function useFindings(ids: readonly string[]) {
 }
 
 // The server's metrics of the runs, and the charts that the address selects from them.
-function useMeasured(shown: readonly ShownRun[], { metric }: ViewSearch) {
+function useMeasured(shown: readonly ShownRun[], { metric, xmetric }: ViewSearch) {
   const ids = useMemo(() => shown.map((one) => one.id), [shown]);
   const metrics = useMetrics(ids);
   const phases = usePhases(ids);
@@ -266,7 +292,7 @@ function useMeasured(shown: readonly ShownRun[], { metric }: ViewSearch) {
     metrics.pending || defs.length === 0
       ? kNoProblems
       : problemsOf(
-          choices.map((choice) => choice.metric),
+          [...choices.map((choice) => choice.metric), ...(xmetric === undefined ? [] : [xmetric])],
           { defs, runs: shown },
         ),
   );
@@ -478,11 +504,11 @@ export function useBoard(input: BoardInput) {
   const runs = useShownRuns(input);
   const { axis, onTime, counted, epochs, stretches, shown } = runs;
   const measured = useMeasured(shown, search);
-  const { charts, choices, defs, marks } = measured;
-  const { xmetric } = search;
-  const full = useStable(fullOf({ axis, shown, epochs, stretches, defs, charts, xmetric }));
+  const { charts, choices, marks } = measured;
+  const x = useMetricAxis(runs, measured, search);
+  const full = useStable(fullOf({ axis, shown, epochs, stretches, charts, x }));
   const gestures = useGestures({ full, search }, change);
-  const making = useMaking(shown, search, axis);
+  const making = useMaking(shown, search, { axis, x });
   const off = useStable(search.hide ?? kNone);
   const hidden = useMemo(() => new Set(off), [off]);
   usePlaces(search);

@@ -63,7 +63,7 @@ export interface ChartLine {
   spreads?: readonly CurveData[];
   // 1 = the right axis.
   axis?: 0 | 1;
-  // The expression that the curve is computed by.
+  // The expression that its curve or its pairs are computed by.
   expression?: string;
   // Thin and faint: a single run under its group.
   faint?: boolean;

@@ -46,7 +46,7 @@ export function drawnCsv(lines: readonly ChartLine[], xName: string): string {
     }
     for (let i = 0; i < (pairs?.x.length ?? 0); i++) {
       rows.push(
-        `${name},pair,${number(pairs?.x[i] as number)},${number(pairs?.y[i] as number)},,,,,,,`,
+        `${name},${expression === undefined ? "pair" : computed},${number(pairs?.x[i] as number)},${number(pairs?.y[i] as number)},,,,,,,`,
       );
     }
   }

@@ -51,7 +51,8 @@ export function charts(host: Host, question: ChartsQuestion): Charts {
   const pairs = pairsBodies(question).flatMap(
     (body) => decodeXy(host.post("/xy", body, kAcceptPairs)).lines,
   );
-  return chartsOf(question, { series: joinedParts(question, parts, answers), lines, pairs });
+  const over = question.over === undefined ? null : charts(host, question.over);
+  return chartsOf(question, { series: joinedParts(question, parts, answers), lines, pairs, over });
 }
 
 export const workloadRuns = (host: Host, workload: string): RunPage =>

@@ -142,13 +142,14 @@ describe("a plot", () => {
       series,
       lines: new Map(),
       pairs: new Map(),
+      over: null,
       ...range,
       width: 1024,
       exact: true,
       growing: false,
       asked,
     };
-    const making = makingOf(shown, {}, "run");
+    const making = makingOf(shown, {}, { axis: "run", x: null });
     const lines = linesOf(def as never, answer, { making, theme: kLight, hidden: new Set() });
     const spec = {
       ...range,

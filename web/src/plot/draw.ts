@@ -15,6 +15,7 @@ import { metricsOf, parseExpression, problemWords } from "../board/expression";
 import { laneRows, profiledWindows } from "../board/laneRows";
 import { spreadWords } from "../board/lines";
 import { buildCharts, type ChartDef, colourSlots, type ShownRun, shownRun } from "../board/model";
+import { axisDef, axisQuestion, withExtremes } from "../board/pairs";
 import { defsOf, kFigureColumns, questionOf } from "../board/question";
 import { quoted } from "../board/quote";
 import {
@@ -91,15 +92,15 @@ export function drawn(options: PlotOptions, host: Host): Plot {
   const { axis } = options;
   const { shown, given, defs } = boardOf(options, host);
   const chart = chartOf(options, { defs, shown });
-  const { xmetric } = options.search;
+  const x = axisOf(options, { defs, shown, host });
   const counted = countedOf(options, shown, host);
-  const full = fullOf({ axis, shown, ...counted, defs, charts: [chart], xmetric });
+  const full = fullOf({ axis, shown, ...counted, charts: [chart], x });
   const hidden = hiddenOf(options, chart, host);
   const search = searchOf(options, { chart, shown, given, full, hidden });
   const range = { from: search.from ?? full.from, to: search.to ?? full.to };
-  const making = makingOf(shown, search, axis);
+  const making = makingOf(shown, search, { axis, x });
   const view = {
-    ...{ axis, shown, defs, search, making },
+    ...{ axis, shown, search, making },
     ...counted,
     ...{ charts: [chart], zoomedIn: search.from !== undefined },
     ...signsOf(options, shown, host),
@@ -168,8 +169,9 @@ function boardOf(
   ]);
   const known = [...new Set(metrics.flatMap(([, all]) => all.map(({ name }) => name)))];
   const xs = search.xmetric === undefined ? [] : [search.xmetric];
-  const asked = [...wanted.flatMap((text) => metricsIn(text, known, host)), ...xs];
-  for (const name of xs) check(name, known, host);
+  const metricsOfAll = (option: string, texts: readonly string[]) =>
+    texts.flatMap((text) => metricsIn(option, text, { known, host }));
+  const asked = [...metricsOfAll("metric", wanted), ...metricsOfAll("x-metric", xs)];
   const some = metrics.map(([id, all]) => [id, all.filter(({ name }) => asked.includes(name))]);
   const given = found.map(({ id }) => id);
   return { shown, given, defs: buildCharts(shown, Object.fromEntries(some)) };
@@ -189,12 +191,16 @@ function slotsOf(runs: readonly RunDetail[], host: Host): number[] {
 const kMostNamed = 20;
 
 // Those of an expression, or the metric that has this name.
-function metricsIn(text: string, known: readonly string[], host: Host): string[] {
+function metricsIn(
+  option: string,
+  text: string,
+  { known, host }: { known: readonly string[]; host: Host },
+): string[] {
   const plain = known.includes(text) || !isExpression(text);
   if (plain) check(text, known, host);
   if (plain) return [text];
   const { node, wrong } = parseExpression(text, known);
-  if (wrong !== null) throw new Error(`--metric '${text}': ${problemWords(wrong)}`);
+  if (wrong !== null) throw new Error(`--${option} '${text}': ${problemWords(wrong)}`);
   return metricsOf(node);
 }
 
@@ -273,6 +279,19 @@ function chartOf(
   return chart as BoardChart;
 }
 
+// The metric or expression that is the axis.
+function axisOf(
+  { search: { xmetric } }: PlotOptions,
+  { defs, shown, host }: { defs: readonly ChartDef[]; shown: readonly ShownRun[]; host: Host },
+): ChartDef | null {
+  if (xmetric === undefined) return null;
+  const x = axisDef(xmetric, { defs, runs: shown });
+  for (const { wrong } of problemsOf([xmetric], { defs, runs: shown }))
+    throw new Error(`--x-metric '${xmetric}': ${wrong}`);
+  const question = axisQuestion(x, shown);
+  return x && question ? withExtremes(x, askCharts(host, question)) : x;
+}
+
 interface Found {
   chart: BoardChart;
   shown: readonly ShownRun[];
@@ -324,7 +343,7 @@ function baseOf(
   { runs, search: { base: name = "", group } }: PlotOptions,
   { shown, given }: Pick<Found, "shown" | "given">,
 ): string {
-  const { groups, grouping } = makingOf(shown, { group }, "workload");
+  const { groups, grouping } = makingOf(shown, { group }, { axis: "workload", x: null });
   const only = (all: readonly ShownRun[]) => (all.length === 1 ? all[0]?.id : undefined);
   const byName = shown.filter((run) => run.name === name);
   const found =

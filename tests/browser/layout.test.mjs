@@ -113,6 +113,48 @@ test("a drag below a chart makes all higher, a double-click makes them as they w
   await close();
 });
 
+test("a pinned chart stands first, also among sections, until it is put back", async () => {
+  const { page, complaints, close } = await board();
+  const pinned = ["host.cpu.busy", "loss", "accuracy"];
+  await plot(page, "host.cpu.busy").hover();
+  await page.keyboard.press("p");
+  await soon(async () => assert.deepEqual(await order(page), pinned));
+  // Its place among the others is kept for later.
+  assert.deepEqual(search(page).getAll("metric"), ["loss", "accuracy", "host.cpu.busy~pinned"]);
+  await atRest(page);
+  assert.deepEqual(await violations(page), []);
+  await page.reload();
+  await soon(async () => assert.deepEqual(await order(page), pinned));
+  await page.goto(`${page.url()}&sections=on`);
+  await page.getByTestId("chart-section").first().waitFor();
+  assert.deepEqual(
+    (await page.getByTestId("chart-section").allTextContents())[0].replace(/\d+$/, ""),
+    "pinned",
+  );
+  // By the menu as well; a chart dropped beside a pinned one is pinned, too.
+  await chart(page, "loss").getByTestId("chart-menu").click();
+  await page.getByTestId("pin-chart").click();
+  await page.keyboard.press("Escape");
+  await soon(async () => assert.deepEqual(await order(page), ["loss", "host.cpu.busy", "accuracy"]));
+  await page.goto(page.url().replace("&sections=on", ""));
+  await chart(page, "accuracy").waitFor();
+  await atRest(page);
+  const from = await chart(page, "accuracy").getByTestId("chart-menu").boundingBox();
+  const to = await plot(page, "loss").boundingBox();
+  await page.mouse.move(from.x + 8, from.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(to.x + 60, to.y + 60, { steps: 8 });
+  await page.locator('[data-drop="before"]').waitFor();
+  await page.mouse.up();
+  await soon(async () => assert.equal(await page.getByTestId("unpin").count(), 3));
+  for (const metric of ["accuracy", "host.cpu.busy"])
+    await chart(page, metric).getByTestId("unpin").click();
+  await soon(async () => assert.equal(await page.getByTestId("unpin").count(), 1));
+  assert.equal((await order(page))[0], "loss");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("charts are reordered by dragging, by keys and in the menu, and a saved board keeps it", async () => {
   const { page, complaints, close } = await board();
   const from = await chart(page, "host.cpu.busy").getByTestId("chart-menu").boundingBox();

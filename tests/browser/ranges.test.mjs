@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { atRest, Home, launch, open, shownCharts, soon } from "./support.mjs";
+import { atRest, Home, launch, open, shownCharts, soon, violations } from "./support.mjs";
 
 const home = new Home();
 const kPoints = 400;
@@ -180,6 +180,34 @@ test("one zooms out a bit: by S, by -, and by Ctrl and the wheel", async () => {
     await page.mouse.wheel(0, 200);
     await page.keyboard.up("Control");
   });
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("the colours of lines are chosen, stay, and are those of every tab", async () => {
+  const { page, complaints, close } = await board();
+  const okabe = "rgb(0, 114, 178)";
+  const used = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll(".line-colours .swatches > i")].map(
+        (one) => getComputedStyle(one).backgroundColor,
+      ),
+    );
+  assert.ok(!(await used()).includes(okabe));
+  const pixels = () =>
+    page.locator("[data-testid=chart] canvas").first().evaluate((canvas) => canvas.toDataURL());
+  const before = await pixels();
+  await page.getByTestId("line-colours").click();
+  await page.getByLabel("Okabe and Ito").check();
+  await soon(async () => assert.ok((await used()).includes(okabe)));
+  await soon(async () => assert.notEqual(await pixels(), before));
+  assert.deepEqual(await violations(page), []);
+  const other = await page.context().newPage();
+  await other.goto(`${home.url}/`);
+  await other.getByTestId("line-colours").click();
+  assert.ok(await other.getByLabel("Okabe and Ito").isChecked());
+  await other.getByLabel("Corral", { exact: true }).check();
+  await soon(async () => assert.equal(await pixels(), before));
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -5,6 +5,7 @@ import { useLive } from "../api/live";
 import { openPalette, usePalette } from "../state/palette";
 import { Boundary } from "./Boundary";
 import { Fence, Lines, Question } from "./icons";
+import { LineColours } from "./LineColours";
 import { late } from "./late";
 import { ThemeToggle } from "./ThemeToggle";
 
@@ -53,6 +54,7 @@ export function Shell({ crumbs, panel, toolbar, tabs, children, footer }: ShellP
         <Link to="/docs" className="icon-button" aria-label="Documentation" title="Documentation">
           <Question />
         </Link>
+        <LineColours />
         <ThemeToggle />
       </header>
       <aside className="panel" aria-label="Selection">

@@ -1,6 +1,8 @@
 // The part below the toolbar of every board: the charts (or the message in their place) and the lanes under them.
+
 import type { RefObject } from "react";
 import { Boundary } from "../app/Boundary";
+import { useChartTheme } from "../app/colours";
 import { late } from "../app/late";
 import { Failing, Loading, Notice } from "../app/Notice";
 import type { FontMetrics } from "../charts/font";
@@ -13,7 +15,7 @@ import { Lanes } from "./Lanes";
 import { Pinned } from "./Pinned";
 import type { Reader } from "./Readout";
 import { hasPlace } from "./sharing";
-import { type BoardView, useChartTheme } from "./useBoard";
+import type { BoardView } from "./useBoard";
 import { useBoardActions } from "./useBoardActions";
 import { usePageFont } from "./usePageFont";
 

@@ -1,12 +1,14 @@
 // A chart of the board in the figure workshop, asked for anew: a figure has the same columns on every screen.
+
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { askCharts } from "../api/useCharts";
+import { useChartTheme } from "../app/colours";
 import type { ChartLine } from "../charts/spec";
 import { Workshop } from "../export/Workshop";
 import { allLines, axisNames, kChartHeight, specOf } from "./chartSpec";
 import { defsOf, kFigureColumns, questionOf } from "./question";
-import { type BoardChart, type BoardView, useChartTheme } from "./useBoard";
+import type { BoardChart, BoardView } from "./useBoard";
 
 export interface ChartExportProps {
   chart: BoardChart;

@@ -9,7 +9,7 @@ import {
 } from "react";
 import { type Spreads, useSpreads } from "../api/spread";
 import type { Charts } from "../api/useCharts";
-import { Enlarge } from "../app/icons";
+import { Enlarge, Pin } from "../app/icons";
 import { paint } from "../charts/canvas";
 import { drawChart, summarise } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
@@ -340,6 +340,18 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
           ? unit
           : `${baseline.as === "ratio" ? "÷" : `${unit} −`} ${baseline.label}`}
       </span>
+      {chart.choice.pinned && (
+        <button
+          type="button"
+          className="icon-button small"
+          aria-label={`Unpin ${def.name}`}
+          title="Pinned before all others; click to put it back (P)"
+          data-testid="unpin"
+          onClick={() => view.pinChart(chart.key)}
+        >
+          <Pin />
+        </button>
+      )}
       {chart.choice.range !== undefined && (
         <button
           type="button"

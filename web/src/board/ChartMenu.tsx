@@ -7,7 +7,7 @@ import { Popup } from "../app/Popup";
 import type { ChartKind, ChartLine, YAxisSpec } from "../charts/spec";
 import { ExpressionField } from "./AddExpression";
 import { kChartHeight } from "./chartSpec";
-import type { ChartChoice } from "./choice";
+import type { ChoiceChange } from "./choice";
 import { kKinds } from "./choice";
 import { dragChart } from "./layout";
 import type { BoardChart, BoardView } from "./useBoard";
@@ -133,7 +133,7 @@ function MoveButtons({ chart, view }: { chart: BoardChart; view: BoardView }) {
 
 function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
   const { choice } = chart;
-  const change = (part: Partial<ChartChoice>) => view.editChart(chart.at, part);
+  const change = (part: ChoiceChange) => view.editChart(chart.at, part);
   return (
     <>
       <Choice
@@ -185,12 +185,18 @@ function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
         />
       </div>
       <Switch
+        label="Pinned before all others (P)"
+        testid="pin-chart"
+        on={choice.pinned === true}
+        set={() => view.pinChart(chart.key)}
+      />
+      <Switch
         label="Independent zoom"
         testid="alone"
         on={choice.range !== undefined}
         set={(on) => {
           const range = on ? { ...view.gesturesOf(chart).range } : undefined;
-          change({ range } as Partial<ChartChoice>);
+          change({ range });
         }}
       />
     </>
@@ -206,20 +212,19 @@ const otherExpressions = (chart: BoardChart, view: BoardView): [string, string][
     .map((name): [string, string] => [name, name]);
 };
 
-function withSecond(name: string): Partial<ChartChoice> {
+function withSecond(name: string): ChoiceChange {
   const none = { second: undefined, y2: undefined };
-  return (name === "" ? none : { second: name }) as Partial<ChartChoice>;
+  return name === "" ? none : { second: name };
 }
 
-const withRight = (y: YAxisSpec) =>
-  ({ y2: y.mode === "auto" ? undefined : y }) as Partial<ChartChoice>;
+const withRight = (y: YAxisSpec) => ({ y2: y.mode === "auto" ? undefined : y });
 
 const yOf = (mode: YAxisSpec["mode"]): YAxisSpec =>
   mode === "fixed" ? { mode, from: 0, to: 1 } : { mode };
 
 interface PartProps {
   chart: BoardChart;
-  change: (part: Partial<ChartChoice>) => void;
+  change: (part: ChoiceChange) => void;
 }
 
 function YNumbers({ y, change }: { y: YAxisSpec; change: (y: YAxisSpec) => void }) {
@@ -248,7 +253,7 @@ function OwnRuns({ chart, view, change }: PartProps & { view: BoardView }) {
     const now = own ?? view.shown.map((run) => short(run.id));
     const next = on ? [...now, short(id)] : now.filter((other) => !id.startsWith(other));
     const all = view.shown.every((run) => next.some((other) => run.id.startsWith(other)));
-    if (next.length > 0) change({ runs: all ? undefined : next } as Partial<ChartChoice>);
+    if (next.length > 0) change({ runs: all ? undefined : next });
   };
   return (
     <fieldset className="form-runs">

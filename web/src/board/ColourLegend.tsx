@@ -1,8 +1,8 @@
 // The legend of runs that are coloured by the values of a param: a scale of numbers, or a colour for each word.
+import { useChartTheme } from "../app/colours";
 import { lineRamp, seriesColour } from "../charts/theme";
 import { formatNumber, plural } from "../format/units";
 import type { Legend } from "./colouring";
-import { useChartTheme } from "./useBoard";
 
 const kStops = 12;
 const kMostWords = 40;

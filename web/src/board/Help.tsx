@@ -23,6 +23,7 @@ export const kBoardKeys: KeyHelp = [
       ["A D", "move the range"],
       ["double-click, F, Esc", "reset the zoom"],
       ["E", "enlarge a chart to the whole window, and back"],
+      ["P", "pin a chart before all others, and back"],
       ["[ ]", "move a chart earlier, later; or drag it by ⋯"],
       ["L", "zoom all charts together or independently"],
       ["Ctrl Z, Ctrl Shift Z", "undo and redo, like Back and Forward"],

@@ -1,7 +1,9 @@
 // The gallery: what runs logged under one name side by side, at one step for all, which a slider moves.
+
 import { type CSSProperties, useEffect, useRef, useState } from "react";
 import { urlOf } from "../api/client";
 import { type MediaStep, useMedia } from "../api/media";
+import { useChartTheme } from "../app/colours";
 import { Choice, Switch, TextField } from "../app/fields";
 import { Chevron } from "../app/icons";
 import { Failing, Loading, Notice } from "../app/Notice";
@@ -18,7 +20,7 @@ import {
   stepsOf,
   stepWords,
 } from "./media";
-import { useChartTheme, useStable, type ViewChange } from "./useBoard";
+import { useStable, type ViewChange } from "./useBoard";
 import type { ViewSearch } from "./view";
 
 const kMaxRuns = 8;

@@ -1,11 +1,12 @@
 // The read-out that stays: every chart's values at the place that was clicked, the greatest first.
+
 import type { RefObject } from "react";
+import { useChartTheme } from "../app/colours";
 import { readable } from "../charts/theme";
 import { fittingNames } from "../format/text";
 import { formatValue } from "../format/units";
 import { useView } from "../state/view";
 import type { Reader, Reading } from "./Readout";
-import { useChartTheme } from "./useBoard";
 
 export interface PinnedProps {
   reader: RefObject<Reader | null>;

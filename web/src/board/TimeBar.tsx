@@ -1,10 +1,11 @@
 // A bar of the time of a run by phases, alone or, for the compared runs of a board, below each other.
+
 import type { CSSProperties } from "react";
 import { type TimePart, useExplanations } from "../api/explain";
+import { useChartTheme } from "../app/colours";
 import { seriesColour } from "../charts/theme";
 import type { ShownRun } from "./model";
 import { inOrderOf, type Piece, piecesOf } from "./timeBar";
-import { useChartTheme } from "./useBoard";
 
 export interface TimeBarProps {
   parts: readonly TimePart[];

@@ -15,7 +15,12 @@ export interface ChartChoice {
   runs?: string[];
   // A range of its own instead of the board's: the chart is zoomed alone.
   range?: { from: number; to: number };
+  // It stands before all that are not.
+  pinned?: true;
 }
+
+// undefined takes a setting away.
+export type ChoiceChange = { [Part in keyof ChartChoice]?: ChartChoice[Part] | undefined };
 
 export const kKinds: readonly ChartKind[] = [
   "line",
@@ -54,6 +59,7 @@ export function choiceText(choice: ChartChoice): string {
   for (const word of choice.y2 === undefined ? [] : yWords(choice.y2)) words.push(`right:${word}`);
   if (choice.runs !== undefined) words.push(`runs:${choice.runs.join(",")}`);
   if (choice.range !== undefined) words.push(`range:${choice.range.from}..${choice.range.to}`);
+  if (choice.pinned) words.push("pinned");
   return words.join("~");
 }
 
@@ -82,6 +88,7 @@ export function parseChoice(text: string): ChartChoice {
     const y = parseY(word);
     if (y !== null) choice.y = y;
     else if (kKinds.includes(key as ChartKind)) choice.kind = key as ChartKind;
+    else if (word === "pinned") choice.pinned = true;
     else if (key === "with" && rest !== "") choice.second = unquoted(rest);
     else if (key === "right") {
       const right = parseY(rest);

@@ -1,6 +1,6 @@
-// Lines over a metric or an expression instead of time: which x belongs to a line, the questions for them, and their
-// pairs. Two measured series are paired by the server, point by point. Where one of them is an expression, both are the
-// means of the columns of the runs' whole time. Pure.
+// Lines over a metric or an expression instead of time: which x belongs to a line, the questions about them, and their
+// pairs. The server pairs two measured series point by point. With an expression, the means of columns of the runs' whole
+// time are paired. Pure.
 import type { Charts, ChartsQuestion } from "../api/useCharts";
 import type { ChartLine, PairData } from "../charts/spec";
 import {
@@ -23,7 +23,7 @@ export interface Over {
   runs: readonly ShownRun[];
 }
 
-// What a name stands for as the axis; null: nothing in these runs.
+// The axis of this name; null: these runs do not have it.
 export const axisDef = (
   name: string | undefined,
   at: { defs: readonly ChartDef[]; runs: readonly ShownRun[] },

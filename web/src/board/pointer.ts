@@ -37,6 +37,8 @@ export interface BoardGestures extends Gestures {
   move: (chart: string, by: 1 | -1) => void;
   // A chart fills the window, or does so no more; null: the only one.
   enlarge: (chart: string | null) => void;
+  // Before all others, or back among them.
+  pinChart: (chart: string) => void;
   enlarged: boolean;
   // The gestures of a chart by its key; null for the shared ones.
   of: (chart: string | null) => Gestures;
@@ -218,6 +220,7 @@ export type KeyAnswer =
   | { sync: true }
   | { move: 1 | -1 }
   | { enlarge: true }
+  | { pinChart: true }
   | { step: 1 | -1 }
   | { compare: true }
   | { note: number }
@@ -285,6 +288,8 @@ export function answerKey(key: string, at: KeyPlace): KeyAnswer {
       return { move: -1 };
     case "]":
       return { move: 1 };
+    case "p":
+      return { pinChart: true };
     case "e":
       return { enlarge: true };
     case "Escape":
@@ -344,9 +349,11 @@ function obey(answer: Exclude<KeyAnswer, null>, gestures: BoardGestures, mine: G
   else if ("sync" in answer) gestures.sync();
   else if ("step" in answer) gestures.step(answer.step);
   else if ("enlarge" in answer) gestures.enlarge(useView.getState().hovered);
-  else if ("move" in answer) {
+  else if ("move" in answer || "pinChart" in answer) {
     const { hovered } = useView.getState();
-    if (hovered !== null) gestures.move(hovered, answer.move);
+    if (hovered === null) return;
+    if ("move" in answer) gestures.move(hovered, answer.move);
+    else gestures.pinChart(hovered);
   } else if ("compare" in answer) {
     const { line } = useView.getState();
     if (line !== null) gestures.compare(line);

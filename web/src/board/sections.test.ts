@@ -103,3 +103,20 @@ it("draws no chart of a closed section, and opens all for a search", () => {
   expect(found.drawn.map(({ key }) => key)).toEqual(["train/m3", "val/m3"]);
   expect(sectioned(all.slice(0, 3), { find: "m1" }).drawn).toHaveLength(1);
 });
+
+it("puts pinned charts first, in sections below a heading of their own", () => {
+  const pinned = (all: ReturnType<typeof board>, ...names: string[]) =>
+    all.map((one) =>
+      names.includes(one.key) ? { ...one, choice: { ...one.choice, pinned: true as const } } : one,
+    );
+  const few = pinned(board(["a", "b", "c"]), "c", "b");
+  expect(sectioned(few, {}).drawn.map(({ key }) => key)).toEqual(["b", "c", "a"]);
+  const many = pinned(board([...some("train/m", 9), ...some("val/m", 9)]), "val/m3", "val/m1");
+  const at = sectioned(many, { fold: ["software/val/"] });
+  expect(shown(at)).toEqual([
+    ["pinned", 2, true],
+    ["train/", 9, true],
+    ["val/", 7, false],
+  ]);
+  expect(at.drawn.slice(0, 2).map(({ key }) => key)).toEqual(["val/m1", "val/m3"]);
+});

@@ -110,24 +110,30 @@ function headings(defs: readonly ChartDef[]): Map<string, Pick<ChartSection, "ke
   return found;
 }
 
-// The charts of a board as they are drawn. `sections`: null where they have no headings; `drawn`: those that are neither
+const kPinned = "pinned";
+
+// The charts of a board as they are drawn, the pinned ones first. `sections`: null where they have no headings; `drawn`: those that are neither
 // in a closed section nor left out by the search. In a section charts keep the board's order.
 export function sectioned(
   charts: readonly BoardChart[],
   { sections, fold = [], find }: Pick<ViewSearch, "sections" | "fold" | "find">,
 ): { sections: readonly ChartSection[] | null; drawn: readonly BoardChart[] } {
-  const wanted =
+  const found =
     find === undefined
       ? charts
       : charts.filter(({ def, second }) =>
           [def, second].some((one) => one !== null && score(one.name, find) !== null),
         );
+  const pinned = found.filter(({ choice }) => choice.pinned);
+  const wanted = [...pinned, ...found.filter(({ choice }) => !choice.pinned)];
   const on = sections === undefined ? charts.length > kFew : sections === "on";
   if (!on) return { sections: null, drawn: wanted };
   const heading = headings([...new Map(charts.map(({ def }) => [def.name, def])).values()]);
-  const order = [...new Map([...heading.values()].map(({ key, name }) => [key, name]))];
-  const list = order.flatMap(([key, name]): ChartSection[] => {
-    const mine = wanted.filter(({ def }) => heading.get(def.name)?.key === key);
+  const sectionOf = ({ choice, def }: BoardChart) =>
+    choice.pinned ? kPinned : heading.get(def.name)?.key;
+  const rest = new Map([...heading.values()].map(({ key, name }) => [key, name]));
+  const list = [[kPinned, kPinned] as const, ...rest].flatMap(([key, name]): ChartSection[] => {
+    const mine = wanted.filter((chart) => sectionOf(chart) === key);
     const open = find !== undefined || !fold.includes(key);
     return mine.length === 0 ? [] : [{ key, name, charts: mine, open }];
   });

@@ -1,6 +1,5 @@
 // Everything a board shows of its runs, gathered from server, event stream and address; and how a choice goes
 // back into the address.
-import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef } from "react";
 import { kNoQuestion } from "../api/chartBodies";
 import { condense, type Stretch } from "../api/condensed";
@@ -13,9 +12,15 @@ import { useMetrics, usePhases } from "../api/queries";
 import type { RunDetail } from "../api/types";
 import { useCharts } from "../api/useCharts";
 import type { Span } from "../charts/lanes";
-import { type ChartTheme, kDark, kLight } from "../charts/theme";
 import { clearView, useView } from "../state/view";
-import { type ChartChoice, choiceText, parseChoice, plainChoice, together } from "./choice";
+import {
+  type ChartChoice,
+  type ChoiceChange,
+  choiceText,
+  parseChoice,
+  plainChoice,
+  together,
+} from "./choice";
 import { colouredBy } from "./colouring";
 import { problemsOf } from "./derived";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
@@ -54,11 +59,6 @@ export interface BoardInput {
   slots: readonly number[];
   search: ViewSearch;
   change: Change;
-}
-
-export function useChartTheme(): ChartTheme {
-  const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
-  return scheme === "dark" ? kDark : kLight;
 }
 
 // The shown runs that lack the metric or event of the axis or its zero, once the server has listed theirs.
@@ -211,7 +211,7 @@ const kNoProblems: ReturnType<typeof problemsOf> = [];
 const kShortId = 12;
 
 // `undefined` would stay in a choice; the key has to go.
-function defined(choice: ChartChoice): ChartChoice {
+function defined(choice: ChoiceChange): ChartChoice {
   return Object.fromEntries(
     Object.entries(choice).filter(([, value]) => value !== undefined),
   ) as unknown as ChartChoice;
@@ -318,7 +318,7 @@ function chartEdits(choices: readonly ChartChoice[], change: Change) {
     });
   return {
     editCharts,
-    editChart: (at: number, part: Partial<ChartChoice>, replace = false) =>
+    editChart: (at: number, part: ChoiceChange, replace = false) =>
       editCharts(
         (now) => now.map((choice, i) => (i === at ? defined({ ...choice, ...part }) : choice)),
         replace,
@@ -338,7 +338,7 @@ function gesturesPerChart(
   return ({ at: place, choice }: BoardChart): Gestures => {
     if (at.synced && choice.range === undefined) return gestures;
     const set = (range: Range | undefined, going = false) =>
-      editChart(place, { range: range && rounded(range) } as Partial<ChartChoice>, going);
+      editChart(place, { range: range && rounded(range) }, going);
     return {
       ...gestures,
       range: choice.range ?? gestures.range,
@@ -408,7 +408,7 @@ function baseOf(line: string, charts: readonly BoardChart[], making: Making): st
 // One chart fills the window, charts change places, and stand below headings.
 function useArrangement(
   { charts, search }: { charts: readonly BoardChart[]; search: ViewSearch },
-  { editCharts }: Pick<ReturnType<typeof chartEdits>, "editCharts">,
+  { editChart, editCharts }: Pick<ReturnType<typeof chartEdits>, "editChart" | "editCharts">,
   change: Change,
 ) {
   const { sections: headed, find } = search;
@@ -419,12 +419,20 @@ function useArrangement(
   );
   const enlarged = charts.find(({ key }) => key === search.enlarged) ?? null;
   // Those that a chart can change places with.
-  const besides = (key: string) =>
-    sections?.find((one) => one.charts.some((chart) => chart.key === key))?.charts ?? charts;
+  const besides = (key: string) => {
+    const own = charts.find((chart) => chart.key === key);
+    const all = sections?.find((one) => one.charts.some((chart) => chart.key === key))?.charts;
+    return all ?? charts.filter(({ choice }) => choice.pinned === own?.choice.pinned);
+  };
   const moveChart = (key: string, to: DropPlace) => {
     const [from, target] = [key, to.key].map((one) => charts.find((chart) => chart.key === one));
     if (from === undefined || target === undefined || from === target) return;
-    editCharts((now) => movedTo(now, from.at, target.at + (to.after ? 1 : 0)));
+    const { pinned } = target.choice;
+    editCharts((now) => {
+      // Beside a pinned chart it is pinned as well.
+      const all = now.map((one, i) => (i === from.at ? defined({ ...one, pinned }) : one));
+      return movedTo(all, from.at, target.at + (to.after ? 1 : 0));
+    });
   };
   return {
     enlarged,
@@ -444,6 +452,11 @@ function useArrangement(
         false,
       ),
     moveChart,
+    pinChart: (key: string) => {
+      const chart = charts.find((one) => one.key === key);
+      if (chart === undefined) return;
+      editChart(chart.at, { pinned: chart.choice.pinned ? undefined : true });
+    },
     enlarge: (key: string | null) => {
       const [only] = charts.length === 1 ? charts : [];
       const wanted = enlarged === null ? (key ?? only?.key) : undefined;
@@ -459,8 +472,14 @@ function useArrangement(
   };
 }
 
-const arrangementKeys = ({ stepChart, enlarge, enlarged }: ReturnType<typeof useArrangement>) => ({
+const arrangementKeys = ({
+  stepChart,
+  pinChart,
+  enlarge,
+  enlarged,
+}: ReturnType<typeof useArrangement>) => ({
   move: stepChart,
+  pinChart,
   enlarge,
   enlarged: enlarged !== null,
 });

@@ -86,6 +86,7 @@ function choice(r: Random): ChartChoice {
   if (range !== undefined) out.range = range;
   const runs = r.maybe(() => ["0a1b2c", "ffff"]);
   if (runs !== undefined) out.runs = runs;
+  if (r.next() < 0.3) out.pinned = true;
   return out;
 }
 

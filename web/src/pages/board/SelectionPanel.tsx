@@ -1,8 +1,9 @@
 // The runs of a board, by experiment and workload, each with the sign of its line and a way to take it out.
+
 import { Link } from "@tanstack/react-router";
+import { useChartTheme } from "../../app/colours";
 import { Swatch } from "../../app/icons";
 import type { ShownRun } from "../../board/model";
-import { useChartTheme } from "../../board/useBoard";
 import type { BoardSearch } from "../../board/view";
 import { seriesColour, seriesDash } from "../../charts/theme";
 import { fittingNames, middleEllipsis } from "../../format/text";

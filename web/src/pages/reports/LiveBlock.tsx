@@ -1,15 +1,17 @@
 // The part that an address shows inside a report: the charts of a board or a run, with what was found in the run; a
 // comparison. Zooming and choosing there change nothing in the report.
+
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import { useComparison } from "../../api/compare";
 import { useStoredView } from "../../api/queries";
 import { Boundary } from "../../app/Boundary";
+import { useChartTheme } from "../../app/colours";
 import { late } from "../../app/late";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { parseSearch } from "../../app/search";
 import { Board } from "../../board/Board";
 import type { Reader } from "../../board/Readout";
-import { useBoard, useChartTheme } from "../../board/useBoard";
+import { useBoard } from "../../board/useBoard";
 import { usePageFont } from "../../board/usePageFont";
 import { type BoardSearch, boardSearch } from "../../board/view";
 import { SelectedRuns, useSelected } from "../board/selected";

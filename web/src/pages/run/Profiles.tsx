@@ -1,13 +1,14 @@
 // The results of profilers in a run: for each profile the time by kind, the longest kernels, its files, and a link to
 // its moment on the charts.
+
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { type FileEntry, fileUrl, useFolder } from "../../api/artifacts";
 import { getText, urlOf } from "../../api/client";
 import type { Phase, RunDetail } from "../../api/types";
+import { useChartTheme } from "../../app/colours";
 import { Scrolling } from "../../app/Scrolling";
-import { useChartTheme } from "../../board/useBoard";
 import { kNoPlace, rounded } from "../../board/view";
 import { type ChartTheme, seriesColour } from "../../charts/theme";
 import { formatDuration } from "../../format/time";

@@ -1,9 +1,11 @@
 // `/runs/$id`: one run, and the runs of its workload that are drawn along, on one time axis.
+
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { healthWords, useHealth } from "../../api/health";
 import { useRun } from "../../api/queries";
 import type { Metric, RunDetail } from "../../api/types";
+import { useChartTheme } from "../../app/colours";
 import { late } from "../../app/late";
 import { Failing, Loading } from "../../app/Notice";
 import { type Crumbs, RunsLink, Shell } from "../../app/Shell";
@@ -16,7 +18,7 @@ import { collectingCost } from "../../board/model";
 import { useKeys } from "../../board/pointer";
 import { type Reader, Readout } from "../../board/Readout";
 import { BoardToolbar } from "../../board/Toolbar";
-import { type BoardView, useChartTheme } from "../../board/useBoard";
+import type { BoardView } from "../../board/useBoard";
 import { formatNumber, kThin } from "../../format/units";
 import { clearView } from "../../state/view";
 import { LogTail } from "./LogTail";

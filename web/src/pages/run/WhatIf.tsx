@@ -1,7 +1,8 @@
 // The length of a step without its waits, or with balanced ranks: bounds from a model, beside what was measured.
+
 import type { CSSProperties } from "react";
 import type { Explanation } from "../../api/explain";
-import { useChartTheme } from "../../board/useBoard";
+import { useChartTheme } from "../../app/colours";
 import { seriesColour } from "../../charts/theme";
 import { type WhatIfRow, whatIfRows } from "./found";
 

@@ -2,12 +2,12 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { FoundRun } from "../../api/runSearch";
+import { useChartTheme } from "../../app/colours";
 import { download } from "../../app/download";
 import { Choice } from "../../app/fields";
 import { late } from "../../app/late";
 import { Scrolling } from "../../app/Scrolling";
 import { useWidth } from "../../app/useWidth";
-import { useChartTheme } from "../../board/useBoard";
 import { usePageFont } from "../../board/usePageFont";
 import { type BarCell, type BarData, barTable, drawBars, summariseBars } from "../../charts/bars";
 import { boxTable, drawBoxes, summariseBoxes } from "../../charts/box";

@@ -1,0 +1,63 @@
+// The choice of the colours of lines.
+import { useMemo } from "react";
+import { kLight, type PaletteName, withPalette } from "../charts/theme";
+import { type Action, usePaletteActions } from "../state/palette";
+import { chooseLineColours, kLineColours, useChartTheme, useLineColours } from "./colours";
+import { Popup } from "./Popup";
+
+function Swatches({ name, most }: { name?: PaletteName; most: number }) {
+  const now = useChartTheme();
+  const { series } = name === undefined ? now : withPalette({ ...kLight, ink1: now.ink1 }, name);
+  return (
+    <span className="swatches" aria-hidden="true">
+      {series.slice(0, most).map((colour) => (
+        <i key={colour} style={{ background: colour }} />
+      ))}
+    </span>
+  );
+}
+
+export function LineColours() {
+  const chosen = useLineColours(({ name }) => name);
+  const actions = useMemo(
+    () =>
+      kLineColours.map(
+        ([name, label]): Action => ({
+          id: `colours/${name}`,
+          group: "view",
+          label: `colours of lines: ${label}`,
+          act: () => chooseLineColours(name),
+        }),
+      ),
+    [],
+  );
+  usePaletteActions("colours", actions);
+  return (
+    <Popup
+      button={<Swatches most={3} />}
+      icon
+      label="Colours of lines"
+      className="icon-button line-colours"
+      testid="line-colours"
+    >
+      {() => (
+        <fieldset className="form" aria-label="Colours of lines">
+          {kLineColours.map(([name, label]) => (
+            <label key={name} className="form-line">
+              <span>
+                <input
+                  type="radio"
+                  name="line-colours"
+                  checked={name === chosen}
+                  onChange={() => chooseLineColours(name)}
+                />{" "}
+                {label}
+              </span>
+              <Swatches name={name} most={8} />
+            </label>
+          ))}
+        </fieldset>
+      )}
+    </Popup>
+  );
+}

@@ -70,7 +70,7 @@ describe("an expression as axis or over one", () => {
       "input/3@0",
       "input/4@0",
     ]);
-    // Where the points are, for what needs to know it.
+    // A rate needs to know where the points are.
     expect(pairsAsked([loss], overOf("rate(speed)")).over?.series).toEqual([
       { id: 3, origin: 0n },
       { id: 4, origin: 0n },

@@ -25,10 +25,13 @@ constexpr std::array<std::string_view, 2> kMarks = {"dismissed", "kept"};  // by
 Parsed<page::NoteText> read_note(const Request& request) {
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
-  fields.only({"time_ns", "text", "finding", "mark"});
+  fields.only({"time_ns", "end_ns", "text", "finding", "mark"});
   page::NoteText note;
   if (const auto time = fields.integer("time_ns", "nanoseconds of UTC"))
     note.time = utc_time(*time);
+  if (const auto end = fields.integer("end_ns", "nanoseconds of UTC")) note.end = utc_time(*end);
+  if (note.end && (!note.time || *note.end <= *note.time))
+    fields.wrong("end_ns", "a time after 'time_ns', which has to be there");
   note.text = fields.text("text").value_or("");
   note.finding = fields.text("finding").value_or("");
   if (count_characters(note.finding) > kMostFinding || note.finding.find('\0') != std::string::npos)
@@ -68,6 +71,7 @@ tl::unexpected<Error> no_note(const NoteId& id) {
 void write_members(JsonWriter& json, const page::Note& note) {
   json.member("id", note.id);
   write_time(json, "time_ns", note.content.time);
+  write_time(json, "end_ns", note.content.end);
   json.member("text", note.content.text);
   write_text(json, "finding", note.content.finding);
   write_text(json, "mark",

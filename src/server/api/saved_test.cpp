@@ -151,6 +151,21 @@ TEST_F(Saved, NotesAreWrittenChangedAndRemoved) {
   EXPECT_EQ(error_of(Method::kDelete, notes_ + "/x"), "400 note");
 }
 
+TEST_F(Saved, ANoteMarksASpan) {
+  const Json span = ok(Method::kPost, notes_, R"({"time_ns":"5","end_ns":"9","text":"slow"})");
+  EXPECT_EQ(span.get_string("time_ns") + span.get_string("end_ns"), "59");
+  EXPECT_EQ(ok(Method::kGet, notes_).find("notes")->as_array()->at(0).dump(), span.dump());
+  const std::string target = notes_ + "/" + std::to_string(span.get_int("id"));
+  const Json longer = ok(Method::kPut, target, R"({"time_ns":"5","end_ns":"12","text":"slow"})");
+  EXPECT_EQ(longer.get_string("end_ns"), "12");
+  EXPECT_TRUE(ok(Method::kPut, target, R"({"time_ns":"5","text":"a"})").find("end_ns")->is_null());
+  for (const char* body :
+       {R"({"end_ns":"9","text":"a"})", R"({"time_ns":"9","end_ns":"9","text":"a"})",
+        R"({"time_ns":"9","end_ns":"8","text":"a"})",
+        R"({"time_ns":"9","end_ns":"late","text":"a"})"})
+    EXPECT_EQ(error_of(Method::kPost, notes_, body), "400 end_ns") << body;
+}
+
 TEST_F(Saved, AMarkIsANoteAboutAFinding) {
   const Json mark =
       ok(Method::kPost, notes_, R"({"finding":"slow rank 3","mark":"dismissed","text":""})");

@@ -109,6 +109,7 @@ TEST_P(StoreHosts, AStoreOfSchema5MigratesAndKeepsItsWorkloadsSeries) {
         "ALTER TABLE runs DROP COLUMN machine; ALTER TABLE sessions DROP COLUMN machine; "
         "DROP INDEX runs_in_trash; ALTER TABLE runs DROP COLUMN trashed; "
         "ALTER TABLE notes DROP COLUMN finding; ALTER TABLE notes DROP COLUMN mark; "
+        "ALTER TABLE notes DROP COLUMN ended; "
         "UPDATE meta SET value = 5 WHERE key = 'schema_version'");
   }));
   reopen();

@@ -440,8 +440,10 @@ ALTER TABLE runs ADD COLUMN trashed INTEGER;
 CREATE INDEX runs_in_trash ON runs (trashed) WHERE lifecycle = 1;
 )sql";
 
-// Boards and lists of runs are saved alike, each kind with names of its own (tables/page.h).
+// Boards and lists of runs are saved alike, each kind with names of its own, and a note may mark a
+// span that ends at `ended` (tables/page.h).
 constexpr const char* kSavedKinds = R"sql(
+ALTER TABLE notes ADD COLUMN ended INTEGER;
 ALTER TABLE boards RENAME TO earlier_boards;
 CREATE TABLE boards (
   kind    INTEGER NOT NULL,

@@ -380,7 +380,8 @@ TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
         "INSERT INTO boards VALUES (1, 'b', 1, '{}')",
         "INSERT INTO plans (id, updated, summary, document) SELECT 'p', 1, '{}', id FROM runs "
         "LIMIT 1",
-        "INSERT INTO notes (run, time, created, text) SELECT key, NULL, 2, 'of all' FROM runs"}) {
+        "INSERT INTO notes (run, time, created, text, ended) SELECT key, NULL, 2, 'of all', 3 FROM "
+        "runs"}) {
     const auto done = from->exec(sql);
     ASSERT_TRUE(done) << done.error().message;
   }
@@ -394,10 +395,11 @@ TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
   ASSERT_TRUE(row && *row->step());
   EXPECT_EQ(row->real(0), 0.1);
   EXPECT_TRUE(row->is_null(1));
-  auto note = to->query("SELECT n.text, n.time FROM notes n JOIN runs r ON r.key = n.run");
+  auto note = to->query("SELECT n.text, n.time, n.ended FROM notes n JOIN runs r ON r.key = n.run");
   ASSERT_TRUE(note && *note->step());
   EXPECT_EQ(note->text(0), "of all");
   EXPECT_TRUE(note->is_null(1));
+  EXPECT_EQ(note->integer(2), 3);
 }
 
 // The reviewed case: a pending removal in the source, whose cleaning meets new rows in the copy.

@@ -70,7 +70,7 @@ constexpr std::array kTables = {
     Table{"views", "id$ created state$", 1, false, 16},
     Table{"boards", "kind name$ updated state$", 2, false, 16},
     Table{"plans", "id$ updated summary$ document#", 1, false, 16},
-    Table{"notes", "id run time created text$ finding$ mark", 1, true, 200},
+    Table{"notes", "id run time created text$ finding$ mark ended", 1, true, 200},
 };
 
 // A removed run leaves its sessions for good, the rest until it is cleaned (remove/remove.h).

@@ -169,23 +169,25 @@ Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcT
                 fmt::format("the run has {} notes: delete one that nobody needs", kMostNotes));
   }
   const auto id = TRY(writing->number(
-      "INSERT INTO notes (run, time, created, text, finding, mark) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
-      "RETURNING id",
-      *key, content.time, now, content.text, content.finding, mark_number(content)));
+      "INSERT INTO notes (run, time, created, text, finding, mark, ended) VALUES (?1, ?2, ?3, ?4, "
+      "?5, ?6, ?7) RETURNING id",
+      *key, content.time, now, content.text, content.finding, mark_number(content), content.end));
   if (!id) return fail(Code::kInternal, "the note got no id");
   return Note{.id = *id, .content = content, .created = now};
 }
 
 Result<std::vector<Note>> notes(Reading& reading, RunId run) {
   return sql::read_all(
-      reading->query("SELECT id, time, text, created, finding, mark FROM notes WHERE run = (SELECT "
-                     "key FROM runs WHERE id = ?1) ORDER BY id",
+      reading->query("SELECT id, time, text, created, finding, mark, ended FROM notes WHERE run = "
+                     "(SELECT key FROM runs WHERE id = ?1) ORDER BY id",
                      run),
       [](const Statement& row) {
-        Note note{
-            .id = row.integer(0),
-            .content = {.time = row.maybe_utc(1), .text = row.text(2), .finding = row.text(4)},
-            .created = row.utc(3)};
+        Note note{.id = row.integer(0),
+                  .content = {.time = row.maybe_utc(1),
+                              .end = row.maybe_utc(6),
+                              .text = row.text(2),
+                              .finding = row.text(4)},
+                  .created = row.utc(3)};
         if (const auto mark = row.maybe_integer(5)) note.content.mark = static_cast<Mark>(*mark);
         return note;
       });
@@ -193,10 +195,11 @@ Result<std::vector<Note>> notes(Reading& reading, RunId run) {
 
 Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,
                                         const NoteText& content) {
-  const auto created = TRY(
-      writing->number("UPDATE notes SET time = ?3, text = ?4, finding = ?5, mark = ?6 WHERE id = "
-                      "?2 AND run = (SELECT key FROM runs WHERE id = ?1) RETURNING created",
-                      run, id, content.time, content.text, content.finding, mark_number(content)));
+  const auto created = TRY(writing->number(
+      "UPDATE notes SET time = ?3, text = ?4, finding = ?5, mark = ?6, ended = ?7 "
+      "WHERE id = ?2 AND run = (SELECT key FROM runs WHERE id = ?1) RETURNING "
+      "created",
+      run, id, content.time, content.text, content.finding, mark_number(content), content.end));
   if (!created) return std::nullopt;
   return Note{.id = id, .content = content, .created = utc_time(*created)};
 }

@@ -69,14 +69,15 @@ Result<std::optional<View>> view(Reading& reading, std::string_view id);
 std::string view_id(const std::string& state, int attempt);
 
 // ---- notes
-// Notes are about a time of a run, a finding, or the run as a whole, and are removed with it
-// (remove/remove.h). An unknown run has no notes, and adding a note to it fails with kNotFound.
+// Notes are about a time or a span of a run, a finding, or the run as a whole, and are removed with
+// it (remove/remove.h). An unknown run has no notes, and adding a note to it fails with kNotFound.
 inline constexpr std::int64_t kMostNotes = 1000;  // per run
 
 enum class Mark : std::uint8_t { kDismissed = 0, kKept = 1 };
 
 struct NoteText {
   std::optional<UtcTime> time;  // nothing: of the whole run
+  std::optional<UtcTime> end;   // later than `time`; nothing: a moment
   std::string text;             // may be empty beside a mark
   std::string finding = {};     // the id of the finding that it is about (docs/analysis.md)
   std::optional<Mark> mark = {};

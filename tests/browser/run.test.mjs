@@ -123,6 +123,46 @@ test("notes are written, seen on the charts of the moment, and deleted", async (
   await close();
 });
 
+test("a note marks a span: written on a region, seen on the charts, and deleted", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.one}?tab=charts`);
+  const surface = page.locator('[data-metric="loss"] .surface');
+  const canvas = page.locator('[data-metric="loss"] canvas');
+  await surface.waitFor();
+  await atRest(page);
+  const box = await surface.boundingBox();
+  await page.keyboard.down("Alt");
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 5 });
+  await page.mouse.up();
+  await page.keyboard.up("Alt");
+  await page.getByTestId("inspect").getByRole("button", { name: "Note" }).click();
+  const dialog = page.getByTestId("note-dialog");
+  assert.match(await dialog.getByRole("heading").textContent(), /^Note from \S+.* to \S+/);
+  await dialog.getByLabel("Text of the note").fill("the cache was cold\nuntil here");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "detached" });
+  const told = /Note about a part of it: the cache was cold\./;
+  await soon(async () => assert.match(await canvas.getAttribute("aria-label"), told));
+  await page.reload();
+  await soon(async () => assert.match(await canvas.getAttribute("aria-label"), told));
+  const answer = await fetch(`${home.url}/api/corral/v1/runs/${id.one}/notes`);
+  const [note] = (await answer.json()).notes.filter(({ end_ns }) => end_ns !== null);
+  const shown = await canvas.evaluate(({ dataset }) => dataset.to - dataset.from);
+  const share = Number(BigInt(note.end_ns) - BigInt(note.time_ns)) / 1e9 / shown;
+  assert.ok(Math.abs(share - 0.3) < 0.02, `${share} of ${shown} s`);
+  // Not on an axis on which it has no place.
+  await page.getByTestId("axis-step").click();
+  await soon(async () => assert.doesNotMatch(await canvas.getAttribute("aria-label"), told));
+  await tab(page, "about");
+  const line = page.locator(".note").filter({ hasText: "the cache was cold" });
+  assert.match(await line.textContent(), /^\S+ – \S+/);
+  await line.getByLabel("Delete the note").click();
+  await line.waitFor({ state: "detached" });
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("the output: its end first, earlier parts as one scrolls up, found lines by a search", async () => {
   const { page, complaints, close } = await open(browser, home, `/runs/${id.chatty}?tab=output`);
   const output = page.getByTestId("output");

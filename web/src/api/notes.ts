@@ -15,6 +15,8 @@ export interface Note {
   id: string;
   // null: about the run as a whole.
   time_ns: string | null;
+  // The end of the span that begins at that time; null: a moment.
+  end_ns: string | null;
   text: string;
   // The finding that it is about, of a mark.
   finding: string | null;
@@ -46,6 +48,8 @@ export const eventsQuery = (run: string) => ({
 export interface Happening {
   run: string;
   time_ns: string;
+  // Absent: a moment.
+  end_ns?: string;
   label: string;
 }
 
@@ -56,7 +60,9 @@ export const eventsOf = (run: string, events: readonly RunEvent[] = []): Happeni
     .map(({ time_ns, name }) => ({ run, time_ns, label: name }));
 
 export const notesOf = (run: string, notes: readonly Note[] = []): Happening[] =>
-  notes.flatMap(({ time_ns, text }) => (time_ns === null ? [] : [{ run, time_ns, label: text }]));
+  notes.flatMap(({ time_ns, end_ns, text }) =>
+    time_ns === null ? [] : [{ run, time_ns, ...(end_ns === null ? {} : { end_ns }), label: text }],
+  );
 
 export function marksByFinding(notes: readonly Note[] = []): ReadonlyMap<string, MarkedNote> {
   const isMark = (note: Note): note is MarkedNote => note.mark !== null;

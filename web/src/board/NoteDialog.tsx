@@ -1,4 +1,4 @@
-// A note at a place of the axis of time: its run and its text.
+// A note about a moment or a span of the axis of time: its run and its text.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { sendJson } from "../api/client";
@@ -6,6 +6,7 @@ import { Choice } from "../app/fields";
 import { nsAt } from "../format/time";
 import { useView } from "../state/view";
 import { placeWords } from "./axis";
+import type { Range } from "./pointer";
 import type { BoardView } from "./useBoard";
 
 export function NoteDialog({ view }: { view: BoardView }) {
@@ -14,13 +15,14 @@ export function NoteDialog({ view }: { view: BoardView }) {
   return <Opened view={view} at={at} />;
 }
 
-function Opened({ view, at }: { view: BoardView; at: number }) {
+function Opened({ view, at }: { view: BoardView; at: Range }) {
   const client = useQueryClient();
   const dialog = useRef<HTMLDialogElement>(null);
   const [run, setRun] = useState(view.shown[0]?.id ?? "");
   const [text, setText] = useState("");
   const [failed, setFailed] = useState("");
   const saving = useRef(false);
+  const place = placeWords(view.axis, view.gestures.range);
   useEffect(() => dialog.current?.showModal(), []);
   // Once, however often the button is pressed.
   const save = async () => {
@@ -28,7 +30,9 @@ function Opened({ view, at }: { view: BoardView; at: number }) {
     saving.current = true;
     try {
       const origin = view.shown.find((one) => one.id === run)?.origin ?? 0n;
-      await sendJson("POST", `/runs/${run}/notes`, { time_ns: nsAt(at, origin), text });
+      const span = at.to > at.from ? { end_ns: nsAt(at.to, origin) } : {};
+      const note = { time_ns: nsAt(at.from, origin), ...span, text };
+      await sendJson("POST", `/runs/${run}/notes`, note);
       void client.invalidateQueries({ queryKey: ["notes", run] });
       dialog.current?.close();
     } catch (reason) {
@@ -51,7 +55,11 @@ function Opened({ view, at }: { view: BoardView; at: number }) {
           void save();
         }}
       >
-        <h2>Note at {placeWords(view.axis, view.gestures.range)(at)}</h2>
+        <h2>
+          {at.to > at.from
+            ? `Note from ${place(at.from)} to ${place(at.to)}`
+            : `Note at ${place(at.from)}`}
+        </h2>
         <Choice
           label="Run"
           value={run}

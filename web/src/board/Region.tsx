@@ -108,6 +108,15 @@ function Opened({ view, region }: { view: BoardView; region: Range }) {
         <button type="button" className="button" onClick={() => gestures.zoom(region)}>
           Zoom
         </button>
+        {onTime && (
+          <button
+            type="button"
+            className="button"
+            onClick={() => useView.setState({ noteAt: region })}
+          >
+            Note
+          </button>
+        )}
         <button type="button" className="button" onClick={gestures.clear}>
           Close
         </button>

@@ -15,6 +15,7 @@ import {
   shownRun,
 } from "./model";
 import { answerKey, zoomed } from "./pointer";
+import { marksOf, notedWindows } from "./resolve";
 
 function metric(series: number, name: string, part: Partial<Metric> = {}): Metric {
   return {
@@ -406,5 +407,22 @@ describe("collectingCost", () => {
     });
     expect(collectingCost([part, counter])).toBeCloseTo(0.0021);
     expect(collectingCost([])).toBeNull();
+  });
+});
+
+describe("what people wrote", () => {
+  it("is a mark at a moment, and a window about a span, on the run's own axis", () => {
+    const at = (seconds: number) => String(BigInt(seconds) * 1_000_000_000n);
+    const runs = [{ id: "a", origin: 10n * 1_000_000_000n }] as unknown as ShownRun[];
+    const written = [
+      { run: "a", time_ns: at(13), label: "here" },
+      { run: "a", time_ns: at(14), end_ns: at(16), label: `${"x".repeat(70)}\nmore` },
+      { run: "a", time_ns: at(11), end_ns: at(12), label: "cold\nuntil here" },
+    ];
+    expect(marksOf(runs, written)).toEqual([{ at: 3, label: "here" }]);
+    expect(notedWindows(runs, written)).toEqual([
+      { from: 1, to: 2, label: "cold", kind: "note" },
+      { from: 4, to: 6, label: `${"x".repeat(59)}…`, kind: "note" },
+    ]);
   });
 });

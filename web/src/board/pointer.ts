@@ -344,7 +344,7 @@ function obey(answer: Exclude<KeyAnswer, null>, gestures: BoardGestures, mine: G
   if ("zoom" in answer) mine.zoom(answer.zoom);
   else if ("cursor" in answer) useView.setState({ cursor: answer.cursor, byKeyboard: true });
   else if ("mark" in answer) gestures.mark(answer.mark, answer.at);
-  else if ("note" in answer) useView.setState({ noteAt: answer.note });
+  else if ("note" in answer) useView.setState({ noteAt: { from: answer.note, to: answer.note } });
   else if ("clear" in answer) gestures.clear();
   else if ("sync" in answer) gestures.sync();
   else if ("step" in answer) gestures.step(answer.step);

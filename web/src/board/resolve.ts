@@ -5,6 +5,7 @@ import { condensedLength, type Stretch } from "../api/condensed";
 import type { RunEpochs } from "../api/epochs";
 import type { Happening } from "../api/notes";
 import type { Run, RunDetail } from "../api/types";
+import type { WindowMark } from "../charts/spec";
 import { nanos, nanosBetween } from "../format/nanos";
 import { secondsSince } from "../format/time";
 import { type ChartChoice, choiceText } from "./choice";
@@ -166,16 +167,38 @@ export function makingOf(
   };
 }
 
-// Events and notes on each run's own axis of time, in order.
+// Seconds of a time on the axis of one of the runs.
+function placing(shown: readonly ShownRun[]) {
+  const origins = new Map(shown.map((run) => [run.id, run.origin]));
+  return (time_ns: string, run: string) => secondsSince(time_ns, origins.get(run) ?? nanos(0));
+}
+
+// Events and notes of a moment on each run's own axis of time, in order.
 export function marksOf(
   shown: readonly ShownRun[],
   happenings: readonly Happening[],
 ): { at: number; label: string }[] {
-  const origins = new Map(shown.map((run) => [run.id, run.origin]));
+  const place = placing(shown);
   return happenings
-    .map(({ run, time_ns, label }) => ({
-      at: secondsSince(time_ns, origins.get(run) ?? nanos(0)),
-      label,
-    }))
+    .filter(({ end_ns }) => end_ns === undefined)
+    .map(({ run, time_ns, label }) => ({ at: place(time_ns, run), label }))
     .sort((a, b) => a.at - b.at);
+}
+
+const kMostWords = 60;
+
+// Notes about a span.
+export function notedWindows(
+  shown: readonly ShownRun[],
+  happenings: readonly Happening[],
+): WindowMark[] {
+  const place = placing(shown);
+  return happenings
+    .flatMap(({ run, time_ns, end_ns, label }) => {
+      const [line = ""] = label.split("\n");
+      const words = line.length > kMostWords ? `${line.slice(0, kMostWords - 1)}…` : line;
+      const at = { from: place(time_ns, run), label: words, kind: "note" as const };
+      return end_ns === undefined ? [] : [{ ...at, to: place(end_ns, run) }];
+    })
+    .sort((a, b) => a.from - b.from);
 }

@@ -29,7 +29,15 @@ import { baselineOf, type Making } from "./lines";
 import { buildCharts, type ChartDef, defaultCharts, type ShownRun, shownRun } from "./model";
 import { axisDef, axisQuestion, withExtremes } from "./pairs";
 import { type BoardGestures, type Gestures, moved, type Range, stepFrom } from "./pointer";
-import { type BoardChart, fullOf, makingOf, marksOf, originOf, resolve } from "./resolve";
+import {
+  type BoardChart,
+  fullOf,
+  makingOf,
+  marksOf,
+  notedWindows,
+  originOf,
+  resolve,
+} from "./resolve";
 import { kFew, sectioned } from "./sections";
 import {
   type Axis,
@@ -276,7 +284,9 @@ function useMeasured(shown: readonly ShownRun[], { metric, xmetric }: ViewSearch
   const metrics = useMetrics(ids);
   const phases = usePhases(ids);
   const { interest, begins } = useFindings(ids);
-  const marks = useStable(marksOf(shown, [...useHappenings(ids), ...begins]));
+  const happenings = useHappenings(ids);
+  const marks = useStable(marksOf(shown, [...happenings, ...begins]));
+  const noted = useStable(notedWindows(shown, happenings));
   const revision = useLive((live) => ids.reduce((sum, one) => sum + (live.revisions[one] ?? 0), 0));
   const defs = useMemo(() => buildCharts(shown, metrics.byRun), [shown, metrics.byRun]);
   const choices = useMemo(
@@ -296,7 +306,7 @@ function useMeasured(shown: readonly ShownRun[], { metric, xmetric }: ViewSearch
           { defs, runs: shown },
         ),
   );
-  return { metrics, phases, interest, marks, revision, defs, choices, charts, problems };
+  return { metrics, phases, interest, marks, noted, revision, defs, choices, charts, problems };
 }
 
 // Changes charts as the address would name them now, also where it names none yet.
@@ -523,7 +533,7 @@ export function useBoard(input: BoardInput) {
   const runs = useShownRuns(input);
   const { axis, onTime, counted, epochs, stretches, shown } = runs;
   const measured = useMeasured(shown, search);
-  const { charts, choices, marks } = measured;
+  const { charts, choices, marks, noted } = measured;
   const x = useMetricAxis(runs, measured, search);
   const full = useStable(fullOf({ axis, shown, epochs, stretches, charts, x }));
   const gestures = useGestures({ full, search }, change);
@@ -569,6 +579,10 @@ export function useBoard(input: BoardInput) {
     ...edits,
     ...layout,
     ...lineSwitches(change),
+    windows: useMemo(
+      () => (onTime ? [...lanes.windows, ...noted] : lanes.windows),
+      [onTime, lanes.windows, noted],
+    ),
     chosen: new Set(choices.map((choice) => choice.metric)),
     gestures: keys,
     gesturesOf,

@@ -258,7 +258,11 @@ export function summarise(
   });
   const { from: begin = kLowest, to: end = -kLowest, windows = [] } = spec;
   const seen = windows.filter(({ from, to }) => to >= begin && from <= end);
-  const set = new Set(seen.map(({ label }) => `Part of it was ${label}`));
+  const set = new Set(
+    seen.map(({ label, kind }) =>
+      kind === "note" ? `Note about a part of it: ${label}` : `Part of it was ${label}`,
+    ),
+  );
   const said = parts.length === 0 ? ["No data in this range"] : parts;
   return `${title}. ${[...said, ...set].join(". ")}.`;
 }

@@ -90,14 +90,15 @@ export function drawWindows(plot: Rect, spec: ChartSpec, font: FontMetrics): Mar
   const { ink2, ink3: colour, background } = spec.theme;
   const seen = (spec.windows ?? []).filter(({ from, to }) => to >= x.from && from <= x.to);
   const plates: Rect[] = [];
-  return seen.flatMap(({ from, to, label }): Mark[] => {
+  return seen.flatMap(({ from, to, label, kind }): Mark[] => {
     const left = Math.max(plot.x, at(from));
     const width = Math.max(kMinWindow, Math.min(right, at(to)) - left);
     const box = { x: left, y: plot.y, width, height: plot.height, colour, radius: 0 };
     const shade: Mark[] = [
-      { kind: "rect", ...box, alpha: 0.08, hatch: false },
-      { kind: "rect", ...box, alpha: 0.3, hatch: true, pattern: "back" },
+      { kind: "rect", ...box, alpha: kind === "note" ? 0.14 : 0.08, hatch: false },
     ];
+    if (kind === undefined)
+      shade.push({ kind: "rect", ...box, alpha: 0.3, hatch: true, pattern: "back" });
     const words = font.width(label, size, 400);
     const places = words + 8 <= width ? [left + 4] : [left + width + 3, left - words - 3];
     const start = places.find((place) => place >= plot.x && place + words <= right);

@@ -80,11 +80,13 @@ export interface EventMark {
   colour?: string;
 }
 
-// A part of the x axis that is not to be read as the rest, in words: hatched behind the lines.
+// A part of the x axis that is not to be read as the rest, hatched behind the lines; or one that a person wrote a note
+// about, only tinted.
 export interface WindowMark {
   from: number;
   to: number;
   label: string;
+  kind?: "note";
 }
 
 export interface ChartStyle {

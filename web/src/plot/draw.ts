@@ -25,6 +25,7 @@ import {
   hasComputedLines,
   makingOf,
   marksOf,
+  notedWindows,
   originOf,
   resolve,
 } from "../board/resolve";
@@ -390,10 +391,12 @@ function signsOf({ axis, marks: wanted }: PlotOptions, shown: readonly ShownRun[
   const counted = onTime ? ("time" as const) : axis === "step" ? ("step" as const) : null;
   const ids = shown.map(({ id }) => id);
   const rows = (run: ShownRun) => laneRows([run], { [run.id]: phases(host, run.id) });
+  const told = wanted && onTime ? happenings(host, ids) : [];
+  const profiled = wanted && counted !== null ? profiledWindows(shown.flatMap(rows), counted) : [];
   return {
     onTime,
-    marks: wanted && onTime ? marksOf(shown, happenings(host, ids)) : [],
-    windows: wanted && counted !== null ? profiledWindows(shown.flatMap(rows), counted) : [],
+    marks: marksOf(shown, told),
+    windows: [...profiled, ...notedWindows(shown, told)],
   };
 }
 

@@ -19,8 +19,8 @@ export interface ViewState {
   pinnedBy: string | null;
   // Grows when the charts' values may read differently.
   readings: number;
-  // A note is being written about this place.
-  noteAt: number | null;
+  // A note is being written about this span, which may have no length.
+  noteAt: { from: number; to: number } | null;
 }
 
 const kEmpty: ViewState = {

@@ -242,13 +242,14 @@ function Notes({ run }: { run: RunDetail }) {
       .then(() => setFailed(null))
       .catch((reason: unknown) => setFailed(reason instanceof Error ? reason.message : "failed"))
       .finally(() => void client.invalidateQueries({ queryKey: ["notes", run.id] }));
-  const origin = BigInt(run.start_ns);
+  const clock = (ns: string) => formatClock(secondsSince(ns, BigInt(run.start_ns)), 0.1);
   return (
     <Section title="Notes" count={notes.length}>
       {notes.map((note) => (
         <p key={note.id} className="note">
           <span className="quiet" title={formatExactMoment(note.created_ns)}>
-            {note.time_ns === null ? "run" : formatClock(secondsSince(note.time_ns, origin), 0.1)}
+            {note.time_ns === null ? "run" : clock(note.time_ns)}
+            {note.end_ns !== null && ` – ${clock(note.end_ns)}`}
           </span>
           <span>
             {note.mark !== null && `${note.mark}: ${note.finding}. `}

@@ -1,20 +1,26 @@
 // The answer to a comparison: what could not be seen, the verdicts, the ratios, the runs, and what differs.
-import { useCallback } from "react";
-import type { Comparison as Compared, ComparedGroup, Difference, Verdict } from "../../api/compare";
+import { useMemo } from "react";
+import type { Comparison as Compared, Difference } from "../../api/compare";
 import { type Column, Rows } from "../../app/Rows";
 import { RunLink } from "../../app/RunLink";
-import { drawForest } from "../../charts/forest";
-import { drawSequence } from "../../charts/sequence";
 import { formatDuration } from "../../format/time";
-import { formatCount, formatNumber, formatValue, percent, plural } from "../../format/units";
-import { type Drawing, Figure } from "./Figure";
+import { formatValue, percent, plural } from "../../format/units";
+import {
+  isShown,
+  kGroups,
+  marginWords,
+  type PlacedUnit,
+  ratiosOf,
+  unitsOf,
+  unitValue,
+  valuesOf,
+  warningsOf,
+} from "./contents";
+import { Figure } from "./Figure";
 import { SetUp } from "./SetUp";
 import { Told } from "./Told";
 
-const kHeight = 240;
 const kMostRows = 12;
-const kNeutral: readonly Verdict[] = ["inconclusive", "too few", "unequal budgets"];
-const isShown = (verdict: Verdict) => !kNeutral.includes(verdict);
 
 export function Comparison({ found }: { found: Compared }) {
   return (
@@ -29,9 +35,7 @@ export function Comparison({ found }: { found: Compared }) {
           <Told key={i} verdict={one.verdict} shown={isShown(one.verdict)} text={one.text} />
         ))}
       </section>
-      {found.margin !== null && found.differences.some(({ ratio }) => ratio !== null) && (
-        <Ratios found={found} margin={found.margin} />
-      )}
+      <Ratios found={found} />
       <Values found={found} />
       {found.differences.map((one, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: as above
@@ -41,69 +45,29 @@ export function Comparison({ found }: { found: Compared }) {
   );
 }
 
-function marginWords({ value, margin, margin_planned, family }: Compared): string {
-  const planned = margin_planned ? "given when the runs started" : "post hoc";
-  const corrected = family > 1 ? `; corrected for ${formatCount(family)} comparisons` : "";
-  if (margin === null) return `${value}, by ranks${corrected}`;
-  return `${value}, within a margin of ${percent(margin)} (${planned})${corrected}`;
-}
-
 function Warnings({ found }: { found: Compared }) {
-  const all = [
-    ...found.groups.flatMap(({ name, warnings }) => warnings.map((text) => `${name}: ${text}`)),
-    ...found.differences.flatMap(({ a, b, warnings }) =>
-      warnings.map((text) => `${b} against ${a}: ${text}`),
-    ),
-  ];
+  const all = warningsOf(found);
   if (all.length === 0) return null;
   return (
     <ul aria-label="Warnings" className="quiet" data-testid="warnings">
-      {[...new Set(all)].map((text) => (
+      {all.map((text) => (
         <li key={text}>{text}</li>
       ))}
     </ul>
   );
 }
 
-function Ratios({ found, margin }: { found: Compared; margin: number }) {
-  const { differences, confidence } = found;
-  const baseline = found.groups[0]?.name ?? "";
-  const draw = useCallback(
-    (on: Drawing) => {
-      const rows = differences.map(({ b, ratio, low, high, verdict }) => {
-        return { name: b, ratio, low, high, shown: isShown(verdict) };
-      });
-      return drawForest(rows, { width: on.width, theme: on.theme, margin, baseline }, on.font);
-    },
-    [differences, margin, baseline],
-  );
-  const [low, high] = [1 / (1 + margin), 1 + margin].map((one) => formatNumber(one, 3));
-  const caption = `Ratios of geometric means with ${percent(confidence)} intervals; shaded: the margin, ${low} to ${high}`;
-  return <Figure label="Ratios to the baseline" caption={caption} testid="forest" draw={draw} />;
+function Ratios({ found }: { found: Compared }) {
+  const ratios = useMemo(() => ratiosOf(found), [found]);
+  return ratios && <Figure {...ratios} testid="forest" />;
 }
 
 // ---- the runs
 
-interface PlacedUnit {
-  group: ComparedGroup;
-  unit: ComparedGroup["units"][number];
-}
-
-const unitsOf = (groups: readonly ComparedGroup[]): PlacedUnit[] =>
-  groups.flatMap((group) => group.units.map((unit) => ({ group, unit })));
-
-function unitValue({ group, unit }: PlacedUnit) {
-  if (unit.missed_s !== null) return `missed after ${formatDuration(unit.missed_s)}`;
-  return unit.value === null ? (unit.reason ?? "no value") : formatValue(unit.value, group.unit);
-}
-
-function Values({ found: { groups, value } }: { found: Compared }) {
+function Values({ found }: { found: Compared }) {
+  const { groups, value } = found;
   const units = unitsOf(groups);
-  const unit = groups.find((group) => group.unit !== "")?.unit ?? "";
-  const draw = useCallback(
-    (on: Drawing) => drawSequence(sequenceOf(groups), { ...on, height: kHeight, unit }, on.font),
-    [groups, unit],
-  );
+  const values = useMemo(() => valuesOf(found), [found]);
   return (
     <section aria-label="Runs">
       <div className="line-head">
@@ -111,10 +75,8 @@ function Values({ found: { groups, value } }: { found: Compared }) {
         <span className="unit">each run in the order of starts</span>
       </div>
       <Figure
-        label={`${value} of each run`}
-        caption={`A point per run, a cross where there is no value${groups.some(({ mean }) => mean !== null) ? "; lines: geometric means" : ""}`}
+        {...values}
         testid="values"
-        draw={draw}
         runsOf={(key) => units[Number(key)]?.unit.runs.map(({ id }) => id) ?? []}
       />
       <Rows label="Groups" columns={kGroups} rows={groups} most={kMostRows} />
@@ -122,30 +84,6 @@ function Values({ found: { groups, value } }: { found: Compared }) {
     </section>
   );
 }
-
-function sequenceOf(groups: readonly ComparedGroup[]) {
-  let first = 0;
-  const places = groups.map((group, series) => {
-    const last = first + group.units.length - 1;
-    const place = { first, last, series, mean: group.mean, text: group.name };
-    first = last + 1;
-    return { ...place, low: null, high: null };
-  });
-  const values = unitsOf(groups).map((one, i) => ({
-    key: String(i),
-    words: `${one.unit.name} of ${one.group.name}: ${unitValue(one)}`,
-    value: one.unit.value,
-  }));
-  return { values, stretches: places, labels: places };
-}
-
-const kGroups: Column<ComparedGroup>[] = [
-  { name: "group", cell: ({ name }) => name, left: true },
-  { name: "counted", cell: ({ n, units }) => `${n} of ${units.length}` },
-  { name: "mean", cell: ({ mean, unit }) => formatValue(mean, unit) },
-  { name: "least", cell: ({ min, unit }) => formatValue(min, unit) },
-  { name: "greatest", cell: ({ max, unit }) => formatValue(max, unit) },
-];
 
 const kUncounted: Column<PlacedUnit>[] = [
   { name: "not counted", cell: ({ unit }) => <UnitName unit={unit} />, left: true },

@@ -7,15 +7,8 @@ import { boardHref, useGo } from "../../app/links";
 import { useWidth } from "../../app/useWidth";
 import { usePageFont } from "../../board/usePageFont";
 import { paint } from "../../charts/canvas";
-import type { FontMetrics } from "../../charts/font";
 import type { HitBox, SummaryPicture } from "../../charts/summary";
-import type { ChartTheme } from "../../charts/theme";
-
-export interface Drawing {
-  width: number;
-  theme: ChartTheme;
-  font: FontMetrics;
-}
+import type { Drawing } from "./contents";
 
 export interface FigureProps {
   label: string;

@@ -8,7 +8,8 @@ import { ratioText } from "../../charts/forest";
 import { drawSequence, type SequenceData } from "../../charts/sequence";
 import { formatExactMoment, formatMoment } from "../../format/time";
 import { formatValue, percent, plural } from "../../format/units";
-import { type Drawing, Figure } from "../compare/Figure";
+import type { Drawing } from "../compare/contents";
+import { Figure } from "../compare/Figure";
 import { SetUp } from "../compare/SetUp";
 import { Told } from "../compare/Told";
 

@@ -138,5 +138,20 @@ export async function getText(
   return { text, size: total === undefined ? text.length : Number(total) };
 }
 
+// A file of at most so many bytes; null: it is larger.
+export async function getBlob(
+  path: string,
+  most: number,
+  signal: AbortSignal,
+): Promise<Blob | null> {
+  const response = await request(path, { signal });
+  if (Number(response.headers.get("Content-Length")) > most) {
+    await response.body?.cancel();
+    return null;
+  }
+  const blob = await response.blob();
+  return blob.size > most ? null : blob;
+}
+
 // EventSource cannot go through request(); it shares only the address.
 export const kStreamUrl = `${kBase}/stream`;

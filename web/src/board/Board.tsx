@@ -27,7 +27,7 @@ import { useChartHeight } from "./layout";
 import { computedLines, lineAt } from "./lines";
 import type { ChartDef } from "./model";
 import { type InSight, splitCharts } from "./near";
-import { measuredSeries, pairsAsked, seriesAsked } from "./pairs";
+import { pairsAsked, seriesAsked, seriesBehind } from "./pairs";
 import type { Range } from "./pointer";
 import { defsOf, kAsked, seriesOf } from "./question";
 import type { Reader, Reading } from "./Readout";
@@ -126,7 +126,7 @@ function useAlone() {
 function useHas(data: Charts | undefined): (chart: BoardChart) => boolean {
   return useMemo(() => {
     const known = new Set(data && seriesAsked(data.asked));
-    return ({ def }) => measuredSeries(def.lines).some((series) => known.has(series));
+    return ({ def }) => seriesBehind(def.lines).some((series) => known.has(series));
   }, [data]);
 }
 

@@ -8,7 +8,7 @@ import { Failing, Loading, Notice } from "../app/Notice";
 import type { FontMetrics } from "../charts/font";
 import type { ChartTheme } from "../charts/theme";
 import { useView } from "../state/view";
-import { kAxisWords, placeWords } from "./axis";
+import { kAxisWords, lackingWords, placeWords } from "./axis";
 import { Board } from "./Board";
 import { Folds } from "./Folds";
 import { Lanes } from "./Lanes";
@@ -79,7 +79,7 @@ export function BoardBody({ view, reader }: BodyProps) {
       )}
       {view.lacking.length > 0 && (
         <p className="quiet" data-testid="lacking">
-          {lackingWords(view)}: {view.lacking.join(", ")}
+          {lackingWords(view.axis, view.shown.length)}: {view.lacking.join(", ")}
         </p>
       )}
       {view.legend !== null && <ColourLegend legend={view.legend} />}
@@ -148,14 +148,6 @@ function PhaseLanes({ view, drawing, place }: PhaseLanesProps) {
       />
     </Boundary>
   );
-}
-
-function lackingWords({ axis, shown }: BoardView): string {
-  if (axis === "epoch") return "No epochs, not drawn";
-  if (axis !== "condensed") return "Event missing, drawn from the start";
-  return shown.length > 1
-    ? "Only one run can be condensed, not drawn"
-    : "No epochs are known to be alike, or too many are odd, not drawn";
 }
 
 const isCompared = (runs: number) => runs >= 2 && runs <= kMaxCompared;

@@ -31,7 +31,7 @@ import { type InSight, useNear } from "./near";
 import { Overlay } from "./Overlay";
 import { PointerValues } from "./PointerValues";
 import { type Range, useSurface } from "./pointer";
-import { defsOf } from "./question";
+import { measuredSeries } from "./question";
 import type { Reader } from "./Readout";
 import type { BoardChart, BoardView } from "./useBoard";
 
@@ -108,15 +108,7 @@ function useSpreadsOf(
 ): Spreads | undefined {
   const { stretches } = view;
   const drawn = at.spec.kind !== "heat";
-  const series = useMemo(
-    () =>
-      defsOf([chart]).flatMap(({ lines }) =>
-        lines.flatMap(({ series, origin, spacing, made }) =>
-          made === undefined ? [{ id: series, origin, spacing }] : [],
-        ),
-      ),
-    [chart],
-  );
+  const series = useMemo(() => measuredSeries(chart), [chart]);
   const found = useSpreads(series, { stretches, wanted: at.near && !pending && drawn });
   return drawn ? found : undefined;
 }

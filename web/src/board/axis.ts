@@ -35,6 +35,15 @@ export function wallClock(seconds: number, step: number): string {
   return `${day} ${time}${rest}`;
 }
 
+// Why runs are not where the axis would have them.
+export function lackingWords(axis: Axis, runs: number): string {
+  if (axis === "epoch") return "No epochs, not drawn";
+  if (axis !== "condensed") return "Event missing, drawn from the start";
+  return runs > 1
+    ? "Only one run can be condensed, not drawn"
+    : "No epochs are known to be alike, or too many are odd, not drawn";
+}
+
 // A place in words, as finely as a pixel of `range` needs.
 export function placeWords(axis: Axis, range: Range): (x: number) => string {
   const resolution = (range.to - range.from) / 600;

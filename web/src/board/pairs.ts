@@ -149,5 +149,5 @@ export const seriesAsked = ({ series, lines, pairs = [], over }: ChartsQuestion)
   ...(over?.lines.flatMap((line) => line.series) ?? []),
 ];
 
-export const measuredSeries = (lines: readonly LineDef[]): number[] =>
+export const seriesBehind = (lines: readonly LineDef[]): number[] =>
   lines.flatMap(measuredOf).map(({ series }) => series);

@@ -1,6 +1,7 @@
 // The questions of a board to the server for its charts: columns, computed lines, pairs. Asked at the width that is
 // drawn while it is on the screen, and finer where it is taken away (offlinePage.ts). Pure.
 import { epochAxis } from "../api/epochs";
+import type { SpreadSeries } from "../api/spread";
 import type { ChartsQuestion } from "../api/useCharts";
 import { placedInputs } from "./derived";
 import { computedLines, drawsColumns } from "./lines";
@@ -14,6 +15,14 @@ export const kFigureColumns = 1024;
 // Every chart's own metric and the one on its right axis.
 export const defsOf = (charts: readonly BoardChart[]): ChartDef[] =>
   charts.flatMap(({ def, second }) => (second === null ? [def] : [def, second]));
+
+// The measured series of a chart, of which spreads are asked.
+export const measuredSeries = (chart: BoardChart): SpreadSeries[] =>
+  defsOf([chart]).flatMap(({ lines }) =>
+    lines.flatMap(({ series, origin, spacing, made }) =>
+      made === undefined ? [{ id: series, origin, spacing }] : [],
+    ),
+  );
 
 export function seriesOf(
   charts: readonly BoardChart[],

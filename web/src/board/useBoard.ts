@@ -67,6 +67,8 @@ export interface BoardInput {
   slots: readonly number[];
   search: ViewSearch;
   change: Change;
+  // Nothing of it is on the screen: it publishes no places.
+  unseen?: boolean;
 }
 
 // The shown runs that lack the metric or event of the axis or its zero, once the server has listed theirs.
@@ -197,12 +199,14 @@ function places({ full, change }: { full: Range; change: Change }) {
 }
 
 // Publishes the pin and the marks of the address to subscribers that draw without React renders.
-function usePlaces({ x = "workload", xmetric, align, a, b, pin }: ViewSearch): void {
+function usePlaces({ search, unseen = false }: BoardInput): void {
+  const { x = "workload", xmetric, align, a, b, pin } = search;
   // A place on one axis means nothing on another.
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the axis is another one
-  useEffect(() => clearView, [x, xmetric, align]);
+  useEffect(() => (unseen ? undefined : clearView), [x, xmetric, align]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another axis has cleared all of them
   useEffect(() => {
+    if (unseen) return;
     const found = parsePin(pin);
     useView.setState({
       marks: { a: a ?? null, b: b ?? null },
@@ -540,7 +544,7 @@ export function useBoard(input: BoardInput) {
   const making = useMaking(shown, search, { axis, x });
   const off = useStable(search.hide ?? kNone);
   const hidden = useMemo(() => new Set(off), [off]);
-  usePlaces(search);
+  usePlaces(input);
   const lanes = usePhaseLanes(runs, measured.phases, input);
   const live = shown.some((one) => one.running);
   const synced = search.sync !== "off";

@@ -6,7 +6,7 @@ import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { type ChartSpec, drawChart } from "../charts/chart";
 import { kInter } from "../charts/inter";
 import type { Picture } from "../charts/marks";
-import type { ChartLine } from "../charts/spec";
+import type { ChartLine, ChartPicture } from "../charts/spec";
 import { toSvg } from "../charts/svg";
 import {
   type ChartTheme,
@@ -39,6 +39,7 @@ export interface Figure {
 }
 
 export interface ChartFigure extends Figure {
+  picture: ChartPicture;
   // The drawn numbers.
   csv: string;
 }
@@ -82,16 +83,18 @@ export function makeFigure(source: FigureSource, options: FigureOptions): ChartF
 const escaped = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
-// The figure as SVG. `face`: the font file that it brings along (WOFF2, base64); without it, the reader's font is used.
-export function svgText(figure: Figure, face?: string): string {
+// The rule that makes a font file (WOFF2, base64) the font of figures.
+export const faceRule = (face: string) =>
+  `@font-face{font-family:"Inter Variable";font-weight:100 900;src:url(data:font/woff2;base64,${face}) format("woff2")}`;
+
+// The figure as SVG. `face`: the font file that it brings along; without it, the reader's font is used. `prefix`: as in
+// toSvg.
+export function svgText(figure: Figure, face?: string, prefix = ""): string {
   const { picture, background, hash, link } = figure;
-  const plain = toSvg(picture, background);
+  const plain = toSvg(picture, background, prefix);
   const end = plain.indexOf(">");
   const size = ` width="${picture.width}pt" height="${picture.height}pt"`;
   const about = `<metadata>data sha256:${hash}; ${escaped(link)}</metadata>`;
-  const style =
-    face === undefined
-      ? ""
-      : `<style>@font-face{font-family:"Inter Variable";font-weight:100 900;src:url(data:font/woff2;base64,${face}) format("woff2")}</style>`;
+  const style = face === undefined ? "" : `<style>${faceRule(face)}</style>`;
   return `${plain.slice(0, end)}${size}>${about}${style}${plain.slice(end + 1)}`;
 }

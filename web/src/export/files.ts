@@ -28,13 +28,16 @@ function fileOf(url: string): Promise<Uint8Array> {
   return file;
 }
 
-export async function svgOf(figure: Figure): Promise<string> {
+// The font of figures (WOFF2, base64).
+export async function figureFace(): Promise<string> {
   const url = new URL(
     "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
     import.meta.url,
   );
-  return svgText(figure, base64(await fileOf(url.href)));
+  return base64(await fileOf(url.href));
 }
+
+export const svgOf = async (figure: Figure) => svgText(figure, await figureFace());
 
 export async function pdfFile(figure: Figure): Promise<Blob> {
   const files = [needed(import("./pdf"), "PDF export"), fileOf(regular), fileOf(bold)] as const;

@@ -16,7 +16,7 @@ import { laneRows, profiledWindows } from "../board/laneRows";
 import { spreadWords } from "../board/lines";
 import { buildCharts, type ChartDef, colourSlots, type ShownRun, shownRun } from "../board/model";
 import { axisDef, axisQuestion, withExtremes } from "../board/pairs";
-import { defsOf, kFigureColumns, questionOf } from "../board/question";
+import { kFigureColumns, measuredSeries, questionOf } from "../board/question";
 import { quoted } from "../board/quote";
 import {
   type BoardChart,
@@ -244,11 +244,7 @@ function spreadsIn(
   host: Host,
 ): Spreads | undefined {
   if (stretches.length === 0 || chart.choice.kind === "heat") return undefined;
-  const lines = defsOf([chart]).flatMap((def) => def.lines);
-  const series = lines.flatMap(({ series, origin, spacing, made }) =>
-    made === undefined ? [{ id: series, origin, spacing }] : [],
-  );
-  return askSpreads(host, series, stretches);
+  return askSpreads(host, measuredSeries(chart), stretches);
 }
 
 // A value axis in the words of the address.

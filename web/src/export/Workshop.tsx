@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "react";
 import { urlOf } from "../api/client";
-import { download } from "../app/download";
+import { download, fileName } from "../app/download";
 import { Choice, NumberField, Switch } from "../app/fields";
 import { type ChartFigure, type FigureSource, makeFigure } from "./figure";
 import { pdfFile, svgOf } from "./files";
@@ -40,8 +40,6 @@ async function fileOf(format: Format, figure: ChartFigure): Promise<Blob> {
   }
 }
 
-const safe = (name: string) => name.replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 80) || "figure";
-
 export function Workshop({ name, source, full, close }: WorkshopProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [options, setOptions] = useState<FigureOptions>(() => optionsOf(kPresets[0] as never));
@@ -53,7 +51,7 @@ export function Workshop({ name, source, full, close }: WorkshopProps) {
       .then(setSaid)
       .catch((reason: unknown) => setSaid(reason instanceof Error ? reason.message : "It failed."));
   const save = async (format: Format) => {
-    const file = `${safe(name)}.${format === "jpeg" ? "jpg" : format}`;
+    const file = `${fileName(name, "figure")}.${format === "jpeg" ? "jpg" : format}`;
     download(await fileOf(format, figure), file);
     return `Saved ${file}.`;
   };

@@ -3,12 +3,10 @@
 
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import { useComparison } from "../../api/compare";
-import { useStoredView } from "../../api/queries";
 import { Boundary } from "../../app/Boundary";
 import { useChartTheme } from "../../app/colours";
 import { late } from "../../app/late";
 import { Failing, Loading, Notice } from "../../app/Notice";
-import { parseSearch } from "../../app/search";
 import { Board } from "../../board/Board";
 import type { Reader } from "../../board/Readout";
 import { useBoard } from "../../board/useBoard";
@@ -17,9 +15,7 @@ import { type BoardSearch, boardSearch } from "../../board/view";
 import { SelectedRuns, useSelected } from "../board/selected";
 import type { BoardChange } from "../board/useBoardAddress";
 import { compareSearch, questionOf } from "../compare/search";
-import type { Block } from "./report";
-
-type Live = Exclude<Block, { kind: "text" }>;
+import { type Live, useBlockSearch } from "./useBlockSearch";
 
 const Comparison = late({
   what: "The comparison",
@@ -51,17 +47,11 @@ function Compared({ block }: { block: Live }) {
   return <Comparison found={data} />;
 }
 
-// A board whose address is too long for a link is kept on the server.
 function Charts({ block }: { block: Live }) {
-  const asked = useMemo(() => {
-    const runs = block.run === undefined ? {} : { run: [block.run] };
-    return boardSearch({ ...block.search, ...runs });
-  }, [block]);
-  const stored = useStoredView(asked.v);
-  if (asked.v === undefined) return <Drawn asked={asked} single={block.kind === "run"} />;
-  if (stored.error) return <Failing error={stored.error} retry={() => void stored.refetch()} />;
-  if (stored.data === undefined) return <Loading what="the board" />;
-  return <Drawn asked={boardSearch(parseSearch(stored.data.state))} single={false} />;
+  const { search, single, error, refetch } = useBlockSearch(block);
+  if (error) return <Failing error={error} retry={() => void refetch()} />;
+  if (search === null) return <Loading what="the board" />;
+  return <Drawn asked={search} single={single} />;
 }
 
 function Drawn({ asked, single }: { asked: BoardSearch; single: boolean }) {

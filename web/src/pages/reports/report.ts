@@ -72,18 +72,20 @@ const linkOf = (href: string) => (/^(https?:\/\/|mailto:|\/(?![\\/])|#)/i.test(h
 // Files of runs: no other server learns that somebody reads a report.
 const pictureOf = (href: string) => (/^\/api\/corral\/v1\/runs\/[^?#]+$/.test(href) ? href : null);
 
-// A text that is too deeply nested to be read is shown as it is.
-export function blocksOf(text: string, origin: string): Block[] {
+// `far`: for a file elsewhere, whose links have to name the server. A text that is too deeply nested to be read is shown
+// as it is.
+export function blocksOf(text: string, origin: string, far = false): Block[] {
   try {
-    return readBlocks(text, origin);
+    return readBlocks(text, origin, far);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return [{ kind: "text", html: `<pre>${escaped(text)}</pre>` }];
   }
 }
 
-function readBlocks(text: string, origin: string): Block[] {
-  const marked = safeMarkdown({ addressOf: linkOf, pictureOf });
+function readBlocks(text: string, origin: string, far: boolean): Block[] {
+  const farLink = (href: string) => linkOf(href)?.replace(/^\//, `${origin}/`) ?? null;
+  const marked = safeMarkdown({ addressOf: far ? farLink : linkOf, pictureOf });
   const blocks: Block[] = [];
   const tokens = marked.lexer(text);
   let words = tokens.slice(0, 0);

@@ -19,7 +19,8 @@ export interface AskedFigure {
   // The names of the lines stand in the picture.
   named: boolean;
   title: string;
-  unit: string;
+  // Their units and names.
+  axes: string;
   // The picture in words.
   summary: string;
   notes: readonly string[];
@@ -48,15 +49,23 @@ export async function askFigure(
   const names = axisNames(chart, view);
   const options = optionsOf({ ...(kPresets[0] as Preset), width, height });
   const legend = named ? options.legend : ("none" as const);
-  const figure = makeFigure({ lines, spec, link, ...names }, { ...options, legend });
+  const figure = makeFigure({ lines, spec, link, ...names }, { ...options, axes: false, legend });
   const { picture } = figure;
   const told = noteWords(lines);
   return {
     figure,
     lines,
     named,
-    title: names.y2Name === undefined ? names.yName : `${names.yName}, right: ${names.y2Name}`,
-    unit: picture.axis?.scale.unit ?? spec.unit,
+    title: names.yName,
+    axes: [
+      picture.axis?.scale.unit ?? spec.unit,
+      ...(names.y2Name === undefined
+        ? []
+        : [`right: ${names.y2Name} ${picture.axis2?.scale.unit ?? ""}`.trim()]),
+      `over ${names.xName}`,
+    ]
+      .filter((words) => words !== "")
+      .join(", "),
     summary: summarise(names.yName, lines, spec),
     notes: [...picture.notes, ...spreadWords(spreads), ...(told === null ? [] : [told])],
   };

@@ -4,7 +4,6 @@ import { useDeferredValue, useMemo, useRef, useState } from "react";
 import { sendJson } from "../../api/client";
 import { useStoredView } from "../../api/queries";
 import { type Saved, useSaved } from "../../api/saved";
-import { download } from "../../app/download";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Popup } from "../../app/Popup";
 import { type Crumbs, RunsLink, Shell } from "../../app/Shell";
@@ -13,6 +12,7 @@ import { ToastPlace } from "../../board/Toast";
 import { formatExactMoment, formatMoment } from "../../format/time";
 import { PanelWithBasket } from "../basket/BasketPanel";
 import { ExperimentTree } from "../runs/ExperimentTree";
+import { ExportMenu } from "./ExportMenu";
 import { LiveBlock } from "./LiveBlock";
 import { blocksOf, parseReport, type Report, reportState, type Version } from "./report";
 
@@ -108,6 +108,20 @@ function useDraft(report: Saved, save: ReturnType<typeof useSaved>["save"]) {
   };
 }
 
+// The text that is shown.
+function versionWords(
+  { updated_ns }: Saved,
+  { known, changed }: Pick<ReturnType<typeof useDraft>, "known" | "changed">,
+  version: string | undefined,
+): string {
+  const saved =
+    version === undefined ? undefined : known.versions.find(({ view }) => view === version);
+  const at = formatExactMoment(saved?.saved_ns ?? updated_ns);
+  if (saved !== undefined) return `an earlier version, saved ${at}`;
+  if (version !== undefined) return "an earlier version";
+  return changed ? `with changes since the version saved ${at}` : `the version saved ${at}`;
+}
+
 interface LoadedProps {
   report: Saved;
   saved: ReturnType<typeof useSaved>;
@@ -142,13 +156,13 @@ function Loaded({ report, saved }: LoadedProps) {
             {edit ? "Read" : "Edit"}
           </button>
           <Versions versions={draft.known.versions} open={(view) => go({ version: view })} />
-          <button
-            type="button"
-            className="button"
-            onClick={() => download(draft.text, `${report.name}.md`, "text/markdown;charset=utf-8")}
-          >
-            Markdown
-          </button>
+          {(version === undefined || old !== undefined) && (
+            <ExportMenu
+              name={report.name}
+              text={version === undefined ? draft.text : (old ?? "")}
+              version={versionWords(report, draft, version)}
+            />
+          )}
           <button type="button" className="button" onClick={() => print()}>
             Print
           </button>

@@ -69,11 +69,12 @@ function fewFiles(): Plugin {
         if (found === undefined) throw new Error(`there is no module ${end}`);
         return found;
       };
-      const [first = "", ...others] = Object.values(pages).map((one) =>
-        named(`/src/pages/${one}.tsx`),
-      );
-      const frame = named("/src/main.tsx");
-      files = filesOf({ frame, first, others }, (id) => this.getModuleInfo(id)?.importedIds ?? []);
+      const idOf = (page: string) => named(`/src/pages/${page}.tsx`);
+      const [first = "", ...rest] = [...new Set(Object.values(pages))].map(idOf);
+      const boards = ["board/BoardPage", "run/RunPage"].map(idOf);
+      const others = rest.filter((id) => !boards.includes(id));
+      const roots = { frame: named("/src/main.tsx"), first, boards, others };
+      files = filesOf(roots, (id) => this.getModuleInfo(id)?.importedIds ?? []);
       // The order of styles matters.
       for (const id of ids) if (/\.css($|\?)/.test(id)) files.delete(id);
     },

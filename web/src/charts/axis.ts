@@ -1,6 +1,6 @@
 // Ticks: three to five on the value axis, whole minutes and seconds on the time axis (the other kinds of x are
 // in xaxis.ts). Pure.
-import { scaleLinear } from "d3-scale";
+import { nice, ticks as roundTicks } from "d3-array";
 import { formatClock } from "../format/time";
 import { formatScaled, type Scale, scaleFor } from "../format/units";
 
@@ -92,7 +92,7 @@ export function valueAxis(least: number, most: number, unit: string): ValueAxis 
 export function fixedAxis(from: number, to: number, unit: string): ValueAxis {
   const scale = scaleFor(unit, Math.max(Math.abs(from), Math.abs(to)));
   const [low, high] = [from / scale.factor, to / scale.factor];
-  const ticks = scaleLinear().domain([low, high]).ticks(4);
+  const ticks = roundTicks(low, high, 4);
   return { from, to, scale, log: false, ticks: ticks.map(tickOf(scale, tickDigits(ticks))) };
 }
 
@@ -176,7 +176,7 @@ function niceTicks(low: number, high: number): number[] {
   let best: number[] = [];
   let waste = Number.POSITIVE_INFINITY;
   for (const count of [2, 3, 4, 5]) {
-    const ticks = scaleLinear().domain([low, high]).nice(count).ticks(count);
+    const ticks = roundTicks(...nice(low, high, count), count);
     if (ticks.length < 3 || ticks.length > 5) continue;
     const span = (ticks[ticks.length - 1] as number) - (ticks[0] as number);
     if ((ticks[0] as number) > low || (ticks[ticks.length - 1] as number) < high) continue;
@@ -186,7 +186,7 @@ function niceTicks(low: number, high: number): number[] {
     }
   }
   if (best.length > 0) return best;
-  const [from, to] = scaleLinear().domain([low, high]).nice(3).domain() as [number, number];
+  const [from, to] = nice(low, high, 3);
   return [from, (from + to) / 2, to];
 }
 

@@ -1,6 +1,6 @@
 // Ratios to a baseline with their intervals, a row each: a logarithmic axis with 1 marked and the margin within which
 // differences do not matter shaded. Pure.
-import { scaleLinear } from "d3-scale";
+import { ticks } from "d3-array";
 import { formatNumber } from "../format/units";
 import { kGreatest, logAxis, place, type Tick } from "./axis";
 import { type FontMetrics, fitText } from "./font";
@@ -58,7 +58,7 @@ export function ratioAxis(rows: readonly ForestRow[], margin: number): RatioAxis
 function ratioTicks(from: number, to: number): Tick[] {
   const short = to / from < kLinear;
   const values = short
-    ? scaleLinear().domain([from, to]).ticks(kFewTicks)
+    ? ticks(from, to, kFewTicks)
     : logAxis(from, to, "").ticks.map(({ value }) => value);
   const all = values.includes(1) ? values : [...values, 1];
   return all

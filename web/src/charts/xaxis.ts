@@ -1,5 +1,5 @@
 // Ticks of the x axis by its kind: elapsed time, steps, epochs, a metric's values (wall clock: wall.ts). Pure.
-import { scaleLinear } from "d3-scale";
+import { ticks } from "d3-array";
 import { formatScaled, kThin, scaleFor } from "../format/units";
 import { mostTicks, type Tick, tickDigits, timeTicks } from "./axis";
 import type { ChartSpec, XAxisSpec } from "./spec";
@@ -60,9 +60,7 @@ function numberTicks(
   const most = mostTicks(at);
   const scale = scaleFor(as.unit, Math.max(Math.abs(from), Math.abs(to)));
   const factor = as.whole ? 1 : scale.factor;
-  let values = scaleLinear()
-    .domain([from / factor, to / factor])
-    .ticks(most);
+  let values = ticks(from / factor, to / factor, most);
   if (as.whole) values = values.filter(Number.isInteger);
   // d3 takes the count as a hint.
   const every = Math.ceil(values.length / (most + 1));

@@ -240,10 +240,11 @@ TEST_P(Repairs, ARunThatIsRestoredMeanwhileStays) {
   }();
   const auto removed = [&](sql::IfRunning running, UtcTime before) -> Result<bool> {
     bool done = false;
-    TRY(in_transaction(*db_, [&]() -> Result<> {
+    const auto mark = [&]() -> Result<> {
       done = TRY(sql::mark_removed(*db_, id, running, before));
       return {};
-    }));
+    };
+    TRY(in_transaction(*db_, mark));
     return done;
   };
   const auto set = [&](const char* state) {

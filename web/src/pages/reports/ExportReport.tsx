@@ -118,7 +118,7 @@ async function embedded(html: string, signal: AbortSignal): Promise<string> {
 
 interface LivePartProps {
   block: Live;
-  // Of the names in its pictures.
+  // Before the ids inside its pictures, which have to differ within a file.
   prefix: string;
   made: (html: string) => void;
 }

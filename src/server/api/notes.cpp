@@ -42,6 +42,7 @@ Parsed<page::NoteText> read_note(const Request& request) {
       fields.wrong("mark", "'dismissed' or 'kept', beside a finding");
     } else {
       note.mark = static_cast<page::Mark>(found - kMarks.begin());
+      if (note.end) fields.wrong("end_ns", "absent beside a mark");
     }
   }
   const bool too_short = trim(note.text).empty() && !note.mark;

@@ -162,7 +162,8 @@ TEST_F(Saved, ANoteMarksASpan) {
   for (const char* body :
        {R"({"end_ns":"9","text":"a"})", R"({"time_ns":"9","end_ns":"9","text":"a"})",
         R"({"time_ns":"9","end_ns":"8","text":"a"})",
-        R"({"time_ns":"9","end_ns":"late","text":"a"})"})
+        R"({"time_ns":"9","end_ns":"late","text":"a"})",
+        R"({"time_ns":"5","end_ns":"9","finding":"a","mark":"kept"})"})
     EXPECT_EQ(error_of(Method::kPost, notes_, body), "400 end_ns") << body;
 }
 

@@ -326,6 +326,22 @@ TEST_P(Page, NotesGoWithTheirRun) {
   EXPECT_EQ(late.error().code, Code::kNotFound);
 }
 
+TEST_P(Page, ANoteMarksASpanUntilItIsChanged) {
+  const auto all = [&] { return read([&](Reading& r) { return notes(r, run_); }); };
+  NoteText content{.time = utc_time(5), .end = utc_time(8), .text = "slow"};
+  const auto id = write([&](Writing& db) { return add_note(db, run_, content, utc_time(9)); }).id;
+  EXPECT_EQ(all().at(0).content.time, utc_time(5));
+  EXPECT_EQ(all().at(0).content.end, utc_time(8));
+  const auto change = [&] {
+    write([&](Writing& db) { return change_note(db, run_, id, content); });
+    return all().at(0).content.end;
+  };
+  content.end = utc_time(7);
+  EXPECT_EQ(change(), utc_time(7));
+  content.end = {};
+  EXPECT_EQ(change(), std::nullopt);
+}
+
 TEST_P(Page, AFindingHasOneMark) {
   const auto add = [&](NoteText content) {
     return write([&](Writing& db) { return add_note(db, run_, content, utc_time(9)); });

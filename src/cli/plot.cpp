@@ -206,7 +206,8 @@ void declare_data(Arguments& arguments, PlotFlags& flags) {
   arguments.choice("axis", flags.axis,
                    {"workload", "run", "wall", "step", "epoch", "condensed", "metric"},
                    "workload, run (since its start), wall, step, epoch, condensed or metric");
-  arguments.text("x-metric", flags.x_metric, "the metric or expression on the x axis, with --axis metric");
+  arguments.text("x-metric", flags.x_metric,
+                 "the metric or expression on the x axis, with --axis metric");
   arguments.text("from", flags.from, "where the x axis begins: seconds, steps, epochs or values");
   arguments.text("to", flags.to, "where it ends");
   arguments.text("smooth", flags.smooth, "ema:WEIGHT, gaussian:WIDTH or mean:WIDTH");

@@ -139,7 +139,8 @@ def test_the_study_of_collocation(corral: Corral, examples: Path) -> None:
     text = (folder / "collocation-M.html").read_text()
     assert "Runs beside each other" in text
     assert re.search(r"\S+ is \S+ . (?:slower|faster) than 1\(M\)-together", text), "the marked baseline"
-    assert "CAPACITY LOSS" in told
+    # Beside other programs a run may be too short beside its neighbours to be compared.
+    assert "CAPACITY LOSS" in told or "Not measured" in told, told
     assert len((folder / "study-slowdowns.csv").read_text().splitlines()) == 4
 
 

@@ -13,12 +13,12 @@ const api = (url) => async (path, body) => {
 };
 
 // Calls `work(i)` for every i below `count`, some at once.
-async function each(count, work, atOnce = kAtOnce) {
+async function each(count, work) {
   let next = 0;
   const worker = async () => {
     while (next < count) await work(next++);
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
+  await Promise.all(Array.from({ length: kAtOnce }, worker));
 }
 
 // Noise on a slow wave, a spike now and then; the same for the same arguments.
@@ -66,8 +66,8 @@ export async function logSeries(url, run, { number, metrics, points, start }) {
 export const endRun = (url, run, end) =>
   api(url)("runs/update", { run_id: run, status: "FINISHED", end_time: end });
 
-// The runs of the board, which all began at once. Returns their ids. Another server may take only one writer `atOnce`.
-export async function fillBoard(url, { runs, metrics, points, atOnce }) {
+// The runs of the board, which all began at once. Returns their ids.
+export async function fillBoard(url, { runs, metrics, points }) {
   const experiment = await newExperiment(url, "board");
   const start = Date.now() - points * 100 - 3_600_000;
   const ids = [];
@@ -76,7 +76,7 @@ export async function fillBoard(url, { runs, metrics, points, atOnce }) {
     ids[number] = id;
     await logSeries(url, id, { number, metrics, points, start });
     await endRun(url, id, start + points * 100);
-  }, atOnce);
+  });
   return ids;
 }
 

@@ -1,13 +1,12 @@
 // The choice of the colours of lines.
 import { useMemo } from "react";
-import { kLight, type PaletteName, withPalette } from "../charts/theme";
+import type { PaletteName } from "../charts/theme";
 import { type Action, usePaletteActions } from "../state/palette";
-import { chooseLineColours, kLineColours, useChartTheme, useLineColours } from "./colours";
+import { chooseLineColours, kLineColours, useLineColours, useThemeOf } from "./colours";
 import { Popup } from "./Popup";
 
-function Swatches({ name, most }: { name?: PaletteName; most: number }) {
-  const now = useChartTheme();
-  const { series } = name === undefined ? now : withPalette({ ...kLight, ink1: now.ink1 }, name);
+function Swatches({ name, most }: { name: PaletteName; most: number }) {
+  const { series } = useThemeOf(name);
   return (
     <span className="swatches" aria-hidden="true">
       {series.slice(0, most).map((colour) => (
@@ -34,7 +33,7 @@ export function LineColours() {
   usePaletteActions("colours", actions);
   return (
     <Popup
-      button={<Swatches most={3} />}
+      button={<Swatches name={chosen} most={3} />}
       icon
       label="Colours of lines"
       className="icon-button line-colours"

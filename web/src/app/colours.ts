@@ -3,6 +3,7 @@
 import { useComputedColorScheme } from "@mantine/core";
 import { create } from "zustand";
 import { type ChartTheme, kDark, kLight, type PaletteName, withPalette } from "../charts/theme";
+import { followKept, keep, readKept } from "../state/kept";
 
 export const kLineColours: readonly (readonly [PaletteName, string])[] = [
   ["corral", "Corral"],
@@ -15,29 +16,16 @@ const kKey = "corral-line-colours";
 const known = (name: string | null): PaletteName =>
   kLineColours.find(([one]) => one === name)?.[0] ?? "corral";
 
-function kept(): PaletteName {
-  try {
-    return known(localStorage.getItem(kKey));
-  } catch {
-    return "corral"; // no storage in this browser: it lasts as long as the page
-  }
-}
-
-export const useLineColours = create<{ name: PaletteName }>(() => ({ name: kept() }));
+export const useLineColours = create<{ name: PaletteName }>(() => ({
+  name: known(readKept(kKey)),
+}));
 
 export function chooseLineColours(name: PaletteName): void {
   useLineColours.setState({ name });
-  try {
-    localStorage.setItem(kKey, name);
-  } catch {
-    // full or forbidden: as above
-  }
+  keep(kKey, name);
 }
 
-globalThis.addEventListener?.("storage", ({ key, newValue }) => {
-  if (key === kKey || key === null)
-    useLineColours.setState({ name: known(key === null ? null : newValue) });
-});
+followKept(kKey, (text) => useLineColours.setState({ name: known(text) }));
 
 const made = new Map<string, ChartTheme>();
 
@@ -49,10 +37,9 @@ function themeOf(scheme: "light" | "dark", name: PaletteName): ChartTheme {
   return theme;
 }
 
-export function useChartTheme(): ChartTheme {
-  const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
-  return themeOf(
-    scheme,
-    useLineColours(({ name }) => name),
-  );
-}
+const useScheme = () =>
+  useComputedColorScheme("light", { getInitialValueInEffect: false }) === "dark" ? "dark" : "light";
+
+export const useThemeOf = (name: PaletteName): ChartTheme => themeOf(useScheme(), name);
+
+export const useChartTheme = (): ChartTheme => useThemeOf(useLineColours(({ name }) => name));

@@ -2,6 +2,7 @@
 // reload, and is the same in all tabs (localStorage and its event). Clearing can be undone until something else
 // is chosen.
 import { create } from "zustand";
+import { followKept, keep, readKept } from "./kept";
 
 // The known data of a run in the basket.
 export interface BasketRun {
@@ -172,23 +173,14 @@ export interface BasketState {
 
 const kKey = "corral-basket";
 
-function kept(): Basket {
-  try {
-    return parseBasket(localStorage.getItem(kKey));
-  } catch {
-    return kEmpty; // no storage in this browser: the basket lasts as long as the page
-  }
-}
-
-export const useBasket = create<BasketState>(() => ({ basket: kept(), cleared: null }));
+export const useBasket = create<BasketState>(() => ({
+  basket: parseBasket(readKept(kKey)),
+  cleared: null,
+}));
 
 function put(basket: Basket, cleared: Basket | null = null): void {
   useBasket.setState({ basket, cleared });
-  try {
-    localStorage.setItem(kKey, JSON.stringify(basket));
-  } catch {
-    // full or forbidden: as above
-  }
+  keep(kKey, JSON.stringify(basket));
 }
 
 const now = () => useBasket.getState().basket;
@@ -212,14 +204,5 @@ export function undoClear(): void {
 }
 
 // Another tab changed it.
-export function followOtherTabs(): () => void {
-  const follow = (event: StorageEvent) => {
-    if (event.key === kKey || event.key === null)
-      useBasket.setState({
-        basket: parseBasket(event.key === null ? null : event.newValue),
-        cleared: null,
-      });
-  };
-  addEventListener("storage", follow);
-  return () => removeEventListener("storage", follow);
-}
+export const followOtherTabs = (): (() => void) =>
+  followKept(kKey, (text) => useBasket.setState({ basket: parseBasket(text), cleared: null }));

@@ -1,6 +1,7 @@
 // The metrics that a person has starred: lists of metrics and columns begin with them. Kept by this browser, and the
 // same in all its tabs.
 import { create } from "zustand";
+import { followKept, keep, readKept } from "./kept";
 
 const kKey = "corral-favourites";
 
@@ -13,31 +14,18 @@ export function parseFavourites(text: string | null): ReadonlySet<string> {
   }
 }
 
-function kept(): ReadonlySet<string> {
-  try {
-    return parseFavourites(localStorage.getItem(kKey));
-  } catch {
-    return new Set(); // no storage in this browser: they last as long as the page
-  }
-}
-
-export const useFavourites = create<{ names: ReadonlySet<string> }>(() => ({ names: kept() }));
+export const useFavourites = create<{ names: ReadonlySet<string> }>(() => ({
+  names: parseFavourites(readKept(kKey)),
+}));
 
 export function toggleFavourite(name: string): void {
   const names = new Set(useFavourites.getState().names);
   if (!names.delete(name)) names.add(name);
   useFavourites.setState({ names });
-  try {
-    localStorage.setItem(kKey, JSON.stringify([...names]));
-  } catch {
-    // full or forbidden: as above
-  }
+  keep(kKey, JSON.stringify([...names]));
 }
 
-globalThis.addEventListener?.("storage", ({ key, newValue }) => {
-  if (key === kKey || key === null)
-    useFavourites.setState({ names: parseFavourites(key === null ? null : newValue) });
-});
+followKept(kKey, (text) => useFavourites.setState({ names: parseFavourites(text) }));
 
 // Starred ones first, otherwise in their order.
 export function favouritesFirst<T>(

@@ -3,6 +3,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import type { Facets } from "../../api/runSearch";
+import { keep, readKept } from "../../state/kept";
 import { type Column, columnWords, kDefault, parseColumns, sameColumns } from "./columns";
 import { type Differing, onlyDiffering } from "./differing";
 import type { RunsSearch } from "./search";
@@ -11,21 +12,15 @@ const kKey = "corral-columns";
 
 function remembered(): Column[] | null {
   try {
-    const words: unknown = JSON.parse(localStorage.getItem(kKey) ?? "null");
+    const words: unknown = JSON.parse(readKept(kKey) ?? "null");
     return Array.isArray(words) ? parseColumns(words.map(String)) : null;
   } catch {
     return null;
   }
 }
 
-function remember(columns: readonly Column[]): void {
-  try {
-    if (sameColumns(columns, kDefault)) localStorage.removeItem(kKey);
-    else localStorage.setItem(kKey, JSON.stringify(columnWords(columns)));
-  } catch {
-    // the address has them all the same
-  }
-}
+const remember = (columns: readonly Column[]): void =>
+  keep(kKey, sameColumns(columns, kDefault) ? null : JSON.stringify(columnWords(columns)));
 
 export interface ColumnState {
   columns: readonly Column[];
@@ -36,7 +31,7 @@ export interface ColumnState {
 export function useColumns(search: RunsSearch): ColumnState {
   const navigate = useNavigate({ from: "/" });
   const words = JSON.stringify(search.col ?? null);
-  const [kept, keep] = useState(remembered);
+  const [kept, setKept] = useState(remembered);
   const columns = useMemo(
     () => parseColumns((JSON.parse(words) as string[] | null) ?? []) ?? kept ?? kDefault,
     [words, kept],
@@ -48,7 +43,7 @@ export function useColumns(search: RunsSearch): ColumnState {
       const saved = search.tab !== undefined;
       if (!saved) {
         remember(next);
-        keep([...next]);
+        setKept([...next]);
       }
       const { col: _col, ...rest } = search;
       const col = sameColumns(next, kDefault) && !saved ? {} : { col: columnWords(next) };

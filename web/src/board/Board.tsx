@@ -23,11 +23,12 @@ import { useView } from "../state/view";
 import { ChartFigure } from "./ChartFigure";
 import { allLines } from "./chartSpec";
 import type { Baseline } from "./compare";
+import { measuredOf } from "./derived";
 import { useChartHeight } from "./layout";
 import { computedLines, lineAt } from "./lines";
 import type { ChartDef } from "./model";
 import { type InSight, splitCharts } from "./near";
-import { pairsAsked, seriesAsked, seriesBehind } from "./pairs";
+import { pairsAsked, seriesAsked } from "./pairs";
 import type { Range } from "./pointer";
 import { defsOf, kAsked, seriesOf } from "./question";
 import type { Reader, Reading } from "./Readout";
@@ -126,7 +127,7 @@ function useAlone() {
 function useHas(data: Charts | undefined): (chart: BoardChart) => boolean {
   return useMemo(() => {
     const known = new Set(data && seriesAsked(data.asked));
-    return ({ def }) => seriesBehind(def.lines).some((series) => known.has(series));
+    return ({ def }) => def.lines.flatMap(measuredOf).some(({ series }) => known.has(series));
   }, [data]);
 }
 

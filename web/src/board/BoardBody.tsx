@@ -1,5 +1,4 @@
 // The part below the toolbar of every board: the charts (or the message in their place) and the lanes under them.
-
 import type { RefObject } from "react";
 import { Boundary } from "../app/Boundary";
 import { useChartTheme } from "../app/colours";

@@ -1,5 +1,4 @@
 // A chart of the board in the figure workshop, asked for anew: a figure has the same columns on every screen.
-
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { askCharts } from "../api/useCharts";

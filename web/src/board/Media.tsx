@@ -1,5 +1,4 @@
 // The gallery: what runs logged under one name side by side, at one step for all, which a slider moves.
-
 import { type CSSProperties, useEffect, useRef, useState } from "react";
 import { urlOf } from "../api/client";
 import { type MediaStep, useMedia } from "../api/media";

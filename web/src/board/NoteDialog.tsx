@@ -22,7 +22,7 @@ function Opened({ view, at }: { view: BoardView; at: Range }) {
   const [text, setText] = useState("");
   const [failed, setFailed] = useState("");
   const saving = useRef(false);
-  const place = placeWords(view.axis, view.gestures.range);
+  const place = placeWords(view.axis, at.to > at.from ? at : view.gestures.range);
   useEffect(() => dialog.current?.showModal(), []);
   // Once, however often the button is pressed.
   const save = async () => {

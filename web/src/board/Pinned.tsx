@@ -1,5 +1,4 @@
 // The read-out that stays: every chart's values at the place that was clicked, the greatest first.
-
 import type { RefObject } from "react";
 import { useChartTheme } from "../app/colours";
 import { readable } from "../charts/theme";

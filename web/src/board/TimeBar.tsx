@@ -1,5 +1,4 @@
 // A bar of the time of a run by phases, alone or, for the compared runs of a board, below each other.
-
 import type { CSSProperties } from "react";
 import { type TimePart, useExplanations } from "../api/explain";
 import { useChartTheme } from "../app/colours";

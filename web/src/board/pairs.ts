@@ -8,7 +8,6 @@ import {
   derivedChart,
   derivedValues,
   inputQuestions,
-  measuredOf,
   placedInputs,
   reachOf,
 } from "./derived";
@@ -148,6 +147,3 @@ export const seriesAsked = ({ series, lines, pairs = [], over }: ChartsQuestion)
   ...pairs.map(({ y }) => y),
   ...(over?.lines.flatMap((line) => line.series) ?? []),
 ];
-
-export const seriesBehind = (lines: readonly LineDef[]): number[] =>
-  lines.flatMap(measuredOf).map(({ series }) => series);

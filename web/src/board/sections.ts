@@ -112,8 +112,8 @@ function headings(defs: readonly ChartDef[]): Map<string, Pick<ChartSection, "ke
 
 const kPinned = "pinned";
 
-// The charts of a board as they are drawn, the pinned ones first. `sections`: null where they have no headings; `drawn`: those that are neither
-// in a closed section nor left out by the search. In a section charts keep the board's order.
+// The charts of a board as they are drawn, the pinned ones first. `sections`: null where they have no headings; `drawn`:
+// those that are neither in a closed section nor left out by the search. In a section charts keep the board's order.
 export function sectioned(
   charts: readonly BoardChart[],
   { sections, fold = [], find }: Pick<ViewSearch, "sections" | "fold" | "find">,

@@ -147,7 +147,7 @@ function useMetricAxis(
     [axis, xmetric, defs, shown],
   );
   const question = useMemo(() => axisQuestion(x, shown), [x, shown]);
-  const { data } = useCharts({ ...(question ?? kNoQuestion), revision });
+  const { data } = useCharts(question === null ? kNoQuestion : { ...question, revision });
   const known = useMemo(
     () => (x && question && data ? withExtremes(x, data) : x),
     [x, question, data],
@@ -546,6 +546,10 @@ export function useBoard(input: BoardInput) {
   const hidden = useMemo(() => new Set(off), [off]);
   usePlaces(input);
   const lanes = usePhaseLanes(runs, measured.phases, input);
+  const windows = useMemo(
+    () => (onTime ? [...lanes.windows, ...noted] : lanes.windows),
+    [onTime, lanes.windows, noted],
+  );
   const live = shown.some((one) => one.running);
   const synced = search.sync !== "off";
   const zoomedIn = search.from !== undefined;
@@ -583,10 +587,7 @@ export function useBoard(input: BoardInput) {
     ...edits,
     ...layout,
     ...lineSwitches(change),
-    windows: useMemo(
-      () => (onTime ? [...lanes.windows, ...noted] : lanes.windows),
-      [onTime, lanes.windows, noted],
-    ),
+    windows,
     chosen: new Set(choices.map((choice) => choice.metric)),
     gestures: keys,
     gesturesOf,

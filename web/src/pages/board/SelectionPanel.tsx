@@ -1,5 +1,4 @@
 // The runs of a board, by experiment and workload, each with the sign of its line and a way to take it out.
-
 import { Link } from "@tanstack/react-router";
 import { useChartTheme } from "../../app/colours";
 import { Swatch } from "../../app/icons";

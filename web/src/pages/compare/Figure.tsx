@@ -1,6 +1,5 @@
 // A drawn picture of runs: a canvas, and over it a link for each of its places. Tab stops at one of them; the arrow keys
 // move between them.
-
 import { type KeyboardEvent, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useChartTheme } from "../../app/colours";
 import { boardHref, useGo } from "../../app/links";

@@ -1,5 +1,5 @@
-// Makes a report's file: part after part, each with answers of its own that are asked for now, from the board, the run
-// or the comparison as its address has it. Shows nothing.
+// Makes a report's file: part after part, each with fresh answers about the board, the run or the comparison that its
+// address names. Shows nothing.
 import { QueryClientProvider, useIsFetching, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { getBlob } from "../../api/client";

@@ -1,6 +1,5 @@
 // The part that an address shows inside a report: the charts of a board or a run, with what was found in the run; a
 // comparison. Zooming and choosing there change nothing in the report.
-
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import { useComparison } from "../../api/compare";
 import { Boundary } from "../../app/Boundary";

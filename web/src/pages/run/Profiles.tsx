@@ -1,6 +1,5 @@
 // The results of profilers in a run: for each profile the time by kind, the longest kernels, its files, and a link to
 // its moment on the charts.
-
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";

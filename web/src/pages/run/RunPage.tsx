@@ -1,5 +1,4 @@
 // `/runs/$id`: one run, and the runs of its workload that are drawn along, on one time axis.
-
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { healthWords, useHealth } from "../../api/health";

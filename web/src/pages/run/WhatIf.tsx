@@ -1,5 +1,4 @@
 // The length of a step without its waits, or with balanced ranks: bounds from a model, beside what was measured.
-
 import type { CSSProperties } from "react";
 import type { Explanation } from "../../api/explain";
 import { useChartTheme } from "../../app/colours";

@@ -195,12 +195,16 @@ test("an expression is the axis, and is drawn over one", async () => {
   }
   const ratios = (await drawnRows(page, kRatio)).rows;
   assert.deepEqual(new Set(ratios.map(([line, , , value]) => `${line} ${Number(value)}`)), new Set(["two 2", "three 3"]));
-  // The same after a reload, over a measured metric, and zoomed.
+  // An expression over a measured metric.
   await page.goto(`${page.url().replace(/xmetric=[^&]*/, "xmetric=speed")}&from=50&to=100`);
   await chart(page, kRatio).waitFor();
   await atRest(page);
-  const measured = await drawnRows(page, kRatio);
-  assert.ok(measured.rows.every(([, , x]) => x === "" || (x >= 1 && x <= 200)) && measured.rows.length > 40);
+  const { rows: measured } = await drawnRows(page, kRatio);
+  assert.ok(measured.length > 40, `${measured.length} pairs`);
+  for (const [name, kind, x, value] of measured) {
+    assert.equal(kind, `computed: ${kRatio} over speed`);
+    assert.ok(x >= 1 && x <= 200 && Number(value) === (name === "two" ? 2 : 3), `${value} at ${x}`);
+  }
   assert.deepEqual(complaints, []);
   await close();
 });

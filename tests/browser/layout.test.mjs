@@ -50,6 +50,17 @@ async function fillsWindow(page, metric) {
   });
 }
 
+// Drags a chart by its menu into the left half of another.
+async function dropBefore(page, metric, other) {
+  const from = await chart(page, metric).getByTestId("chart-menu").boundingBox();
+  const to = await plot(page, other).boundingBox();
+  await page.mouse.move(from.x + 8, from.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(to.x + 60, to.y + 60, { steps: 8 });
+  await page.locator('[data-drop="before"]').waitFor();
+  await page.mouse.up();
+}
+
 const isBack = (page) => soon(async () => assert.deepEqual(await order(page), kThree));
 
 test("a chart fills the window by its button and by E, and Esc, E, the button and Back end it", async () => {
@@ -139,13 +150,7 @@ test("a pinned chart stands first, also among sections, until it is put back", a
   await page.goto(page.url().replace("&sections=on", ""));
   await chart(page, "accuracy").waitFor();
   await atRest(page);
-  const from = await chart(page, "accuracy").getByTestId("chart-menu").boundingBox();
-  const to = await plot(page, "loss").boundingBox();
-  await page.mouse.move(from.x + 8, from.y + 8);
-  await page.mouse.down();
-  await page.mouse.move(to.x + 60, to.y + 60, { steps: 8 });
-  await page.locator('[data-drop="before"]').waitFor();
-  await page.mouse.up();
+  await dropBefore(page, "accuracy", "loss");
   await soon(async () => assert.equal(await page.getByTestId("unpin").count(), 3));
   for (const metric of ["accuracy", "host.cpu.busy"])
     await chart(page, metric).getByTestId("unpin").click();
@@ -157,13 +162,7 @@ test("a pinned chart stands first, also among sections, until it is put back", a
 
 test("charts are reordered by dragging, by keys and in the menu, and a saved board keeps it", async () => {
   const { page, complaints, close } = await board();
-  const from = await chart(page, "host.cpu.busy").getByTestId("chart-menu").boundingBox();
-  const to = await plot(page, "loss").boundingBox();
-  await page.mouse.move(from.x + 8, from.y + 8);
-  await page.mouse.down();
-  await page.mouse.move(to.x + 60, to.y + 60, { steps: 8 });
-  await page.locator('[data-drop="before"]').waitFor();
-  await page.mouse.up();
+  await dropBefore(page, "host.cpu.busy", "loss");
   const first = ["host.cpu.busy", "loss", "accuracy"];
   await soon(async () => assert.deepEqual(await order(page), first));
   assert.equal(await page.locator("[data-drop], .dragged, :popover-open").count(), 0);

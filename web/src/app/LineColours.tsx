@@ -40,16 +40,16 @@ export function LineColours() {
       testid="line-colours"
     >
       {() => (
-        <fieldset className="form" aria-label="Colours of lines">
+        <fieldset className="form-runs" aria-label="Colours of lines">
           {kLineColours.map(([name, label]) => (
             <label key={name} className="form-line">
-              <span>
+              <span className="form-check">
                 <input
                   type="radio"
                   name="line-colours"
                   checked={name === chosen}
                   onChange={() => chooseLineColours(name)}
-                />{" "}
+                />
                 {label}
               </span>
               <Swatches name={name} most={8} />

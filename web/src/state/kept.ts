@@ -1,5 +1,5 @@
-// Texts that this browser keeps, the same in all its tabs. Where there is no storage, or it is full or forbidden, they last
-// as long as the page.
+// Texts that this browser keeps, the same in all its tabs. Without storage, or if it is full or forbidden, they last as
+// long as the page.
 export function readKept(key: string): string | null {
   try {
     return localStorage.getItem(key);

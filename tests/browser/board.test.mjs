@@ -422,6 +422,8 @@ test("the palette finds a metric and shows its chart; ? explains the keys", asyn
     .first()
     .click();
   await page.waitForURL(new RegExp(`/runs/${id.three}`));
+  // Until the run's page is there, the charts and the help are those of the board that goes away.
+  await page.getByRole("heading", { level: 1, name: "three" }).waitFor();
   await chartsDrawn(page);
   await page.locator("body").press("?");
   await page.getByTestId("help").getByText("Shift drag").waitFor();

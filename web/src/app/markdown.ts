@@ -41,7 +41,7 @@ export function safeMarkdown({ addressOf, pictureOf }: MarkdownOptions): Marked 
         const inner = this.parser.parseInline(tokens);
         const address = addressOf(href);
         if (address === null) return inner;
-        const other = address.startsWith("/") ? "" : ' target="_blank" rel="noopener noreferrer"';
+        const other = /^[/#]/.test(address) ? "" : ' target="_blank" rel="noopener noreferrer"';
         return `<a href="${escaped(address)}"${other}>${inner}</a>`;
       },
       image({ href, text }: Tokens.Image) {
@@ -51,6 +51,11 @@ export function safeMarkdown({ addressOf, pictureOf }: MarkdownOptions): Marked 
       // Wide code scrolls, by the keyboard, too.
       code: ({ text }: Tokens.Code) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
+      // marked gives the text after a tag like <code> out as it is.
+      text(token: Tokens.Text | Tokens.Escape) {
+        const inner = "tokens" in token ? token.tokens : undefined;
+        return inner ? this.parser.parseInline(inner) : escaped(token.text);
+      },
       table(token: Tokens.Table) {
         const cells = (row: Tokens.TableCell[], tag: string) =>
           row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("");

@@ -74,6 +74,31 @@ describe("the blocks of a report", () => {
     ]);
   });
 
+  it("show HTML as text, also behind a tag after which Markdown reads none", () => {
+    for (const raw of ["code", "kbd", "pre", "script", "a", "i"]) {
+      const text = [
+        `Type <${raw}> first. <meta/http-equiv="refresh" content="0;url=https:&#47;&#47;x/">`,
+        `- <${raw}> <iframe/src="https:&#47;&#47;x/"> <svg/onload=alert(1)>`,
+        `| <${raw}> |\n|---|\n| <${raw}> <style/a>*{color:red}</style> |`,
+        `# <${raw}> <form/action=/x> \\<img/src=x>`,
+        `*<${raw}> a < b & c*`,
+      ].join("\n\n");
+      const html = blocksOf(text, kHere).map((block) => (block.kind === "text" ? block.html : ""));
+      const holder = document.createElement("div");
+      holder.innerHTML = html.join("");
+      const names = new Set([...holder.querySelectorAll("*")].map(({ localName }) => localName));
+      const ours = "p ul li div table thead tbody tr th td h1 em".split(" ");
+      expect([...names].filter((name) => !ours.includes(name))).toEqual([]);
+      expect(holder.textContent).toContain(`<${raw}> a < b & c`);
+    }
+  });
+
+  it("have links within them", () => {
+    expect(blocksOf("[top](#top)", kHere)).toEqual([
+      { kind: "text", html: '<p><a href="#top">top</a></p>\n' },
+    ]);
+  });
+
   it("show pictures of runs", () => {
     const [block] = blocksOf("![a & b](/api/corral/v1/runs/x/artifacts/plot.png)", kHere);
     expect(block).toEqual({

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { atRest, Home, launch, open, until, violations } from "./support.mjs";
+import { atRest, Home, launch, open, soon, until, violations } from "./support.mjs";
 
 // One value per step: the expressions below are exact in every column of a single step.
 const kTraining = `
@@ -193,6 +193,20 @@ test("an expression is the axis, and is drawn over one", async () => {
     assert.ok(mine.length > 20, `${name}: ${mine.length} pairs`);
     for (const [, , x, value] of mine) assert.ok(Math.abs(value - factor * x) < 1e-6, `${value} at ${x}`);
   }
+  // The values of a place, and a zoom that asks for nothing that is known.
+  const surface = chart(page, "loss").locator(".surface");
+  await surface.hover();
+  const tip = chart(page, "loss").getByTestId("pointer-values");
+  await soon(async () => assert.match(await tip.textContent(), /two.*\d/));
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await surface.focus();
+  await page.keyboard.press("+");
+  await until(page, () => new URL(location.href).searchParams.has("from"));
+  await atRest(page);
+  assert.deepEqual(asked.filter((path) => path.endsWith("/lines")), []);
+  await page.keyboard.press("Escape");
+  await atRest(page);
   const ratios = (await drawnRows(page, kRatio)).rows;
   assert.deepEqual(new Set(ratios.map(([line, , , value]) => `${line} ${Number(value)}`)), new Set(["two 2", "three 3"]));
   // An expression over a measured metric.

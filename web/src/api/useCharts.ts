@@ -3,7 +3,7 @@
 // the view rests an exact one. A newer question aborts the older, save one that only follows the live end; until the
 // answer is there the older picture stays.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import {
   asksNothing,
   type Charts,
@@ -15,6 +15,7 @@ import {
   joinedParts,
   kAcceptCharts,
   kAcceptPairs,
+  kNoQuestion,
   linesBodies,
   pairsBodies,
 } from "./chartBodies";
@@ -117,30 +118,30 @@ const piecesOf = (stretches: ChartsQuestion["stretches"]) =>
     fold === null && i === stretches.length - 1 ? [from, at] : [from, to, at],
   );
 
-const whatOf = ({ axis, stretches, series, lines, pairs, over }: ChartsQuestion): string =>
+const whatOf = ({ axis, stretches, series, lines, pairs }: ChartsQuestion): string =>
   JSON.stringify([
     axis,
     piecesOf(stretches),
     series.map(({ id, origin, epochs }) => [id, String(origin), epochs]),
     lines,
     pairs,
-    over && whatOf(over),
   ]);
 
-// The same picture, only a little longer at its live end.
+// The same picture, only a little longer at its live end; the values of a metric go on at either end.
 export function grows(asked: ChartsQuestion, now: ChartsQuestion): boolean {
+  const more = asked.from - now.from + (now.to - asked.to);
   return (
-    asked.from === now.from &&
+    (asked.axis === "metric" ? now.from <= asked.from : now.from === asked.from) &&
     asked.width === now.width &&
     now.to >= asked.to &&
-    now.to - asked.to <= (asked.to - asked.from) * kGrowth &&
+    more <= (asked.to - asked.from) * kGrowth &&
     whatOf(asked) === whatOf(now)
   );
 }
 
 const keyOf = (question: ChartsQuestion) => {
-  const { from, to, width, revision, over } = question;
-  return [whatOf(question), from, to, width, revision, over?.from, over?.to];
+  const { from, to, width, revision } = question;
+  return [whatOf(question), from, to, width, revision];
 };
 
 // True once `key` has been the same for a moment.
@@ -162,7 +163,41 @@ export interface ChartsState {
   retry: () => void;
 }
 
+// The values that an expression over another needs are a question of their own: they do not depend on the range.
 export function useCharts(question: ChartsQuestion): ChartsState {
+  const { over, ...own } = question;
+  const above = useAnswer(own);
+  const below = useAnswer(over ?? kNoQuestion);
+  const alone = over !== undefined && asksNothing(own);
+  const key = alone ? keyOf(own).join() : "";
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `key` stands for the question
+  const data = useMemo(() => {
+    const shown = alone ? chartsOf(own, kEmpty) : above.data;
+    return shown && below.data && withOver(shown, below.data);
+  }, [alone, key, above.data, below.data]);
+  if (over === undefined) return above;
+  return {
+    data,
+    old: below.old || (!alone && above.old),
+    fetching: above.fetching || below.fetching,
+    error: above.error ?? below.error,
+    retry: () => {
+      above.retry();
+      below.retry();
+    },
+  };
+}
+
+const kEmpty = { series: new Map(), lines: [], pairs: [], over: null };
+
+const withOver = (shown: Charts, over: Charts): Charts => ({
+  ...shown,
+  over,
+  exact: shown.exact && over.exact,
+  asked: { ...shown.asked, over: over.asked },
+});
+
+function useAnswer(question: ChartsQuestion): ChartsState {
   const [asked, setAsked] = useState(question);
   const wanted = !asksNothing(asked) && asked.width > 0;
   const common = { staleTime: Number.POSITIVE_INFINITY, gcTime: 20_000 };

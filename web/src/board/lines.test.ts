@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Columns } from "../api/columns";
 import { kGroup, type LineAnswer } from "../api/lines";
 import type { FoldSpread, Spreads } from "../api/spread";
-import { type Charts, type ChartsQuestion, sameAxis } from "../api/useCharts";
+import { type Charts, type ChartsQuestion, grows, sameAxis } from "../api/useCharts";
 import { kLight } from "../charts/theme";
 import { groupsOf } from "./groups";
 import { baselineOf, computedLines, linesOf, type Making, pairAt, spreadWords } from "./lines";
@@ -204,6 +204,15 @@ describe("an older answer", () => {
     expect(sameAxis(of({ lines: line("5") }), of({ lines: line("6") }))).toBe(false);
     expect(sameAxis(of({ pairs: [{ x: 1, y: 2 }] }), of({ pairs: [{ x: 3, y: 2 }] }))).toBe(false);
   });
+
+  it("is waited for while the live end grows, of values at both ends", () => {
+    const on = (axis: "time" | "metric", from: number, to: number) => of({ axis, from, to });
+    expect(grows(on("time", 0, 10), on("time", 0, 11))).toBe(true);
+    expect(grows(on("time", 0, 10), on("time", -1, 10))).toBe(false);
+    expect(grows(on("metric", -1, 0), on("metric", -1.001, 0))).toBe(true);
+    expect(grows(on("metric", -1, 0), on("metric", -1.2, 0.2))).toBe(false);
+    expect(grows(on("metric", -1, 0), on("metric", -0.9, 0))).toBe(false);
+  });
 });
 
 describe("reading", () => {
@@ -212,6 +221,11 @@ describe("reading", () => {
     expect(pairAt(pairs, 50.5)).toBe(2);
     expect(pairAt(pairs, 52)).toBeNull();
     expect(pairAt({ x: values(), y: values() }, 1)).toBeNull();
+    const gaps = {
+      x: values(1, 2, Number.NaN, 3, Number.NaN),
+      y: values(10, 20, Number.NaN, 30, Number.NaN),
+    };
+    expect([1, 2, 3].map((at) => pairAt(gaps, at))).toEqual([10, 20, 30]);
   });
 
   it("answers letters with Caps Lock, and keeps regions of any size", () => {

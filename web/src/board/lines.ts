@@ -375,6 +375,7 @@ export function pairAt({ x, y }: PairData, at: number): number | null {
   let [least, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let i = 0; i < x.length; i++) {
     const here = x[i] as number;
+    if (Number.isNaN(here)) continue; // a gap
     if (here < least) least = here;
     if (here > greatest) greatest = here;
     const distance = Math.abs(here - at);

@@ -3,7 +3,7 @@ import { kNoQuestion } from "../api/chartBodies";
 import type { LineAnswer } from "../api/lines";
 import type { Charts } from "../api/useCharts";
 import type { ChartDef, LineDef, ShownRun } from "./model";
-import { axisDef, axisQuestion, pairsAsked, pairsOf, withExtremes } from "./pairs";
+import { axisDef, axisQuestion, joined, pairsAsked, pairsOf, withExtremes } from "./pairs";
 
 const run = (id: string, workload: string, end: number) =>
   ({ id, name: id, workload, origin: 0n, start: 0, end }) as ShownRun;
@@ -89,6 +89,16 @@ describe("an expression as axis or over one", () => {
     // Nothing before its first value.
     expect([...(other.pairs?.x ?? [])]).toEqual([4]);
     expect([...(other.pairs?.y ?? [])]).toEqual([5]);
+  });
+
+  it("has a gap between values, none at its ends", () => {
+    const y = Float64Array.of(1, 2, 3, 4, 5, 6, 7);
+    const gap = joined(Float64Array.of(none, 8, none, none, none, 9, none), y, 1);
+    expect([[...gap.x], [...gap.y]]).toEqual([
+      [8, 8, none, 9, 9],
+      [2, 3, none, 6, 7],
+    ]);
+    expect([...joined(Float64Array.of(8, none, none, none), y.slice(0, 4), 1).x]).toEqual([8, 8]);
   });
 
   it("takes expressions over a measured metric, too", () => {

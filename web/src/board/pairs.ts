@@ -87,16 +87,22 @@ export function pairsAsked(
   return computed.length === 0 ? { pairs } : { pairs, over: wholeTime(computed, over.runs) };
 }
 
-// Each value of y with the last value of x that is at most `reach` columns before it.
-function joined(x: Float64Array, y: Float64Array, reach: number): PairData {
+// Each value of y with the last value of x that is at most `reach` columns before it; NaN between two where others have
+// none.
+export function joined(x: Float64Array, y: Float64Array, reach: number): PairData {
   const pairs: [number, number][] = [];
   let last = Number.NEGATIVE_INFINITY;
+  let broken = false;
   for (let i = 0; i < y.length; i++) {
     if (!Number.isNaN(x[i])) last = i;
     if (Number.isNaN(y[i])) continue;
-    const known = i - last <= reach;
-    if (known) pairs.push([x[last] as number, y[i] as number]);
-    else if (pairs.length > 0) pairs.push([Number.NaN, Number.NaN]);
+    if (i - last > reach) {
+      broken = pairs.length > 0;
+      continue;
+    }
+    if (broken) pairs.push([Number.NaN, Number.NaN]);
+    broken = false;
+    pairs.push([x[last] as number, y[i] as number]);
   }
   return { x: Float64Array.from(pairs, ([at]) => at), y: Float64Array.from(pairs, ([, v]) => v) };
 }

@@ -96,6 +96,16 @@ test("notes are written, seen on the charts of the moment, and deleted", async (
   await page.getByRole("button", { name: "Add", exact: true }).click();
   const note = page.locator(".note").filter({ hasText: "<i>warm</i> cache" });
   await note.waitFor();
+  // One that could not be stored is not lost.
+  const field = page.getByLabel("A note about this run");
+  assert.equal(await field.inputValue(), "");
+  await page.route("**/notes", (route) => (route.request().method() === "POST" ? route.abort() : route.continue()));
+  await field.fill("kept");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("alert").waitFor();
+  assert.equal(await field.inputValue(), "kept");
+  await page.unroute("**/notes");
+  complaints.splice(0);
   await tab(page, "charts");
   await page.mouse.move(5, 5);
   await atRest(page);
@@ -151,6 +161,16 @@ test("a note marks a span: written on a region, seen on the charts, and deleted"
   const shown = await canvas.evaluate(({ dataset }) => dataset.to - dataset.from);
   const share = Number(BigInt(note.end_ns) - BigInt(note.time_ns)) / 1e9 / shown;
   assert.ok(Math.abs(share - 0.3) < 0.02, `${share} of ${shown} s`);
+  // From the middle, where a focus begins, the key of the event before leads to its begin.
+  await surface.focus();
+  await page.mouse.move(5, 5);
+  await page.keyboard.press("0");
+  await page.keyboard.press(",");
+  await page.keyboard.press("1");
+  await page.waitForURL(/[?&]a=/);
+  const begin = await canvas.evaluate(({ dataset }, at) => Number(dataset.from) + at * (dataset.to - dataset.from), 0.3);
+  const a = Number(new URL(page.url()).searchParams.get("a"));
+  assert.ok(Math.abs(a - begin) < 0.02 * shown, `${a}, not ${begin}`);
   // Not on an axis on which it has no place.
   await page.getByTestId("axis-step").click();
   await soon(async () => assert.doesNotMatch(await canvas.getAttribute("aria-label"), told));

@@ -46,6 +46,9 @@ function Opened({ view, at }: { view: BoardView; at: Range }) {
       className="dialog"
       aria-label="A note"
       data-testid="note-dialog"
+      onCancel={(event) => {
+        if (text.trim() !== "" && !confirm("Discard the note?")) event.preventDefault();
+      }}
       onClose={() => useView.setState({ noteAt: null })}
     >
       <form

@@ -195,7 +195,7 @@ export function notedWindows(
   const place = placing(shown);
   return happenings
     .flatMap(({ run, time_ns, end_ns, label }) => {
-      const [line = ""] = label.split("\n");
+      const [line = ""] = label.trim().split("\n");
       const words = line.length > kMostWords ? `${line.slice(0, kMostWords - 1)}…` : line;
       const at = { from: place(time_ns, run), label: words, kind: "note" as const };
       return end_ns === undefined ? [] : [{ ...at, to: place(end_ns, run) }];

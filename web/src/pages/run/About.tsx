@@ -271,14 +271,15 @@ function Notes({ run }: { run: RunDetail }) {
         onSubmit={(event) => {
           event.preventDefault();
           if (text.trim() === "") return;
-          void act(sendJson("POST", `/runs/${run.id}/notes`, { time_ns: null, text }));
-          setText("");
+          const sent = sendJson("POST", `/runs/${run.id}/notes`, { time_ns: null, text });
+          void act(sent.then(() => setText((now) => (now === text ? "" : now))));
         }}
       >
         <input
           type="text"
           placeholder="A note about this run"
           aria-label="A note about this run"
+          maxLength={10_000}
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
         />

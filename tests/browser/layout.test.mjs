@@ -147,6 +147,15 @@ test("a pinned chart stands first, also among sections, until it is put back", a
   await page.getByTestId("pin-chart").click();
   await page.keyboard.press("Escape");
   await soon(async () => assert.deepEqual(await order(page), ["loss", "host.cpu.busy", "accuracy"]));
+  // The focus goes with a chart, also to another section.
+  await atRest(page);
+  const surface = chart(page, "accuracy").locator(".surface");
+  await surface.focus();
+  for (const place of [1, 2]) {
+    await page.keyboard.press("p");
+    await soon(async () => assert.equal((await order(page)).indexOf("accuracy"), place));
+    await soon(async () => assert.ok(await surface.evaluate((one) => one === document.activeElement)));
+  }
   await page.goto(page.url().replace("&sections=on", ""));
   await chart(page, "accuracy").waitFor();
   await atRest(page);

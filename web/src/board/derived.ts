@@ -128,14 +128,14 @@ export function derivedChart(
 // Signs that names of metrics seldom have: the text was meant as an expression.
 export const isExpression = (text: string): boolean => /[*^()`]|\s[-+/]\s/.test(text);
 
-// The expressions among the names of charts that cannot be drawn, each with the reason.
+// The metrics and expressions that cannot be drawn, each with the reason.
 export function problemsOf(
   names: readonly string[],
   at: { defs: readonly ChartDef[]; runs: readonly ShownRun[] },
 ): { name: string; wrong: string }[] {
   const known = new Set(at.defs.map(({ name }) => name));
   return [...new Set(names)].flatMap((name) => {
-    if (known.has(name) || !isExpression(name)) return [];
+    if (known.has(name)) return [];
     const { wrong } = derivedChart(name, at);
     return wrong === null ? [] : [{ name, wrong }];
   });

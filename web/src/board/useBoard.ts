@@ -1,6 +1,6 @@
 // Everything a board shows of its runs, gathered from server, event stream and address; and how a choice goes
 // back into the address.
-import { useEffect, useMemo, useRef } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { kNoQuestion } from "../api/chartBodies";
 import { condense, type Stretch } from "../api/condensed";
 import { type RunEpochs, useEpochs } from "../api/epochs";
@@ -22,7 +22,7 @@ import {
   together,
 } from "./choice";
 import { colouredBy } from "./colouring";
-import { problemsOf } from "./derived";
+import { isExpression, problemsOf } from "./derived";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
 import { type DropPlace, movedTo } from "./layout";
 import { baselineOf, type Making } from "./lines";
@@ -283,7 +283,7 @@ function useFindings(ids: readonly string[]) {
 }
 
 // The server's metrics of the runs, and the charts that the address selects from them.
-function useMeasured(shown: readonly ShownRun[], { metric, xmetric }: ViewSearch) {
+function useMeasured(shown: readonly ShownRun[], { metric, x, xmetric }: ViewSearch) {
   const ids = useMemo(() => shown.map((one) => one.id), [shown]);
   const metrics = useMetrics(ids);
   const phases = usePhases(ids);
@@ -306,7 +306,10 @@ function useMeasured(shown: readonly ShownRun[], { metric, xmetric }: ViewSearch
     metrics.pending || defs.length === 0
       ? kNoProblems
       : problemsOf(
-          [...choices.map((choice) => choice.metric), ...(xmetric === undefined ? [] : [xmetric])],
+          [
+            ...choices.map((choice) => choice.metric).filter(isExpression),
+            ...(x === "metric" && xmetric !== undefined ? [xmetric] : []),
+          ],
           { defs, runs: shown },
         ),
   );
@@ -392,6 +395,10 @@ function usePhaseLanes(
   };
 }
 
+// Events, and where notes about a span begin, in order.
+const placesOf = (marks: readonly { at: number }[], noted: readonly { from: number }[]) =>
+  [...marks, ...noted.map(({ from }) => ({ at: from }))].sort((a, b) => a.at - b.at);
+
 // To the phase or event beside; to an event out of sight the range moves.
 function stepTo(
   by: 1 | -1,
@@ -432,6 +439,14 @@ function useArrangement(
     [charts, headed, fold, find],
   );
   const enlarged = charts.find(({ key }) => key === search.enlarged) ?? null;
+  // A chart that comes to another section is made anew: the focus in it would be lost.
+  const held = useRef<string | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once the chart has its new place
+  useLayoutEffect(() => {
+    if (held.current === null) return;
+    figureOf(held.current)?.querySelector<HTMLElement>(".surface")?.focus();
+    held.current = null;
+  }, [charts]);
   // Those that a chart can change places with.
   const besides = (key: string) => {
     const own = charts.find((chart) => chart.key === key);
@@ -469,6 +484,7 @@ function useArrangement(
     pinChart: (key: string) => {
       const chart = charts.find((one) => one.key === key);
       if (chart === undefined) return;
+      if (figureOf(key)?.contains(document.activeElement)) held.current = key;
       editChart(chart.at, { pinned: chart.choice.pinned ? undefined : true });
     },
     enlarge: (key: string | null) => {
@@ -485,6 +501,8 @@ function useArrangement(
     setHeight: (height: number | undefined, going = false) => change(() => ({ height }), going),
   };
 }
+
+const figureOf = (key: string) => document.querySelector(`figure[data-key=${CSS.escape(key)}]`);
 
 const arrangementKeys = ({
   stepChart,
@@ -566,7 +584,7 @@ export function useBoard(input: BoardInput) {
       return chart === undefined ? gestures : gesturesOf(chart);
     },
     ...arrangementKeys(layout),
-    step: (by) => onTime && stepTo(by, lanes, { marks, gestures }),
+    step: (by) => onTime && stepTo(by, lanes, { marks: placesOf(marks, noted), gestures }),
     compare: (line) => {
       const base = counted === null ? null : baseOf(line, charts, making);
       if (base !== null) compareTo(base === making.baseline?.key ? null : base);

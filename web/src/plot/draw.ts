@@ -197,12 +197,11 @@ function metricsIn(
   text: string,
   { known, host }: { known: readonly string[]; host: Host },
 ): string[] {
-  const plain = known.includes(text) || !isExpression(text);
-  if (plain) check(text, known, host);
-  if (plain) return [text];
+  if (known.includes(text)) return [text];
   const { node, wrong } = parseExpression(text, known);
-  if (wrong !== null) throw new Error(`--${option} '${text}': ${problemWords(wrong)}`);
-  return metricsOf(node);
+  if (wrong === null) return metricsOf(node);
+  if (!isExpression(text)) check(text, known, host);
+  throw new Error(`--${option} '${text}': ${problemWords(wrong)}`);
 }
 
 function check(name: string, known: readonly string[], host: Host): void {

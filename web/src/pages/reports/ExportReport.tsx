@@ -26,10 +26,12 @@ import {
   type Embedded,
   failedHtml,
   foundHtml,
+  kFull,
   kWide,
   liveHtml,
   picturesOf,
   quietHtml,
+  type Room,
   reportHtml,
   textHtml,
   withPictures,
@@ -75,8 +77,10 @@ export function ExportReport({ name, text, version, done }: ExportReportProps) {
   const place = parts.length;
   const block = blocks[place];
   const made = (html: string) => setParts([...parts, html]);
+  const pictures = useRef(newPictures());
   const make: Make = async (signal) => {
-    if (block?.kind === "text") return textHtml(await embedded(block.html, signal));
+    if (block?.kind === "text")
+      return textHtml(await embedded(block.html, pictures.current, signal));
     const address = location.origin + location.pathname;
     const moment = formatExactMoment(`${Date.now()}000000`);
     return reportHtml({ name, address, version, moment, face: await figureFace(), parts });
@@ -87,12 +91,13 @@ export function ExportReport({ name, text, version, done }: ExportReportProps) {
   };
   const isLive = block !== undefined && block.kind !== "text";
   useMaking(isLive ? null : place, make, { made: block === undefined ? save : made, failed: done });
-  return isLive && <LivePart key={place} block={block} prefix={`p${place}-`} made={made} />;
+  return isLive && <LivePart key={place} block={block} prefix={`p.${place}.`} made={made} />;
 }
 
 // ---- pictures of the text
 
 const kMostBytes = 5_000_000;
+const kMostTogether = 50_000_000;
 const kApi = /^\/api\/corral\/v1/;
 
 async function pictureOf(address: string, signal: AbortSignal): Promise<Embedded> {
@@ -108,10 +113,24 @@ async function pictureOf(address: string, signal: AbortSignal): Promise<Embedded
   }
 }
 
-async function embedded(html: string, signal: AbortSignal): Promise<string> {
-  const found = new Map<string, Embedded>();
-  for (const address of picturesOf(html)) found.set(address, await pictureOf(address, signal));
-  return withPictures(html, found, location.origin);
+// Of one file: each is read once, and counts as often as it stands there.
+interface Pictures {
+  found: Map<string, Embedded>;
+  read: number;
+  room: Room;
+}
+
+const newPictures = (): Pictures => ({ found: new Map(), read: 0, room: { bytes: kMostTogether } });
+
+async function embedded(html: string, all: Pictures, signal: AbortSignal): Promise<string> {
+  const { found, room } = all;
+  for (const address of picturesOf(html)) {
+    if (found.has(address)) continue;
+    const one = all.read > kMostTogether ? kFull : await pictureOf(address, signal);
+    if ("data" in one) all.read += one.data.length;
+    found.set(address, one);
+  }
+  return withPictures(html, found, { server: location.origin, room });
 }
 
 // ---- live parts
@@ -241,7 +260,7 @@ async function chartsOf(
   const out: string[] = [];
   for (const [i, chart] of charts.entries()) {
     try {
-      out.push(chartHtml(await askFigure(chart, view, place), `${prefix}${i}-`));
+      out.push(chartHtml(await askFigure(chart, view, place), `${prefix}${i}.`));
     } catch (error) {
       if (signal.aborted) throw error;
       out.push(failedHtml(`The chart of ${chart.def.name} was not drawn: ${wordsOf(error)}`));

@@ -126,15 +126,23 @@ describe("the pictures of a text", () => {
   it("come along, and links name the server", () => {
     expect(picturesOf(html + html)).toEqual([address]);
     const found = new Map([[address, { data: "data:image/png;base64,AA" }]]);
-    const page = parsed(withPictures(html, found, kHere));
+    const page = parsed(withPictures(html, found, { server: kHere, room: { bytes: 1000 } }));
     expect(page.querySelector("img")?.getAttribute("src")).toBe("data:image/png;base64,AA");
     expect(page.querySelector("img")?.getAttribute("alt")).toBe('plot "1"');
     expect(page.querySelector("a")?.getAttribute("href")).toBe(`${kHere}/runs/x`);
   });
 
+  it("are links once all together would be too large", () => {
+    const found = new Map([[address, { data: "data:image/png;base64,AA" }]]);
+    const room = { bytes: 30 };
+    const page = parsed(withPictures(html + html, found, { server: kHere, room }));
+    expect(page.querySelectorAll("img").length).toBe(1);
+    expect(page.querySelector(".failed")?.textContent).toContain("larger than 50 MB");
+  });
+
   it("are links with a reason where they do not", () => {
     const found = new Map([[address, { why: `too <large>` }]]);
-    const page = parsed(withPictures(html, found, kHere));
+    const page = parsed(withPictures(html, found, { server: kHere, room: { bytes: 1000 } }));
     expect(page.querySelector("img")).toBeNull();
     expect(page.querySelector("a")?.getAttribute("href")).toBe(kHere + address);
     expect(page.querySelector(".failed")?.textContent).toContain("too <large>");

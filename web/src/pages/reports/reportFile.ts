@@ -64,14 +64,25 @@ export const picturesOf = (html: string): string[] => [
 // A picture that comes along, or why it does not.
 export type Embedded = { data: string } | { why: string };
 
+// The bytes that pictures may still take in a file.
+export interface Room {
+  bytes: number;
+}
+export const kFull: Embedded = { why: "the pictures of this file would be larger than 50 MB" };
+
+// `server`: what links to pictures that do not come along lead to.
 export const withPictures = (
   html: string,
   found: ReadonlyMap<string, Embedded>,
-  server: string,
+  { server, room }: { server: string; room: Room },
 ): string =>
   html.replace(kPicture, (_, address: string, alt: string) => {
-    const one = found.get(plainOf(address)) ?? { why: "it was not read" };
-    if ("data" in one) return `<img src="${escaped(one.data)}" alt="${alt}">`;
+    const read = found.get(plainOf(address)) ?? { why: "it was not read" };
+    const one = "data" in read && read.data.length > room.bytes ? kFull : read;
+    if ("data" in one) {
+      room.bytes -= one.data.length;
+      return `<img src="${escaped(one.data)}" alt="${alt}">`;
+    }
     const link = `<a href="${escaped(server)}${address}">${alt === "" ? address : alt}</a>`;
     return `${link} <span class="failed">(a picture that is not in this file: ${escaped(one.why)})</span>`;
   });
@@ -90,7 +101,7 @@ function legendHtml({ lines, named }: Pick<AskedFigure, "lines" | "named">): str
 const pictureHtml = (svg: string, words: string) =>
   `<div role="img" aria-label="${escaped(words)}">${svg}</div>\n`;
 
-// `prefix` is another one for every picture of the file.
+// `prefix` is another one for every picture of the file; with a dot, which no heading's id has.
 export function chartHtml(asked: AskedFigure, prefix: string): string {
   const { title, axes, figure, summary, notes } = asked;
   const head = `<figcaption><b>${escaped(title)}</b> <span class="quiet">${escaped(axes)}</span></figcaption>\n`;
@@ -138,7 +149,7 @@ export function comparisonHtml(found: Comparison, prefix: string): string {
   });
   const figures = [ratiosOf(found), valuesOf(found)].flatMap((figure, i) => {
     if (figure === null) return [];
-    const svg = toSvg(figure.draw(on), kLight.background, `${prefix}${i}-`);
+    const svg = toSvg(figure.draw(on), kLight.background, `${prefix}${i}.`);
     return `<figure>${pictureHtml(svg, figure.label)}${quietHtml(figure.caption)}</figure>\n`;
   });
   const lost = unitsOf(found.groups).filter(({ unit }) => unit.value === null);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/thumbnail.h"
 #include "cli/version.h"
 #include "core/text.h"
 #include "sys/inherited.h"
@@ -49,6 +50,7 @@ constexpr std::array kCommands = {
     Verb{"trust", "trust a corral.toml that came with a directory", trust_command},
     Verb{"bench", "measure the overhead of recording on this machine", bench_command},
     Verb{"help", "show a document of this version, or search them", help_command},
+    Verb{"thumbnail", "", thumbnail_command},
 };
 
 // Words of other tools.

@@ -21,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/table.h"
+#include "cli/thumbnail.h"
 #include "core/limits.h"
 #include "core/result.h"
 #include "core/text.h"
@@ -250,6 +251,7 @@ Result<std::unique_ptr<server::RunningServer>> start_serving(
     options.listen = sys::ListenAddress{.host = "127.0.0.1", .port = limits::kFirstPort};
   if (!flags.destination.token_file.empty()) options.token_file = flags.destination.token_file;
   options.artifacts = flags.artifacts;
+  options.make_thumbnail = thumbnail_of;
   options.insecure = flags.insecure;
   options.allow_hosts = flags.allow_hosts;
   if (!flags.access_log.empty()) options.access_log = flags.access_log;

@@ -183,6 +183,7 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
                .request_stop = [this] { ask_to_stop(); },
                .door = door_.get(),
                .figures = &figures_,
+               .make_thumbnail = options_.make_thumbnail,
                .profiles = &profiles_},
       last_request_ns_(steady_ns()) {
   options_.complain = unfailing(std::move(options_.complain));

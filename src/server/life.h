@@ -57,6 +57,7 @@ struct ServeOptions {
   std::optional<fs::path> token_file{};
   // The place of artifacts: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.
   std::string artifacts{};
+  MakeThumbnail make_thumbnail{};
   bool insecure = false;                             // allows other hosts without a token
   std::vector<std::string> allow_hosts{};            // further host names of the server
   std::optional<fs::path> access_log{};              // "-": standard output

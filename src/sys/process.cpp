@@ -199,13 +199,14 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
   const Fd null = TRY(open_file("/dev/null", O_RDWR));
   std::vector<std::string> argv = options.argv;
   argv.at(0) = TRY(find_in_path(argv.at(0))).string();
-  GatedChild child = TRY(GatedChild::spawn({.argv = argv,
-                                            .environment = own_environment(),
-                                            .directory = options.directory,
-                                            .standard_input = null.get(),
-                                            .standard_output = out.write.get(),
-                                            .standard_error = null.get(),
-                                            .new_session = false}));
+  GatedChild child = TRY(GatedChild::spawn(
+      {.argv = argv,
+       .environment = own_environment(),
+       .directory = options.directory,
+       .standard_input = options.standard_input < 0 ? null.get() : options.standard_input,
+       .standard_output = out.write.get(),
+       .standard_error = null.get(),
+       .new_session = false}));
   const sched_param idle{};
   if (options.idle) ::sched_setscheduler(child.pid(), SCHED_IDLE, &idle);
   out.write.reset();

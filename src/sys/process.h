@@ -86,6 +86,7 @@ struct CaptureOptions {
   fs::path directory;
   Nanos limit{std::chrono::seconds(10)};
   bool idle = true;  // runs while no other process wants its CPU, so perhaps never; false: normally
+  int standard_input = -1;  // -1: /dev/null
   // Takes the output piece by piece, all of it, in place of the returned text. False ends the
   // helper: kTooLarge.
   std::function<bool(std::string_view)> take = nullptr;

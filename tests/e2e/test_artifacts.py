@@ -7,7 +7,9 @@ import json
 import os
 import shutil
 import socket
+import struct
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -220,3 +222,70 @@ def test_parts_that_clients_send_to_the_bucket(corral: Corral, s3: CheckedServer
 def test_keys_are_asked_for_at_the_start(corral: Corral) -> None:
     done = corral("serve", "--artifacts", f"s3://{BUCKET}", status=1)
     assert b"AWS_ACCESS_KEY_ID" in done.stderr
+
+
+def png(width: int, height: int, rows: Iterator[bytes], kind: bytes = b"\x08\x02") -> bytes:
+    """An image whose `rows` are of that depth and colour type: by default 8 bits of red, green and blue."""
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    packer = zlib.compressobj(1)
+    packed = b"".join([packer.compress(b"\0" + row) for row in rows] + [packer.flush()])
+    head = struct.pack(">II", width, height) + kind + b"\0\0\0"
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+
+
+def random_png() -> bytes:
+    return png(800, 600, (os.urandom(2400) for _ in range(600)))
+
+
+def width_of(content: bytes) -> int:
+    return int(struct.unpack(">I", content[16:20])[0])
+
+
+def thumbnail(artifacts: Artifacts, run: str, name: str, content: bytes) -> bytes:
+    path = f"/api/corral/v1/runs/{run}/artifacts/{quote(name)}"
+    assert artifacts.send("PUT", path, content)[0] == 200
+    status, answer, _ = artifacts.send("GET", path + "?width=480")
+    assert status == 200
+    return answer
+
+
+def new_run(artifacts: Artifacts) -> str:
+    created = artifacts.post("/api/2.0/mlflow/runs/create", {"experiment_id": "0"})[1]
+    return str(created["run"]["info"]["run_id"])
+
+
+def test_a_large_image_is_made_small(artifacts: Artifacts) -> None:
+    small = thumbnail(artifacts, new_run(artifacts), "media/a b@1.png", random_png())
+    assert width_of(small) == 480
+
+
+def test_images_that_are_none_and_ones_that_unpack_to_gigabytes_are_sent_as_they_are(corral: Corral) -> None:
+    corral.serve()
+    artifacts = Artifacts(corral)
+    run = new_run(artifacts)
+    bomb = png(100_000, 100_000, (bytes(12_500) for _ in range(30_000)), b"\x01\x00")
+    deep = png(8192, 8192, (bytes(65_536) for _ in range(8192)), b"\x10\x06")
+    whole = random_png()
+    for name, content in {
+        "bomb.png": bomb,
+        "text.png": b"/* XPM */" * 10_000,
+        "torn.png": whole[:40] + bytes(100_000),
+        "gif.png": b"GIF89a" + os.urandom(100_000),
+        "narrow.png": png(480, 600, (os.urandom(1440) for _ in range(600))),
+        "none.jpg": b"\xff\xd8\xff" + os.urandom(100_000),
+    }.items():
+        assert thumbnail(artifacts, run, name, content) == content, name
+    # As large as one may be, and after all of them.
+    assert width_of(thumbnail(artifacts, run, "deep.png", deep)) in (480, 8192)
+    assert width_of(thumbnail(artifacts, run, "whole.png", whole)) == 480
+
+
+def test_without_the_library_images_are_sent_as_they_are(corral: Corral, tmp_path: Path) -> None:
+    (tmp_path / "libgdk_pixbuf-2.0.so.0").write_text("no library")
+    corral.serve(env={"LD_LIBRARY_PATH": str(tmp_path)})
+    artifacts = Artifacts(corral)
+    whole = random_png()
+    assert thumbnail(artifacts, new_run(artifacts), "whole.png", whole) == whole

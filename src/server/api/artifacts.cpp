@@ -1,5 +1,9 @@
 // Artifacts of a run, by the native API: list, content, upload.
 #include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "compat/mlflow/wire/artifact_path.h"
 #include "core/json.h"
@@ -7,6 +11,7 @@
 #include "server/api/write.h"
 #include "server/core/artifacts.h"
 #include "store/search/runs.h"
+#include "sys/file.h"
 
 namespace corral::server::api {
 namespace {
@@ -36,6 +41,66 @@ void write_entry(JsonWriter& json, const store::artifacts::Entry& entry) {
   json.end_object();
 }
 
+// ---- thumbnails
+
+constexpr std::uint64_t kSmallImage = 32u << 10;  // bytes; it is sent as it is
+constexpr std::uint64_t kLargeImage = 64u << 20;
+constexpr std::int64_t kWidest = 4096;
+
+bool may_have_thumbnail(const Request& request, std::string_view path,
+                        const store::artifacts::Reader& file) {
+  const std::string_view type = safe_content_type(path);
+  return (type == "image/png" || type == "image/jpeg") && file.size() > kSmallImage &&
+         file.size() <= kLargeImage && !file.etag().empty() && request.header("range").empty();
+}
+
+Result<sys::Fd> in_memory(store::artifacts::Reader& file) {
+  sys::Fd memory(::memfd_create("corral-image", MFD_CLOEXEC));
+  if (!memory) return fail_errno("memfd_create", errno);
+  Result<> copied;
+  TRY(file.read({}, [&](std::string_view piece) {
+    copied = sys::write_all(memory.get(), piece);
+    return copied.has_value();
+  }));
+  ::lseek(memory.get(), 0, SEEK_SET);
+  return copied.map([&] { return std::move(memory); });
+}
+
+// Empty where none is made. Made once, and kept for a while.
+std::string find_thumbnail(Context& context, const std::string& path, int width) {
+  const auto file = context.artifacts->open(path);
+  if (!file) return "";
+  std::string key = fmt::format("thumbnail {} {} {}", width, (*file)->etag(), path);
+  if (auto kept = context.answers->find(key)) return *std::move(kept);
+  const auto image = in_memory(**file);
+  std::string made = image ? context.make_thumbnail(*image, width) : "";
+  context.answers->keep(std::move(key), made);
+  return made;
+}
+
+// `whole`: the answer with the image itself, in place of a thumbnail that is not made.
+Response thumbnail_response(const Request& request, Context& context, const std::string& path,
+                            int width, const std::string& etag, Response whole) {
+  const std::string tag = fmt::format("{}-{}\"", etag.substr(0, etag.size() - 1), width);
+  Response response;
+  if (request.header("if-none-match") == tag) {
+    response.status = 304;
+    response.set_header("ETag", tag);
+    return response;
+  }
+  response.late = [&context, path, width, tag, whole = std::move(whole)](const auto& left) {
+    std::string made = left() ? "" : find_thumbnail(context, path, width);
+    if (made.empty()) return whole;
+    Response thumbnail;
+    for (const auto& [name, value] : whole.headers)
+      if (name != "ETag" && name != "Accept-Ranges") thumbnail.set_header(name, value);
+    thumbnail.set_header("ETag", tag);
+    thumbnail.body = std::move(made);
+    return thumbnail;
+  };
+  return response;
+}
+
 Response stored(const Result<>& done) {
   return done ? json_response("{}") : error_response(done.error());
 }
@@ -55,9 +120,18 @@ Answer list_artifacts(const Request& request, Context& context) {
 
 Answer get_artifact(const Request& request, Context& context) {
   const std::string path = TRY(find_path(request, context, request.param("path")));
+  const auto width =
+      TRY_PARSED(query_int(request, "width", {.low = 0, .high = kWidest, .fallback = 0}));
   const bool download = request.query_value("download").has_value();
-  return file_response(request, path, TRY(context.artifacts->open(path)),
-                       download ? Disposition::kAttachment : Disposition::kInline);
+  auto file = TRY(context.artifacts->open(path));
+  const std::string etag = file->etag();
+  const bool is_reduced =
+      width > 0 && !download && context.make_thumbnail && may_have_thumbnail(request, path, *file);
+  Response whole = file_response(request, path, std::move(file),
+                                 download ? Disposition::kAttachment : Disposition::kInline);
+  if (!is_reduced || whole.status == 304) return whole;
+  return thumbnail_response(request, context, path, static_cast<int>(width), etag,
+                            std::move(whole));
 }
 
 Answer put_artifact(const Request& request, Context& context) {

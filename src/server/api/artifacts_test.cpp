@@ -8,6 +8,7 @@
 #include "server/core/artifacts.h"
 #include "server/core/test_handlers.h"
 #include "store/artifacts/open/open_artifacts.h"
+#include "sys/file.h"
 
 namespace corral::server {
 namespace {
@@ -115,6 +116,49 @@ TEST_F(Artifacts, OfARun) {
   EXPECT_EQ(get(kProxy + of_run("up.txt")).body, "from the page");
   EXPECT_EQ(send(Method::kPost, upload, "").status, 400);
   EXPECT_EQ(send(Method::kPost, upload, std::string((10u << 20) + 1, 'x')).status, 400);
+}
+
+TEST_F(Artifacts, ImagesAreMadeSmallerOnceAndOtherwiseGivenWhole) {
+  const std::string image(100'000, 'i');
+  int made = 0;
+  std::string thumbnail = "small";
+  context_->make_thumbnail = [&](const sys::Fd& file, int width) {
+    EXPECT_EQ(sys::read_all(file, "image", 1u << 20).value(), image);
+    EXPECT_EQ(width, 480);
+    ++made;
+    return thumbnail;
+  };
+  put(of_run("a.png"), image);
+  put(of_run("few.png"), "few");
+  put(of_run("a.gif"), image);
+  const std::string files = "/api/corral/v1/runs/" + run_ + "/artifacts/";
+  const Response small = get(files + "a.png?width=480");
+  EXPECT_EQ(small.body, "small");
+  EXPECT_EQ(header(small, "Content-Type"), "image/png");
+  EXPECT_EQ(header(small, "Accept-Ranges"), "");
+  EXPECT_NE(header(small, "Content-Security-Policy").find("sandbox"), std::string::npos);
+  const std::string tag = header(small, "ETag");
+  EXPECT_NE(tag, header(get(files + "a.png"), "ETag"));
+  EXPECT_EQ(get(files + "a.png?width=480", {{"if-none-match", tag}}).status, 304);
+  EXPECT_EQ(get(files + "a.png?width=480").body, "small");
+  EXPECT_EQ(made, 1);
+  for (const char* whole :
+       {"a.png", "a.png?width=0", "a.png?width=480&download", "a.gif?width=480"})
+    EXPECT_EQ(get(files + whole).body, image) << whole;
+  EXPECT_EQ(get(files + "few.png?width=480").body, "few");
+  EXPECT_EQ(get(files + "a.png?width=480", {{"range", "bytes=0-1"}}).body, "ii");
+  for (const char* wrong : {"-1", "4097", "x"})
+    EXPECT_EQ(get(files + "a.png?width=" + wrong).status, 400) << wrong;
+  EXPECT_EQ(made, 1);
+  // None could be made: the image itself, and no other try for a while. Another image is another.
+  thumbnail = "";
+  put(of_run("a.png"), image);
+  for (int i = 0; i < 2; ++i) {
+    const Response whole = get(files + "a.png?width=480");
+    EXPECT_EQ(whole.body, image);
+    EXPECT_EQ(header(whole, "ETag"), header(get(files + "a.png"), "ETag"));
+  }
+  EXPECT_EQ(made, 2);
 }
 
 TEST_F(Artifacts, WhatCorralKeepsItselfIsNotListedToClientsOfMlflow) {

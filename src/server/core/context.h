@@ -13,6 +13,7 @@
 #include "store/artifacts/artifact_store.h"
 #include "store/reader.h"
 #include "store/store.h"
+#include "sys/fd.h"
 
 namespace corral::server {
 
@@ -29,6 +30,9 @@ namespace door {
 class State;
 }
 
+// The image of a file at a width in pixels; empty where none is made. Blocks; any thread.
+using MakeThumbnail = std::function<std::string(const sys::Fd& image, int width)>;
+
 struct Context {
   store::Store& store;
   store::Reader reader;  // reads `store`
@@ -39,6 +43,7 @@ struct Context {
   door::State* door = nullptr;       // null: no other tool's interface is served
   const Figures* figures = nullptr;  // the transport's; null without a transport
   store::artifacts::ArtifactStore* artifacts = nullptr;
+  MakeThumbnail make_thumbnail{};  // empty: images are served as they are
   ArtifactRemoval* artifact_removal = nullptr;
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>();

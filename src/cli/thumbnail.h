@@ -1,0 +1,20 @@
+// Thumbnails of PNG and JPEG images by gdk-pixbuf, which is looked for when it is first needed.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sys/fd.h"
+
+namespace corral::cli {
+
+// The image at a width of `width` pixels, in its own format; empty where none is made: the image is
+// not wider, is neither PNG nor JPEG, is damaged, has over 64 million pixels, or gdk-pixbuf is
+// missing. A process of its own decodes it, with little memory and 10 s of time: a file that a run
+// logged may harm its decoder. Any thread.
+std::string thumbnail_of(const sys::Fd& image, int width);
+
+// That process: `corral thumbnail WIDTH`, with the image's file as standard input.
+int thumbnail_command(std::span<char* const> args);
+
+}  // namespace corral::cli

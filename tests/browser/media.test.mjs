@@ -1,5 +1,6 @@
 // The gallery of images, sound, texts, tables and histograms: of one run, of several side by side, over steps.
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
 import { fitsPhone, Home, launch, open, soon, violations } from "./support.mjs";
@@ -53,7 +54,12 @@ const histogram = (step) =>
   JSON.stringify({ edges: [0, 1, 2], counts: [3, 1 + step], not_finite: step === 0 ? 2 : 0 });
 
 // A grey image of one level.
-function png(width, height, level) {
+const png = (width, height, level) => pngOf(width, height, Buffer.alloc(width * height, level));
+
+// A grey image that does not compress.
+const noise = (width, height) => pngOf(width, height, randomBytes(width * height));
+
+function pngOf(width, height, pixels) {
   const chunk = (name, content) => {
     const body = Buffer.concat([Buffer.from(name), content]);
     const ends = [Buffer.alloc(4), Buffer.alloc(4)];
@@ -65,8 +71,11 @@ function png(width, height, level) {
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
   head.set([8, 0, 0, 0, 0], 8);
-  const line = Buffer.concat([Buffer.from([0]), Buffer.alloc(width, level)]);
-  const lines = Buffer.concat(Array(height).fill(line));
+  const lines = Buffer.concat(
+    Array.from({ length: height }, (_, y) =>
+      Buffer.concat([Buffer.from([0]), pixels.subarray(y * width, (y + 1) * width)]),
+    ),
+  );
   return Buffer.concat([
     Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
     chunk("IHDR", head),
@@ -139,6 +148,46 @@ test("a value that another replaces is shown anew", async () => {
   await home.mlflow("runs/set-tag", { run_id: id.two, key: "news", value: "1" });
   await soon(async () => assert.equal(await width(), 12));
   await put("two", "media/small@0.png", png(4, 4, 0));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("large images are thumbnails, which the server makes, and links to themselves", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.two}?with=&tab=media`);
+  await put("two", "media/large@0.png", noise(900, 600));
+  // A JPEG that says it is turned by a quarter: Exif's orientation 6.
+  const jpeg = await page.evaluate(async () => {
+    const canvas = new OffscreenCanvas(1200, 800);
+    const pixels = new ImageData(1200, 800);
+    for (let i = 0; i < pixels.data.length; i++) pixels.data[i] = i % 4 === 3 ? 255 : (i * 7919) % 251;
+    canvas.getContext("2d").putImageData(pixels, 0, 0);
+    const blob = await canvas.convertToBlob({ type: "image/jpeg" });
+    return [...new Uint8Array(await blob.arrayBuffer())];
+  });
+  const exif = Buffer.from("ffe100224578696600004d4d002a00000008000101120003000000010006000000000000", "hex");
+  await put("two", "media/photo@0.jpg", Buffer.concat([Buffer.from(jpeg.slice(0, 2)), exif, Buffer.from(jpeg.slice(2))]));
+  // Broken behind its beginning: neither the server nor the browser can show it.
+  await put("two", "media/torn@0.png", Buffer.concat([noise(900, 600).subarray(0, 40), Buffer.alloc(50_000, 7)]));
+  await home.mlflow("runs/set-tag", { run_id: id.two, key: "news", value: "2" });
+  for (const [name, width, height] of [
+    ["large", 480, 320],
+    ["photo", 320, 480],
+  ]) {
+    const image = row(page, `${name}, image`).getByRole("img");
+    await drawn(image);
+    const { src, sides, link } = await image.evaluate((one) => ({
+      src: one.src,
+      sides: [one.naturalWidth, one.naturalHeight],
+      link: one.parentElement.href,
+    }));
+    assert.deepEqual(sides, [width, height], name);
+    assert.equal(src, `${link}&width=480`);
+    const [small, whole] = await Promise.all([src, link].map(async (url) => (await fetch(url)).arrayBuffer()));
+    assert.ok(small.byteLength < whole.byteLength, `${small.byteLength} of ${whole.byteLength} bytes`);
+  }
+  await soon(async () =>
+    assert.match(await cells(page, "torn, image").textContent(), /Not an image that the browser can show/),
+  );
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -95,7 +95,7 @@ export function Cell({ run, kind, shown, label }: CellProps) {
   const bytes = Number(shown.size);
   switch (kind) {
     case "image":
-      return <Picture url={url} label={label} />;
+      return <Picture url={url} smaller={thumbnailOf(shown, url)} label={label} />;
     case "audio":
       // biome-ignore lint/a11y/useMediaCaption: a run logs no captions
       return <audio controls preload="none" src={url} aria-label={label} />;
@@ -131,13 +131,23 @@ export function Caption({ shown }: { shown: MediaStep }) {
   );
 }
 
-function Picture({ url, label }: { url: string; label: string }) {
-  const [failed, setFailed] = useState<string | null>(null);
-  if (failed === url) return <p className="quiet">Not an image that the browser can show.</p>;
+const kSmallImage = 32 << 10; // bytes; the server sends it as it is
+const kCellWidth = 480; // CSS pixels, at most
+
+// The server's thumbnail of an image, or the image itself where it makes none.
+function thumbnailOf({ path, size }: MediaStep, url: string): string {
+  if (Number(size) <= kSmallImage || !/\.(png|jpe?g)$/i.test(path)) return url;
+  return `${url}&width=${devicePixelRatio > 1 ? 2 * kCellWidth : kCellWidth}`;
+}
+
+function Picture({ url, smaller, label }: { url: string; smaller: string; label: string }) {
+  const [failed, setFailed] = useState<readonly string[]>([]);
+  if (failed.includes(url)) return <p className="quiet">Not an image that the browser can show.</p>;
+  const source = failed.includes(smaller) ? url : smaller;
   return (
     <a href={url} target="_blank" rel="noreferrer" className="media-picture">
       <img
-        src={url}
+        src={source}
         alt={label}
         loading="lazy"
         decoding="async"
@@ -147,7 +157,7 @@ function Picture({ url, label }: { url: string; label: string }) {
             Math.max(image.naturalWidth, image.naturalHeight) <= kFewPixels,
           )
         }
-        onError={() => setFailed(url)}
+        onError={() => setFailed((before) => [...before, source])}
       />
     </a>
   );

@@ -113,7 +113,7 @@ async function pictureOf(address: string, signal: AbortSignal): Promise<Embedded
   }
 }
 
-// Of one file: each is read once, and counts as often as it stands there.
+// The pictures of one file: each is read once, and counts as often as it stands there.
 interface Pictures {
   found: Map<string, Embedded>;
   read: number;

@@ -23,7 +23,7 @@ using collect::vendor::Library;
 
 constexpr const char* kInput = "/proc/self/fd/0";
 constexpr std::int64_t kMostPixels = 64 << 20;
-constexpr std::size_t kMostBytes = 16u << 20;  // of a thumbnail
+constexpr std::size_t kMostThumbnailBytes = 16u << 20;
 constexpr auto kLongest = std::chrono::seconds(10);
 
 // The few declarations of gdk-pixbuf that it takes; all are of its stable interface.
@@ -60,7 +60,7 @@ void confine() {
     const rlimit both{.rlim_cur = most, .rlim_max = most};
     ::setrlimit(resource, &both);
   };
-#ifndef __SANITIZE_ADDRESS__  // which maps terabytes
+#ifndef __SANITIZE_ADDRESS__  // the sanitizer maps terabytes
   limit(RLIMIT_AS, rlim_t{1} << 30);
 #endif
   limit(RLIMIT_CPU, kLongest.count());
@@ -104,7 +104,7 @@ std::string thumbnail_of(const sys::Fd& image, int width) {
   std::string made;
   const auto take = [&made](std::string_view piece) {
     made += piece;
-    return made.size() <= kMostBytes;
+    return made.size() <= kMostThumbnailBytes;
   };
   int status = kFailed;
   const auto ended =

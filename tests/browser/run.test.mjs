@@ -146,9 +146,14 @@ test("a note marks a span: written on a region, seen on the charts, and deleted"
   await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 5 });
   await page.mouse.up();
   await page.keyboard.up("Alt");
-  await page.getByTestId("inspect").getByRole("button", { name: "Note" }).click();
   const dialog = page.getByTestId("note-dialog");
-  assert.match(await dialog.getByRole("heading").textContent(), /^Note from \S+.* to \S+/);
+  const about = /^Note from \S+.* to \S+/;
+  await page.getByTestId("inspect").getByRole("button", { name: "Note" }).click();
+  assert.match(await dialog.getByRole("heading").textContent(), about);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await page.keyboard.press("n");
+  assert.match(await dialog.getByRole("heading").textContent(), about);
   await dialog.getByLabel("Text of the note").fill("the cache was cold\nuntil here");
   await dialog.getByRole("button", { name: "Save" }).click();
   await dialog.waitFor({ state: "detached" });
@@ -177,6 +182,13 @@ test("a note marks a span: written on a region, seen on the charts, and deleted"
   await tab(page, "about");
   const line = page.locator(".note").filter({ hasText: "the cache was cold" });
   assert.match(await line.textContent(), /^\S+ – \S+/);
+  // It leads to the span, on the axis of time.
+  await line.getByTitle("Show it on the charts").click();
+  await page.waitForURL(/[?&]from=/);
+  await soon(async () => assert.match(await canvas.getAttribute("aria-label"), told));
+  const span = await canvas.evaluate(({ dataset }) => dataset.to - dataset.from);
+  assert.ok(Math.abs(span - share * shown) < 0.02 * shown, `${span} s`);
+  await tab(page, "about");
   await line.getByLabel("Delete the note").click();
   await line.waitFor({ state: "detached" });
   assert.deepEqual(complaints, []);

@@ -36,7 +36,7 @@ export const kBoardKeys: KeyHelp = [
       [", .", "previous and next phase, event or note"],
       ["click", "pin the values"],
       ["1 2", "set two marks; shows difference, mean, integral"],
-      ["N", "add a note at the cursor"],
+      ["N", "add a note about the region, or at the cursor"],
       ["0, Esc", "clear pins, marks and the region"],
     ],
   ],

@@ -364,9 +364,9 @@ const isMarked = ({ marks, pinned }: ViewState) =>
   marks.a !== null || marks.b !== null || pinned !== null;
 
 // `on`: the charts are in sight.
-export function useKeys(gestures: BoardGestures, selected: boolean, on = true): void {
-  const latest = useRef({ gestures, selected });
-  latest.current = { gestures, selected };
+export function useKeys(gestures: BoardGestures, region: Range | null, on = true): void {
+  const latest = useRef({ gestures, region });
+  latest.current = { gestures, region };
   useEffect(() => {
     firstPlace = placeInHistory();
     if (!on) return;
@@ -382,12 +382,15 @@ export function useKeys(gestures: BoardGestures, selected: boolean, on = true): 
         cursor: view.cursor,
         shift: event.shiftKey,
         command: event.ctrlKey || event.metaKey,
-        marked: latest.current.selected || isMarked(view),
+        marked: latest.current.region !== null || isMarked(view),
         enlarged: latest.current.gestures.enlarged,
       });
       if (answer === null) return;
       event.preventDefault();
-      obey(answer, latest.current.gestures, mine);
+      const { region } = latest.current;
+      // A note is about the region, where one is selected.
+      if ("note" in answer && region !== null) useView.setState({ noteAt: region });
+      else obey(answer, latest.current.gestures, mine);
     };
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);

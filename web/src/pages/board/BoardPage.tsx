@@ -69,7 +69,7 @@ function Selected({ search, change }: SelectedProps) {
   const { runs, pending } = selected;
   const view = useBoard({ runs, slots, search, change });
   const reader = useRef<Reader | null>(null);
-  useKeys(view.gestures, view.region !== null);
+  useKeys(view.gestures, view.region);
   return (
     <Shell
       crumbs={[<RunsLink key="runs" />, "Board"]}

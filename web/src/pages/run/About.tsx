@@ -4,8 +4,9 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { sendJson } from "../../api/client";
+import type { TimeWindow } from "../../api/explain";
 import { type HealthPart, type RunHealth, useHealth } from "../../api/health";
-import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
+import { eventsQuery, type Note, notesQuery, type RunEvent } from "../../api/notes";
 import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
 import { type Column, Rows } from "../../app/Rows";
 import { laneTitle } from "../../board/laneRows";
@@ -18,13 +19,15 @@ export interface AboutProps {
   run: RunDetail;
   metrics: readonly Metric[];
   phases: readonly Phase[];
+  // Shows a time of the run on its charts.
+  zoom: (to: TimeWindow) => void;
 }
 
-export function About({ run, metrics, phases }: AboutProps) {
+export function About({ run, metrics, phases, zoom }: AboutProps) {
   return (
     <div className="about" data-testid="about">
       <RenameRun run={run} />
-      <Notes run={run} />
+      <Notes run={run} zoom={zoom} />
       <Pairs title="Params" entries={Object.entries(run.params)} />
       <Tags run={run} show={(text) => <Value text={text} />} />
       <Footprint run={run.id} level="h2" />
@@ -231,7 +234,30 @@ function Events({ run }: { run: RunDetail }) {
   );
 }
 
-function Notes({ run }: { run: RunDetail }) {
+interface PlaceProps {
+  note: Note;
+  start: string;
+  zoom: (to: TimeWindow) => void;
+}
+
+// When a note's time was; one about a span leads to it.
+function Place({ note: { time_ns, end_ns }, start, zoom }: PlaceProps) {
+  const clock = (ns: string) => formatClock(secondsSince(ns, BigInt(start)), 0.1);
+  if (time_ns === null) return "run";
+  if (end_ns === null) return clock(time_ns);
+  return (
+    <button
+      type="button"
+      className="link"
+      title="Show it on the charts"
+      onClick={() => zoom({ from_ns: time_ns, to_ns: end_ns })}
+    >
+      {clock(time_ns)} – {clock(end_ns)}
+    </button>
+  );
+}
+
+function Notes({ run, zoom }: Pick<AboutProps, "run" | "zoom">) {
   const client = useQueryClient();
   const answer = useQuery(notesQuery(run.id));
   const [text, setText] = useState("");
@@ -242,14 +268,12 @@ function Notes({ run }: { run: RunDetail }) {
       .then(() => setFailed(null))
       .catch((reason: unknown) => setFailed(reason instanceof Error ? reason.message : "failed"))
       .finally(() => void client.invalidateQueries({ queryKey: ["notes", run.id] }));
-  const clock = (ns: string) => formatClock(secondsSince(ns, BigInt(run.start_ns)), 0.1);
   return (
     <Section title="Notes" count={notes.length}>
       {notes.map((note) => (
         <p key={note.id} className="note">
           <span className="quiet" title={formatExactMoment(note.created_ns)}>
-            {note.time_ns === null ? "run" : clock(note.time_ns)}
-            {note.end_ns !== null && ` – ${clock(note.end_ns)}`}
+            <Place note={note} start={run.start_ns} zoom={zoom} />
           </span>
           <span>
             {note.mark !== null && `${note.mark}: ${note.finding}. `}

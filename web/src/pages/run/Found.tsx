@@ -12,19 +12,18 @@ import {
 import { regionFinding, useInterests, withItsBegin } from "../../api/interest";
 import { useMarks } from "../../api/notes";
 import type { RunDetail } from "../../api/types";
-import { together } from "../../board/choice";
 import { laneTitle } from "../../board/laneRows";
 import { TimeBar } from "../../board/TimeBar";
 import { partsOfLane } from "../../board/timeBar";
 import type { BoardView } from "../../board/useBoard";
-import { kNoPlace, rounded } from "../../board/view";
-import { formatDuration, secondsSince } from "../../format/time";
+import { formatDuration } from "../../format/time";
 import { formatCount, plural } from "../../format/units";
 import { Devices } from "./Devices";
 import { Evidence } from "./Evidence";
 import { FindingList } from "./FindingList";
 import { Footprint } from "./Footprint";
 import { alikeWords, apart, oddOf, oddWords, steadyWords, toldLane, verdictWords } from "./found";
+import { spanOf } from "./span";
 import { WhatIf } from "./WhatIf";
 
 export interface FoundProps {
@@ -38,30 +37,11 @@ const kOddInLine = 4;
 const kOddInDetails = 20;
 const kBarsOfLanes = 8;
 
-// Zooms the board to a time of the run, with charts that have ranges of their own; a board on another axis changes to
-// time.
-function zoomOf(run: RunDetail, board: BoardView): Zoom {
-  return ({ from_ns, to_ns }) => {
-    const shown = board.onTime ? board.shown.find(({ id }) => id === run.id) : undefined;
-    const origin = shown?.origin ?? BigInt(run.workload_start_ns);
-    const range = { from: secondsSince(from_ns, origin), to: secondsSince(to_ns, origin) };
-    const axis = { ...kNoPlace, x: undefined, xmetric: undefined, align: undefined };
-    board.change(
-      ({ metric }) => ({
-        ...(shown === undefined ? axis : {}),
-        metric: metric && together(metric),
-        ...rounded(range),
-      }),
-      false,
-    );
-  };
-}
-
 export function Found({ run, board }: FoundProps) {
   const answer = useExplanation(run.id);
   const [opened, open] = useState(false);
   const found = answer.data;
-  const zoom = zoomOf(run, board);
+  const zoom: Zoom = (to) => board.change(spanOf(run, board, to), false);
   const slot = board.shown.find(({ id }) => id === run.id)?.index ?? 0;
   return (
     <section className="found" aria-label="What was found" data-testid="found">

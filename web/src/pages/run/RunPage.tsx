@@ -24,6 +24,7 @@ import { LogTail } from "./LogTail";
 import { Elapsed, RunHeadline } from "./RunHeadline";
 import { Details, Facts, Neighbours } from "./RunPanel";
 import { kRunTabs, type RunTab } from "./search";
+import { spanOf } from "./span";
 import { useProfiles } from "./useProfiles";
 import { type RunBoard, useRunBoard } from "./useRunBoard";
 
@@ -66,7 +67,7 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
   const { board, search, change } = runBoard;
   const tab = search.tab ?? "charts";
   const reader = useRef<Reader | null>(null);
-  useKeys(board.gestures, board.region !== null, tab === "charts");
+  useKeys(board.gestures, board.region, tab === "charts");
   useTitle(run.name);
   const explained = useExplained(run);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another run starts over
@@ -262,7 +263,14 @@ function Other(at: { tab: RunTab; run: RunDetail; runBoard: RunBoard }) {
         />
       );
     default:
-      return <About run={run} metrics={metrics} phases={board.phases.byRun[run.id] ?? []} />;
+      return (
+        <About
+          run={run}
+          metrics={metrics}
+          phases={board.phases.byRun[run.id] ?? []}
+          zoom={(to) => change((old) => ({ ...spanOf(run, board, to)(old), tab: "charts" }), false)}
+        />
+      );
   }
 }
 

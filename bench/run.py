@@ -21,6 +21,7 @@ import explain
 import importing
 import ingest
 import page
+import peer_pages
 import plan_file
 import plans
 import read
@@ -97,12 +98,13 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "read": ("points of a run of 24 M into Python and into files, by the store's Unix socket", read.figures),
     "page": ("size of the page and time to its first chart", page.figures),
     "web": ("24 charts, 10,000 runs and a live board in Chromium, beside uPlot and ECharts", web.figures),
+    "pages": ("the page beside those of MLflow, TensorBoard and Aim, on the same runs", peer_pages.figures),
     "listeners": ("what recording costs a training, each listener and its peers; hours", listeners),
     "truth": ("what is recorded of known loads, beside what they measured themselves", ground_truth),
     "build": ("builds from nothing, in a second clone, and after a change of one source", build_times.figures),
 }
 
-BY_NAME_ONLY = {"listeners"}  # it takes hours
+BY_NAME_ONLY = {"listeners", "pages"}  # hours; needs peers that nothing else needs
 
 
 def main() -> int:

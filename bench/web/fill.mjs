@@ -13,12 +13,12 @@ const api = (url) => async (path, body) => {
 };
 
 // Calls `work(i)` for every i below `count`, some at once.
-async function each(count, work) {
+async function each(count, work, atOnce = kAtOnce) {
   let next = 0;
   const worker = async () => {
     while (next < count) await work(next++);
   };
-  await Promise.all(Array.from({ length: kAtOnce }, worker));
+  await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
 // Noise on a slow wave, a spike now and then; the same for the same arguments.
@@ -67,7 +67,7 @@ export const endRun = (url, run, end) =>
   api(url)("runs/update", { run_id: run, status: "FINISHED", end_time: end });
 
 // The runs of the board, which all began at once. Returns their ids.
-export async function fillBoard(url, { runs, metrics, points }) {
+export async function fillBoard(url, { runs, metrics, points, atOnce }) {
   const experiment = await newExperiment(url, "board");
   const start = Date.now() - points * 100 - 3_600_000;
   const ids = [];
@@ -76,7 +76,7 @@ export async function fillBoard(url, { runs, metrics, points }) {
     ids[number] = id;
     await logSeries(url, id, { number, metrics, points, start });
     await endRun(url, id, start + points * 100);
-  });
+  }, atOnce);
   return ids;
 }
 

@@ -1,13 +1,22 @@
 #include "cli/thumbnail.h"
 
 #include <fmt/core.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "cli/command.h"
 #include "collect/vendor/library.h"
@@ -21,41 +30,49 @@ namespace {
 using collect::vendor::Function;
 using collect::vendor::Library;
 
-constexpr const char* kInput = "/proc/self/fd/0";
-constexpr std::int64_t kMostPixels = 64 << 20;
+constexpr int kMostPixels = 64 << 20;
+constexpr std::size_t kMostImageBytes = 64u << 20;
 constexpr std::size_t kMostThumbnailBytes = 16u << 20;
 constexpr auto kLongest = std::chrono::seconds(10);
 
-// The few declarations of gdk-pixbuf that it takes; all are of its stable interface.
+// The few declarations of gdk-pixbuf that it takes; all are of its stable interface. A library
+// finds the symbols of those that it needs as well.
 struct Decoder {
   explicit Decoder(const Library& library)
-      : size_of(library, {"gdk_pixbuf_get_file_info"}),
-        read(library, {"gdk_pixbuf_new_from_file_at_size"}),
+      : open(library, {"gdk_pixbuf_loader_new_with_type"}),
+        connect(library, {"g_signal_connect_data"}),
+        feed(library, {"gdk_pixbuf_loader_write"}),
+        close(library, {"gdk_pixbuf_loader_close"}),
+        image(library, {"gdk_pixbuf_loader_get_pixbuf"}),
         turn(library, {"gdk_pixbuf_apply_embedded_orientation"}),
+        profile(library, {"gdk_pixbuf_get_option"}),
+        width(library, {"gdk_pixbuf_get_width"}),
+        height(library, {"gdk_pixbuf_get_height"}),
+        scale(library, {"gdk_pixbuf_scale_simple"}),
         write(library, {"gdk_pixbuf_save_to_bufferv"}) {}
 
   [[nodiscard]] bool whole() const {
-    return size_of.there() && read.there() && turn.there() && write.there();
+    return open.there() && connect.there() && feed.there() && close.there() && image.there() &&
+           turn.there() && profile.there() && width.there() && height.there() && scale.there() &&
+           write.there();
   }
 
-  Function<void*, nullptr, const char*, int*, int*> size_of;
-  Function<void*, nullptr, const char*, int, int, void**> read;
-  Function<void*, nullptr, void*> turn;
+  using Sized = void (*)(void* loader, int width, int height, void*);
+  Function<void*, nullptr, const char*, void**> open;
+  Function<unsigned long, 0, void*, const char*, Sized, void*, void*, int> connect;
+  Function<int, 0, void*, const std::uint8_t*, std::size_t, void**> feed;
+  Function<int, 0, void*, void**> close;
+  Function<void*, nullptr, void*> image, turn;
+  Function<const char*, nullptr, void*, const char*> profile;
+  Function<int, 0, void*> width, height;
+  Function<void*, nullptr, void*, int, int, int> scale;
   Function<int, 0, void*, char**, std::size_t*, const char*, const char**, const char**, void**>
       write;
 };
+constexpr int kBilinear = 2;  // GDK_INTERP_BILINEAR
 
-// No other format reaches its decoder: those of gdk-pixbuf's plugins are many and little tried.
-const char* format_of_input() {
-  std::array<char, 4> head{};
-  if (::pread(STDIN_FILENO, head.data(), head.size(), 0) != ssize_t{head.size()}) return nullptr;
-  const std::string_view magic(head.data(), head.size());
-  if (magic == "\x89PNG") return "png";
-  return magic.starts_with("\xff\xd8\xff") ? "jpeg" : nullptr;
-}
-
-// Nothing of the file may cost more than this, or leave this process.
-void confine() {
+// Its time and memory, from the start on, and no descriptors but those of input and output.
+void limit_costs() {
   const auto limit = [](auto resource, rlim_t most) {
     const rlimit both{.rlim_cur = most, .rlim_max = most};
     ::setrlimit(resource, &both);
@@ -66,54 +83,123 @@ void confine() {
   limit(RLIMIT_CPU, kLongest.count());
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_CORE, 0);
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::alarm(kLongest.count());
+  if (::syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
+  for (int fd = 3; fd < 8192; ++fd) ::close(fd);
 }
 
-int make_thumbnail(int width) {
-  const char* const format = format_of_input();
-  if (format == nullptr) return kDone;
-  const auto library = Library::open("", {"libgdk_pixbuf-2.0.so.0"});
-  if (!library) return kFailed;
-  const Decoder decoder(*library);
-  if (!decoder.whole()) return kFailed;
-  int own_width = 0;
-  int own_height = 0;
-  if (decoder.size_of(kInput, &own_width, &own_height) == nullptr) return kFailed;
-  if (std::int64_t{own_width} * own_height > kMostPixels) return kFailed;
-  if (own_width <= width) return kDone;
-  void* const image = decoder.read(kInput, width, -1, nullptr);
-  if (image == nullptr) return kFailed;
-  void* const upright = decoder.turn(image);
-  std::array<const char*, 2> keys{};
-  std::array<const char*, 2> values{};
-  if (std::string_view(format) == "jpeg") {
-    keys[0] = "quality";
-    values[0] = "85";
+#if defined(__x86_64__)
+constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
+#endif
+
+// From now on it can compute, read what is open, and write its output. False: this kernel cannot.
+bool confine() {
+#ifndef __SANITIZE_ADDRESS__  // the sanitizer asks for more at the end
+  constexpr std::array kAllowed = {
+      SYS_read,      SYS_write,         SYS_close,  SYS_fstat,          SYS_lseek,
+      SYS_brk,       SYS_mmap,          SYS_munmap, SYS_mremap,         SYS_madvise,
+      SYS_mprotect,  SYS_futex,         SYS_exit,   SYS_exit_group,     SYS_rt_sigreturn,
+      SYS_getrandom, SYS_clock_gettime, SYS_tgkill, SYS_rt_sigprocmask, SYS_gettid,
+      SYS_getpid};
+  const auto load = [](std::uint32_t at) {
+    return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at);
+  };
+  const auto answer = [](std::uint32_t how) { return sock_filter BPF_STMT(BPF_RET | BPF_K, how); };
+  std::vector<sock_filter> filter = {
+      load(offsetof(seccomp_data, arch)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0),
+      answer(SECCOMP_RET_KILL_PROCESS), load(offsetof(seccomp_data, nr))};
+  for (const long call : kAllowed) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call), 0, 1));
+    filter.push_back(answer(SECCOMP_RET_ALLOW));
   }
+  filter.push_back(answer(SECCOMP_RET_ERRNO | EPERM));
+  const sock_fprog program{.len = static_cast<unsigned short>(filter.size()),
+                           .filter = filter.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+#else
+  return true;
+#endif
+}
+
+// Null for what is neither, and for a PNG that moves: a thumbnail would stand still.
+const char* format_of(std::string_view image) {
+  if (image.starts_with("\x89PNG"))
+    return image.substr(0, image.find("IDAT")).find("acTL") == std::string_view::npos ? "png"
+                                                                                      : nullptr;
+  return image.starts_with("\xff\xd8\xff") ? "jpeg" : nullptr;
+}
+
+int write_thumbnail(const Decoder& decoder, void* image, const char* format, const char* profile) {
+  std::vector<const char*> keys;
+  std::vector<const char*> values;
+  const auto add = [&](const char* key, const char* value) {
+    keys.push_back(key);
+    values.push_back(value);
+  };
+  if (profile != nullptr) add("icc-profile", profile);
+  if (std::string_view(format) == "jpeg") add("quality", "85");
+  add(nullptr, nullptr);
   char* bytes = nullptr;
   std::size_t size = 0;
-  if (decoder.write(upright != nullptr ? upright : image, &bytes, &size, format, keys.data(),
-                    values.data(), nullptr) == 0)
+  if (decoder.write(image, &bytes, &size, format, keys.data(), values.data(), nullptr) == 0)
     return kFailed;
   return sys::write_all(STDOUT_FILENO, {bytes, size}) ? kDone : kFailed;
 }
 
+int make_thumbnail(int wanted) {
+  const auto input = sys::read_all(sys::Fd(::dup(STDIN_FILENO)), "the image", kMostImageBytes);
+  const char* const format = input ? format_of(*input) : nullptr;
+  if (format == nullptr) return kDone;
+  const auto library = Library::open("", {"libgdk_pixbuf-2.0.so.0"});
+  if (!library) return kFailed;
+  const Decoder decoder(*library);
+  void* const loader = decoder.whole() ? decoder.open(format, nullptr) : nullptr;
+  if (loader == nullptr || !confine()) return kFailed;
+  const auto check = [](void*, int width, int height, void*) {
+    if (width > kMostPixels / std::max(height, 1)) ::_exit(kFailed);
+  };
+  decoder.connect(loader, "size-prepared", check, nullptr, nullptr, 0);
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(input->data());
+  const bool fed = decoder.feed(loader, bytes, input->size(), nullptr) != 0;
+  if (decoder.close(loader, nullptr) == 0 || !fed) return kFailed;
+  void* const image = decoder.image(loader);
+  void* const upright = image != nullptr ? decoder.turn(image) : nullptr;
+  if (upright == nullptr) return kFailed;
+  const int width = decoder.width(upright);
+  if (width <= wanted) return kDone;
+  const double height = static_cast<double>(decoder.height(upright)) * wanted / width;
+  void* const small =
+      decoder.scale(upright, wanted, std::max(1, static_cast<int>(std::lround(height))), kBilinear);
+  if (small == nullptr) return kFailed;
+  return write_thumbnail(decoder, small, format, decoder.profile(image, "icc-profile"));
+}
+
 }  // namespace
 
-std::string thumbnail_of(const sys::Fd& image, int width) {
+std::string thumbnail_of(const sys::Fd& image, int width, const std::function<bool()>& left) {
   std::string made;
   const auto take = [&made](std::string_view piece) {
     made += piece;
     return made.size() <= kMostThumbnailBytes;
   };
+  // It learns where the libraries are, and nothing else that this process knows.
+  std::vector<std::string> environment;
+  for (const char* name : {"LD_LIBRARY_PATH", "GDK_PIXBUF_MODULE_FILE"})
+    if (const std::string value = sys::own_variable(name); !value.empty())
+      environment.push_back(fmt::format("{}={}", name, value));
   int status = kFailed;
   const auto ended =
       sys::capture_output({.argv = {"/proc/self/exe", "thumbnail", std::to_string(width)},
-                           .directory = {},
+                           .directory = "/",
                            .limit = kLongest,
                            .idle = false,
                            .standard_input = image.get(),
-                           .take = take},
+                           .environment = std::move(environment),
+                           .take = take,
+                           .left = left},
                           &status);
   return ended && status == kDone ? made : "";
 }
@@ -124,7 +210,7 @@ int thumbnail_command(std::span<char* const> args) {
     fmt::print(stderr, "corral thumbnail: expected a width from 1 to 4096 pixels\n");
     return kMisuse;
   }
-  confine();
+  limit_costs();
   return make_thumbnail(static_cast<int>(*width));
 }
 

@@ -28,10 +28,11 @@ using StreamProducer = std::function<Result<bool>(std::string& part)>;
 
 struct Response;
 
-// Makes the answer on the one thread for slow work, which has a low priority: for answers that take
-// a second of CPU. They wait for each other, and no other request waits for them. `left` may be
-// called from any thread while the call lasts; true: nobody waits for the answer any more, and any
-// will do. Not called if the client left before its turn.
+// Makes the answer on a thread for slow work, which has a low priority: for answers that take a
+// second of CPU. They wait for each other, pictures for pictures and others for others, and no
+// other request waits for them. `left` may be called from any thread while the call lasts; true:
+// nobody waits for the answer any more, and any will do. Not called if the client left before its
+// turn.
 using LateAnswer = std::function<Response(const std::function<bool()>& left)>;
 
 // Takes a body that the client is still sending. Both functions are called on threads of a pool of
@@ -57,6 +58,7 @@ struct Response {
   std::optional<std::uint64_t> stream_length = {};
   std::shared_ptr<PushStream> events;  // instead of a body, when set
   LateAnswer late = {};                // instead of an answer, when set
+  bool late_is_picture = false;
   // Instead of an answer, to a request whose body is streamed: it makes the answer (take_body).
   std::shared_ptr<BodyTaker> taker = {};
   std::string_view route = {};  // pattern that answered, for figures; lives for ever

@@ -64,8 +64,7 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
       io(options.io_threads),
       handler_pool(options.handler_threads),
       stream_pool(options.stream_threads),
-      upload_pool(options.upload_threads),
-      slow_pool(1, Pool::Priority::kLow) {
+      upload_pool(options.upload_threads) {
   std::random_device random;
   next_id_ = (std::uint64_t{random()} << 32) | random();
 }
@@ -237,7 +236,8 @@ Result<> HttpServer::Impl::start(std::vector<Listener> listeners) {
   TRY(engine.handler_pool.start("the handlers of HTTP"));
   TRY(engine.stream_pool.start("the answers of HTTP"));
   TRY(engine.upload_pool.start("the uploads of HTTP"));
-  TRY(engine.slow_pool.start("the slow answers of HTTP"));
+  TRY(engine.late_answers.pool.start("the slow answers of HTTP"));
+  TRY(engine.late_pictures.pool.start("the pictures of HTTP"));
   TRY(engine.io.start("the I/O of HTTP"));
   for (Listener& listener : listeners) doormen.emplace_back(engine, std::move(listener)).accept();
   return {};
@@ -282,7 +282,8 @@ void HttpServer::stop(Nanos grace) {
   engine.handler_pool.join();
   engine.upload_pool.join();
   engine.stream_pool.join();
-  engine.slow_pool.join();
+  engine.late_answers.pool.join();
+  engine.late_pictures.pool.join();
   engine.io.join();
 }
 

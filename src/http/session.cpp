@@ -432,8 +432,9 @@ void Session::dispatch() {
 
 void Session::make_late() {
   if (!stream_.socket().is_open()) return;
-  if (++engine_.late_answers > kMostLateAnswers) {
-    --engine_.late_answers;
+  LateQueue& queue = engine_.late_queue(response_);
+  if (++queue.answers > kMostLateAnswers) {
+    --queue.answers;
     Response busy = error_response({Code::kUnavailable, "too many slow questions wait: ask later"});
     busy.set_header("Retry-After", "5");
     busy.route = response_.route;
@@ -441,11 +442,11 @@ void Session::make_late() {
   }
   state_ = State::kLate;
   watch_for_leaving();
-  run_on(engine_.slow_pool, [](Session& s) {
+  run_on(queue.pool, [](Session& s) {
     Response made = s.left_
                         ? error_response({Code::kUnavailable, "the client left before its turn"})
                         : Engine::make(s.response_.late, [&s] { return s.left_.load(); });
-    --s.engine_.late_answers;
+    --s.engine_.late_queue(s.response_).answers;
     asio::post(s.stream_.get_executor(), s.guarded([made = std::move(made)](Session& t) mutable {
       if (!t.stream_.socket().is_open()) return;
       t.state_ = State::kBusy;

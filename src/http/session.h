@@ -52,6 +52,12 @@ static_assert(kBufferBytes > kHeadBytes + (4u << 10));
 
 class Session;
 
+// Late answers that wait for each other.
+struct LateQueue {
+  std::atomic<int> answers{0};  // that wait or are made
+  Pool pool{1, Pool::Priority::kLow};
+};
+
 // State that all sessions share; outlives them.
 struct Engine {
   Engine(HttpOptions o, HttpHandlers h);
@@ -80,7 +86,6 @@ struct Engine {
   BodyBudget unix_bodies;  // bodies of this user's own clients, which TCP clients cannot hold up
   JsonBudget documents;
   std::atomic<bool> stopping{false};
-  std::atomic<int> late_answers{0};  // that wait or are made
 
  private:
   // Unpacks the body and returns the room that parsing it needs.
@@ -104,7 +109,11 @@ struct Engine {
   Pool handler_pool;
   Pool stream_pool;
   Pool upload_pool;
-  Pool slow_pool;
+  LateQueue late_answers;
+  LateQueue late_pictures;
+  LateQueue& late_queue(const Response& response) {
+    return response.late_is_picture ? late_pictures : late_answers;
+  }
 };
 
 class Session : public std::enable_shared_from_this<Session> {

@@ -78,7 +78,7 @@ TEST(TransportThreads, AStartWithoutThreadsFailsAndLeavesNothingBehind) {
 #else
   constexpr int kSanitizers = 0;
 #endif
-  constexpr int kThreads = kSanitizers + 1 + 3 + 2 + 2 + 1;  // the last one for slow answers
+  constexpr int kThreads = kSanitizers + 1 + 3 + 2 + 2 + 2;  // the last two for late answers
   for (int allowed = 1; allowed <= kThreads + 2; ++allowed) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -391,6 +391,32 @@ TEST_F(Transport, ALateAnswerHoldsUpNoOtherRequest) {
   const auto next = waiting.reply();
   ASSERT_TRUE(next) << "the connection lives on";
   EXPECT_EQ(next->body, "at once");
+}
+
+TEST_F(Transport, LatePicturesAndOtherLateAnswersDoNotWaitForEachOther) {
+  std::optional<std::latch> leave;
+  handle_ = [&](const Request& request) {
+    Response response;
+    const bool waits = request.path == "/waits";
+    response.late_is_picture = request.query_value("picture").has_value();
+    response.late = [&leave, waits](const auto&) {
+      if (waits) leave->wait();
+      return text_response("made");
+    };
+    return response;
+  };
+  start();
+  using Pair = std::pair<std::string, std::string>;
+  for (const auto& [slow, quick] : {Pair{"/waits?picture", "/"}, Pair{"/waits", "/?picture"}}) {
+    leave.emplace(1);
+    TestClient first(port_);
+    TestClient second(port_);
+    first.send("GET " + slow + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    second.send("GET " + quick + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_TRUE(second.reply()) << quick;
+    leave->count_down();
+    EXPECT_TRUE(first.reply()) << slow;
+  }
 }
 
 TEST_F(Transport, AThrowingLateAnswerIsA500) {

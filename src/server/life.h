@@ -6,8 +6,8 @@
 //   auto server = start_server(options, std::move(*lock), std::move(*store));
 //   (*server)->wait(stop_token);  // then destroy it, or call stop()
 //
-// Threads: 2 for I/O, 4 for handlers, 8 for parts of streams, 8 for uploads, 1 for events, 1 that
-// removes artifacts, 1 per background job. wait() uses the caller's thread.
+// Threads: 2 for I/O, 4 for handlers, 8 for parts of streams, 8 for uploads, 2 for late answers, 1
+// for events, 1 that removes artifacts, 1 per background job. wait() uses the caller's thread.
 #pragma once
 
 #include <atomic>

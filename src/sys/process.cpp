@@ -199,27 +199,32 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
   const Fd null = TRY(open_file("/dev/null", O_RDWR));
   std::vector<std::string> argv = options.argv;
   argv.at(0) = TRY(find_in_path(argv.at(0))).string();
-  GatedChild child = TRY(GatedChild::spawn(
-      {.argv = argv,
-       .environment = own_environment(),
-       .directory = options.directory,
-       .standard_input = options.standard_input < 0 ? null.get() : options.standard_input,
-       .standard_output = out.write.get(),
-       .standard_error = null.get(),
-       .new_session = false}));
+  SpawnOptions spawned{.argv = std::move(argv),
+                       .environment = options.environment.value_or(own_environment()),
+                       .directory = options.directory,
+                       .standard_input = options.standard_input,
+                       .standard_output = out.write.get(),
+                       .standard_error = null.get(),
+                       .new_session = false,
+                       .death_signal = SIGKILL};
+  if (spawned.standard_input < 0) spawned.standard_input = null.get();
+  GatedChild child = TRY(GatedChild::spawn(spawned));
   const sched_param idle{};
   if (options.idle) ::sched_setscheduler(child.pid(), SCHED_IDLE, &idle);
   out.write.reset();
   TRY(child.release());
   const BootTime deadline = boot_now() + options.limit;
+  constexpr std::chrono::milliseconds kSlice(100);
   std::string text;
   bool late = false;
   bool refused = false;
   while (!refused) {
-    pollfd waiting{.fd = out.read.get(), .events = POLLIN, .revents = 0};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_now()).count();
-    late = left <= 0 || ::poll(&waiting, 1, static_cast<int>(left)) == 0;
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_now());
+    late = rest.count() <= 0 || (options.left && options.left());
     if (late) break;
+    pollfd waiting{.fd = out.read.get(), .events = POLLIN, .revents = 0};
+    const auto wait = options.left ? std::min(rest, kSlice) : rest;
+    if (::poll(&waiting, 1, static_cast<int>(wait.count())) == 0) continue;
     std::array<char, 16384> buffer;
     const ssize_t n = ::read(out.read.get(), buffer.data(), buffer.size());
     if (n <= 0) break;

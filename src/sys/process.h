@@ -80,16 +80,20 @@ Result<pid_t> spawn_detached(const std::vector<std::string>& argv,
                              const std::vector<std::string>& environment, const Fd& log);
 
 // Runs a short helper at low priority, in this process's session, without a shell, and gives its
-// output (at most 64 KiB). kUnavailable after `limit`, when it is killed.
+// output (at most 64 KiB). kUnavailable after `limit`, when it is killed. It dies with this thread.
 struct CaptureOptions {
   std::vector<std::string> argv;  // argv[0] may be searched in PATH
   fs::path directory;
   Nanos limit{std::chrono::seconds(10)};
   bool idle = true;  // runs while no other process wants its CPU, so perhaps never; false: normally
-  int standard_input = -1;  // -1: /dev/null
+  int standard_input = -1;                                             // -1: /dev/null
+  std::optional<std::vector<std::string>> environment = std::nullopt;  // "K=V"; none: this one's
   // Takes the output piece by piece, all of it, in place of the returned text. False ends the
   // helper: kTooLarge.
   std::function<bool(std::string_view)> take = nullptr;
+  // Asked ten times a second: true when the output is no longer wanted. Ends the helper then:
+  // kUnavailable.
+  std::function<bool()> left = nullptr;
 };
 Result<std::string> capture_output(const CaptureOptions& options, int* exit_code = nullptr);
 

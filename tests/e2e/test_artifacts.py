@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import os
+import select
 import shutil
 import socket
 import struct
 import urllib.request
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -281,6 +284,55 @@ def test_images_that_are_none_and_ones_that_unpack_to_gigabytes_are_sent_as_they
     # As large as one may be, and after all of them.
     assert width_of(thumbnail(artifacts, run, "deep.png", deep)) in (480, 8192)
     assert width_of(thumbnail(artifacts, run, "whole.png", whole)) == 480
+
+
+def decoders(server: int) -> list[Path]:
+    found = []
+    for pid in [pid for file in Path(f"/proc/{server}/task").glob("*/children") for pid in file.read_text().split()]:
+        with suppress(OSError):  # it has ended
+            if b"thumbnail" in Path("/proc", pid, "cmdline").read_bytes():
+                found.append(Path("/proc", pid))
+    return found
+
+
+def confined_decoder(server: int, asking: http.client.HTTPConnection) -> tuple[list[str], bytes] | None:
+    """Descriptors and environment of a decoder at its work; None: the answer came before one was seen."""
+    while not select.select([asking.sock], [], [], 0)[0]:
+        for decoder in decoders(server):
+            with suppress(OSError):
+                if "Seccomp:\t2" in (decoder / "status").read_text():
+                    descriptors = sorted(entry.name for entry in (decoder / "fd").iterdir())
+                    return descriptors, (decoder / "environ").read_bytes()
+    return None
+
+
+def test_the_decoder_of_an_image_is_alone_and_goes_with_its_client(corral: Corral) -> None:
+    corral.serve(env={"AWS_SECRET_ACCESS_KEY": "secret"})
+    artifacts = Artifacts(corral)
+    path = f"/api/corral/v1/runs/{new_run(artifacts)}/artifacts/deep.png"
+    noise = os.urandom(24_000)
+    assert artifacts.send("PUT", path, png(8000, 8000, (noise for _ in range(8000))))[0] == 200
+    server = corral.server_pid()
+    assert server is not None
+    others = [corral.connection() for _ in range(3)]
+    for other in others:
+        other.request("GET", "/health")
+        other.getresponse().read()
+    for width in range(400, 420):
+        asking = corral.connection()
+        asking.request("GET", f"{path}?width={width}")
+        confined = confined_decoder(server, asking)
+        asking.close()
+        if confined is not None:
+            break
+    assert confined is not None
+    descriptors, environment = confined
+    until(lambda: not decoders(server), "nobody waits for it any more")
+    assert descriptors == ["0", "1", "2"]
+    assert b"secret" not in environment
+    assert b"CORRAL" not in environment
+    for other in others:
+        other.close()
 
 
 def test_without_the_library_images_are_sent_as_they_are(corral: Corral, tmp_path: Path) -> None:

@@ -66,37 +66,58 @@ Result<sys::Fd> in_memory(store::artifacts::Reader& file) {
   return copied.map([&] { return std::move(memory); });
 }
 
-// Empty where none is made. Made once, and kept for a while.
-std::string find_thumbnail(Context& context, const std::string& path, int width) {
-  const auto file = context.artifacts->open(path);
-  if (!file) return "";
-  std::string key = fmt::format("thumbnail {} {} {}", width, (*file)->etag(), path);
-  if (auto kept = context.answers->find(key)) return *std::move(kept);
+// A thumbnail, its file and the answer with the image itself, in place of one that cannot be made.
+struct Wanted {
+  std::string path;
+  std::string etag;
+  int width;
+  Response whole;
+
+  [[nodiscard]] std::string tag() const {
+    return fmt::format("{}-{}\"", etag.substr(0, etag.size() - 1), width);
+  }
+  [[nodiscard]] std::string key() const { return tag() + path; }
+};
+
+Response thumbnail_response(const Wanted& wanted, std::string body) {
+  if (body.empty()) return wanted.whole;
+  Response response;
+  for (const auto& [name, value] : wanted.whole.headers)
+    if (name != "ETag" && name != "Accept-Ranges") response.set_header(name, value);
+  response.set_header("ETag", wanted.tag());
+  response.body = std::move(body);
+  return response;
+}
+
+// Empty where none can be made, or nobody waits for it.
+std::string make_thumbnail(Context& context, const Wanted& wanted,
+                           const std::function<bool()>& left) {
+  if (auto kept = context.thumbnails->find(wanted.key())) return *std::move(kept);
+  const auto file = context.artifacts->open(wanted.path);
+  if (left() || !file || (*file)->etag() != wanted.etag) return "";
   const auto image = in_memory(**file);
-  std::string made = image ? context.make_thumbnail(*image, width) : "";
-  context.answers->keep(std::move(key), made);
+  std::string made = image ? context.make_thumbnail(*image, wanted.width, left) : "";
+  if (!left()) context.thumbnails->keep(wanted.key(), made);
   return made;
 }
 
-// `whole`: the answer with the image itself, in place of a thumbnail that is not made.
-Response thumbnail_response(const Request& request, Context& context, const std::string& path,
-                            int width, const std::string& etag, Response whole) {
-  const std::string tag = fmt::format("{}-{}\"", etag.substr(0, etag.size() - 1), width);
-  Response response;
-  if (request.header("if-none-match") == tag) {
-    response.status = 304;
-    response.set_header("ETag", tag);
-    return response;
+// The thumbnail, now if it is known, else late.
+Response find_thumbnail(const Request& request, Context& context, Wanted wanted) {
+  if (request.header("if-none-match") == wanted.tag()) {
+    Response same;
+    same.status = 304;
+    same.set_header("ETag", wanted.tag());
+    for (const auto& [name, value] : wanted.whole.headers)
+      if (name == "Cache-Control" || name == "Content-Security-Policy")
+        same.set_header(name, value);
+    return same;
   }
-  response.late = [&context, path, width, tag, whole = std::move(whole)](const auto& left) {
-    std::string made = left() ? "" : find_thumbnail(context, path, width);
-    if (made.empty()) return whole;
-    Response thumbnail;
-    for (const auto& [name, value] : whole.headers)
-      if (name != "ETag" && name != "Accept-Ranges") thumbnail.set_header(name, value);
-    thumbnail.set_header("ETag", tag);
-    thumbnail.body = std::move(made);
-    return thumbnail;
+  if (auto kept = context.thumbnails->find(wanted.key()))
+    return thumbnail_response(wanted, *std::move(kept));
+  Response response;
+  response.late_is_picture = true;
+  response.late = [&context, wanted = std::move(wanted)](const auto& left) {
+    return thumbnail_response(wanted, make_thumbnail(context, wanted, left));
   };
   return response;
 }
@@ -130,8 +151,9 @@ Answer get_artifact(const Request& request, Context& context) {
   Response whole = file_response(request, path, std::move(file),
                                  download ? Disposition::kAttachment : Disposition::kInline);
   if (!is_reduced || whole.status == 304) return whole;
-  return thumbnail_response(request, context, path, static_cast<int>(width), etag,
-                            std::move(whole));
+  return find_thumbnail(
+      request, context,
+      {.path = path, .etag = etag, .width = static_cast<int>(width), .whole = std::move(whole)});
 }
 
 Answer put_artifact(const Request& request, Context& context) {

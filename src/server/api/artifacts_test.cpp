@@ -122,7 +122,7 @@ TEST_F(Artifacts, ImagesAreMadeSmallerOnceAndOtherwiseGivenWhole) {
   const std::string image(100'000, 'i');
   int made = 0;
   std::string thumbnail = "small";
-  context_->make_thumbnail = [&](const sys::Fd& file, int width) {
+  context_->make_thumbnail = [&](const sys::Fd& file, int width, const auto&) {
     EXPECT_EQ(sys::read_all(file, "image", 1u << 20).value(), image);
     EXPECT_EQ(width, 480);
     ++made;

@@ -6,7 +6,7 @@
 namespace corral::server {
 
 std::optional<std::string> AnswerCache::find(std::string_view key) {
-  const auto oldest = std::chrono::steady_clock::now() - kLongest;
+  const auto oldest = std::chrono::steady_clock::now() - longest_;
   return kept_.with([&](std::list<Kept>& kept) -> std::optional<std::string> {
     std::erase_if(kept, [&](const Kept& one) { return one.since < oldest; });
     const auto found = std::ranges::find(kept, key, &Kept::key);

@@ -1,5 +1,6 @@
 // AnswerCache: bodies of answers that cost a second to make, by a key that names the question and
-// the state of the data. The least recently used ones are forgotten first. Any thread.
+// the state of the data. The least recently used ones are forgotten first, and each after
+// `longest`. Any thread.
 #pragma once
 
 #include <list>
@@ -19,6 +20,8 @@ class AnswerCache {
   // that a replica lacks yet.
   static constexpr Nanos kLongest = std::chrono::minutes(1);
 
+  explicit AnswerCache(Nanos longest) : longest_(longest) {}
+
   [[nodiscard]] std::optional<std::string> find(std::string_view key);
   void keep(std::string key, std::string body);
 
@@ -31,6 +34,7 @@ class AnswerCache {
     std::chrono::steady_clock::time_point since;
     [[nodiscard]] std::size_t bytes() const { return key.size() + body.size(); }
   };
+  const Nanos longest_;
   Guarded<std::list<Kept>> kept_;  // the most recently used first
 };
 

@@ -6,7 +6,7 @@ namespace corral::server {
 namespace {
 
 TEST(AnswerCache, KeepsAnAnswerUntilItIsOld) {
-  AnswerCache cache;
+  AnswerCache cache(AnswerCache::kLongest);
   EXPECT_EQ(cache.find("a"), std::nullopt);
   cache.keep("a", "1");
   cache.keep("a", "2");
@@ -20,7 +20,7 @@ TEST(AnswerCache, KeepsAnAnswerUntilItIsOld) {
 }
 
 TEST(AnswerCache, ForgetsTheLeastRecentlyUsedFirst) {
-  AnswerCache cache;
+  AnswerCache cache(AnswerCache::kLongest);
   const std::string third(AnswerCache::kMostBytes / 3, 'x');
   cache.keep("a", third);
   cache.keep("b", third);

@@ -30,8 +30,10 @@ namespace door {
 class State;
 }
 
-// The image of a file at a width in pixels; empty where none is made. Blocks; any thread.
-using MakeThumbnail = std::function<std::string(const sys::Fd& image, int width)>;
+// The image of a file at a width in pixels; empty where none is made, or once `left` is true.
+// Blocks; any thread.
+using MakeThumbnail =
+    std::function<std::string(const sys::Fd& image, int width, const std::function<bool()>& left)>;
 
 struct Context {
   store::Store& store;
@@ -46,7 +48,8 @@ struct Context {
   MakeThumbnail make_thumbnail{};  // empty: images are served as they are
   ArtifactRemoval* artifact_removal = nullptr;
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
-  std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>();
+  std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
+  std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));
 };
 
 // The value of `read(store::Reading&)`, a Result, in one snapshot.

@@ -51,10 +51,12 @@ export function safeMarkdown({ addressOf, pictureOf }: MarkdownOptions): Marked 
       // Wide code scrolls, by the keyboard, too.
       code: ({ text }: Tokens.Code) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
-      // marked gives the text after a tag like <code> out as it is.
+      // marked gives the text after a tag like <code> out as it is. Entities (&nbsp;) stay: none opens a tag.
       text(token: Tokens.Text | Tokens.Escape) {
         const inner = "tokens" in token ? token.tokens : undefined;
-        return inner ? this.parser.parseInline(inner) : escaped(token.text);
+        return inner
+          ? this.parser.parseInline(inner)
+          : escaped(token.text).replace(/&amp;(#\d+|#x[\da-f]+|[a-z]\w*);/gi, "&$1;");
       },
       table(token: Tokens.Table) {
         const cells = (row: Tokens.TableCell[], tag: string) =>

@@ -11,6 +11,10 @@ import type { BoardView } from "./useBoard";
 
 export function NoteDialog({ view }: { view: BoardView }) {
   const at = useView((state) => state.noteAt);
+  // On another axis a place is no time.
+  useEffect(() => {
+    if (at !== null && !view.onTime) useView.setState({ noteAt: null });
+  }, [at, view.onTime]);
   if (at === null || !view.onTime || view.shown.length === 0) return null;
   return <Opened view={view} at={at} />;
 }

@@ -93,6 +93,12 @@ describe("the blocks of a report", () => {
     }
   });
 
+  it("keep entities, and show others' signs as they are", () => {
+    expect(blocksOf("a &lt;b&gt; &nbsp;c & d < e &amp;lt;", kHere)).toEqual([
+      { kind: "text", html: "<p>a &lt;b&gt; &nbsp;c &amp; d &lt; e &amp;lt;</p>\n" },
+    ]);
+  });
+
   it("have links within them", () => {
     expect(blocksOf("[top](#top)", kHere)).toEqual([
       { kind: "text", html: '<p><a href="#top">top</a></p>\n' },

@@ -1,14 +1,10 @@
 // Divides the page's code into files. Left alone, what two parts share becomes a file of its own, some twenty for a
-// page, each a request in a browser that opens six at a time. So: what the frame needs is one file, what the list of
-// runs shares with another page is one, what a page with charts over time shares with others is one, and what the rest of
-// the pages share is one. Used by vite.config.ts.
+// page, each a request in a browser that opens six at a time. So there is one file of what the frame needs, one of what the
+// list of runs shares with pages with charts over time, one of what it shares with others alone, one of what a page with
+// charts over time shares with others, and one of what the rest of the pages share. Used by vite.config.ts.
 
 // The ids of the modules that one imports, not those that it loads later.
 type Imports = (id: string) => readonly string[];
-
-// Its barrel names all components; what a page uses of them is not said by the graph of modules. Left alone, with all
-// that imports it, so that no two files need each other.
-const kBarrel = /node_modules\/(@mantine|@floating-ui)\//;
 
 function reach(from: string, imports: Imports): ReadonlySet<string> {
   const seen = new Set<string>([from]);
@@ -29,18 +25,20 @@ export function filesOf(
   const files = new Map<string, string>();
   for (const id of new Set([...frame, ...first, ...others.flatMap((ids) => [...ids])])) {
     const pages = others.filter((ids) => ids.has(id)).length;
+    const charted = boards.some((ids) => ids.has(id));
     const listed = first.has(id);
     const file = frame.has(id)
       ? "frame"
       : listed && pages > 0
-        ? "shared"
+        ? charted
+          ? "shared"
+          : "lists"
         : pages < 2
           ? ""
-          : boards.some((ids) => ids.has(id))
+          : charted
             ? "charts"
             : "figures";
-    if (file === "" || [...reach(id, imports)].some((one) => kBarrel.test(one))) continue;
-    files.set(id, file);
+    if (file !== "") files.set(id, file);
   }
   return files;
 }

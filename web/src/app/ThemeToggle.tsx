@@ -1,15 +1,10 @@
-// Light or dark. The choice is kept; choosing the system's own setting means following it again.
-import { useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
+// Light or dark.
+import { chooseScheme, useScheme } from "../state/scheme";
 import { Moon, Sun } from "./icons";
 
 export function ThemeToggle() {
-  const { setColorScheme } = useMantineColorScheme();
-  const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
+  const { scheme } = useScheme();
   const other = scheme === "dark" ? "light" : "dark";
-  const toggle = () => {
-    const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    setColorScheme(other === system ? "auto" : other);
-  };
   return (
     <button
       type="button"
@@ -17,7 +12,7 @@ export function ThemeToggle() {
       data-testid="theme-toggle"
       aria-label={`Switch to ${other} colours`}
       title={`Switch to ${other} colours`}
-      onClick={toggle}
+      onClick={() => chooseScheme(other)}
     >
       {scheme === "dark" ? <Sun /> : <Moon />}
     </button>

@@ -1,9 +1,9 @@
 // The colours of lines that a person has chosen for charts on the screen. Kept by this browser, and the same in all its
 // tabs.
-import { useComputedColorScheme } from "@mantine/core";
 import { create } from "zustand";
 import { type ChartTheme, kDark, kLight, type PaletteName, withPalette } from "../charts/theme";
 import { followKept, keep, readKept } from "../state/kept";
+import { type Scheme, useScheme } from "../state/scheme";
 
 export const kLineColours: readonly (readonly [PaletteName, string])[] = [
   ["corral", "Corral"],
@@ -30,16 +30,13 @@ followKept(kKey, (text) => useLineColours.setState({ name: known(text) }));
 const made = new Map<string, ChartTheme>();
 
 // The same theme for the same choice, so that nothing is drawn again.
-function themeOf(scheme: "light" | "dark", name: PaletteName): ChartTheme {
+function themeOf(scheme: Scheme, name: PaletteName): ChartTheme {
   const key = `${scheme}/${name}`;
   const theme = made.get(key) ?? withPalette(scheme === "dark" ? kDark : kLight, name);
   made.set(key, theme);
   return theme;
 }
 
-const useScheme = () =>
-  useComputedColorScheme("light", { getInitialValueInEffect: false }) === "dark" ? "dark" : "light";
-
-export const useThemeOf = (name: PaletteName): ChartTheme => themeOf(useScheme(), name);
+export const useThemeOf = (name: PaletteName): ChartTheme => themeOf(useScheme().scheme, name);
 
 export const useChartTheme = (): ChartTheme => useThemeOf(useLineColours(({ name }) => name));

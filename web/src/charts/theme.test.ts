@@ -21,9 +21,7 @@ import {
 const css = readFileSync("src/styles/tokens.css", "utf8");
 
 function tokens(dark: boolean): Record<string, string> {
-  const start = dark
-    ? css.indexOf(':root[data-mantine-color-scheme="dark"]')
-    : css.indexOf(":root {");
+  const start = css.indexOf(dark ? ':root[data-scheme="dark"]' : ":root {");
   const block = css.slice(start, css.indexOf("}", start));
   return Object.fromEntries(
     [...block.matchAll(/--([\w-]+): (#[0-9a-f]{6});/g)].map((m) => [m[1], m[2]]),

@@ -1,6 +1,5 @@
 // A file of radT's page, shown from the points that lie in it; where its runs are on this server, a link opens a
 // board of them.
-import { useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
@@ -11,6 +10,7 @@ import { usePageFont } from "../../board/usePageFont";
 import type { BoardSearch } from "../../board/view";
 import { closeOpened, type Opened } from "../../export/opened";
 import { plural } from "../../format/units";
+import { useScheme } from "../../state/scheme";
 import { mountBoard } from "../../viewer/board";
 import { radtBoard } from "../../viewer/radt";
 
@@ -51,7 +51,7 @@ function useRunsHere({ charts }: Opened) {
 export default function OpenedFile({ file }: { file: Opened }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const root = useRef<HTMLDivElement>(null);
-  const dark = useComputedColorScheme("light", { getInitialValueInEffect: false }) === "dark";
+  const dark = useScheme(({ scheme }) => scheme === "dark");
   const font = usePageFont();
   const here = useRunsHere(file).data ?? [];
   useEffect(() => dialog.current?.showModal(), []);

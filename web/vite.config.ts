@@ -71,7 +71,8 @@ function fewFiles(): Plugin {
       };
       const idOf = (page: string) => named(`/src/pages/${page}.tsx`);
       const [first = "", ...rest] = [...new Set(Object.values(pages))].map(idOf);
-      const boards = ["board/BoardPage", "run/RunPage"].map(idOf);
+      // A run opens on what was found.
+      const boards = ["board/BoardPage", "run/RunPage", "run/Found"].map(idOf);
       const others = rest.filter((id) => !boards.includes(id));
       const roots = { frame: named("/src/main.tsx"), first, boards, others };
       files = filesOf(roots, (id) => this.getModuleInfo(id)?.importedIds ?? []);

@@ -38,7 +38,8 @@ export function filesOf(
           : charted
             ? "charts"
             : "figures";
-    if (file !== "") files.set(id, file);
+    // The entry stays what the page's HTML names.
+    if (file !== "" && id !== roots.frame) files.set(id, file);
   }
   return files;
 }

@@ -19,7 +19,7 @@ function show(scheme: Scheme): void {
   useScheme.setState({ scheme });
 }
 
-// Who chooses the system's own follows it again.
+// A person who chooses what the system has follows the system again.
 export function chooseScheme(scheme: Scheme): void {
   keep(kKey, scheme === system() ? null : scheme);
   show(scheme);

@@ -82,12 +82,20 @@ def test_the_look_is_what_was_asked_for(recorded: Corral) -> None:
     assert "run time (min:s)" in texts(plot(recorded, "@2", "--metric", "loss", "--axis", "run"))
     assert "loss" not in texts(plot(recorded, "@2", "--metric", "loss", "--no-axis-titles"))
     assert b"#121315" in plot(recorded, "@2", "--metric", "loss", "--theme", "dark")
+    assert "loss/2" in texts(plot(recorded, "@2", "--metric", "loss/2"))
 
 
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
         (["@1", "--metric", "los"], 1, "no metric 'los' in these runs; did you mean 'loss'?"),
+        (["@1", "--metric", "los/2"], 1, "no metric 'los/2' in these runs"),
+        (["@1", "--metric", "los * 2"], 2, "--metric 'los * 2': column 1: no metric 'los'; did you mean 'loss'?"),
+        (
+            ["@1", "--metric", "loss", "--axis", "metric", "--x-metric", "loss *"],
+            2,
+            "--x-metric 'loss *': column",
+        ),
         (["@1", "--metric", "never"], 1, "nothing to draw: no points of never"),
         (["@1", "--metric", "loss", "--axis", "step", "--from", "900", "--to", "1000"], 1, "from 900 to 1000"),
         (["nobody", "--metric", "loss"], 1, "no run has the id or name nobody"),

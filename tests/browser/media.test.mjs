@@ -171,7 +171,7 @@ test("large images are thumbnails, which the server makes, and links to themselv
   await home.mlflow("runs/set-tag", { run_id: id.two, key: "news", value: "2" });
   for (const [name, width, height] of [
     ["large", 480, 320],
-    ["photo", 320, 480],
+    ["photo", 480, 720],
   ]) {
     const image = row(page, `${name}, image`).getByRole("img");
     await drawn(image);

@@ -227,8 +227,11 @@ def test_keys_are_asked_for_at_the_start(corral: Corral) -> None:
     assert b"AWS_ACCESS_KEY_ID" in done.stderr
 
 
-def png(width: int, height: int, rows: Iterator[bytes], kind: bytes = b"\x08\x02") -> bytes:
-    """An image whose `rows` are of that depth and colour type: by default 8 bits of red, green and blue."""
+def png(width: int, height: int, rows: Iterator[bytes], kind: bytes = b"\x08\x02", **more: bytes) -> bytes:
+    """An image whose `rows` are of that depth and colour type: by default 8 bits of red, green and blue.
+
+    `more` are chunks before its pixels.
+    """
 
     def chunk(name: bytes, content: bytes) -> bytes:
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
@@ -236,11 +239,12 @@ def png(width: int, height: int, rows: Iterator[bytes], kind: bytes = b"\x08\x02
     packer = zlib.compressobj(1)
     packed = b"".join([packer.compress(b"\0" + row) for row in rows] + [packer.flush()])
     head = struct.pack(">II", width, height) + kind + b"\0\0\0"
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+    front = chunk(b"IHDR", head) + b"".join(chunk(name.encode(), content) for name, content in more.items())
+    return b"\x89PNG\r\n\x1a\n" + front + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
 
 
-def random_png() -> bytes:
-    return png(800, 600, (os.urandom(2400) for _ in range(600)))
+def random_png(**more: bytes) -> bytes:
+    return png(800, 600, (os.urandom(2400) for _ in range(600)), **more)
 
 
 def width_of(content: bytes) -> int:
@@ -277,11 +281,13 @@ def test_images_that_are_none_and_ones_that_unpack_to_gigabytes_are_sent_as_they
         "text.png": b"/* XPM */" * 10_000,
         "torn.png": whole[:40] + bytes(100_000),
         "gif.png": b"GIF89a" + os.urandom(100_000),
+        "moving.png": random_png(acTL=struct.pack(">II", 2, 0)),
         "narrow.png": png(480, 600, (os.urandom(1440) for _ in range(600))),
         "none.jpg": b"\xff\xd8\xff" + os.urandom(100_000),
     }.items():
         assert thumbnail(artifacts, run, name, content) == content, name
-    # As large as one may be, and after all of them.
+    # One that looks like SVG at its beginning, one as large as may be, and after all of them.
+    assert width_of(thumbnail(artifacts, run, "words.png", random_png(tEXt=b"Comment\0<!DOCTYPE svg"))) == 480
     assert width_of(thumbnail(artifacts, run, "deep.png", deep)) in (480, 8192)
     assert width_of(thumbnail(artifacts, run, "whole.png", whole)) == 480
 

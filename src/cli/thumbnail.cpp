@@ -126,10 +126,17 @@ const char* format_of(std::string_view image) {
   return image.starts_with("\xff\xd8\xff") ? "jpeg" : nullptr;
 }
 
-int write_thumbnail(const Decoder& decoder, void* image, const char* format) {
-  const bool is_jpeg = std::string_view(format) == "jpeg";
-  std::array<const char*, 2> keys = {is_jpeg ? "quality" : nullptr, nullptr};
-  std::array<const char*, 2> values = {is_jpeg ? "85" : nullptr, nullptr};
+// With the profile of its colours. gdk-pixbuf fails to write some of PNG's: then there is none.
+int write_thumbnail(const Decoder& decoder, void* image, const char* format, const char* profile) {
+  std::vector<const char*> keys;
+  std::vector<const char*> values;
+  const auto add = [&](const char* key, const char* value) {
+    keys.push_back(key);
+    values.push_back(value);
+  };
+  if (profile != nullptr) add("icc-profile", profile);
+  if (std::string_view(format) == "jpeg") add("quality", "85");
+  add(nullptr, nullptr);
   char* bytes = nullptr;
   std::size_t size = 0;
   if (decoder.write(image, &bytes, &size, format, keys.data(), values.data(), nullptr) == 0)
@@ -157,13 +164,12 @@ int make_thumbnail(int wanted) {
   void* const upright = image != nullptr ? decoder.turn(image) : nullptr;
   if (upright == nullptr) return kFailed;
   const int width = decoder.width(upright);
-  // Without its profile it would have other colours.
-  if (width <= wanted || decoder.option(image, "icc-profile") != nullptr) return kDone;
+  if (width <= wanted) return kDone;
   const double height = static_cast<double>(decoder.height(upright)) * wanted / width;
   void* const small =
       decoder.scale(upright, wanted, std::max(1, static_cast<int>(std::lround(height))), kBilinear);
   if (small == nullptr) return kFailed;
-  return write_thumbnail(decoder, small, format);
+  return write_thumbnail(decoder, small, format, decoder.option(image, "icc-profile"));
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 namespace corral::cli {
 
 // The image at a width of `width` pixels, in its own format; empty where none is made: the image is
-// not wider, is neither PNG nor JPEG, moves, has a colour profile, is damaged, has over 64 million
-// pixels, or gdk-pixbuf is missing. Ends early once `left` is true. Any thread.
+// not wider, is neither PNG nor JPEG, moves, is damaged, has over 64 million pixels, or gdk-pixbuf
+// is missing. Ends early once `left` is true. Any thread.
 //
 // A process of its own decodes it, as a file that a run logged may harm its decoder. That process
 // has little memory and 10 s of time, no descriptors and no environment of this one, and once it

@@ -1,6 +1,6 @@
 // A button and the panel that it opens below itself: menus, small forms. The browser closes it at Escape and
 // at a click beside it. Its content exists only while it is open.
-import { type ReactNode, useCallback, useId, useRef, useState } from "react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 
 export interface PopupProps {
   // Text of the button, or with `icon` a symbol whose accessible name is `label`.
@@ -19,6 +19,18 @@ export interface PopupProps {
 
 const kEdge = 8;
 
+// Below its button, or above where there is no room.
+function place(panel: HTMLElement, button: HTMLElement | null) {
+  const from = button?.getBoundingClientRect();
+  if (from === undefined) return;
+  const { width, height } = panel.getBoundingClientRect();
+  const left = Math.min(from.left, window.innerWidth - width - kEdge);
+  const below = from.bottom + 4;
+  const fits = below + height < window.innerHeight - kEdge;
+  panel.style.left = `${Math.max(kEdge, left)}px`;
+  panel.style.top = `${Math.max(kEdge, fits ? below : from.top - height - 4)}px`;
+}
+
 export function Popup(props: PopupProps) {
   const { button, icon = false, label, className = "icon-button", testid, children } = props;
   const { title = label, press } = props;
@@ -26,16 +38,14 @@ export function Popup(props: PopupProps) {
   const anchor = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState(false);
-  const place = useCallback(() => {
-    const [from, to] = [anchor.current?.getBoundingClientRect(), panel.current];
-    if (from === undefined || to === null) return;
-    const { width, height } = to.getBoundingClientRect();
-    const left = Math.min(from.left, window.innerWidth - width - kEdge);
-    const below = from.bottom + 4;
-    const fits = below + height < window.innerHeight - kEdge;
-    to.style.left = `${Math.max(kEdge, left)}px`;
-    to.style.top = `${Math.max(kEdge, fits ? below : from.top - height - 4)}px`;
-  }, []);
+  // Again when the content comes late or changes its size.
+  useEffect(() => {
+    const to = panel.current;
+    if (!open || to === null) return;
+    const sized = new ResizeObserver(() => place(to, anchor.current));
+    sized.observe(to);
+    return () => sized.disconnect();
+  }, [open]);
   return (
     <>
       <button
@@ -59,11 +69,7 @@ export function Popup(props: PopupProps) {
         role="dialog"
         aria-label={label}
         className="popup"
-        onToggle={(event) => {
-          const now = event.newState === "open";
-          setOpen(now);
-          if (now) requestAnimationFrame(place);
-        }}
+        onToggle={(event) => setOpen(event.newState === "open")}
       >
         {open && children(() => panel.current?.hidePopover())}
       </div>

@@ -1,18 +1,11 @@
 // The metrics in groups and sections or by interest, each with a checkbox that shows its chart. Series that never change
 // are hidden, and by interest those that follow others. Only rows in sight are on the page, so that thousands of metrics
 // stay quick.
-import { useVirtualizer } from "@tanstack/react-virtual";
-import {
-  type CSSProperties,
-  type ReactNode,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "react";
+import { type CSSProperties, type ReactNode, useMemo, useRef, useState } from "react";
 import { type Interest, type SortedOut, sortedOut } from "../api/interest";
 import { Check } from "../app/Check";
 import { Chevron } from "../app/icons";
+import { late } from "../app/late";
 import { Star } from "../app/Star";
 import { Tick } from "../app/Tick";
 import { middleEllipsis } from "../format/text";
@@ -179,46 +172,12 @@ interface ListedProps {
 
 // More rows than so many are not all on the page.
 const kMany = 200;
-const kRow = 30;
+
+const InSight = late({ what: "The list", load: async () => (await import("./InSight")).InSight });
 
 function Listed({ rows, ...at }: ListedProps) {
-  const list = useRef<HTMLDivElement>(null);
-  const [margin, setMargin] = useState(0);
-  const many = rows.length > kMany;
-  // The place of the list in the panel that scrolls.
-  useLayoutEffect(() => {
-    const [element, panel] = [list.current, list.current?.closest(".panel")];
-    if (!element || !panel) return;
-    const top = element.getBoundingClientRect().top - panel.getBoundingClientRect().top;
-    setMargin(Math.round(top + panel.scrollTop));
-  });
-  const virtual = useVirtualizer({
-    count: rows.length,
-    enabled: many,
-    getScrollElement: () => list.current?.closest(".panel") ?? null,
-    estimateSize: () => kRow,
-    getItemKey: (i) => rows[i]?.key ?? i,
-    scrollMargin: margin,
-    overscan: 12,
-  });
-  if (!many) {
-    return (
-      <div ref={list}>
-        {rows.map((row) => (
-          <ListedRow key={row.key} row={row} {...at} />
-        ))}
-      </div>
-    );
-  }
-  return (
-    <div ref={list} style={{ position: "relative", height: virtual.getTotalSize() }}>
-      {virtual.getVirtualItems().map(({ key, index, start }) => (
-        <div key={key} className="placed" style={{ top: start - margin }}>
-          <ListedRow row={rows[index] as MetricRow} {...at} />
-        </div>
-      ))}
-    </div>
-  );
+  const row = (row: MetricRow) => <ListedRow key={row.key} row={row} {...at} />;
+  return rows.length > kMany ? <InSight rows={rows} row={row} /> : <div>{rows.map(row)}</div>;
 }
 
 // Below a group nothing is indented, as groups are few.

@@ -11,7 +11,7 @@ import { kAxisWords, placeWords } from "./axis";
 import { Boards } from "./Boards";
 import { together } from "./choice";
 import { groupChoices } from "./groups";
-import { Help, kBoardKeys } from "./Help";
+import { Help } from "./Help";
 import { zoomed } from "./pointer";
 import { quoted } from "./quote";
 import { Share } from "./Share";
@@ -48,7 +48,7 @@ export function BoardToolbar({ view }: { view: BoardView }) {
       )}
       <Boards view={view} />
       <Share view={view} />
-      <Help keys={kBoardKeys} />
+      <Help of="board" />
     </>
   );
 }

@@ -5,7 +5,7 @@ import { allRows, type RunList } from "../../api/runSearch";
 import type { RunState } from "../../api/types";
 import { download } from "../../app/download";
 import { late } from "../../app/late";
-import { Help, type KeyHelp } from "../../board/Help";
+import { Help } from "../../board/Help";
 import { plural } from "../../format/units";
 import { boardOf, clearBasket, countOf, useBasket } from "../../state/basket";
 import { BoardLink } from "../basket/BoardLink";
@@ -22,30 +22,6 @@ export interface SelectionBarProps {
   // The baseline, if there is one.
   children?: ReactNode;
 }
-
-const kListKeys: KeyHelp = [
-  [
-    "Rows",
-    [
-      ["↑ ↓, J K", "move; from anywhere, to the list"],
-      ["Page, Home, End", "move further"],
-      ["Space", "select a run; open or close a group"],
-      ["Shift ↑ ↓, Shift J K", "select a range; Shift click too"],
-      ["Ctrl A", "select all loaded runs"],
-      ["Enter", "open the run"],
-      ["→ ←", "open, close a group"],
-      ["B", "compare all runs to this one"],
-    ],
-  ],
-  [
-    "List",
-    [
-      ["/", "search runs; ↓ or Esc leads back to the list"],
-      ["click a title", "sort; with Shift by one more column"],
-      ["drag a title, its edge", "move a column, change its width"],
-    ],
-  ],
-];
 
 const Manage = late({
   what: "Changing runs",
@@ -97,7 +73,7 @@ export function SelectionBar({ list, columns, total, pin, children }: SelectionB
         <kbd className="key">↑↓</kbd> move <kbd className="key">space</kbd> select{" "}
         <kbd className="key">↵</kbd> open
       </span>
-      <Help keys={kListKeys} />
+      <Help of="runs" />
     </>
   );
 }

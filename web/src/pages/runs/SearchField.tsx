@@ -4,6 +4,7 @@ import { type RefObject, useEffect, useRef, useState } from "react";
 import { Cross } from "../../app/icons";
 import { readQuery } from "./query";
 
+// Keys that follow each other faster are one step, in ms.
 const kRest = 40;
 
 export interface SearchFieldProps {
@@ -14,7 +15,7 @@ export interface SearchFieldProps {
   leave: () => void;
 }
 
-// The typed text, and its settled form: after a pause, or at once.
+// The typed text, and its settled form: at once, or where keys come fast, after the last of them.
 function useTyped({ text, apply }: Pick<SearchFieldProps, "text" | "apply">) {
   const [typed, setTyped] = useState(text);
   const [settled, setSettled] = useState(text);
@@ -43,11 +44,18 @@ function useTyped({ text, apply }: Pick<SearchFieldProps, "text" | "apply">) {
     const timer = setTimeout(() => latest.current(typed, false), kRest);
     return () => clearTimeout(timer);
   }, [typed, settled]);
+  const pressed = useRef(0);
+  const type = (value: string, at: number) => {
+    const rested = at - pressed.current > kRest;
+    pressed.current = at;
+    setTyped(value);
+    if (rested) settle(value, false);
+  };
   const clear = () => {
     setTyped("");
     settle("", true);
   };
-  return { typed, setTyped, settled, done: () => settle(typed, true), clear };
+  return { typed, type, settled, done: () => settle(typed, true), clear };
 }
 
 // "/" goes to the input, where nothing else is being written.
@@ -69,7 +77,7 @@ function useSlash(input: RefObject<HTMLInputElement | null>): void {
 }
 
 export function SearchField({ text, apply, leave }: SearchFieldProps) {
-  const { typed, setTyped, settled, done, clear } = useTyped({ text, apply });
+  const { typed, type, settled, done, clear } = useTyped({ text, apply });
   const input = useRef<HTMLInputElement>(null);
   useSlash(input);
   const query = readQuery(settled);
@@ -89,7 +97,7 @@ export function SearchField({ text, apply, leave }: SearchFieldProps) {
         autoComplete="off"
         value={typed}
         onBlur={done}
-        onChange={(event) => setTyped(event.currentTarget.value)}
+        onChange={(event) => type(event.currentTarget.value, event.timeStamp)}
         onKeyDown={(event) => {
           if (event.key === "Enter") done();
           else if (event.key === "Escape" && typed !== "") clear();

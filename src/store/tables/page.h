@@ -76,10 +76,10 @@ inline constexpr std::int64_t kMostNotes = 1000;  // per run
 enum class Mark : std::uint8_t { kDismissed = 0, kKept = 1 };
 
 struct NoteText {
-  std::optional<UtcTime> time;  // nothing: of the whole run
-  std::optional<UtcTime> end;   // later than `time`; nothing: a moment
-  std::string text;             // may be empty beside a mark
-  std::string finding = {};     // the id of the finding that it is about (docs/analysis.md)
+  std::optional<UtcTime> time;      // nothing: of the whole run
+  std::optional<UtcTime> end = {};  // later than `time`; nothing: a moment
+  std::string text;                 // may be empty beside a mark
+  std::string finding = {};         // the id of the finding that it is about (docs/analysis.md)
   std::optional<Mark> mark = {};
 };
 struct Note {

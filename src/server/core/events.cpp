@@ -56,15 +56,20 @@ std::shared_ptr<PushStream> EventHub::subscribe() {
 void EventHub::note(std::span<const RunId> changed_runs, std::span<const RunId> data_runs) {
   if (changed_runs.empty() && data_runs.empty()) return;
   const Lock lock(mutex_);
+  wake_for_first();
   changed_.insert(changed_runs.begin(), changed_runs.end());
   data_.insert(data_runs.begin(), data_runs.end());
-  wake_.notify_one();
 }
 
 void EventHub::note_plan(const std::string& id) {
   const Lock lock(mutex_);
+  wake_for_first();
   plans_.insert(id);
-  wake_.notify_one();
+}
+
+// What is noted until the thread sends goes with the first of it.
+void EventHub::wake_for_first() {
+  if (!has_news()) wake_.notify_one();
 }
 
 std::size_t EventHub::open_streams() const {
@@ -91,11 +96,9 @@ void EventHub::run(const std::stop_token& stop) {
     std::string text;
     {
       Lock lock(mutex_);
-      const auto news = [this]() REQUIRES(mutex_) {
-        return !changed_.empty() || !data_.empty() || !plans_.empty();
-      };
-      wake_.wait_until(lock, stop, next_heartbeat, news);
-      if (news() && SteadyClock::now() < last_sent + options_.interval) {
+      wake_.wait_until(lock, stop, next_heartbeat,
+                       [this]() REQUIRES(mutex_) { return has_news(); });
+      if (has_news() && SteadyClock::now() < last_sent + options_.interval) {
         wake_.wait_until(lock, stop, last_sent + options_.interval, [] { return false; });
       }
       append_event(text, {"runs", "runs"}, std::exchange(changed_, {}));

@@ -44,6 +44,10 @@ class EventHub {
   using Ids = std::set<RunId>;
   void run(const std::stop_token& stop);
   void send(const std::string& text);
+  [[nodiscard]] bool has_news() const REQUIRES(mutex_) {
+    return !changed_.empty() || !data_.empty() || !plans_.empty();
+  }
+  void wake_for_first() REQUIRES(mutex_);
 
   // Constant after construction.
   const Options options_;

@@ -63,25 +63,48 @@ Result<> Writer::transact(const Write& write, Sessions sessions) {
 }
 
 Result<AppendResult> Writer::wait_for(Job& job) {
+  const std::vector<Job*> alone = {&job};
   Lock lock(mutex_);
   room_.wait(lock.native(), [&]() REQUIRES(mutex_) { return stopping_ || queue_.size() < kQueue; });
   if (stopping_) return fail(Code::kUnavailable, "the store is closing");
-  queue_.push_back(&job);
-  work_.notify_one();
-  done_.wait(lock.native(), [&] { return job.result.has_value(); });
+  if (!writing_ && !calls_meet_ && queue_.empty()) {
+    writing_ = true;
+    lock.unlock();
+    write_group(alone);
+    lock.lock();
+    end_round(1);
+  } else {
+    queue_.push_back(&job);
+    work_.notify_one();
+    done_.wait(lock.native(), [&] { return job.result.has_value(); });
+  }
   return *std::move(job.result);
+}
+
+void Writer::end_round(std::size_t calls) {
+  writing_ = false;
+  calls_meet_ = calls > 1 || !queue_.empty();
+  if (stopping_ || !queue_.empty()) work_.notify_one();
 }
 
 void Writer::loop() {
   for (;;) {
     const std::vector<Job*> group = next_group();
     if (group.empty()) return;
-    const auto work = [&] {
-      group.front()->write != nullptr ? write_alone(*group.front()) : write(group);
-    };
-    if (!sys::guard_call("the store's writer", work)) give_up(group);
+    write_group(group);
+    {
+      const Lock lock(mutex_);
+      end_round(group.size());
+    }
     done_.notify_all();
   }
+}
+
+void Writer::write_group(const std::vector<Job*>& group) {
+  const auto work = [&] {
+    group.front()->write != nullptr ? write_alone(*group.front()) : write(group);
+  };
+  if (!sys::guard_call("the store's writer", work)) give_up(group);
 }
 
 // Something threw outside of the transactions' own catches: it is unknown which calls are stored,
@@ -109,7 +132,8 @@ void Writer::put_in_order(std::vector<Job*>& group) {
 
 std::vector<Writer::Job*> Writer::next_group() {
   Lock lock(mutex_);
-  work_.wait(lock.native(), [&]() REQUIRES(mutex_) { return stopping_ || !queue_.empty(); });
+  work_.wait(lock.native(),
+             [&]() REQUIRES(mutex_) { return !writing_ && (stopping_ || !queue_.empty()); });
   std::vector<Job*> group;
   if (stopping_) {
     for (Job* job : queue_) job->result = fail(Code::kUnavailable, "the store is closing");
@@ -125,6 +149,7 @@ std::vector<Writer::Job*> Writer::next_group() {
     queue_.pop_front();
     if (group.front()->write != nullptr) break;
   }
+  writing_ = true;
   room_.notify_all();
   lock.unlock();
   put_in_order(group);

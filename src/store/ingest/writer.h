@@ -1,8 +1,9 @@
-// Writer: the one thread that writes to the database.
+// Writer: the one connection that writes to the database, and its thread.
 //
-// append() hands it a call and sleeps until the transaction that holds it is on the disk. All calls
-// that wait when the thread starts a round go into one transaction (group commit). Each call has
-// its own savepoint, so that its failure affects no other call. A group that conflicts with another
+// append() returns when the transaction that holds its call is on the disk. A call that is alone
+// writes by itself, on its caller's thread. Once calls meet, the writer's thread does it: all calls
+// that wait when it starts a round go into one transaction (group commit). Each call has its own
+// savepoint, so that its failure affects no other call. A group that conflicts with another
 // process's writes, or loses its connection, is retried a few times: by then nothing of it is
 // stored, or durable_seq tells the stored part. A call that needs a row which another process's
 // transaction holds for longer than Connection waits is tried once more by itself, after the others
@@ -33,7 +34,7 @@ using Intact = std::function<Result<>()>;
 
 class Writer {
  public:
-  // `stored` is called on the writer's thread for every durable batch row.
+  // `stored` is called for every durable batch row, on the thread that wrote it.
   using Stored = std::function<void(const StoredBatch& batch)>;
   // `intact` is called after each commit, before its acknowledgements; may be empty.
   Writer(std::unique_ptr<Connection> database, Intact intact, Stored stored);
@@ -62,6 +63,8 @@ class Writer {
   Result<AppendResult> wait_for(Job& job);
 
   void loop();
+  void end_round(std::size_t calls) REQUIRES(mutex_);
+  void write_group(const std::vector<Job*>& group);
   void give_up(const std::vector<Job*>& group);
   std::vector<Job*> next_group();
   static void put_in_order(std::vector<Job*>& group);
@@ -75,7 +78,7 @@ class Writer {
   [[nodiscard]] Result<> still_there() const { return intact_ ? intact_() : Result<>(); }
   void met_a_lock();
 
-  // Only the writer's thread after construction.
+  // Only the thread that writes (`writing_`) after construction.
   const std::unique_ptr<Connection> database_;
   Ingest ingest_;
   const Intact intact_;
@@ -87,6 +90,8 @@ class Writer {
   std::condition_variable work_, done_, room_;
   // Guarded by mutex_.
   std::deque<Job*> queue_ GUARDED_BY(mutex_);
+  bool writing_ GUARDED_BY(mutex_) = false;
+  bool calls_meet_ GUARDED_BY(mutex_) = false;  // as of the latest round
   bool stopping_ GUARDED_BY(mutex_) = false;
 
   std::jthread thread_;  // declared last because it uses the members above

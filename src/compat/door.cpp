@@ -52,6 +52,10 @@ std::optional<Response> no_route(const Request& request) { return mlflow::no_rpc
 
 Response refusal(const Request&, const Error& error) { return mlflow::answer(error); }
 
+bool is_quick(const Request& request) {
+  return request.path.find("/mlflow/runs/log-") != std::string::npos;
+}
+
 bool takes_file(const Request& request) { return mlflow::takes_file(request); }
 
 Result<> on_artifact(Context& context, store::artifacts::ArtifactStore& store,

@@ -61,10 +61,10 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
       bodies(options.body_memory, options.body_limit, traffic),
       unix_bodies(options.body_memory, options.body_limit, traffic),
       documents(options.json_memory),
-      io(options.io_threads),
       handler_pool(options.handler_threads),
       stream_pool(options.stream_threads),
       upload_pool(options.upload_threads) {
+  for (int i = 0; i < options.io_threads; ++i) io.push_back(std::make_unique<IoThread>());
   std::random_device random;
   next_id_ = (std::uint64_t{random()} << 32) | random();
 }
@@ -98,6 +98,15 @@ Response Engine::make(const LateAnswer& late, const std::function<bool()>& left)
 
 Response Engine::error(const Request& request, const Error& error) const {
   return handlers.error ? handlers.error(request, error) : error_response(error);
+}
+
+// In turns, and past those that are busy.
+IoThread& Engine::next_io() {
+  for (std::size_t i = 1; i < io.size(); ++i) {
+    IoThread& one = *io[next_io_++ % io.size()];
+    if (!one.busy()) return one;
+  }
+  return *io[next_io_++ % io.size()];
 }
 
 std::string Engine::next_id() { return fmt::format("{:016x}", next_id_++); }
@@ -159,32 +168,30 @@ using Acceptor = asio::basic_socket_acceptor<Protocol, asio::any_io_executor>;
 // After EMFILE and the like: long enough for connections to end, short enough to go unnoticed.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
-// Accepts on one socket until closed; all on the acceptor's strand.
+// Accepts on one socket until closed; all on one I/O thread.
 class Doorman {
  public:
   Doorman(Engine& engine, Listener listener)
       : engine_(engine),
-        strand_(asio::make_strand(engine.io.context())),
-        acceptor_(strand_),
-        pause_(strand_),
+        executor_(engine.io.front()->pool().context().get_executor()),
+        acceptor_(executor_),
+        pause_(executor_),
         is_unix_(listener.is_unix) {
     const int family = is_unix_ ? AF_UNIX : AF_INET;
     acceptor_.assign(Protocol(family, 0), listener.socket.release());
+    acceptor_.non_blocking(true);
   }
 
   // Without memory for the next wait it tries again: a server that accepts no more is dead.
   void accept() {
     const auto wait = [this] {
-      acceptor_.async_accept(asio::any_io_executor(asio::make_strand(engine_.io.context())),
-                             [this](BoostError error, Protocol::socket socket) {
-                               on_accept(error, std::move(socket));
-                             });
+      acceptor_.async_wait(Acceptor::wait_read, [this](BoostError error) { on_ready(error); });
     };
     while (!sys::guard_call("accepting connections", wait))
       std::this_thread::sleep_for(kAcceptPause);
   }
   void close() {
-    asio::post(strand_, [this] {
+    asio::post(executor_, [this] {
       BoostError ignored;
       acceptor_.close(ignored);
       pause_.cancel();
@@ -192,24 +199,29 @@ class Doorman {
   }
 
  private:
-  void on_accept(BoostError error, Protocol::socket socket) {
+  void on_ready(BoostError error) {
     if (engine_.stopping || error == asio::error::operation_aborted) return;
-    if (error) {
+    IoThread& io = engine_.next_io();
+    Protocol::socket socket(io.pool().context());
+    if (!error) acceptor_.accept(socket, error);
+    if (error && error != asio::error::would_block) {
       pause_.expires_after(kAcceptPause);
       pause_.async_wait([this](BoostError cancelled) {
         if (!cancelled) accept();
       });
       return;
     }
-    sys::guard_call("accepting a connection", [&] {
-      auto session = std::make_shared<Session>(std::move(socket), engine_, is_unix_);
-      if (engine_.add(session)) session->start();
-    });
+    if (!error) {
+      sys::guard_call("accepting a connection", [&] {
+        auto session = std::make_shared<Session>(std::move(socket), engine_, io, is_unix_);
+        if (engine_.add(session)) session->start();
+      });
+    }
     accept();
   }
 
   Engine& engine_;
-  asio::any_io_executor strand_;
+  asio::any_io_executor executor_;
   Acceptor acceptor_;
   asio::steady_timer pause_;
   const bool is_unix_;
@@ -238,7 +250,7 @@ Result<> HttpServer::Impl::start(std::vector<Listener> listeners) {
   TRY(engine.upload_pool.start("the uploads of HTTP"));
   TRY(engine.late_answers.pool.start("the slow answers of HTTP"));
   TRY(engine.late_pictures.pool.start("the pictures of HTTP"));
-  TRY(engine.io.start("the I/O of HTTP"));
+  for (const auto& io : engine.io) TRY(io->pool().start("the I/O of HTTP"));
   for (Listener& listener : listeners) doormen.emplace_back(engine, std::move(listener)).accept();
   return {};
 }
@@ -284,7 +296,7 @@ void HttpServer::stop(Nanos grace) {
   engine.stream_pool.join();
   engine.late_answers.pool.join();
   engine.late_pictures.pool.join();
-  engine.io.join();
+  for (const auto& io : engine.io) io->pool().join();
 }
 
 }  // namespace corral::http

@@ -1,8 +1,9 @@
 // HttpServer: the transport. Turns bytes of listening sockets into Requests and Responses into
 // bytes.
 //
-// I/O threads never run handlers: `gate` alone is called there, with the header and before the body
-// is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers and
+// On I/O threads `gate` is called, with the header and before the body is read, and must not block;
+// and `handle` for a quick request (is_quick) of a connection that asks alone. `handle` of all
+// others runs on a fixed pool, producers of streamed answers and
 // takers of streamed bodies on two others, a part at a time, so that slow clients never delay
 // others. Exceptions of both end as a 500, any other (sys/thread_guard.h) ends its connection. This
 // folder is the only one that includes Boost, in pool.cpp, session.cpp and server.cpp.
@@ -93,6 +94,10 @@ struct HttpHandlers {
   // Returns false if the handler ignores a body: a short one is dropped, a long one refused. Not
   // set: every body is read. Called on an I/O thread.
   std::function<bool(const Request&)> takes_body = {};
+  // Returns true if the answer takes little longer than handing the request to another thread, or
+  // waits only for a write that its client waits for, too. Not set: none is. Called on an I/O
+  // thread.
+  std::function<bool(const Request&)> is_quick = {};
   // Returns false if the handler does not read the body as JSON, so that it takes none of
   // `json_memory`. Not set: every body counts as JSON. Called on the handler's thread.
   std::function<bool(const Request&)> reads_json = {};

@@ -131,9 +131,10 @@ constexpr std::size_t kUploadPieceBytes = 64u << 10;
 
 }  // namespace
 
-Session::Session(Stream::socket_type socket, Engine& engine, bool is_unix)
+Session::Session(Stream::socket_type socket, Engine& engine, IoThread& io, bool is_unix)
     : stream_(std::move(socket)),
       engine_(engine),
+      io_(io),
       over_unix_(is_unix),
       peer_(is_unix ? std::string() : address_of(stream_.socket())),
       peer_port_(is_unix ? std::uint16_t{0} : port_of(stream_.socket())),
@@ -420,14 +421,26 @@ void Session::drain() {
 }
 
 void Session::dispatch() {
+  if (io_.asks_alone(number_, told_.began) && is_quick())
+    return take(io_.run([this] { return engine_.call(std::move(request_)); }));
   run_on(engine_.handler_pool, [](Session& s) {
     asio::post(s.stream_.get_executor(),
                s.guarded([response = s.engine_.call(std::move(s.request_))](Session& t) mutable {
-                 if (!response.late) return t.answer(std::move(response));
-                 t.response_ = std::move(response);
-                 t.make_late();
+                 t.take(std::move(response));
                }));
   });
+}
+
+// A longer or packed body may have to wait for room.
+bool Session::is_quick() const {
+  return engine_.handlers.is_quick && request_.body.size() <= JsonBudget::kFreeBytes &&
+         request_.header("content-encoding").empty() && engine_.handlers.is_quick(request_);
+}
+
+void Session::take(Response response) {
+  if (!response.late) return answer(std::move(response));
+  response_ = std::move(response);
+  make_late();
 }
 
 void Session::make_late() {

@@ -1,6 +1,6 @@
 // Session: one connection. Internal to this folder; includes Boost.
 //
-// All functions run on the connection's strand unless a comment names another thread. A session
+// All functions run on the connection's own I/O thread unless a comment names another. A session
 // keeps itself alive through its pending operations.
 //   header -> gate -> body -> handler pool [-> slow pool] -> answer (bytes | chunked stream | push
 //   stream) -> header ...
@@ -16,7 +16,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -31,6 +30,7 @@
 #include "core/mutex.h"
 #include "http/body_budget.h"
 #include "http/head.h"
+#include "http/io_thread.h"
 #include "http/json_budget.h"
 #include "http/pool.h"
 #include "http/server.h"
@@ -103,9 +103,12 @@ struct Engine {
   std::size_t tcp_ GUARDED_BY(mutex_) = 0;
 
   std::atomic<std::uint64_t> next_id_;
+  std::atomic<std::size_t> next_io_{0};
 
  public:
-  Pool io;
+  std::vector<std::unique_ptr<IoThread>> io;
+  // For a new connection; any thread.
+  IoThread& next_io();
   Pool handler_pool;
   Pool stream_pool;
   Pool upload_pool;
@@ -118,7 +121,8 @@ struct Engine {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(Stream::socket_type socket, Engine& engine, bool is_unix);
+  // The socket belongs to the thread's context.
+  Session(Stream::socket_type socket, Engine& engine, IoThread& io, bool is_unix);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -146,8 +150,8 @@ class Session : public std::enable_shared_from_this<Session> {
       return std::forward<T>(value);
     }
   }
-  // Makes a handler for the strand that keeps the session alive. An exception of `work` ends this
-  // connection only.
+  // Makes a handler for the I/O thread that keeps the session alive. An exception of `work` ends
+  // this connection only.
   template <class Work>
   auto guarded(Work work) {
     return [self = shared_from_this(), work = std::move(work)](auto&&... args) mutable {
@@ -176,10 +180,12 @@ class Session : public std::enable_shared_from_this<Session> {
   void forget_body();
   void refuse_for_memory();
   void dispatch();
+  [[nodiscard]] bool is_quick() const;
+  void take(Response response);
   void make_late();
   void watch_for_leaving();
   void start_upload();
-  // Called on the strand with an error, or with the number of received bytes; 0 ends the body.
+  // Called with an error, or with the number of received bytes; 0 ends the body.
   using Received = std::function<void(Session&, BoostError, std::size_t)>;
   void receive(std::span<char> buffer, Received received);
   void receive_piece();
@@ -202,7 +208,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start_stream();
   void next_part();
-  // Runs on the stream pool while the strand can only end the session.
+  // Runs on the stream pool while the I/O thread can only end the session.
   void make_part();
   Result<> produce();
   Result<> spill();
@@ -215,17 +221,18 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void set_deadline(std::size_t bytes);
 
-  // Only the connection's strand. Declared first because the constants below are read from it.
+  // Only the I/O thread. Declared first because the constants below are read from it.
   Stream stream_;
 
   // Constant after construction.
   Engine& engine_;
+  IoThread& io_;
   const bool over_unix_;
   const std::string peer_;
   const std::uint16_t peer_port_;
   const std::uint64_t number_;  // numbers the connections of this process
 
-  // Only the connection's strand, or a pool's thread while the strand waits for it.
+  // Only the I/O thread, or a pool's thread while that waits for it.
   State state_ = State::kIdle;
   beast::flat_buffer buffer_{kBufferBytes};
   std::optional<Parser> parser_;

@@ -39,8 +39,9 @@ class Transport : public ::testing::Test {
     ASSERT_TRUE(tcp);
     port_ = *sys::bound_port(*tcp);
     listeners.push_back({std::move(*tcp), false});
-    auto server = HttpServer::start(std::move(listeners), std::move(options),
-                                    {gate_, handle_, {}, done_, traffic_});
+    HttpHandlers handlers{gate_, handle_, {}, done_, traffic_};
+    handlers.is_quick = is_quick_;
+    auto server = HttpServer::start(std::move(listeners), std::move(options), std::move(handlers));
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
   }
@@ -62,6 +63,7 @@ class Transport : public ::testing::Test {
     return text_response(std::string(method_name(request.method)) + " " + request.path + " " +
                          std::to_string(request.body.size()));
   };
+  std::function<bool(const Request&)> is_quick_;
   std::function<void(const Exchange&)> done_;
   std::shared_ptr<Traffic> traffic_;
   std::uint16_t port_ = 0;
@@ -102,6 +104,38 @@ TEST(TransportThreads, AStartWithoutThreadsFailsAndLeavesNothingBehind) {
     ASSERT_TRUE(WIFEXITED(status)) << allowed << ": signal " << WTERMSIG(status);
     EXPECT_EQ(WEXITSTATUS(status), allowed > kThreads ? 0 : 1) << allowed;
   }
+}
+
+// Each on a server of its own: what was asked there before decides, too.
+TEST_F(Transport, OnlyAQuickRequestThatComesAloneIsHandledWhereItWasRead) {
+  std::thread::id reads;
+  gate_ = [&](const Request&) -> std::optional<Response> {
+    reads = std::this_thread::get_id();
+    return std::nullopt;
+  };
+  handle_ = [&](const Request&) {
+    return text_response(std::this_thread::get_id() == reads ? "there" : "elsewhere");
+  };
+  is_quick_ = [](const Request& request) { return request.path == "/quick"; };
+  const auto asked = [&](TestClient& client, std::string_view path, std::size_t bytes) {
+    client.send("POST " + std::string(path) + " HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                std::to_string(bytes) + "\r\n\r\n" + std::string(bytes, 'x'));
+    const auto reply = client.reply();
+    return reply ? reply->body : "nothing";
+  };
+  const auto asked_first = [&](std::string_view path, std::size_t bytes) {
+    start({.io_threads = 1});
+    TestClient client(port_);
+    return asked(client, path, bytes);
+  };
+  EXPECT_EQ(asked_first("/quick", 1), "there");
+  EXPECT_EQ(asked_first("/other", 1), "elsewhere");
+  EXPECT_EQ(asked_first("/quick", 16 << 10), "there");
+  EXPECT_EQ(asked_first("/quick", (16 << 10) + 1), "elsewhere") << "it may wait for room";
+  start({.io_threads = 1});
+  TestClient one(port_), two(port_);
+  EXPECT_EQ(asked(one, "/quick", 1), "there");
+  EXPECT_EQ(asked(two, "/quick", 1), "elsewhere") << "another asked just now";
 }
 
 TEST_F(Transport, AnswersSeveralRequestsOnOneConnection) {

@@ -134,6 +134,12 @@ bool reads_json(const Request& request) {
   return !is_file && !is_protobuf && request.path != kFramesPath;
 }
 
+// The calls of trainings, which wait for each of them.
+bool is_quick(const Request& request) {
+  if (door::owns(request.path)) return door::is_quick(request);
+  return request.path == "/health" || request.path == kFramesPath;
+}
+
 }  // namespace
 
 Result<> check_exposure(const ServeOptions& options) {
@@ -238,6 +244,7 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   };
   handlers.takes_body = takes_body;
   handlers.reads_json = reads_json;
+  handlers.is_quick = is_quick;
   handlers.handle = [this](Request request) { return handle(std::move(request)); };
   handlers.streams_body = streams_body;
   handlers.error = [](const Request& request, const Error& error) {

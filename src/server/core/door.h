@@ -35,11 +35,13 @@ std::span<const Route> routes();
 // True for a path (encoded as sent) below one of their prefixes: dispatch() answers it instead of
 // the table, and errors have their form.
 bool owns(std::string_view path);
-// The next four are only for a request whose path owns() is true for.
+// The next five are only for a request whose path owns() is true for.
 Response dispatch(Request request, Context& context);
 // The error of a request without a route in dispatch(); nullopt if a route exists.
 std::optional<Response> no_route(const Request& request);
 Response refusal(const Request& request, const Error& error);
+// True if it logs into a run, as trainings do all the time (http::HttpHandlers::is_quick).
+bool is_quick(const Request& request);
 // True if the body is a file, of any content.
 bool takes_file(const Request& request);
 

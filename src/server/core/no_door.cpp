@@ -11,6 +11,7 @@ Response dispatch(Request request, Context&) {
 }
 std::optional<Response> no_route(const Request&) { return std::nullopt; }
 Response refusal(const Request&, const Error& error) { return error_response(error); }
+bool is_quick(const Request&) { return false; }
 bool takes_file(const Request&) { return false; }
 Result<> on_artifact(Context&, store::artifacts::ArtifactStore&, std::string_view) { return {}; }
 Result<> check_uploads(Context&, RunId, std::vector<std::string>&) { return {}; }

@@ -42,22 +42,20 @@ class GapCounter {
  public:
   explicit GapCounter(bool csv) : csv_(csv) {}
   void count_in(std::string_view piece) {
-    while (!piece.empty()) {
-      const std::string_view line = piece.substr(0, piece.find('\n'));
-      end_.append(line.substr(line.size() - std::min(line.size(), kLongest)));
-      end_.erase(0, end_.size() - std::min(end_.size(), kLongest));
-      if (line.size() == piece.size()) return;
-      if (csv_ ? end_.ends_with(",,") : end_.ends_with("}}") || end_.ends_with("}},")) ++marks_;
-      end_.clear();
-      piece.remove_prefix(line.size() + 1);
+    for (auto at = piece.find('\n'); at != std::string_view::npos; at = piece.find('\n')) {
+      std::string_view line = piece.substr(0, at);
+      if (!begun_.empty()) line = begun_.append(line);
+      if (csv_ ? line.ends_with(",,") : line.ends_with("}}") || line.ends_with("}},")) ++marks_;
+      begun_.clear();
+      piece.remove_prefix(at + 1);
     }
+    begun_ += piece;
   }
   [[nodiscard]] std::int64_t count() const { return csv_ ? marks_ / 2 : marks_; }
 
  private:
-  static constexpr std::size_t kLongest = 3;
   bool csv_;
-  std::string end_;
+  std::string begun_;  // a line whose end comes with the next piece
   std::int64_t marks_ = 0;
 };
 

@@ -50,9 +50,9 @@ struct Store::Machinery {
 
   sql::Readers& charts() { return chart_readers ? *chart_readers : readers; }
   Result<> view(sql::Readers& from, std::span<const SeriesId> series,
-                const std::function<Result<>(PointView&)>& read) {
+                const std::function<Result<>(PointView&)>& read, Levels levels) {
     return from.with([&](sql::Connection& db) -> Result<> {
-      const auto view = TRY(sql::open_view(db, caches, series));
+      const auto view = TRY(sql::open_view(db, caches, series, levels));
       return read(*view);
     });
   }

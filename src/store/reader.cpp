@@ -52,13 +52,13 @@ Result<std::vector<std::pair<RunId, Series>>> Reader::series_ending(std::span<co
 }
 
 Result<> Reader::view(std::span<const SeriesId> series,
-                      const std::function<Result<>(PointView&)>& read) const {
-  return store_->machinery_->view(store_->machinery_->charts(), series, read);
+                      const std::function<Result<>(PointView&)>& read, Levels levels) const {
+  return store_->machinery_->view(store_->machinery_->charts(), series, read, levels);
 }
 
 Result<> Reader::fresh_view(std::span<const SeriesId> series,
                             const std::function<Result<>(PointView&)>& read) const {
-  return store_->machinery_->view(store_->machinery_->readers, series, read);
+  return store_->machinery_->view(store_->machinery_->readers, series, read, Levels::kAll);
 }
 
 Result<std::vector<Phase>> Reader::phases(RunId run) const { return call(sql::read_phases, run); }

@@ -46,8 +46,8 @@ class Reader {
   // Calls `read` with a view of the points of these series, which must not outlive the call; an
   // error of `read` is given back. Memory grows with the series asked for (at most about 16,000
   // points each) and not with what is stored.
-  Result<> view(std::span<const SeriesId> series,
-                const std::function<Result<>(PointView&)>& read) const;
+  Result<> view(std::span<const SeriesId> series, const std::function<Result<>(PointView&)>& read,
+                Levels levels = Levels::kAll) const;
   // The same where charts are read from a replica, but for what was acknowledged: all of it is
   // here.
   Result<> fresh_view(std::span<const SeriesId> series,

@@ -29,15 +29,10 @@ class Walk {
 
   // Goes on from the place until the lot is done, the taker is full or the snapshot has grown old.
   Result<> lot(store::PointView& view, std::span<const SeriesId> series, Position& place) {
-    const auto until = Clock::now() + kSnapshotTime;
+    until_ = Clock::now() + kSnapshotTime;
     for (; place.series < series.size(); ++place.series, place.block = 0) {
       Cursor cursor(view, series[place.series], store::Channel::kValue);
-      series_ = series[place.series];
-      for (; place.block * kBlockPoints < cursor.in_blocks(); ++place.block) {
-        if (taker_.full() || Clock::now() > until) return {};
-        TRY(block(cursor, place.block * kBlockPoints));
-      }
-      if (taker_.full()) return {};
+      if (!TRY(blocks(cursor, series[place.series], place)) || taker_.full()) return {};
       for (const store::Damage& damage : view.damaged(series_))
         mark({.series = series_, .from = damage.t0, .to = damage.t1});
       for (std::size_t i = 0; i < cursor.chunks(); ++i) emit(TRY(cursor.chunk(i, kAllParts)));
@@ -45,8 +40,24 @@ class Walk {
     return {};
   }
 
+  // The blocks of one series. True: all that the view has.
+  Result<bool> blocks(store::PointView& view, SeriesId series, Position& place) {
+    until_ = Clock::now() + kSnapshotTime;
+    Cursor cursor(view, series, store::Channel::kValue);
+    return blocks(cursor, series, place);
+  }
+
  private:
   static constexpr PointParts kAllParts{.times = true, .steps = true};
+
+  Result<bool> blocks(Cursor& cursor, SeriesId series, Position& place) {
+    series_ = series;
+    for (; place.block * kBlockPoints < cursor.in_blocks(); ++place.block) {
+      if (taker_.full() || Clock::now() > until_) return false;
+      TRY(block(cursor, place.block * kBlockPoints));
+    }
+    return true;
+  }
 
   // The rest of a block from a point on, by the pyramid; all of time when that cannot be read.
   Result<PointGap> rest_of_block(Cursor& cursor, std::int64_t order) const {
@@ -103,6 +114,7 @@ class Walk {
   const std::int64_t from_, to_;
   PointTaker& taker_;
   SeriesId series_;
+  Clock::time_point until_;
 };
 
 }  // namespace
@@ -120,15 +132,26 @@ Result<> check_not_removed(const store::Reader& store, RunId run) {
               fmt::format("run {} was removed while its points were read", run.hex()));
 }
 
-// In the middle of a series the rest of it alone is looked at, which costs a step little.
+// In the middle of a series that series alone is looked at, and its blocks alone until the last of
+// them: what is in no block would be decoded anew for each step.
 Result<bool> PointWalk::next(PointTaker& taker) {
   Walk walk(query_, taker);
   while (series_ < query_.series.size() && !taker.full()) {
+    const bool inside = block_ > 0;
     const std::size_t left = query_.series.size() - series_;
     const auto lot =
-        std::span(query_.series).subspan(series_, block_ > 0 ? 1 : std::min(kSeriesAtOnce, left));
+        std::span(query_.series).subspan(series_, inside ? 1 : std::min(kSeriesAtOnce, left));
     Position place{.series = 0, .block = block_};
-    TRY(store_.view(lot, [&](store::PointView& view) { return walk.lot(view, lot, place); }));
+    if (inside && !blocks_done_) {
+      const auto blocks = [&](store::PointView& view) -> Result<> {
+        blocks_done_ = TRY(walk.blocks(view, lot.front(), place));
+        return {};
+      };
+      TRY(store_.view(lot, blocks, store::Levels::kBlocks));
+    } else {
+      TRY(store_.view(lot, [&](store::PointView& view) { return walk.lot(view, lot, place); }));
+      blocks_done_ = false;
+    }
     series_ += place.series;
     block_ = place.block;
   }

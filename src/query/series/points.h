@@ -70,6 +70,7 @@ class PointWalk {
   PointQuery query_;
   std::size_t series_ = 0;  // the next series
   std::int64_t block_ = 0;
+  bool blocks_done_ = false;
 };
 
 // Over a view of the series, in one go.

@@ -134,10 +134,11 @@ class View final : public PointView {
  public:
   View(Connection& db, Caches& caches) : db_(db), caches_(caches) {}
 
-  Result<> open(std::span<const SeriesId> ids) {
+  // Parts of a host's series are cut out of all levels.
+  Result<> open(std::span<const SeriesId> ids, Levels levels) {
     for (const SeriesId id : ids) {
       const auto part = parse_host_part(id);
-      TRY(part ? open_part(id, *part) : open_series(id));
+      TRY(part ? open_part(id, *part) : open_series(id, levels));
     }
     for (const auto& [key, session] : sessions_) {
       for (const auto& [slice, series] : session.slices) TRY(read_row_groups(key, slice, series));
@@ -180,7 +181,7 @@ class View final : public PointView {
     std::map<std::int64_t, std::vector<SeriesId>> slices;
   };
 
-  Result<> open_series(SeriesId id);
+  Result<> open_series(SeriesId id, Levels levels);
   Result<> open_part(SeriesId id, const HostPart& part);
   Result<bool> open_blocks(SeriesId id);
   Result<> open_sessions(SeriesId id, std::string_view which, const TimeRange& range);
@@ -197,8 +198,8 @@ class View final : public PointView {
   std::map<SeriesId, HostCut> cuts_;                         // likewise
 };
 
-Result<> View::open_series(SeriesId id) {
-  if (!TRY(open_blocks(id))) return {};
+Result<> View::open_series(SeriesId id, Levels levels) {
+  if (!TRY(open_blocks(id)) || levels == Levels::kBlocks) return {};
   return open_sessions(id, {}, {});
 }
 
@@ -359,9 +360,9 @@ Result<std::shared_ptr<const std::vector<codec::SamplesBody>>> read_samples(Conn
 }
 
 Result<std::unique_ptr<PointView>> open_view(Connection& db, Caches& caches,
-                                             std::span<const SeriesId> series) {
+                                             std::span<const SeriesId> series, Levels levels) {
   auto view = std::make_unique<View>(db, caches);
-  TRY(view->open(series));
+  TRY(view->open(series, levels));
   return view;
 }
 

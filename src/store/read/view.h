@@ -74,7 +74,8 @@ struct Caches {
 
 // `db` and `caches` must outlive the view.
 Result<std::unique_ptr<PointView>> open_view(Connection& db, Caches& caches,
-                                             std::span<const SeriesId> series);
+                                             std::span<const SeriesId> series,
+                                             Levels levels = Levels::kAll);
 
 // The samples of a batch row, from the cache if they are there. kNotFound, kCorruption.
 Result<std::shared_ptr<const std::vector<codec::SamplesBody>>> read_samples(Connection& db,

@@ -1,5 +1,7 @@
 #include "store/read/latest_metrics.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -13,6 +15,8 @@ namespace {
 constexpr std::size_t kMostBytes = 96u << 20;
 // Up to this many runs are read one by one, more in one statement.
 constexpr std::size_t kFew = 64;
+// An entry of a table, beside its value.
+constexpr std::size_t kEntryBytes = 32;
 
 std::size_t memory_size(const std::vector<LatestMetric>& metrics) {
   std::size_t bytes = sizeof metrics;
@@ -31,6 +35,12 @@ LatestMetric latest_metric(std::string name, const SeriesDelta& statistics) {
           .max = statistics.max,
           .mean = finite > 0 ? std::optional(statistics.sum / static_cast<double>(finite))
                              : std::nullopt};
+}
+
+std::optional<LatestMetric> find_metric(const std::vector<LatestMetric>& metrics,
+                                        std::string_view name) {
+  const auto found = std::ranges::lower_bound(metrics, name, {}, &LatestMetric::key);
+  return found != metrics.end() && found->key == name ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace
@@ -57,26 +67,39 @@ Result<LatestMetrics::Stamps> LatestMetrics::read_stamps(Connection& db,
   return stamps;
 }
 
-Result<LatestMetrics::Read> LatestMetrics::read(Connection& db,
-                                                std::span<const std::int64_t> runs) {
+// The series of a run are fed by its own sessions alone. All metrics are read from the sessions on
+// (SQLite keeps the order of CROSS JOIN), because what a session feeds lies together; one is found
+// by its name.
+Result<LatestMetrics::Read> LatestMetrics::read(Connection& db, std::span<const std::int64_t> runs,
+                                                const std::string* name) {
+  constexpr std::string_view kColumns =
+      "SELECT m.session, m.local, m.slice, s.utc_minus_boot, x.id, x.name, x.owner FROM ";
+  constexpr std::string_view kAll =
+      "sessions s CROSS JOIN session_series m CROSS JOIN series x WHERE m.session = s.key AND "
+      "x.id = m.series AND x.owner_kind = 0 AND x.source = '' AND ";
+  constexpr std::string_view kNamed =
+      "series x CROSS JOIN session_series m CROSS JOIN sessions s WHERE m.series = x.id AND "
+      "s.key = m.session AND x.owner_kind = 0 AND x.source = '' AND ";
   struct Named {
     std::int64_t run;
     std::string name;
   };
   Feeds feeds;
   std::map<SeriesId, Named> series;
-  // From the sessions on, in this order (SQLite keeps that of CROSS JOIN): what a session feeds
-  // lies together. The series of a run are fed by its own sessions alone.
-  TRY(for_rows_of(
-      db,
-      "SELECT m.session, m.local, m.slice, s.utc_minus_boot, x.id, x.name, x.owner FROM "
-      "sessions s CROSS JOIN session_series m CROSS JOIN series x WHERE m.session = "
-      "s.key AND x.id = m.series AND x.owner_kind = 0 AND x.source = '' AND {}",
-      "s.run", runs, [&](const Statement& row) {
-        const SeriesId id{row.integer(4)};
-        add_feed(feeds, id, row, 0);
-        if (!series.contains(id)) series.emplace(id, Named{row.integer(6), row.text(5)});
-      }));
+  const auto take = [&](const Statement& row) {
+    const SeriesId id{row.integer(4)};
+    add_feed(feeds, id, row, 0);
+    if (!series.contains(id)) series.emplace(id, Named{row.integer(6), row.text(5)});
+  };
+  if (name == nullptr) {
+    TRY(for_rows_of(db, fmt::format("{}{}{{}}", kColumns, kAll), "s.run", runs, take));
+  } else {
+    Statement row = TRY(db.query(fmt::format("{}{}x.owner IN {} AND x.name = ?{}", kColumns, kNamed,
+                                             parameter_list(1, kKeysAtOnce), kKeysAtOnce + 1)));
+    bind_list(row, 1, kKeysAtOnce, runs);
+    row.set(kKeysAtOnce + 1, *name);
+    while (TRY(row.step())) take(row);
+  }
   Read all;
   for (const std::int64_t run : runs) all[run] = std::make_shared<std::vector<LatestMetric>>();
   for (const auto& [id, statistics] : TRY(read_statistics(db, caches_, feeds))) {
@@ -87,16 +110,26 @@ Result<LatestMetrics::Read> LatestMetrics::read(Connection& db,
   return all;
 }
 
+void LatestMetrics::make_room() {
+  if (bytes_ <= kMostBytes) return;
+  known_.clear();
+  columns_.clear();
+  bytes_ = 0;
+}
+
 void LatestMetrics::remember(std::int64_t run, const Known& known) {
   const Lock lock(mutex_);
-  if (bytes_ > kMostBytes) {
-    known_.clear();
-    bytes_ = 0;
-  }
+  make_room();
   Known& old = known_[run];
   if (old.metrics) bytes_ -= memory_size(*old.metrics);
   old = known;
   bytes_ += memory_size(*known.metrics);
+}
+
+void LatestMetrics::remember(const std::string& name, std::int64_t run, const KnownOne& known) {
+  const Lock lock(mutex_);
+  make_room();
+  if (columns_[name].insert_or_assign(run, known).second) bytes_ += sizeof known + kEntryBytes;
 }
 
 Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
@@ -119,7 +152,7 @@ Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
   std::unordered_map<std::int64_t, RunMetrics> fresh;
   for (std::span<const std::int64_t> left(missing); !left.empty();) {
     const auto some = left.first(std::min(kKeysAtOnce, left.size()));
-    for (auto& [run, metrics] : TRY(read(db, some))) {
+    for (auto& [run, metrics] : TRY(read(db, some, nullptr))) {
       remember(run, {.stamp = stamps[run], .metrics = metrics});
       fresh[run] = std::move(metrics);
     }
@@ -127,6 +160,45 @@ Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
   }
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!all[i]) all[i] = fresh.at(runs[i]);
+  }
+  return all;
+}
+
+Result<std::vector<std::optional<LatestMetric>>> LatestMetrics::named(
+    Connection& db, std::span<const std::int64_t> runs, const std::string& name) {
+  std::vector<std::optional<LatestMetric>> all(runs.size());
+  if (runs.size() <= kFew) {
+    const auto metrics = TRY(of(db, runs));
+    for (std::size_t i = 0; i < runs.size(); ++i) all[i] = find_metric(*metrics[i], name);
+    return all;
+  }
+  Stamps stamps = TRY(read_stamps(db, runs));
+  std::vector<std::int64_t> missing;
+  std::unordered_map<std::int64_t, std::size_t> places;
+  {
+    const Lock lock(mutex_);
+    const Column& column = columns_[name];
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const auto known = known_.find(runs[i]);
+      const auto one = column.find(runs[i]);
+      if (known != known_.end() && known->second.stamp == stamps[runs[i]]) {
+        all[i] = find_metric(*known->second.metrics, name);
+      } else if (one != column.end() && one->second.stamp == stamps[runs[i]]) {
+        all[i] = one->second.metric;
+      } else {
+        missing.push_back(runs[i]);
+        places.emplace(runs[i], i);
+      }
+    }
+  }
+  for (std::span<const std::int64_t> left(missing); !left.empty();) {
+    const auto some = left.first(std::min(kKeysAtOnce, left.size()));
+    for (const auto& [run, metrics] : TRY(read(db, some, &name))) {
+      auto& metric = all[places.at(run)];
+      metric = find_metric(*metrics, name);
+      remember(name, run, {.stamp = stamps[run], .metric = metric});
+    }
+    left = left.subspan(some.size());
   }
   return all;
 }

@@ -36,6 +36,10 @@ class LatestMetrics {
   explicit LatestMetrics(Caches& caches) : caches_(caches) {}
   // In the order of the runs' keys given; never null.
   Result<std::vector<RunMetrics>> of(Connection& db, std::span<const std::int64_t> runs);
+  // The metric of that name, of each run that has it. Of many runs the others are not read.
+  Result<std::vector<std::optional<LatestMetric>>> named(Connection& db,
+                                                         std::span<const std::int64_t> runs,
+                                                         const std::string& name);
   // For other readers of statistics.
   [[nodiscard]] Caches& caches() const { return caches_; }
 
@@ -50,12 +54,19 @@ class LatestMetrics {
     Stamp stamp;
     RunMetrics metrics;
   };
+  struct KnownOne {
+    Stamp stamp;
+    std::optional<LatestMetric> metric;
+  };
   using Stamps = std::unordered_map<std::int64_t, Stamp>;
+  using Column = std::unordered_map<std::int64_t, KnownOne>;  // by run
   static Result<Stamps> read_stamps(Connection& db, std::span<const std::int64_t> runs);
   using Read = std::unordered_map<std::int64_t, std::shared_ptr<std::vector<LatestMetric>>>;
-  // For up to kKeysAtOnce runs.
-  Result<Read> read(Connection& db, std::span<const std::int64_t> runs);
+  // For up to kKeysAtOnce runs; all metrics, or the one of that name.
+  Result<Read> read(Connection& db, std::span<const std::int64_t> runs, const std::string* name);
   void remember(std::int64_t run, const Known& known);
+  void remember(const std::string& name, std::int64_t run, const KnownOne& known);
+  void make_room() REQUIRES(mutex_);
 
   // Constant after construction.
   Caches& caches_;
@@ -63,6 +74,7 @@ class LatestMetrics {
   Mutex mutex_;
   // Guarded by mutex_.
   std::unordered_map<std::int64_t, Known> known_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Column> columns_ GUARDED_BY(mutex_);
   std::size_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 

@@ -118,6 +118,45 @@ TEST(RunFields, NamesOfFieldsSayKindKeyAndValue) {
     EXPECT_FALSE(parse_run_field(bad)) << bad;
 }
 
+// Of many runs the one metric is read, of few all of them.
+TEST_P(FindRuns, ManyRunsAreOrderedByOneMetricAsFewAre) {
+  constexpr int kRuns = 150;
+  const auto value = [](int i) { return static_cast<double>(i * 37 % kRuns); };
+  std::vector<RunId> ids;
+  for (int i = 0; i < kRuns; ++i) {
+    Spec spec{.name = std::to_string(i)};
+    if (i % 10 != 9) spec.loss = {1000.0 + i, value(i)};
+    if (i % 10 == 8) spec.loss_name = "other";
+    ids.push_back(add(spec));
+  }
+  const auto ends_with = [&](std::string_view by, bool descending) {
+    const Names all = ordered(by, descending);
+    EXPECT_EQ(all.size(), kRuns);
+    return all;
+  };
+  for (int round = 0; round < 2; ++round) {  // the second is remembered
+    const Names up = ends_with("metrics.loss", false);
+    std::vector<double> values;
+    for (const std::string& name : up) {
+      const int i = std::stoi(name);
+      if (i % 10 < 8) values.push_back(value(i));
+    }
+    EXPECT_EQ(values.size(), kRuns * 8 / 10);
+    EXPECT_TRUE(std::ranges::is_sorted(values));
+    for (std::size_t at = values.size(); at < up.size(); ++at)
+      EXPECT_GE(std::stoi(up[at]) % 10, 8) << "runs without the metric come last";
+    EXPECT_EQ(ends_with("metrics.loss.max", true).front(), "147");
+  }
+  // What arrives later is seen.
+  SessionWriter writer;
+  auto body = session_body(ids[20], "supervisor");
+  const auto done = store_->append(std::vector<codec::Frame>{
+      writer.frame(body), writer.frame(codec::SchemaBody{.series = {series_def(1, "loss")}}),
+      writer.frame(samples(1, {{9'000'000'000'000, -5.0}}))});
+  ASSERT_TRUE(done && done->refusals.empty());
+  EXPECT_EQ(ends_with("metrics.loss", false).front(), "20");
+}
+
 TEST_P(FindRuns, WithoutAnythingAskedAllRunsComeNewestFirstAPageAtATime) {
   for (const char* name : {"a", "b", "c"}) add({.name = name});
   EXPECT_EQ(names({}), (Names{"c", "b", "a"}));

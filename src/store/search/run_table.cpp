@@ -87,6 +87,22 @@ std::unordered_set<Id> to_set(const std::vector<Id>& ids) {
   return {ids.begin(), ids.end()};
 }
 
+std::optional<double> value_of(const sql::LatestMetric& metric, Value value) {
+  switch (value) {
+    case Value::kLast:
+      return metric.last;
+    case Value::kMin:
+      return metric.min;
+    case Value::kMax:
+      return metric.max;
+    case Value::kMean:
+      return metric.mean;
+    case Value::kLatest:
+      break;
+  }
+  return metric.value;
+}
+
 // Seconds, for ordering.
 double duration_seconds(const RunTable::Row& run) {
   return mlflow::run_seconds(run.start, run.end).value_or(0);
@@ -130,19 +146,7 @@ std::optional<RunField> parse_run_field(std::string_view text) {
 std::optional<double> metric_value(const sql::RunMetrics& metrics, const RunField& field) {
   const auto found = std::ranges::lower_bound(*metrics, field.key, {}, &sql::LatestMetric::key);
   if (found == metrics->end() || found->key != field.key) return std::nullopt;
-  switch (field.value) {
-    case Value::kLast:
-      return found->last;
-    case Value::kMin:
-      return found->min;
-    case Value::kMax:
-      return found->max;
-    case Value::kMean:
-      return found->mean;
-    case Value::kLatest:
-      break;
-  }
-  return found->value;
+  return value_of(*found, field.value);
 }
 
 Result<> RunTable::read(const RunScope& scope) {
@@ -363,13 +367,17 @@ Result<std::vector<sql::RunMetrics>> RunTable::metrics(std::span<const std::uint
 
 Result<Column> RunTable::metric_column(const RunField& field, const RowSearch::Kept& kept) {
   std::vector<std::uint32_t> rows;
+  std::vector<std::int64_t> keys;
   for (std::uint32_t row = 0; row < rows_.size(); ++row) {
-    if (kept[row]) rows.push_back(row);
+    if (!kept[row]) continue;
+    rows.push_back(row);
+    keys.push_back(rows_[row].key);
   }
-  const auto all = TRY(metrics(rows));
+  const auto all = TRY(reading_.latest.named(reading_.db, keys, field.key));
   Column column;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (const auto value = metric_value(all[i], field)) column.emplace_back(rows[i], *value);
+    const auto value = all[i] ? value_of(*all[i], field.value) : std::nullopt;
+    if (value) column.emplace_back(rows[i], *value);
   }
   return column;
 }

@@ -49,8 +49,6 @@ class RunColumns {
   Bounds lifecycle_;
   std::vector<Candidate> candidates_;
   RowsByKey<std::int64_t> rows_;
-  std::vector<std::uint32_t> measured_;  // rows of metrics_
-  std::vector<sql::RunMetrics> metrics_;
   std::vector<RunRow> attributes_;
 };
 
@@ -175,20 +173,17 @@ Result<Column> RunColumns::datasets(const std::string& key) {
 }
 
 Result<Column> RunColumns::metrics(const std::string& key, const RowSearch::Kept& kept) {
-  if (metrics_.empty()) {
-    std::vector<std::int64_t> keys;
-    for (std::uint32_t row = 0; row < candidates_.size(); ++row) {
-      if (!kept[row]) continue;
-      measured_.push_back(row);
-      keys.push_back(candidates_[row].key);
-    }
-    metrics_ = TRY(reading_.latest.of(reading_.db, keys));
+  std::vector<std::uint32_t> rows;
+  std::vector<std::int64_t> keys;
+  for (std::uint32_t row = 0; row < candidates_.size(); ++row) {
+    if (!kept[row]) continue;
+    rows.push_back(row);
+    keys.push_back(candidates_[row].key);
   }
+  const auto all = TRY(reading_.latest.named(reading_.db, keys, key));
   Column column;
-  for (std::size_t i = 0; i < metrics_.size(); ++i) {
-    const auto found = std::ranges::lower_bound(*metrics_[i], key, {}, &sql::LatestMetric::key);
-    if (found != metrics_[i]->end() && found->key == key)
-      column.emplace_back(measured_[i], found->value);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (all[i]) column.emplace_back(rows[i], all[i]->value);
   }
   return column;
 }

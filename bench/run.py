@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import build_times
+import calls
 import collocation
 import demo
 import explain
@@ -26,6 +27,7 @@ import plan_file
 import plans
 import read
 import runs
+import stages
 import start
 import store_peers
 import supervisor
@@ -90,9 +92,11 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "demo": ("CPU of everything that Corral runs during two trainings of examples/digits at once", demo.figures),
     "ingest": ("points that a server takes in and makes durable", ingest.figures),
     "store": ("what the store takes in and answers", store.figures),
+    "profile": ("where the CPU time of a point goes, from its arrival to its block", stages.figures),
     "peers": ("the same points in Corral and in its peers (how many times better Corral is)", store_peers.figures),
     "import": ("an MLflow database taken in by `corral import`", importing.figures),
     "tracking": ("MLflow's interface, against MLflow's own server", tracking.figures),
+    "call": ("one log-metric beside GET /health, in memory and on disk", calls.figures),
     "runs": ("the page's list over 10,000 runs, on both databases", runs.figures),
     "explain": ("what explaining a run of 10 h with 10^6 phases costs", explain.figures),
     "read": ("points of a run of 24 M into Python and into files, by the store's Unix socket", read.figures),

@@ -1,0 +1,117 @@
+"""One small call: MLflow's log-metric beside `GET /health` on the same kind of connection, in memory and on disk.
+
+The rounds of all kinds are taken in turns. CPU is the server's alone. The limit is the smallest durable write of this
+disk: one page by `pwrite` and `fdatasync`, one after another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from figures import Figure, Peer, percentile
+from home import Home
+from tracking import Server, running
+
+import store
+
+ROUNDS = 7
+CONNECTIONS = (1, 8, 200)
+CALLS = 4000  # of a round, of all connections together
+PAGE = bytes(4096)
+
+
+@contextmanager
+def serving(build: Path, where: str, port: int) -> Iterator[Server]:
+    with Home(build) as home:
+        place = ":memory:" if where == "memory" else home.store
+        command: list[str | Path] = [home.binary, "serve", "--store", place, "--listen", f"127.0.0.1:{port}"]
+        with running(command, f"http://127.0.0.1:{port}", home.directory, home.environment) as server:
+            yield server
+
+
+def exchange(build: Path, server: Server, part: str, connections: int) -> dict[str, float]:
+    """Calls per second and the server's CPU and answer time of a call, in ms."""
+    calls = max(1, (100 if store.quick else CALLS) // connections)
+    command = [str(build / "bench" / "corral_bench_tracking"), part, "--port", server.url.rpartition(":")[2]]
+    command += ["--connections", str(connections), "--requests", str(calls), "--pid", str(server.pid)]
+    done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return {
+        "rate": done["requests"] / done["seconds"],
+        "cpu_ms": done["cpu_s"] * 1e3 / done["requests"],
+        "p50_ms": done["p50_ms"],
+    }
+
+
+def synchronised(directory: Path) -> float:
+    """Durable writes per second of one writer."""
+    count = 20 if store.quick else 300
+    file = os.open(directory / "pages", os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        began = time.perf_counter()
+        for i in range(count):
+            os.pwrite(file, PAGE, i * len(PAGE))
+            os.fdatasync(file)
+        return count / (time.perf_counter() - began)
+    finally:
+        os.close(file)
+
+
+def median(rounds: list[dict[str, float]], name: str) -> float:
+    return percentile([one[name] for one in rounds], 0.5)
+
+
+def figures(build: Path) -> list[Figure]:
+    rounds: dict[tuple[str, str, int], list[dict[str, float]]] = {}
+    bare: list[dict[str, float]] = []
+    with ExitStack() as stack:
+        servers = {
+            where: stack.enter_context(serving(build, where, port))
+            for where, port in (("memory", 5892), ("disk", 5893))
+        }
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="corral-bench-")))
+        for _ in range(1 if store.quick else ROUNDS):
+            for where, server in servers.items():
+                for connections in CONNECTIONS:
+                    for part in ("get", "singles"):
+                        got = exchange(build, server, part, connections)
+                        rounds.setdefault((where, part, connections), []).append(got)
+            bare.append({"rate": synchronised(directory)})
+    return [*in_memory(rounds), *on_disk(rounds, median(bare, "rate"))]
+
+
+def in_memory(rounds: dict[tuple[str, str, int], list[dict[str, float]]]) -> list[Figure]:
+    shown = []
+    for connections in CONNECTIONS:
+        calls, health = rounds["memory", "singles", connections], rounds["memory", "get", connections]
+        words = f"log-metric in memory, {connections} connection{'s' if connections > 1 else ''}"
+        goal = 1.5 * median(health, "p50_ms") if connections == 1 else None
+        peer = Peer("GET /health", median(health, "p50_ms"))
+        cpu = Peer("GET /health", median(health, "cpu_ms"))
+        shown += [
+            Figure(f"{words}: answer, p50", median(calls, "p50_ms"), "ms", goal, peer=peer),
+            Figure("  CPU of the server, a call", median(calls, "cpu_ms"), "ms", 0.12, peer=cpu),
+            Figure("  calls per second", median(calls, "rate"), "/s"),
+        ]
+    return shown
+
+
+def on_disk(rounds: dict[tuple[str, str, int], list[dict[str, float]]], bare: float) -> list[Figure]:
+    shown = []
+    for connections in CONNECTIONS:
+        calls = rounds["disk", "singles", connections]
+        words = f"log-metric on disk, {connections} connection{'s' if connections > 1 else ''}"
+        peer = Peer("bare fdatasync", bare)
+        least = 0.6 * bare if connections == 1 else None
+        shown += [
+            Figure(f"{words}: calls per second", median(calls, "rate"), "/s", least=least, peer=peer),
+            Figure("  answer, p50", median(calls, "p50_ms"), "ms"),
+            Figure("  CPU of the server, a call", median(calls, "cpu_ms"), "ms"),
+        ]
+    return shown

@@ -24,6 +24,12 @@ after(async () => {
 const unexpected = (complaints) =>
   complaints.filter((text) => !/Failed to load resource|ERR_(CONNECTION|INCOMPLETE|EMPTY)/.test(text));
 
+// Waits for the menu of a chart, which comes a moment after the charts.
+const settled = (page) =>
+  until(page, () =>
+    performance.getEntriesByType("resource").some(({ name }) => /ChartOptions-/.test(name)),
+  );
+
 const chart = (page, metric) =>
   page.locator(`[data-testid=chart][data-metric="${metric}"]`).first();
 
@@ -31,6 +37,7 @@ test("parts of the page that were not loaded yet are missed when the server is g
   const { page, complaints, close } = await open(browser, home, `/runs/${id.one}`);
   await chartsDrawn(page);
   await until(page, () => document.querySelector("[data-testid=live]").textContent === "live");
+  await settled(page);
   const { port } = new URL(home.url);
   home.server.child.kill("SIGKILL");
   await home.server.ended;
@@ -64,6 +71,7 @@ test("code that an upgrade took away is asked for again with a reload, and the c
   const { page, complaints, close } = await open(browser, home, `/board?run=${id.one}`);
   await chartsDrawn(page);
   await until(page, () => document.querySelector("[data-testid=live]").textContent === "live");
+  await settled(page);
   const gone = (route) => route.fulfill({ status: 404, body: "not found" });
   await page.route("**/assets/*.js", gone);
   const late = page.getByTestId("late");

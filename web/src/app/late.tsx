@@ -51,6 +51,16 @@ export function late<P extends object>(options: LateOptions<P>) {
   return Late;
 }
 
+const kRest = 1000;
+
+// Loads a part a moment after what is shown first: it then opens at once, and without the server, too.
+export function useLoaded(part: { preload: () => void }) {
+  useEffect(() => {
+    const timer = setTimeout(part.preload, kRest);
+    return () => clearTimeout(timer);
+  }, [part]);
+}
+
 function NotLoaded({
   what,
   ...at

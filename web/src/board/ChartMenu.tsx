@@ -1,7 +1,7 @@
-// What can be done with one chart: its settings, its table, its export.
+// The menu of one chart: its settings, its table, its export.
 import { useState } from "react";
 import { Dots } from "../app/icons";
-import { late } from "../app/late";
+import { late, useLoaded } from "../app/late";
 import { Popup } from "../app/Popup";
 import type { ChartLine } from "../charts/spec";
 import { dragChart } from "./layout";
@@ -31,6 +31,7 @@ const Export = late({
 export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
   const [opened, setOpened] = useState<"table" | "export" | null>(null);
   const shut = () => setOpened(null);
+  useLoaded(ChartOptions);
   return (
     <>
       <Popup

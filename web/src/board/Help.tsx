@@ -1,12 +1,13 @@
 // Lists the actions of the mouse and the keys on a page; `?` opens it, too.
 import { useCallback, useEffect, useRef, useState } from "react";
-import { late } from "../app/late";
+import { late, useLoaded } from "../app/late";
 
 const Keys = late({ what: "The list of keys", load: async () => (await import("./Keys")).Keys });
 
 export function Help({ of }: { of: "board" | "runs" }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [open, setOpen] = useState(false);
+  useLoaded(Keys);
   const show = useCallback(() => {
     setOpen(true);
     dialog.current?.showModal();

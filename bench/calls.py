@@ -23,7 +23,7 @@ import store
 
 ROUNDS = 7
 CONNECTIONS = (1, 8, 200)
-CALLS = 4000  # of a round, of all connections together
+CALLS = 4000  # per round, on all connections together
 PAGE = bytes(4096)
 
 

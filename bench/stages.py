@@ -1,4 +1,4 @@
-"""Where the CPU time of ingest goes, by stage: call stacks sampled by `perf`, for frames and for MLflow's log-batch.
+"""CPU time of ingest by stage: call stacks sampled by `perf`, for frames and for MLflow's log-batch.
 
 A sample belongs to the innermost function of its stack that STAGES knows; the kernel's are named by their system call.
 Needs Debian's linux-perf, and the right to use it (root, or kernel.perf_event_paranoid <= 1).

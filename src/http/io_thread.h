@@ -21,7 +21,7 @@ class IoThread {
   // Any thread.
   [[nodiscard]] bool busy() const { return busy_; }
 
-  // The others only on this thread. Whether the connection asks alone.
+  // The others only on this thread. True if the connection asks alone.
   bool asks_alone(std::uint64_t connection, std::chrono::steady_clock::time_point now);
   template <class Work>
   auto run(Work work) {

@@ -67,7 +67,7 @@ void EventHub::note_plan(const std::string& id) {
   plans_.insert(id);
 }
 
-// What is noted until the thread sends goes with the first of it.
+// Later news goes with the first, until the thread sends.
 void EventHub::wake_for_first() {
   if (!has_news()) wake_.notify_one();
 }

@@ -50,7 +50,7 @@ struct Damage {
   std::int64_t t0 = 0, t1 = 0;  // UTC, ns; both inside
 };
 
-// What a view holds of its series: all points, or those in blocks, which cost little to open.
+// The points that a view holds: all of its series, or those in blocks, which cost little to open.
 enum class Levels : std::uint8_t { kAll, kBlocks };
 
 class PointView {

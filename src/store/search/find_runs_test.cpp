@@ -118,7 +118,7 @@ TEST(RunFields, NamesOfFieldsSayKindKeyAndValue) {
     EXPECT_FALSE(parse_run_field(bad)) << bad;
 }
 
-// Of many runs the one metric is read, of few all of them.
+// For many runs one metric is read, for few all of them.
 TEST_P(FindRuns, ManyRunsAreOrderedByOneMetricAsFewAre) {
   constexpr int kRuns = 150;
   const auto value = [](int i) { return static_cast<double>(i * 37 % kRuns); };
@@ -147,7 +147,7 @@ TEST_P(FindRuns, ManyRunsAreOrderedByOneMetricAsFewAre) {
       EXPECT_GE(std::stoi(up[at]) % 10, 8) << "runs without the metric come last";
     EXPECT_EQ(ends_with("metrics.loss.max", true).front(), "147");
   }
-  // What arrives later is seen.
+  // Later points count.
   SessionWriter writer;
   auto body = session_body(ids[20], "supervisor");
   const auto done = store_->append(std::vector<codec::Frame>{

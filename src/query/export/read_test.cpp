@@ -246,6 +246,40 @@ TEST(ReadPoints, ComesInParts) {
   EXPECT_GT(second.size(), 20'000U * 16);
 }
 
+// Each part is a step of its own; between two of them points arrive and are sealed.
+TEST(ReadPoints, PointsThatMoveIntoBlocksBetweenPartsComeOnce) {
+  TestStore store;
+  const RunId run = RunId::random();
+  auto writer = store.begin(run, {series_def(1, "x"), series_def(2, "y")});
+  const auto all = many(60'000);
+  const auto append = [&](std::int64_t first, std::int64_t end) {
+    const std::vector some(all.begin() + first, all.begin() + end);
+    store.append({writer.frame(samples(1, some)), writer.frame(samples(2, some))});
+  };
+  append(0, 30'000);
+  ASSERT_TRUE(store->seal(true));
+  std::string text;
+  const PartStream stream = read_points(*store, {.runs = {run}});
+  int parts = 1;
+  for (std::int64_t first = 30'000; stream(text).value(); ++parts) {
+    if (first == 60'000) continue;
+    append(first, first + 6'000);
+    first += 6'000;
+    ASSERT_TRUE(store->seal(true));
+  }
+  EXPECT_GT(parts, 6) << "blocks come one by one";
+  const Read read = Decoder(text).decode();
+  EXPECT_EQ(read.problem, "");
+  EXPECT_EQ(read.end, "end");
+  ASSERT_EQ(read.series.size(), 2U);
+  for (const Read::Series& series : read.series) {
+    EXPECT_TRUE(series.gaps.empty());
+    ASSERT_GE(series.times.size(), 30'000U);
+    for (std::size_t i = 0; i < series.times.size(); ++i)
+      ASSERT_EQ(series.times[i], kUtc + all[i].first) << i;
+  }
+}
+
 TEST(ReadPoints, LooksWhetherAnythingMatches) {
   TestStore store;
   const RunId run = RunId::random();

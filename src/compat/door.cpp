@@ -53,7 +53,9 @@ std::optional<Response> no_route(const Request& request) { return mlflow::no_rpc
 Response refusal(const Request&, const Error& error) { return mlflow::answer(error); }
 
 bool is_quick(const Request& request) {
-  return request.path.find("/mlflow/runs/log-") != std::string::npos;
+  return request.method == Method::kPost &&
+         (request.path.starts_with("/api/2.0/mlflow/runs/log-") ||
+          request.path.starts_with("/ajax-api/2.0/mlflow/runs/log-"));
 }
 
 bool takes_file(const Request& request) { return mlflow::takes_file(request); }

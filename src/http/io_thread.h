@@ -25,18 +25,29 @@ class IoThread {
   bool asks_alone(std::uint64_t connection, std::chrono::steady_clock::time_point now);
   template <class Work>
   auto run(Work work) {
-    const auto began = std::chrono::steady_clock::now();
-    busy_ = true;
-    auto made = work();
-    busy_ = false;
-    took(began, std::chrono::steady_clock::now());
-    return made;
+    const Busy busy(*this);
+    return work();
   }
 
  private:
-  // After one that was not quick, none is handled here for a moment.
+  // After one that was not quick, none is handled here for a time, the longer it took.
   void took(std::chrono::steady_clock::time_point began,
             std::chrono::steady_clock::time_point ended);
+
+  class Busy {
+   public:
+    explicit Busy(IoThread& thread) : thread_(thread) { thread_.busy_ = true; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy() {
+      thread_.busy_ = false;
+      thread_.took(began_, std::chrono::steady_clock::now());
+    }
+
+   private:
+    IoThread& thread_;
+    const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  };
 
   std::uint64_t last_ = 0;  // the connection that asked last
   std::chrono::steady_clock::time_point not_before_{};

@@ -61,6 +61,7 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
       bodies(options.body_memory, options.body_limit, traffic),
       unix_bodies(options.body_memory, options.body_limit, traffic),
       documents(options.json_memory),
+      door(1),
       handler_pool(options.handler_threads),
       stream_pool(options.stream_threads),
       upload_pool(options.upload_threads) {
@@ -107,6 +108,14 @@ IoThread& Engine::next_io() {
     if (!one.busy()) return one;
   }
   return *io[next_io_++ % io.size()];
+}
+
+Engine::HandledThere Engine::handle_there() {
+  const std::size_t most = std::max<std::size_t>(1, io.size() - 1);
+  const auto end = [](std::atomic<std::size_t>* count) { --*count; };
+  if (++handled_there_ <= most) return {&handled_there_, end};
+  --handled_there_;
+  return {nullptr, end};
 }
 
 std::string Engine::next_id() { return fmt::format("{:016x}", next_id_++); }
@@ -173,13 +182,15 @@ class Doorman {
  public:
   Doorman(Engine& engine, Listener listener)
       : engine_(engine),
-        executor_(engine.io.front()->pool().context().get_executor()),
+        executor_(engine.door.context().get_executor()),
         acceptor_(executor_),
         pause_(executor_),
         is_unix_(listener.is_unix) {
     const int family = is_unix_ ? AF_UNIX : AF_INET;
     acceptor_.assign(Protocol(family, 0), listener.socket.release());
     acceptor_.non_blocking(true);
+    // Else accept() waits for another connection when one was given up meanwhile.
+    acceptor_.set_option(asio::socket_base::enable_connection_aborted(true));
   }
 
   // Without memory for the next wait it tries again: a server that accepts no more is dead.
@@ -201,22 +212,25 @@ class Doorman {
  private:
   void on_ready(BoostError error) {
     if (engine_.stopping || error == asio::error::operation_aborted) return;
-    IoThread& io = engine_.next_io();
-    Protocol::socket socket(io.pool().context());
-    if (!error) acceptor_.accept(socket, error);
-    if (error && error != asio::error::would_block) {
+    bool pauses = false;
+    const auto take = [&] {
+      IoThread& io = engine_.next_io();
+      Protocol::socket socket(io.pool().context());
+      if (!error) acceptor_.accept(socket, error);
+      pauses =
+          error && error != asio::error::would_block && error != asio::error::connection_aborted;
+      if (error) return;
+      auto session = std::make_shared<Session>(std::move(socket), engine_, io, is_unix_);
+      if (engine_.add(session)) session->start();
+    };
+    const auto pause = [&] {
       pause_.expires_after(kAcceptPause);
       pause_.async_wait([this](BoostError cancelled) {
         if (!cancelled) accept();
       });
-      return;
-    }
-    if (!error) {
-      sys::guard_call("accepting a connection", [&] {
-        auto session = std::make_shared<Session>(std::move(socket), engine_, io, is_unix_);
-        if (engine_.add(session)) session->start();
-      });
-    }
+    };
+    sys::guard_call("accepting a connection", take);
+    if (pauses && sys::guard_call("accepting connections", pause)) return;
     accept();
   }
 
@@ -251,6 +265,7 @@ Result<> HttpServer::Impl::start(std::vector<Listener> listeners) {
   TRY(engine.late_answers.pool.start("the slow answers of HTTP"));
   TRY(engine.late_pictures.pool.start("the pictures of HTTP"));
   for (const auto& io : engine.io) TRY(io->pool().start("the I/O of HTTP"));
+  TRY(engine.door.start("accepting connections"));
   for (Listener& listener : listeners) doormen.emplace_back(engine, std::move(listener)).accept();
   return {};
 }
@@ -296,6 +311,7 @@ void HttpServer::stop(Nanos grace) {
   engine.stream_pool.join();
   engine.late_answers.pool.join();
   engine.late_pictures.pool.join();
+  engine.door.join();
   for (const auto& io : engine.io) io->pool().join();
 }
 

@@ -421,8 +421,10 @@ void Session::drain() {
 }
 
 void Session::dispatch() {
-  if (io_.asks_alone(number_, told_.began) && is_quick())
-    return take(io_.run([this] { return engine_.call(std::move(request_)); }));
+  if (io_.asks_alone(number_, told_.began) && is_quick()) {
+    if (const auto there = engine_.handle_there())
+      return take(io_.run([this] { return engine_.call(std::move(request_)); }));
+  }
   run_on(engine_.handler_pool, [](Session& s) {
     asio::post(s.stream_.get_executor(),
                s.guarded([response = s.engine_.call(std::move(s.request_))](Session& t) mutable {

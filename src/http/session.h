@@ -104,11 +104,18 @@ struct Engine {
 
   std::atomic<std::uint64_t> next_id_;
   std::atomic<std::size_t> next_io_{0};
+  std::atomic<std::size_t> handled_there_{0};
 
  public:
+  Pool door;  // accepts connections, whatever the I/O threads do
   std::vector<std::unique_ptr<IoThread>> io;
   // For a new connection; any thread.
   IoThread& next_io();
+  // Held while a request is handled on an I/O thread. Null: as many are as may be at once. One of
+  // several threads stays free for the connections of the others.
+  using HandledThere =
+      std::unique_ptr<std::atomic<std::size_t>, void (*)(std::atomic<std::size_t>*)>;
+  HandledThere handle_there();
   Pool handler_pool;
   Pool stream_pool;
   Pool upload_pool;

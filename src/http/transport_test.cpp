@@ -80,7 +80,7 @@ TEST(TransportThreads, AStartWithoutThreadsFailsAndLeavesNothingBehind) {
 #else
   constexpr int kSanitizers = 0;
 #endif
-  constexpr int kThreads = kSanitizers + 1 + 3 + 2 + 2 + 2;  // the last two for late answers
+  constexpr int kThreads = kSanitizers + 1 + 1 + 3 + 2 + 2 + 2;  // the last two for late answers
   for (int allowed = 1; allowed <= kThreads + 2; ++allowed) {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -104,7 +104,10 @@ void Writer::write_group(const std::vector<Job*>& group) {
   const auto work = [&] {
     group.front()->write != nullptr ? write_alone(*group.front()) : write(group);
   };
-  if (!sys::guard_call("the store's writer", work)) give_up(group);
+  if (sys::guard_call("the store's writer", work)) return;
+  // Without memory for the error either it is tried again: a call without a result waits for ever.
+  while (!sys::guard_call("the store's writer", [&] { give_up(group); }))
+    sys::pause_after_failure({});
 }
 
 // Something threw outside of the transactions' own catches: it is unknown which calls are stored,

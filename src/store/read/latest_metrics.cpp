@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/limits.h"
 #include "store/engine/keys.h"
 #include "store/read/series_statistics.h"
 
@@ -129,7 +130,9 @@ void LatestMetrics::remember(std::int64_t run, const Known& known) {
 void LatestMetrics::remember(const std::string& name, std::int64_t run, const KnownOne& known) {
   const Lock lock(mutex_);
   make_room();
-  if (columns_[name].insert_or_assign(run, known).second) bytes_ += sizeof known + kEntryBytes;
+  const auto [column, fresh] = columns_.try_emplace(name);
+  if (fresh) bytes_ += sizeof(Column) + name.size() + kEntryBytes;
+  if (column->second.insert_or_assign(run, known).second) bytes_ += sizeof known + kEntryBytes;
 }
 
 Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
@@ -167,6 +170,7 @@ Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
 Result<std::vector<std::optional<LatestMetric>>> LatestMetrics::named(
     Connection& db, std::span<const std::int64_t> runs, const std::string& name) {
   std::vector<std::optional<LatestMetric>> all(runs.size());
+  if (name.size() > limits::kNameBytes) return all;  // no series has such a name
   if (runs.size() <= kFew) {
     const auto metrics = TRY(of(db, runs));
     for (std::size_t i = 0; i < runs.size(); ++i) all[i] = find_metric(*metrics[i], name);
@@ -177,7 +181,9 @@ Result<std::vector<std::optional<LatestMetric>>> LatestMetrics::named(
   std::unordered_map<std::int64_t, std::size_t> places;
   {
     const Lock lock(mutex_);
-    const Column& column = columns_[name];
+    static const Column kNone;
+    const auto asked = columns_.find(name);
+    const Column& column = asked != columns_.end() ? asked->second : kNone;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto known = known_.find(runs[i]);
       const auto one = column.find(runs[i]);
@@ -196,6 +202,7 @@ Result<std::vector<std::optional<LatestMetric>>> LatestMetrics::named(
     for (const auto& [run, metrics] : TRY(read(db, some, &name))) {
       auto& metric = all[places.at(run)];
       metric = find_metric(*metrics, name);
+      if (metric) metric->key.clear();  // it is the column's
       remember(name, run, {.stamp = stamps[run], .metric = metric});
     }
     left = left.subspan(some.size());

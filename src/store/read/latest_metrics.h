@@ -36,7 +36,8 @@ class LatestMetrics {
   explicit LatestMetrics(Caches& caches) : caches_(caches) {}
   // In the order of the runs' keys given; never null.
   Result<std::vector<RunMetrics>> of(Connection& db, std::span<const std::int64_t> runs);
-  // The metric of that name, for each run that has it. For many runs other metrics are not read.
+  // The metric of that name (its key may be left out), for each run that has it. For many runs
+  // other metrics are not read.
   Result<std::vector<std::optional<LatestMetric>>> named(Connection& db,
                                                          std::span<const std::int64_t> runs,
                                                          const std::string& name);

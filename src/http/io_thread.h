@@ -29,11 +29,11 @@ class IoThread {
     return work();
   }
 
- private:
-  // After one that was not quick, none is handled here for a time, the longer it took.
+  // After a request that was not quick, none is handled here for a time, the longer it took.
   void took(std::chrono::steady_clock::time_point began,
             std::chrono::steady_clock::time_point ended);
 
+ private:
   class Busy {
    public:
     explicit Busy(IoThread& thread) : thread_(thread) { thread_.busy_ = true; }

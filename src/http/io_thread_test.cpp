@@ -2,17 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 namespace corral::http {
 namespace {
 
+std::chrono::steady_clock::time_point at(int ms) {
+  return std::chrono::steady_clock::time_point(std::chrono::hours(1)) +
+         std::chrono::milliseconds(ms);
+}
+
 TEST(IoThreads, AConnectionAsksAloneOnceTheOthersAreQuiet) {
   IoThread thread;
-  const auto at = [](int ms) {
-    return std::chrono::steady_clock::time_point(std::chrono::hours(1)) +
-           std::chrono::milliseconds(ms);
-  };
   EXPECT_TRUE(thread.asks_alone(1, at(0)));
   EXPECT_TRUE(thread.asks_alone(1, at(1)));
   EXPECT_FALSE(thread.asks_alone(2, at(2)));
@@ -21,17 +20,28 @@ TEST(IoThreads, AConnectionAsksAloneOnceTheOthersAreQuiet) {
   EXPECT_FALSE(thread.asks_alone(1, at(103)));
 }
 
-TEST(IoThreads, ASlowRequestIsTheLastForAMoment) {
+TEST(IoThreads, ASlowRequestIsTheLastForAsLongAsItDeserves) {
   IoThread thread;
-  const auto now = std::chrono::steady_clock::now();
-  EXPECT_TRUE(thread.asks_alone(1, now));
-  EXPECT_TRUE(thread.run([&thread] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    return thread.busy();
-  }));
+  thread.took(at(0), at(5));
+  EXPECT_TRUE(thread.asks_alone(1, at(5)));
+  thread.took(at(10), at(16));
+  EXPECT_FALSE(thread.asks_alone(1, at(16 + 999))) << "at least a second";
+  EXPECT_TRUE(thread.asks_alone(1, at(16 + 1000)));
+  thread.took(at(2000), at(2050));
+  EXPECT_FALSE(thread.asks_alone(1, at(2050 + 4999))) << "a hundred times as long";
+  EXPECT_TRUE(thread.asks_alone(1, at(2050 + 5000)));
+  thread.took(at(10'000), at(20'000));
+  EXPECT_FALSE(thread.asks_alone(1, at(20'000 + 59'999)));
+  EXPECT_TRUE(thread.asks_alone(1, at(20'000 + 60'000))) << "at most a minute";
+}
+
+TEST(IoThreads, IsBusyWithARequestAlsoWhenThatThrows) {
+  IoThread thread;
   EXPECT_FALSE(thread.busy());
-  EXPECT_FALSE(thread.asks_alone(1, now + std::chrono::milliseconds(1019)));
-  EXPECT_TRUE(thread.asks_alone(1, now + std::chrono::hours(1)));
+  EXPECT_TRUE(thread.run([&thread] { return thread.busy(); }));
+  EXPECT_FALSE(thread.busy());
+  EXPECT_THROW(thread.run([]() -> bool { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_FALSE(thread.busy());
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ using Acceptor = asio::basic_socket_acceptor<Protocol, asio::any_io_executor>;
 // After EMFILE and the like: long enough for connections to end, short enough to go unnoticed.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
-// Accepts on one socket until closed; all on one I/O thread.
+// Accepts on one socket until closed; all on the thread of Engine::door.
 class Doorman {
  public:
   Doorman(Engine& engine, Listener listener)

@@ -3,10 +3,10 @@
 //
 // On I/O threads `gate` is called, with the header and before the body is read, and must not block;
 // and `handle` for a quick request (is_quick) of a connection that asks alone. `handle` of all
-// others runs on a fixed pool, producers of streamed answers and
-// takers of streamed bodies on two others, a part at a time, so that slow clients never delay
-// others. Exceptions of both end as a 500, any other (sys/thread_guard.h) ends its connection. This
-// folder is the only one that includes Boost, in pool.cpp, session.cpp and server.cpp.
+// others runs on a fixed pool, producers of streamed answers and takers of streamed bodies on two
+// others, a part at a time, so that slow clients never delay others. Exceptions of both end as a
+// 500, any other (sys/thread_guard.h) ends its connection. This folder is the only one that
+// includes Boost: pool, io_thread, session and server do.
 //
 // Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
 // together `body_memory` (body_budget.h), their values as JSON `json_memory` (json_budget.h), one

@@ -138,6 +138,29 @@ TEST_F(Transport, OnlyAQuickRequestThatComesAloneIsHandledWhereItWasRead) {
   EXPECT_EQ(asked(two, "/quick", 1), "elsewhere") << "another asked just now";
 }
 
+// Both would wait where they were read, and nobody would be accepted or answered any more.
+TEST_F(Transport, BesideQuickRequestsThatWaitOneIoThreadIsFree) {
+  std::latch wait(2), leave(1);
+  handle_ = [&](const Request& request) {
+    if (request.path == "/waits") {
+      wait.count_down();
+      leave.wait();
+    }
+    return text_response(request.path);
+  };
+  is_quick_ = [](const Request&) { return true; };
+  start({.io_threads = 2, .handler_threads = 2});
+  TestClient one(port_), two(port_);
+  for (TestClient* client : {&one, &two}) client->send("GET /waits HTTP/1.1\r\nHost: x\r\n\r\n");
+  wait.wait();
+  TestClient other(port_);
+  const auto reply = other.get("/other");
+  leave.count_down();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->body, "/other");
+  for (TestClient* client : {&one, &two}) EXPECT_EQ(client->reply()->body, "/waits");
+}
+
 TEST_F(Transport, AnswersSeveralRequestsOnOneConnection) {
   start();
   TestClient client(port_);

@@ -38,13 +38,16 @@ LatestMetric latest_metric(std::string name, const SeriesDelta& statistics) {
                              : std::nullopt};
 }
 
-std::optional<LatestMetric> find_metric(const std::vector<LatestMetric>& metrics,
-                                        std::string_view name) {
-  const auto found = std::ranges::lower_bound(metrics, name, {}, &LatestMetric::key);
-  return found != metrics.end() && found->key == name ? std::optional(*found) : std::nullopt;
+std::optional<LatestMetric> copy_of(const LatestMetric* metric) {
+  return metric != nullptr ? std::optional(*metric) : std::nullopt;
 }
 
 }  // namespace
+
+const LatestMetric* find_metric(const std::vector<LatestMetric>& metrics, std::string_view name) {
+  const auto found = std::ranges::lower_bound(metrics, name, {}, &LatestMetric::key);
+  return found != metrics.end() && found->key == name ? &*found : nullptr;
+}
 
 Result<LatestMetrics::Stamps> LatestMetrics::read_stamps(Connection& db,
                                                          std::span<const std::int64_t> runs) {
@@ -173,7 +176,7 @@ Result<std::vector<std::optional<LatestMetric>>> LatestMetrics::named(
   if (name.size() > limits::kNameBytes) return all;  // no series has such a name
   if (runs.size() <= kFew) {
     const auto metrics = TRY(of(db, runs));
-    for (std::size_t i = 0; i < runs.size(); ++i) all[i] = find_metric(*metrics[i], name);
+    for (std::size_t i = 0; i < runs.size(); ++i) all[i] = copy_of(find_metric(*metrics[i], name));
     return all;
   }
   Stamps stamps = TRY(read_stamps(db, runs));
@@ -188,7 +191,7 @@ Result<std::vector<std::optional<LatestMetric>>> LatestMetrics::named(
       const auto known = known_.find(runs[i]);
       const auto one = column.find(runs[i]);
       if (known != known_.end() && known->second.stamp == stamps[runs[i]]) {
-        all[i] = find_metric(*known->second.metrics, name);
+        all[i] = copy_of(find_metric(*known->second.metrics, name));
       } else if (one != column.end() && one->second.stamp == stamps[runs[i]]) {
         all[i] = one->second.metric;
       } else {
@@ -201,7 +204,7 @@ Result<std::vector<std::optional<LatestMetric>>> LatestMetrics::named(
     const auto some = left.first(std::min(kKeysAtOnce, left.size()));
     for (const auto& [run, metrics] : TRY(read(db, some, &name))) {
       auto& metric = all[places.at(run)];
-      metric = find_metric(*metrics, name);
+      metric = copy_of(find_metric(*metrics, name));
       if (metric) metric->key.clear();  // it is the column's
       remember(name, run, {.stamp = stamps[run], .metric = metric});
     }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ struct LatestMetric {
   // Over finite values; none without any. `last`: the newest of them.
   std::optional<double> last = {}, min = {}, max = {}, mean = {};
 };
+// Null: it is not among them. They ascend by key.
+const LatestMetric* find_metric(const std::vector<LatestMetric>& metrics, std::string_view name);
 using RunMetrics = std::shared_ptr<const std::vector<LatestMetric>>;  // by key, ascending
 
 class LatestMetrics {

@@ -144,9 +144,8 @@ std::optional<RunField> parse_run_field(std::string_view text) {
 }
 
 std::optional<double> metric_value(const sql::RunMetrics& metrics, const RunField& field) {
-  const auto found = std::ranges::lower_bound(*metrics, field.key, {}, &sql::LatestMetric::key);
-  if (found == metrics->end() || found->key != field.key) return std::nullopt;
-  return value_of(*found, field.value);
+  const sql::LatestMetric* found = sql::find_metric(*metrics, field.key);
+  return found != nullptr ? value_of(*found, field.value) : std::nullopt;
 }
 
 Result<> RunTable::read(const RunScope& scope) {

@@ -6,18 +6,14 @@ disk: one page by `pwrite` and `fdatasync`, one after another.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from figures import Figure, Peer, percentile
-from home import Home
-from tracking import Server, running
+from tracking import Server, send, serving
 
 import store
 
@@ -27,21 +23,10 @@ CALLS = 4000  # per round, on all connections together
 PAGE = bytes(4096)
 
 
-@contextmanager
-def serving(build: Path, where: str, port: int) -> Iterator[Server]:
-    with Home(build) as home:
-        place = ":memory:" if where == "memory" else home.store
-        command: list[str | Path] = [home.binary, "serve", "--store", place, "--listen", f"127.0.0.1:{port}"]
-        with running(command, f"http://127.0.0.1:{port}", home.directory, home.environment) as server:
-            yield server
-
-
 def exchange(build: Path, server: Server, part: str, connections: int) -> dict[str, float]:
     """Calls per second and the server's CPU and answer time of a call, in ms."""
     calls = max(1, (100 if store.quick else CALLS) // connections)
-    command = [str(build / "bench" / "corral_bench_tracking"), part, "--port", server.url.rpartition(":")[2]]
-    command += ["--connections", str(connections), "--requests", str(calls), "--pid", str(server.pid)]
-    done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = send(build, server, part, connections=connections, requests=calls, pid=server.pid)
     return {
         "rate": done["requests"] / done["seconds"],
         "cpu_ms": done["cpu_s"] * 1e3 / done["requests"],
@@ -72,8 +57,8 @@ def figures(build: Path) -> list[Figure]:
     bare: list[dict[str, float]] = []
     with ExitStack() as stack:
         servers = {
-            where: stack.enter_context(serving(build, where, port))
-            for where, port in (("memory", 5892), ("disk", 5893))
+            "memory": stack.enter_context(serving(build, 5892, ":memory:")),
+            "disk": stack.enter_context(serving(build, 5893)),
         }
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="corral-bench-")))
         for _ in range(1 if store.quick else ROUNDS):

@@ -12,12 +12,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from calls import serving
 from figures import Figure
+from tracking import BATCH, CONNECTIONS, send, serving
 
 import store
 
@@ -67,19 +69,28 @@ def stage_of(stack: list[str]) -> str:
     return "other"
 
 
-def recorded(command: list[str], data: Path, pid: int | None = None) -> tuple[int, str]:
-    """Runs the command; gives its process (or the one that was sampled, if `pid` names it) and what it prints."""
-    perf = ["perf", "record", "--quiet", "-F", str(RATE), "-e", "cpu-clock", "--call-graph", "fp", "-o", str(data)]
-    if pid is not None:
-        sampler = subprocess.Popen([*perf, "-p", str(pid)])
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        sampler.send_signal(signal.SIGINT)
-        sampler.wait()
-        return pid, done.stdout
+PERF = ["perf", "record", "--quiet", "-F", str(RATE), "-e", "cpu-clock", "--call-graph", "fp", "-o"]
+
+
+def recorded(command: list[str], data: Path) -> tuple[int, str]:
+    """Runs the command; gives its process and what it prints."""
     own = data.with_suffix(".pid")
     shell = ["sh", "-c", f'echo $$ >"{own}"; exec "$@"', "sh", *command]
-    done = subprocess.run([*perf, "--", *shell], check=True, capture_output=True, text=True)
+    done = subprocess.run([*PERF, data, "--", *shell], check=True, capture_output=True, text=True)
     return int(own.read_text()), done.stdout
+
+
+@contextmanager
+def sampling(pid: int, data: Path) -> Iterator[None]:
+    """Samples a process that runs already."""
+    perf = subprocess.Popen([*PERF, data, "-p", str(pid)])
+    try:
+        while not data.exists() and perf.poll() is None:
+            time.sleep(0.01)
+        yield
+    finally:
+        perf.send_signal(signal.SIGINT)
+        perf.wait()
 
 
 def by_stage(data: Path, pid: int, points: float) -> list[tuple[str, float]]:
@@ -108,11 +119,12 @@ def of_frames(build: Path, work: Path) -> list[Figure]:
 
 def of_batches(build: Path, work: Path) -> list[Figure]:
     requests = 20 if store.quick else 400
-    with serving(build, "disk", 5894) as server:
-        command = [str(build / "bench" / "corral_bench_tracking"), "batches", "--connections", "8"]
-        command += ["--port", server.url.rpartition(":")[2], "--requests", str(requests)]
-        pid, _ = recorded(command, work / "batches.data", server.pid)
-    return table("MLflow's log-batch of 1,000", by_stage(work / "batches.data", pid, 8 * requests * 1000))
+    data = work / "batches.data"
+    with serving(build, 5894) as server:
+        with sampling(server.pid, data):
+            send(build, server, "batches", connections=CONNECTIONS, requests=requests)
+        stages = by_stage(data, server.pid, CONNECTIONS * requests * BATCH)
+    return table("MLflow's log-batch of 1,000", stages)
 
 
 def figures(build: Path) -> list[Figure]:

@@ -250,14 +250,21 @@ def search(server: Server, size: Size, _build: Path) -> dict[str, float]:
     return out
 
 
+@contextmanager
+def serving(build: Path, port: int, place: str = "") -> Iterator[Server]:
+    """Corral's server on the named store, or on one of its own on disk."""
+    with Home(build) as home:
+        command: list[str | Path] = [home.binary, "serve", "--store", place or home.store]
+        command += ["--listen", f"127.0.0.1:{port}"]
+        with running(command, f"http://127.0.0.1:{port}", home.directory, home.environment) as server:
+            yield server
+
+
 def corral(build: Path, size: Size) -> dict[str, float]:
     out: dict[str, float] = {}
     for work in (measure, search):
-        with Home(build) as home:
-            url = "http://127.0.0.1:5890"
-            command = [home.binary, "serve", "--store", home.store, "--listen", "127.0.0.1:5890"]
-            with running(command, url, home.directory, home.environment) as server:
-                out |= work(server, size, build)
+        with serving(build, 5890) as server:
+            out |= work(server, size, build)
     return out
 
 

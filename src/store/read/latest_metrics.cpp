@@ -184,9 +184,9 @@ Result<std::vector<std::optional<LatestMetric>>> LatestMetrics::named(
   std::unordered_map<std::int64_t, std::size_t> places;
   {
     const Lock lock(mutex_);
-    static const Column kNone;
+    static const Column none;
     const auto asked = columns_.find(name);
-    const Column& column = asked != columns_.end() ? asked->second : kNone;
+    const Column& column = asked != columns_.end() ? asked->second : none;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto known = known_.find(runs[i]);
       const auto one = column.find(runs[i]);

@@ -130,7 +130,7 @@ TEST_P(FindRuns, ManyRunsAreOrderedByOneMetricAsFewAre) {
     ids.push_back(add(spec));
   }
   const auto ends_with = [&](std::string_view by, bool descending) {
-    const Names all = ordered(by, descending);
+    Names all = ordered(by, descending);
     EXPECT_EQ(all.size(), kRuns);
     return all;
   };

@@ -4,7 +4,7 @@
     ./dev proof same -n 20 --runs 10  20 comparisons of 10 with 10
     ./dev proof same --smoke          two comparisons of 2 with 2, which are shown and not judged
 
-A run is a small training of 2 s in NumPy. The ten of a comparison run one after the other, and chance decides which of
+A run is a small training of 2 s and at least 100 steps in NumPy. The ten of a comparison run one after the other, and chance decides which of
 them belong to the first group. "Different" are the verdicts greater, less and different within the margin. Passed: as
 many as 5 % of all comparisons, and what chance adds to that in one of twenty such proofs.
 """
@@ -30,10 +30,12 @@ import numpy
 random = numpy.random.default_rng(int(sys.argv[1]))
 inputs, weights = random.normal(size=(256, 512)), random.normal(size=(512, 256))
 end = time.monotonic() + float(sys.argv[2])
-while time.monotonic() < end:
+steps = 0
+while time.monotonic() < end or steps < 100:  # fewer than 50 have no steady part
     with corral.phase("step"):
         for _ in range(8):
             weights -= 1e-6 * inputs.T @ numpy.tanh(inputs @ weights)
+    steps += 1
 """
 
 

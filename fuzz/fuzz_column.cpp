@@ -49,7 +49,7 @@ template <class T>
 void read_sealed(Bytes data) {
   if (data.size() < 3) return;
   std::string column(12, '\0');
-  column[0] = 1;
+  column[0] = 2;
   column[1] = static_cast<char>(data[0]);
   std::memcpy(column.data() + 2, data.data() + 1, 2);
   column.append(reinterpret_cast<const char*>(data.data()) + 3, data.size() - 3);

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "codec/block/kernel.h"
 #include "codec/block/vector.h"
@@ -28,23 +31,58 @@ enum class Map : std::uint8_t {
   kFloat = 1,    // values: the bits of the float that equals the value
   kBits = 2,     // values: their bits
   kInteger = 3,  // times and steps: origin + number * 10^exponent
+  kBinary = 4,   // values: number * 2^exponent; since version 2
+  kRatio = 5,    // values: numerator / number in a unit; since version 2
+};
+constexpr unsigned kMaps = 6;
+
+// The unit of the numbers that kRatio divides by: `numerator` / (number * 10^-exponent), or where
+// it divides `numerator` / (number / 10^exponent). Programs compute items per second from elapsed
+// microseconds in either way; the two differ in their last bit.
+struct Unit {
+  std::uint8_t exponent = 0;
+  bool divides = false;
 };
 
 struct Plan {
   Map map = Map::kBits;
-  unsigned exponent = 0;
+  unsigned exponent = 0;    // power of ten
+  int binary_exponent = 0;  // power of two, for kBinary
+  double numerator = 0;     // for kRatio
+  Unit unit = {};           // for kRatio
   Order order = Order::kPlain;
 };
 
 constexpr unsigned kMostExponent = 15;
+constexpr int kLeastBinaryExponent = -1022;
+constexpr int kMostBinaryExponent = 971;
 
-// The first byte of a vector, and the second where its map has an exponent.
+// The first byte of a vector: two bits of the map, two of the order, whether there are exceptions,
+// and since version 2 one more bit of the order and of the map.
+constexpr unsigned kLowBits = 3;
+constexpr unsigned kOrderAt = 2;
+constexpr unsigned kExceptionsAt = 4;
+constexpr unsigned kHighOrderAt = 5;
+constexpr unsigned kHighMapAt = 6;
+constexpr std::uint8_t kDivides = 0x10;  // with the exponent of a ratio's unit
+bool needs_version_2(const Plan& plan) {
+  return plan.map > Map{kLowBits} || plan.order > Order{kLowBits};
+}
+
+// That byte, and the exponent where the map has one.
 void put_plan(std::string& out, const Plan& plan, bool exceptions) {
-  put(out, static_cast<std::uint8_t>(static_cast<unsigned>(plan.map) |
-                                     static_cast<unsigned>(plan.order) << 2 |
-                                     (exceptions ? 1u << 4 : 0)));
+  const auto map = static_cast<unsigned>(plan.map);
+  const auto order = static_cast<unsigned>(plan.order);
+  put(out, static_cast<std::uint8_t>((map & kLowBits) | (order & kLowBits) << kOrderAt |
+                                     (exceptions ? 1u << kExceptionsAt : 0) |
+                                     order >> 2 << kHighOrderAt | map >> 2 << kHighMapAt));
   if (plan.map == Map::kDecimal || plan.map == Map::kInteger)
     put(out, static_cast<std::uint8_t>(plan.exponent));
+  if (plan.map == Map::kBinary) put(out, static_cast<std::int16_t>(plan.binary_exponent));
+  if (plan.map == Map::kRatio) {
+    put(out, static_cast<std::uint8_t>(plan.unit.exponent | (plan.unit.divides ? kDivides : 0)));
+    put(out, plan.numerator);
+  }
 }
 
 struct ReadPlan {
@@ -52,16 +90,34 @@ struct ReadPlan {
   bool exceptions = false;
 };
 ReadPlan get_plan(WireReader& in) {
-  const auto byte = in.get<std::uint8_t>("map");
-  if (byte >= 1u << 5) in.bad("map", "unknown");
-  ReadPlan read{
-      .plan = {.map = static_cast<Map>(byte & 3u), .order = static_cast<Order>(byte >> 2 & 3u)},
-      .exceptions = (byte >> 4 & 1u) != 0};
+  const unsigned byte = in.get<std::uint8_t>("map");
+  const unsigned map = (byte & kLowBits) | (byte >> kHighMapAt & 1u) << 2;
+  const unsigned order = (byte >> kOrderAt & kLowBits) | (byte >> kHighOrderAt & 1u) << 2;
+  if (byte >> 7 != 0 || map >= kMaps || order >= kOrders) {
+    in.bad("map", "unknown");
+    return {};
+  }
+  ReadPlan read{.plan = {.map = Map{static_cast<std::uint8_t>(map)},
+                         .order = Order{static_cast<std::uint8_t>(order)}},
+                .exceptions = (byte >> kExceptionsAt & 1u) != 0};
   if (read.plan.map == Map::kDecimal || read.plan.map == Map::kInteger)
     read.plan.exponent = in.get<std::uint8_t>("exponent");
+  if (read.plan.map == Map::kBinary) read.plan.binary_exponent = in.get<std::int16_t>("exponent");
+  if (read.plan.map == Map::kRatio) {
+    const unsigned unit = in.get<std::uint8_t>("unit");
+    if (unit >= 2u * kDivides) in.bad("unit", "unknown");
+    read.plan.unit = {.exponent = static_cast<std::uint8_t>(unit & (kDivides - 1u)),
+                      .divides = (unit & kDivides) != 0};
+    read.plan.numerator = in.get<double>("numerator");
+  }
   if (read.plan.exponent > kMostExponent) {
     in.bad("exponent", "more than 15");
     read.plan.exponent = 0;
+  }
+  if (read.plan.binary_exponent < kLeastBinaryExponent ||
+      read.plan.binary_exponent > kMostBinaryExponent) {
+    in.bad("exponent", "not of a double");
+    read.plan.binary_exponent = 0;
   }
   return read;
 }
@@ -117,11 +173,11 @@ Plan plan_integers(std::span<const std::int64_t> integers, std::span<const Order
   std::array<std::uint64_t, kVectorEntries> buffer;
   const unsigned exponent = divides(probe, 1, plan.exponent) ? plan.exponent : 0;
   if (candidates.size() > 1)
-    plan.order = best_order(to_numbers(probe, exponent, buffer), candidates, effort);
+    plan.order = best_order(to_numbers(probe, exponent, buffer), candidates, effort).order;
   return plan;
 }
 
-void append_vector(std::string& out, std::span<const std::int64_t> integers, Plan& plan,
+Plan append_vector(std::string& out, std::span<const std::int64_t> integers, const Plan& plan,
                    Effort effort) {
   Plan fitting = plan;
   while (fitting.exponent > 0 && !divides(integers, 1, fitting.exponent)) fitting.exponent -= 3;
@@ -129,6 +185,7 @@ void append_vector(std::string& out, std::span<const std::int64_t> integers, Pla
   if (fitting.exponent > 0) put_varint(out, static_cast<std::uint64_t>(integers[0]));
   std::array<std::uint64_t, kVectorEntries> buffer;
   append_numbers(out, to_numbers(integers, fitting.exponent, buffer), fitting.order, effort);
+  return fitting;
 }
 
 void read_vector(WireReader& in, std::span<std::int64_t> integers) {
@@ -177,6 +234,52 @@ CORRAL_KERNEL std::uint64_t nearest_float(double value, std::uint64_t& bad) {
   return number;
 }
 
+// Below this a double turned into an integer loses nothing and overflows nothing.
+constexpr double kBinaryLimit = 0x1p62;
+
+CORRAL_KERNEL double from_binary(std::uint64_t number, double power) {
+  return static_cast<double>(static_cast<std::int64_t>(number)) * power;
+}
+// `up` is 1 / `power`, a power of two.
+CORRAL_KERNEL std::uint64_t nearest_binary(double value, double up, double power,
+                                           std::uint64_t& bad) {
+  const double scaled = value * up;
+  const bool inside = scaled < kBinaryLimit && scaled > -kBinaryLimit;
+  const auto number = static_cast<std::uint64_t>(static_cast<std::int64_t>(inside ? scaled : 0.0));
+  bad = std::bit_cast<std::uint64_t>(from_binary(number, power)) ^
+        std::bit_cast<std::uint64_t>(value);
+  return number;
+}
+
+// A number in this unit is multiplied and then divided by these; one of them is 1.
+struct UnitFactors {
+  double times = 1;
+  double over = 1;
+};
+constexpr std::array<double, kMostExponent + 1> kDecimalInverses = {
+    1e0,  1e-1, 1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,
+    1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15};
+UnitFactors factors_of(Unit unit) {
+  if (unit.divides) return {.times = 1, .over = kDecimalPowers[unit.exponent]};
+  return {.times = kDecimalInverses[unit.exponent], .over = 1};
+}
+
+CORRAL_KERNEL double from_ratio(std::uint64_t number, double numerator, UnitFactors unit) {
+  const double whole = std::bit_cast<double>(number + kRounderBits) - kRounder;
+  return numerator / (whole * unit.times / unit.over);
+}
+CORRAL_KERNEL std::uint64_t nearest_ratio(double value, double numerator, UnitFactors unit,
+                                          std::uint64_t& bad) {
+  const double scaled = numerator / value * unit.over / unit.times;
+  const std::uint64_t number = std::bit_cast<std::uint64_t>(scaled + kRounder) - kRounderBits;
+  const bool inside = scaled < kDecimalLimit && scaled > -kDecimalLimit;
+  const std::uint64_t difference =
+      std::bit_cast<std::uint64_t>(from_ratio(number, numerator, unit)) ^
+      std::bit_cast<std::uint64_t>(value);
+  bad = inside ? difference : 1;
+  return number;
+}
+
 // ---- whole vectors; `bad` as above for each entry, and the number of entries that are
 CORRAL_KERNEL void to_decimals(const double* values, std::size_t n, double power,
                                std::uint64_t* numbers, std::uint64_t* bad) {
@@ -185,6 +288,15 @@ CORRAL_KERNEL void to_decimals(const double* values, std::size_t n, double power
 CORRAL_KERNEL void to_floats(const double* values, std::size_t n, std::uint64_t* numbers,
                              std::uint64_t* bad) {
   for (std::size_t i = 0; i < n; ++i) numbers[i] = nearest_float(values[i], bad[i]);
+}
+CORRAL_KERNEL void to_binaries(const double* values, std::size_t n, double up, double power,
+                               std::uint64_t* numbers, std::uint64_t* bad) {
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = nearest_binary(values[i], up, power, bad[i]);
+}
+CORRAL_KERNEL void to_ratios(const double* values, std::size_t n, double numerator,
+                             UnitFactors unit, std::uint64_t* numbers, std::uint64_t* bad) {
+  for (std::size_t i = 0; i < n; ++i)
+    numbers[i] = nearest_ratio(values[i], numerator, unit, bad[i]);
 }
 CORRAL_KERNEL std::uint64_t count_bad(const std::uint64_t* bad, std::size_t n) {
   std::uint64_t count = 0;
@@ -203,6 +315,33 @@ CORRAL_KERNEL void from_floats(const std::uint64_t* numbers, std::size_t n, doub
   for (std::size_t i = 0; i < n; ++i) values[i] = from_float(numbers[i]);
 }
 
+CORRAL_KERNEL void from_binaries(const std::uint64_t* numbers, std::size_t n, double power,
+                                 double* values) {
+  for (std::size_t i = 0; i < n; ++i) values[i] = from_binary(numbers[i], power);
+}
+
+CORRAL_KERNEL void from_ratios(const std::uint64_t* numbers, std::size_t n, double numerator,
+                               UnitFactors unit, double* values) {
+  for (std::size_t i = 0; i < n; ++i) values[i] = from_ratio(numbers[i], numerator, unit);
+}
+
+// The greatest exponent of two with which all of these values are whole numbers, raised until the
+// greatest of them is below kBinaryLimit: values that differ much in size lose their last bits.
+int binary_exponent(std::span<const double> values) {
+  constexpr int kMantissaBits = 52;
+  int lowest = kMostBinaryExponent;
+  int highest = kLeastBinaryExponent;
+  for (const double value : values) {
+    if (!std::isnormal(value)) continue;
+    const int top = std::ilogb(value);
+    const auto mantissa = std::bit_cast<std::uint64_t>(value) | std::uint64_t{1} << kMantissaBits;
+    lowest = std::min(lowest, top - kMantissaBits + std::countr_zero(mantissa));
+    highest = std::max(highest, top);
+  }
+  constexpr int kBits = 61;  // below kBinaryLimit
+  return std::clamp(std::max(lowest, highest - kBits), kLeastBinaryExponent, kMostBinaryExponent);
+}
+
 // ---- one vector as numbers
 struct Mapped {
   Numbers numbers;
@@ -210,25 +349,35 @@ struct Mapped {
   std::size_t exceptions = 0;
 };
 
-void map_vector(std::span<const double> values, Map map, unsigned exponent, Mapped& mapped) {
+void map_vector(std::span<const double> values, const Plan& plan, Mapped& mapped) {
   const std::size_t n = values.size();
+  std::uint64_t* const numbers = mapped.numbers.data();
+  std::uint64_t* const bad = mapped.bad.data();
   mapped.exceptions = 0;
-  if (map == Map::kBits) {
-    std::ranges::transform(values, mapped.numbers.begin(),
-                           [](double v) { return std::bit_cast<std::uint64_t>(v); });
-    return;
-  }
-  if (map == Map::kDecimal) {
-    run<to_decimals>(values.data(), n, kDecimalPowers[exponent], mapped.numbers.data(),
-                     mapped.bad.data());
-  } else {
-    run<to_floats>(values.data(), n, mapped.numbers.data(), mapped.bad.data());
+  switch (plan.map) {
+    case Map::kBits:
+    case Map::kInteger:
+      std::memcpy(numbers, values.data(), values.size_bytes());
+      return;
+    case Map::kDecimal:
+      run<to_decimals>(values.data(), n, kDecimalPowers[plan.exponent], numbers, bad);
+      break;
+    case Map::kFloat:
+      run<to_floats>(values.data(), n, numbers, bad);
+      break;
+    case Map::kBinary:
+      run<to_binaries>(values.data(), n, std::ldexp(1.0, -plan.binary_exponent),
+                       std::ldexp(1.0, plan.binary_exponent), numbers, bad);
+      break;
+    case Map::kRatio:
+      run<to_ratios>(values.data(), n, plan.numerator, factors_of(plan.unit), numbers, bad);
   }
   mapped.exceptions = run<count_bad>(static_cast<const std::uint64_t*>(mapped.bad.data()), n);
 }
 
 // Exceptions take the number of the nearest good entry, so that they widen nothing.
 void fill_exceptions(Mapped& mapped, std::size_t n) {
+  if (mapped.exceptions == 0) return;
   std::size_t good = 0;
   while (good < n && mapped.bad[good] != 0) ++good;
   std::uint64_t last = good < n ? mapped.numbers[good] : 0;
@@ -343,20 +492,117 @@ bool too_many(std::size_t exceptions, std::size_t n) { return exceptions > n / 1
 
 // Maps with the plan, with a better one when too much does not fit, with bits at last.
 void map_best(std::span<const double> values, Plan& plan, Mapped& mapped) {
-  map_vector(values, plan.map, plan.exponent, mapped);
+  map_vector(values, plan, mapped);
   if (mapped.exceptions * 64 > values.size() && plan.map == Map::kDecimal) {
     Plan raised = plan;
     if (raise_exponent(values, mapped, raised)) {
       plan = raised;
-      map_vector(values, plan.map, plan.exponent, mapped);
+      map_vector(values, plan, mapped);
     }
   }
   if (!too_many(mapped.exceptions, values.size())) return;
   plan = plan_map(values);
-  map_vector(values, plan.map, plan.exponent, mapped);
+  map_vector(values, plan, mapped);
   if (!too_many(mapped.exceptions, values.size())) return;
   plan = {};
-  map_vector(values, plan.map, plan.exponent, mapped);
+  map_vector(values, plan, mapped);
+}
+
+// Maps with this plan, for kBinary with the exponent of these values. False: too many do not fit.
+bool map_with(std::span<const double> values, Plan& plan, Mapped& mapped) {
+  if (plan.map == Map::kBinary) plan.binary_exponent = binary_exponent(values);
+  map_vector(values, plan, mapped);
+  fill_exceptions(mapped, values.size());
+  return !too_many(mapped.exceptions, values.size());
+}
+
+constexpr std::array kOrdersOfValues = {Order::kPlain, Order::kFirst, Order::kSecond};
+
+// Smooth values (a learning rate, a decaying average) differ from a curve by a few units of the
+// last place. As multiples of one power of two they do so where their exponents change, too. None:
+// in an order of kOrdersOfValues the bits of these values are as small, or nearly.
+std::optional<Plan> plan_smooth(std::span<const double> values, std::span<const std::uint64_t> bits,
+                                Effort effort) {
+  constexpr std::array kCandidates = {Order::kSecond, Order::kThird};
+  constexpr std::size_t kLeastGain = 2;  // bits of a number
+  Plan plan{.map = Map::kBinary};
+  Mapped mapped;
+  if (!map_with(values, plan, mapped)) return std::nullopt;
+  const auto numbers = std::span(mapped.numbers).first(values.size());
+  if (best_order(numbers, kCandidates, Effort::kFast).size + kLeastGain >
+      best_order(bits, kOrdersOfValues, Effort::kFast).size)
+    return std::nullopt;
+  plan.order = best_order(numbers, kCandidates, effort).order;
+  return plan;
+}
+
+// The denominator of the simplest fraction that is the number, as nearly as doubles say; 0 where
+// that one is hardly simpler than the double.
+std::uint64_t denominator_of(double number) {
+  constexpr double kMostProduct = 0x1p47;  // both sides multiplied; a double has 53 bits
+  constexpr double kPrecision = 0x1p-51;
+  double above = 1;  // the convergents of its continued fraction
+  double below = 0;
+  double last_above = 0;
+  double last_below = 1;
+  double rest = number;
+  while (true) {
+    const double whole = std::floor(rest);
+    last_above = std::exchange(above, whole * above + last_above);
+    last_below = std::exchange(below, whole * below + last_below);
+    if (!(above * below <= kMostProduct)) return 0;  // NaN, too
+    if (std::abs(above - number * below) <= kPrecision * above)
+      return static_cast<std::uint64_t>(below);
+    rest = 1 / (rest - whole);
+  }
+}
+
+// The numerator with which samples of the values are a ratio of whole numbers; 0: none. `parts` is
+// a power of two, the parts of the unit that are counted.
+double numerator_of(std::span<const double> values, UnitFactors unit, double parts) {
+  constexpr std::size_t kSamplesOfRatio = 8;
+  constexpr std::uint64_t kMostNumerator = std::uint64_t{1} << 40;
+  std::uint64_t numerator = 1;
+  const std::size_t stride = std::max<std::size_t>(1, values.size() / kSamplesOfRatio);
+  for (std::size_t i = 0; i < values.size(); i += stride) {
+    if (!(values[i] > 0)) return 0;
+    const std::uint64_t found = denominator_of(1 / values[i] * unit.over / unit.times * parts);
+    if (found == 0) return 0;
+    const std::uint64_t more = found / std::gcd(numerator, found);
+    if (more > kMostNumerator / numerator) return 0;
+    numerator *= more;
+  }
+  return static_cast<double>(numerator) * parts;
+}
+
+// None: these values are no ratios in a unit that programs use for elapsed time.
+std::optional<Plan> plan_ratio(std::span<const double> values, Effort effort) {
+  struct Clock {
+    Unit unit;
+    double parts = 1;
+  };
+  // Elapsed time in whole units, or as the difference of two times in seconds: 2^-22 s is the last
+  // place of seconds since 1970, 2^-36 s of those since a start a day ago; later ones are coarser.
+  constexpr std::array<Clock, 9> kClocks = {{{.unit = {.exponent = 6, .divides = false}},
+                                             {.unit = {.exponent = 6, .divides = true}},
+                                             {.unit = {.exponent = 9, .divides = false}},
+                                             {.unit = {.exponent = 9, .divides = true}},
+                                             {.unit = {.exponent = 3, .divides = false}},
+                                             {.unit = {.exponent = 3, .divides = true}},
+                                             {.unit = {}},
+                                             {.unit = {}, .parts = 0x1p22},
+                                             {.unit = {}, .parts = 0x1p36}}};
+  for (const auto& [unit, parts] : kClocks) {
+    const double numerator = numerator_of(values, factors_of(unit), parts);
+    if (numerator == 0) continue;
+    Plan plan{.map = Map::kRatio, .numerator = numerator, .unit = unit};
+    Mapped mapped;
+    if (!map_with(values, plan, mapped)) continue;
+    plan.order =
+        best_order(std::span(mapped.numbers).first(values.size()), kOrdersOfValues, effort).order;
+    return plan;
+  }
+  return std::nullopt;
 }
 
 Plan plan_values(std::span<const double> values, Effort effort) {
@@ -366,20 +612,34 @@ Plan plan_values(std::span<const double> values, Effort effort) {
   Mapped mapped;
   Plan probed = plan;
   map_best(probe, probed, mapped);
-  if (mapped.exceptions > 0) fill_exceptions(mapped, n);
-  constexpr std::array kCandidates = {Order::kPlain, Order::kFirst, Order::kSecond};
-  plan.order = best_order(std::span(mapped.numbers).first(n), kCandidates, effort);
+  fill_exceptions(mapped, n);
+  const auto numbers = std::span(mapped.numbers).first(n);
+  if (probed.map == Map::kBits) {
+    if (const auto smooth = plan_smooth(probe, numbers, effort)) return *smooth;
+    if (const auto ratio = plan_ratio(probe, effort)) return *ratio;
+  }
+  plan.order = best_order(numbers, kOrdersOfValues, effort).order;
   return plan;
 }
 
-// May change the plan for the vectors that follow.
-void append_vector(std::string& out, std::span<const double> values, Plan& plan, Effort effort) {
+// Returns the plan that the vector has; may change `plan` for the vectors that follow.
+Plan append_vector(std::string& out, std::span<const double> values, Plan& plan, Effort effort) {
   Mapped mapped;
-  map_best(values, plan, mapped);
-  if (mapped.exceptions > 0) fill_exceptions(mapped, values.size());
-  put_plan(out, plan, mapped.exceptions > 0);
+  Plan own = plan;
+  if (plan.map != Map::kBinary && plan.map != Map::kRatio) {
+    map_best(values, plan, mapped);
+    fill_exceptions(mapped, values.size());
+    own = plan;
+  } else if (!map_with(values, own, mapped)) {
+    own = {};
+    map_vector(values, own, mapped);
+    own.order =
+        best_order(std::span(mapped.numbers).first(values.size()), kOrdersOfValues, effort).order;
+  }
+  put_plan(out, own, mapped.exceptions > 0);
   if (mapped.exceptions > 0) put_exceptions(out, values, mapped);
-  append_numbers(out, std::span(mapped.numbers).first(values.size()), plan.order, effort);
+  append_numbers(out, std::span(mapped.numbers).first(values.size()), own.order, effort);
+  return own;
 }
 
 void from_numbers(const Plan& plan, const std::uint64_t* numbers, std::span<double> values) {
@@ -390,6 +650,12 @@ void from_numbers(const Plan& plan, const std::uint64_t* numbers, std::span<doub
                                 values.data());
     case Map::kFloat:
       return run<from_floats>(numbers, values.size(), values.data());
+    case Map::kBinary:
+      return run<from_binaries>(numbers, values.size(), std::ldexp(1.0, plan.binary_exponent),
+                                values.data());
+    case Map::kRatio:
+      return run<from_ratios>(numbers, values.size(), plan.numerator, factors_of(plan.unit),
+                              values.data());
     case Map::kBits:
     case Map::kInteger:
       break;
@@ -422,7 +688,9 @@ void read_vector(WireReader& in, std::span<double> values) {
 }
 
 // ---- columns
-constexpr std::uint8_t kVersion = 1;
+// Version 2 has the map kBinary and third differences. A column without them stays version 1, which
+// older Corrals read.
+constexpr std::uint8_t kVersion = 2;
 
 enum class Scheme : std::uint8_t {
   kSame = 0,     // every entry has the bits of the first
@@ -465,15 +733,21 @@ std::uint32_t column_crc(std::span<const std::uint8_t> column) {
 }
 
 // Writes the header over the place that was left for it.
+struct Ending {
+  Scheme scheme;
+  std::size_t entries;
+  std::uint8_t version = 1;
+};
 template <class T>
-void finish(std::string& out, std::size_t begin, Scheme scheme, std::size_t entries) {
+void finish(std::string& out, std::size_t begin, const Ending& ending) {
   auto* const bytes = reinterpret_cast<std::uint8_t*>(out.data()) + begin;
   const std::size_t size = out.size() - begin;
-  Header header{.version = kVersion,
-                .scheme = static_cast<std::uint8_t>(static_cast<std::uint8_t>(scheme) | kKind<T>),
-                .entries = static_cast<std::uint16_t>(entries),
-                .bytes = static_cast<std::uint32_t>(size),
-                .crc = 0};
+  Header header{
+      .version = ending.version,
+      .scheme = static_cast<std::uint8_t>(static_cast<std::uint8_t>(ending.scheme) | kKind<T>),
+      .entries = static_cast<std::uint16_t>(ending.entries),
+      .bytes = static_cast<std::uint32_t>(size),
+      .crc = 0};
   std::memcpy(bytes, &header, sizeof header);
   header.crc = column_crc({bytes, size});
   std::memcpy(bytes + kCrcAt, &header.crc, sizeof header.crc);
@@ -500,7 +774,7 @@ bool append_short(std::string& out, std::span<const T> entries) {
   if (all_same(entries)) {
     out.append(kHeaderBytes, '\0');
     if (!entries.empty()) put(out, entries[0]);
-    finish<T>(out, begin, Scheme::kSame, entries.size());
+    finish<T>(out, begin, {.scheme = Scheme::kSame, .entries = entries.size()});
     return true;
   }
   if constexpr (std::is_same_v<T, std::int64_t>) {
@@ -510,7 +784,7 @@ bool append_short(std::string& out, std::span<const T> entries) {
       out.append(kHeaderBytes, '\0');
       put(out, entries[0]);
       put(out, step);
-      finish<T>(out, begin, Scheme::kLine, entries.size());
+      finish<T>(out, begin, {.scheme = Scheme::kLine, .entries = entries.size()});
       return true;
     }
   }
@@ -522,17 +796,18 @@ void append_vectors(std::string& out, std::span<const T> entries, Plan plan, Eff
   const std::size_t begin = out.size();
   const std::size_t directory = directory_bytes(entries.size());
   out.append(kHeaderBytes + directory, '\0');
+  Ending ending{.scheme = Scheme::kVectors, .entries = entries.size()};
   for (std::size_t at = 0; at < entries.size(); at += kVectorEntries) {
     const std::size_t before = out.size();
-    append_vector(out, entries.subspan(at, std::min(kVectorEntries, entries.size() - at)), plan,
-                  effort);
+    const auto vector = entries.subspan(at, std::min(kVectorEntries, entries.size() - at));
+    if (needs_version_2(append_vector(out, vector, plan, effort))) ending.version = 2;
     const auto length = static_cast<VectorLength>(out.size() - before);
     if (directory > 0) {
       std::memcpy(out.data() + begin + kHeaderBytes + at / kVectorEntries * sizeof length, &length,
                   sizeof length);
     }
   }
-  finish<T>(out, begin, Scheme::kVectors, entries.size());
+  finish<T>(out, begin, ending);
 }
 
 auto damaged(std::string_view what) {

@@ -1,7 +1,7 @@
-// Columns of version 1 as they were when version 1 was made (tests/golden/columns-v1.bin): they are
+// Columns of each version as they were when it was made (tests/golden/columns-v*.bin): they are
 // read for ever.
 //
-// CORRAL_UPDATE_GOLDEN=1 rewrites the file; that is right only while version 1 has never been
+// CORRAL_UPDATE_GOLDEN=1 rewrites the files; that is right only while a version has never been
 // released.
 #include <gtest/gtest.h>
 
@@ -46,7 +46,20 @@ std::int64_t jitter(std::int64_t i) {
   return static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(i)) % 1000);
 }
 
-std::vector<std::vector<double>> value_columns() {
+std::vector<std::vector<double>> value_columns(int version) {
+  if (version == 2)
+    return {
+        values(1500, [](std::size_t i) { return 1e-3 / (1 + whole(i) / 900); }),
+        values(1100,
+               [](std::size_t i) {
+                 return i == 500 ? -0.0 : 0.3 - 1e-4 * whole(i) + 1e-9 * whole(i * i);
+               }),
+        values(1024, [](std::size_t i) { return 64 / (whole(90'000 + mixed(i) % 4096) * 1e-6); }),
+        values(90,
+               [](std::size_t i) { return 1000 / (whole(5'000'000 + mixed(i) % 65'536) / 1e9); }),
+        values(1024, [](std::size_t i) {
+          return i % 100 == 7 ? 0.0 : 96 / (whole(400'000 + mixed(i) % 8192) * 0x1p-22);
+        })};
   return {
       {},
       values(300, [](std::size_t) { return std::bit_cast<double>(0x7FF8000000001234u); }),
@@ -62,7 +75,8 @@ std::vector<std::vector<double>> value_columns() {
       values(50, [](std::size_t i) { return std::bit_cast<double>(mixed(i)); }),
       values(1024, [](std::size_t i) { return (1 + whole(mixed(i / 90) % 1000)) * 2'097'152; })};
 }
-std::vector<std::vector<std::int64_t>> integer_columns() {
+std::vector<std::vector<std::int64_t>> integer_columns(int version) {
+  if (version == 2) return {};  // as they are in version 1
   return {{},
           integers(8192, [](std::int64_t) { return -5; }),
           integers(8192, [](std::int64_t i) { return 10 - 3 * i; }),
@@ -71,25 +85,35 @@ std::vector<std::vector<std::int64_t>> integer_columns() {
           integers(60, [](std::int64_t i) { return i % 2 == 0 ? INT64_MIN : INT64_MAX - i; })};
 }
 
-std::string golden_path() { return golden_dir() + "/columns-v1.bin"; }
+std::string golden_path(int version) {
+  return golden_dir() + "/columns-v" + std::to_string(version) + ".bin";
+}
 
-void write_golden() {
+void write_golden(int version) {
   std::string all;
-  for (const auto& column : value_columns()) append_values(all, column, Effort::kBest);
-  for (const auto& column : integer_columns()) append_times(all, column, Effort::kBest);
-  for (const auto& column : integer_columns()) append_steps(all, column, Effort::kBest);
-  std::ofstream(golden_path(), std::ios::binary) << all;
+  for (const auto& column : value_columns(version)) append_values(all, column, Effort::kBest);
+  for (const auto& column : integer_columns(version)) append_times(all, column, Effort::kBest);
+  for (const auto& column : integer_columns(version)) append_steps(all, column, Effort::kBest);
+  std::ofstream(golden_path(version), std::ios::binary) << all;
 }
 
 class ColumnGolden : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (std::getenv("CORRAL_UPDATE_GOLDEN") != nullptr) write_golden();
+    if (std::getenv("CORRAL_UPDATE_GOLDEN") == nullptr) return;
+    write_golden(1);
+    write_golden(2);
   }
-  void SetUp() override {
-    std::ifstream in(golden_path(), std::ios::binary);
+  void every_column_is_read_as_it_was_meant(int version) {
+    std::ifstream in(golden_path(version), std::ios::binary);
     all_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
     ASSERT_FALSE(all_.empty());
+    for (const auto& column : value_columns(version))
+      EXPECT_EQ(bits_of(next<double>()), bits_of(column));
+    for (int round = 0; round < 2; ++round) {  // times, then steps
+      for (const auto& column : integer_columns(version)) EXPECT_EQ(next<std::int64_t>(), column);
+    }
+    EXPECT_EQ(at_, all_.size());
   }
   // The column at `at`, which then stands behind it.
   template <class T>
@@ -103,30 +127,35 @@ class ColumnGolden : public ::testing::Test {
   // Notes the variants of the format that the column uses: its scheme, and map and order of its
   // first vector.
   void note(std::span<const std::uint8_t> column, std::size_t entries) {
+    versions_.insert(column[0]);
     schemes_.insert(column[1]);
     if ((column[1] & 0x0F) != 2) return;
     const std::size_t directory = entries > 1024 ? 2 * ((entries + 1023) / 1024) : 0;
     const unsigned ways = column[12 + directory];
-    maps_.insert(ways & 3);
-    orders_.insert(ways >> 2 & 3);
+    maps_.insert((ways & 3) | (ways >> 6 & 1) << 2);
+    orders_.insert((ways >> 2 & 3) | (ways >> 5 & 1) << 2);
     exceptions_ = exceptions_ || (ways >> 4 & 1) != 0;
   }
   std::string all_;
   std::size_t at_ = 0;
-  std::set<unsigned> schemes_, maps_, orders_;
+  std::set<unsigned> versions_, schemes_, maps_, orders_;
   bool exceptions_ = false;
 };
 
-TEST_F(ColumnGolden, EveryColumnIsReadAsItWasMeant) {
-  for (const auto& column : value_columns()) EXPECT_EQ(bits_of(next<double>()), bits_of(column));
-  for (int round = 0; round < 2; ++round) {  // times, then steps
-    for (const auto& column : integer_columns()) EXPECT_EQ(next<std::int64_t>(), column);
-  }
-  EXPECT_EQ(at_, all_.size());
-  // The file holds every way to store a column.
+// Each file holds every way of its version to store a column.
+TEST_F(ColumnGolden, EveryColumnOfVersion1IsReadAsItWasMeant) {
+  every_column_is_read_as_it_was_meant(1);
+  EXPECT_EQ(versions_, (std::set<unsigned>{1}));
   EXPECT_EQ(schemes_, (std::set<unsigned>{0x00, 0x02, 0x10, 0x11, 0x12}));
   EXPECT_EQ(maps_, (std::set<unsigned>{0, 1, 2, 3}));
   EXPECT_EQ(orders_, (std::set<unsigned>{0, 1, 2, 3}));
+  EXPECT_TRUE(exceptions_);
+}
+TEST_F(ColumnGolden, EveryColumnOfVersion2IsReadAsItWasMeant) {
+  every_column_is_read_as_it_was_meant(2);
+  EXPECT_EQ(versions_, (std::set<unsigned>{2}));
+  EXPECT_EQ(maps_, (std::set<unsigned>{4, 5}));
+  EXPECT_TRUE(orders_.contains(4));
   EXPECT_TRUE(exceptions_);
 }
 

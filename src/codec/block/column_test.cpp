@@ -152,10 +152,63 @@ TEST(Column, EachKindTakesNoMoreThanItShould) {
   EXPECT_LT(bytes_per_value(5), 1.95);   // 15 bits of noise
   EXPECT_LT(bytes_per_value(6), 0.10);   // a change every 90 entries
   EXPECT_LT(bytes_per_value(8), 6.55);   // 52 bits of noise
-  EXPECT_LT(bytes_per_value(9), 3.3);    // smooth
+  EXPECT_LT(bytes_per_value(9), 1.6);    // smooth
   EXPECT_LT(bytes_per_value(10), 0.18);  // one bit
   EXPECT_LT(bytes_per_value(11), 2.1);   // 13 bits, and 10 bytes for one in 40
   EXPECT_LT(bytes_per_value(12, Effort::kFast), 0.75);  // 6 and 100 levels
+  EXPECT_LT(bytes_per_value(14), 1.75);                 // 13 bits of microseconds
+}
+
+double bytes_of_ratios(double numerator, double (*elapsed)(double whole)) {
+  Random random(29);
+  std::vector<double> values(kColumnEntries);
+  for (double& value : values)
+    value = numerator / elapsed(static_cast<double>(100'000 + testing::below(random, 4096)));
+  const std::string column = values_column(values);
+  EXPECT_EQ(bits_of(ValueReader::open(bytes_of(column)).value().read_all().value()),
+            bits_of(values));
+  return static_cast<double>(column.size()) / static_cast<double>(values.size());
+}
+TEST(Column, ItemsPerSecondTakeTheBitsOfTheElapsedTime) {
+  EXPECT_LT(bytes_of_ratios(64, [](double us) { return us * 1e-6; }), 1.6);
+  EXPECT_LT(bytes_of_ratios(64, [](double us) { return us / 1e6; }), 1.6);
+  EXPECT_LT(bytes_of_ratios(3000, [](double ns) { return ns / 1e9; }), 1.6);
+  EXPECT_LT(bytes_of_ratios(7, [](double ms) { return ms * 1e-3; }), 1.6);
+  EXPECT_LT(bytes_of_ratios(1, [](double whole) { return whole; }), 1.6);
+}
+// As a program measures it: the later time minus the earlier one, in seconds.
+TEST(Column, ItemsPerSecondOfClocksTakeTheBitsOfTheElapsedTime) {
+  static constexpr double kSince1970 = 1'763'710'530.123456;
+  EXPECT_LT(bytes_of_ratios(4096, [](double us) { return (kSince1970 + us * 1e-6) - kSince1970; }),
+            1.85);
+  static constexpr double kUpADay = 100'000.123456789;
+  EXPECT_LT(bytes_of_ratios(96, [](double us) { return (kUpADay + us * 1e-6) - kUpADay; }), 3.7);
+  static constexpr double kUpAMonth = 3'000'000.123456789;
+  EXPECT_LT(bytes_of_ratios(96, [](double us) { return (kUpAMonth + us * 1e-6) - kUpAMonth; }),
+            3.1);
+}
+// An older Corral reads all that it has a way to store.
+TEST(Column, TheNewVersionIsOfNewWaysAlone) {
+  for (int kind = 0; kind < testing::kKindsOfValues; ++kind) {
+    const bool is_new = kind == 9 || kind == 13 || kind == 14;
+    Random random(17);
+    std::vector<double> values(kColumnEntries);
+    testing::fill_values(kind, random, values);
+    for (const Effort effort : {Effort::kFast, Effort::kBest})
+      EXPECT_EQ(values_column(values, effort)[0], is_new ? 2 : 1) << "kind " << kind;
+  }
+}
+// A vector that is not as the others are costs no more than its bits, and the others nothing.
+TEST(Column, OneVectorOfAnotherKindDoesNotSpoilTheOthers) {
+  for (const int kind : {9, 14}) {
+    Random random(5);
+    std::vector<double> values(kColumnEntries);
+    testing::fill_values(kind, random, values);
+    const std::size_t before = values_column(values).size();
+    testing::fill_values(0, random, std::span(values).subspan(1024, 1024));
+    const std::size_t after = values_column(values).size();
+    EXPECT_LT(after, before + 1024 * 8 + 100) << "kind " << kind;
+  }
 }
 TEST(Column, WhatNeverChangesTakesTwentyBytes) {
   EXPECT_EQ(values_column(std::vector<double>(kColumnEntries, 0.1)).size(), 20u);
@@ -244,9 +297,25 @@ TEST(Column, BytesLeftOverInAVectorAreDamage) {
   testing::reseal(column);
   EXPECT_EQ(code_of_reading(bytes_of(column)), Code::kCorruption);
 }
+// The first byte of the only vector, and the bytes after it, replaced.
+Code code_with(std::vector<double> values, std::string_view vector) {
+  std::string column = values_column(values);
+  column.replace(12, vector.size(), vector);
+  testing::reseal(column);
+  return code_of_reading(bytes_of(column));
+}
+TEST(Column, UnknownWaysAreDamage) {
+  const std::vector<double> values = {0.1, 2.7, 3.14159265358979, 1e-7};
+  for (const int way : {0x42, 0x43, 0x24, 0x28, 0x2C, 0x80})  // maps 6 and 7, orders 5 to 7
+    EXPECT_EQ(code_with(values, {std::string(1, static_cast<char>(way))}), Code::kCorruption)
+        << way;
+  EXPECT_EQ(code_with(values, std::string_view("\x40\xFF\x7F", 3)), Code::kCorruption) << "2^32767";
+  EXPECT_EQ(code_with(values, std::string_view("\x40\x01\xFC", 3)), Code::kCorruption) << "2^-1023";
+  EXPECT_EQ(code_with(values, std::string_view("\x41\x20", 2)), Code::kCorruption) << "no unit";
+}
 TEST(Column, ANewerVersionIsNotDamage) {
   std::string column = values_column({1, 2, 3});
-  column[0] = 2;
+  column[0] = 3;
   testing::reseal(column);
   EXPECT_EQ(code_of_reading(bytes_of(column)), Code::kUnsupported);
 }

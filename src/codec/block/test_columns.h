@@ -36,7 +36,7 @@ inline double power_of_ten(std::uint64_t exponent) {
 }
 
 // Kinds of series; each fills `out` with one of its kind.
-inline constexpr int kKindsOfValues = 13;
+inline constexpr int kKindsOfValues = 15;
 inline void fill_values(int kind, Random& random, std::span<double> out) {
   const double power = power_of_ten(below(random, 16));
   const auto range = std::uint64_t{1} << (1 + below(random, 52));
@@ -84,6 +84,12 @@ inline void fill_values(int kind, Random& random, std::span<double> out) {
       case 11:  // decimals, now and then something odd
         out[i] = below(random, 40) == 0 ? odd_value(random)
                                         : static_cast<double>(below(random, 5000)) / 10;
+        break;
+      case 13:  // smooth to almost nothing, and again from the start
+        out[i] = 1e-3 * (1 + std::cos(std::fmod(at, 3000) / 955));
+        break;
+      case 14:  // items per second of elapsed microseconds
+        out[i] = 48 / (static_cast<double>(90'000 + below(random, 8192)) / 1e6);
         break;
       default:  // levels with a step, whole numbers first
         out[i] = i < out.size() / 2 ? static_cast<double>(15 * below(random, 6))

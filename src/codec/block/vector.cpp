@@ -116,6 +116,10 @@ CORRAL_KERNEL void subtract_previous(const std::uint64_t* from, std::uint64_t* t
 CORRAL_KERNEL void subtract_second(const std::uint64_t* from, std::uint64_t* to, std::size_t n) {
   for (std::size_t i = 2; i < n; ++i) to[i] = from[i] - 2 * from[i - 1] + from[i - 2];
 }
+CORRAL_KERNEL void subtract_third(const std::uint64_t* from, std::uint64_t* to, std::size_t n) {
+  for (std::size_t i = 3; i < n; ++i)
+    to[i] = from[i] - from[i - 3] + 3 * (from[i - 2] - from[i - 1]);
+}
 
 std::uint64_t line_slope(std::span<const std::uint64_t> numbers) {
   if (numbers.size() < 2) return 0;
@@ -124,10 +128,13 @@ std::uint64_t line_slope(std::span<const std::uint64_t> numbers) {
                                     static_cast<std::int64_t>(numbers.size() - 1));
 }
 
-// The result of an order, and the numbers that its header holds.
+// The numbers that the header of a vector holds.
+using Head = std::array<std::uint64_t, 3>;
+
+// The result of an order.
 struct Differences {
   std::size_t skipped = 0;  // slots that the header stands for
-  std::array<std::uint64_t, 2> head{};
+  Head head{};
   std::size_t heads = 0;
 };
 
@@ -143,6 +150,12 @@ Differences differences(std::span<const std::uint64_t> numbers, Order order, Num
     case Order::kSecond:
       run<subtract_second>(numbers.data(), out.data(), n);
       return {.skipped = 2, .head = {numbers[0], n > 1 ? numbers[1] - numbers[0] : 0}, .heads = 2};
+    case Order::kThird:
+      run<subtract_third>(numbers.data(), out.data(), n);
+      return {.skipped = 3,
+              .head = {numbers[0], n > 1 ? numbers[1] - numbers[0] : 0,
+                       n > 2 ? numbers[2] - 2 * numbers[1] + numbers[0] : 0},
+              .heads = 3};
     case Order::kLine:
       break;
   }
@@ -157,17 +170,29 @@ void add_up(std::span<std::uint64_t> numbers, std::uint64_t first) {
   for (std::size_t i = 1; i < numbers.size(); ++i) numbers[i] = sum += numbers[i];
 }
 
-void undo_differences(std::span<std::uint64_t> numbers, Order order,
-                      std::array<std::uint64_t, 2> head) {
-  if (order == Order::kFirst) add_up(numbers, head[0]);
-  if (order == Order::kSecond) {
-    if (numbers.size() > 1) add_up(numbers.subspan(1), head[1]);
-    add_up(numbers, head[0]);
+std::size_t head_count(Order order) {
+  switch (order) {
+    case Order::kPlain:
+      return 0;
+    case Order::kFirst:
+    case Order::kLine:
+      return 1;
+    case Order::kSecond:
+      return 2;
+    case Order::kThird:
+      break;
   }
+  return 3;
+}
+
+void undo_differences(std::span<std::uint64_t> numbers, Order order, const Head& head) {
   if (order == Order::kLine) {
     for (std::size_t i = 0; i < numbers.size(); ++i)
       numbers[i] += arithmetic_shift(i * head[0], kLineBits);
+    return;
   }
+  for (std::size_t left = std::min(head_count(order), numbers.size()); left > 0; --left)
+    add_up(numbers.subspan(left - 1), head[left - 1]);
 }
 
 // ---- frame of reference
@@ -450,10 +475,6 @@ void read_stored(WireReader& in, std::span<std::uint64_t> numbers) {
   if (in.ok()) unpack(packed, width, numbers);
 }
 
-constexpr std::size_t head_count(Order order) {
-  return order == Order::kPlain ? 0 : order == Order::kSecond ? 2 : 1;
-}
-
 }  // namespace
 
 void put_varint(std::string& out, std::uint64_t value) {
@@ -477,7 +498,7 @@ void append_numbers(std::string& out, std::span<const std::uint64_t> numbers, Or
 }
 
 void read_numbers(WireReader& in, Order order, std::span<std::uint64_t> numbers) {
-  std::array<std::uint64_t, 2> head{};
+  Head head{};
   for (std::size_t i = 0; i < head_count(order); ++i)
     head[i] = static_cast<std::uint64_t>(in.varint("first numbers"));
   const auto least = static_cast<std::uint64_t>(in.varint("least number"));
@@ -497,10 +518,9 @@ void read_numbers(WireReader& in, Order order, std::span<std::uint64_t> numbers)
   undo_differences(numbers, order, head);
 }
 
-Order best_order(std::span<const std::uint64_t> numbers, std::span<const Order> candidates,
-                 Effort effort) {
-  Order best = candidates[0];
-  std::size_t fewest = ~std::size_t{0};
+OrderChoice best_order(std::span<const std::uint64_t> numbers, std::span<const Order> candidates,
+                       Effort effort) {
+  OrderChoice best{.order = candidates[0], .size = ~std::size_t{0}};
   std::string scratch;
   Numbers buffer;
   for (const Order order : candidates) {
@@ -513,8 +533,7 @@ Order best_order(std::span<const std::uint64_t> numbers, std::span<const Order> 
       const Differences taken = differences(numbers, order, buffer);
       size = taken.heads + make_frame(std::span(buffer).first(numbers.size()), taken.skipped).width;
     }
-    if (size < fewest) best = order;
-    fewest = std::min(fewest, size);
+    if (size < best.size) best = {.order = order, .size = size};
   }
   return best;
 }

@@ -20,17 +20,23 @@ enum class Order : std::uint8_t {
   kFirst = 1,   // differences
   kSecond = 2,  // differences of differences
   kLine = 3,    // differences from a straight line
+  kThird = 4,   // differences of second differences; since version 2 of columns
 };
-inline constexpr std::uint8_t kOrders = 4;
+inline constexpr std::uint8_t kOrders = 5;
 
 void append_numbers(std::string& out, std::span<const std::uint64_t> numbers, Order order,
                     Effort effort);
 // Damage is noted in `in`; then `numbers` hold anything.
 void read_numbers(WireReader& in, Order order, std::span<std::uint64_t> numbers);
 
-// The order of `candidates` that stores these numbers best.
-Order best_order(std::span<const std::uint64_t> numbers, std::span<const Order> candidates,
-                 Effort effort);
+// The order of `candidates` that stores these numbers best, and what a vector takes with it: bytes
+// for kBest, bits of a number for kFast.
+struct OrderChoice {
+  Order order = Order::kPlain;
+  std::size_t size = 0;
+};
+OrderChoice best_order(std::span<const std::uint64_t> numbers, std::span<const Order> candidates,
+                       Effort effort);
 
 // Bit packing of up to 1,024 numbers below 2^width (docs/format-block.md, "Packed numbers"). A full
 // vector lies in 16 lanes, so that all lanes shift alike and the compiler can use vector

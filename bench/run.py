@@ -92,7 +92,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "demo": ("CPU of everything that Corral runs during two trainings of examples/digits at once", demo.figures),
     "ingest": ("points that a server takes in and makes durable", ingest.figures),
     "store": ("what the store takes in and answers", store.figures),
-    "profile": ("where the CPU time of a point goes, from its arrival to its block", stages.figures),
+    "profile": ("where the CPU time and the writes of a point go, from its arrival to its block", stages.figures),
     "peers": ("the same points in Corral and in its peers (how many times better Corral is)", store_peers.figures),
     "import": ("an MLflow database taken in by `corral import`", importing.figures),
     "tracking": ("MLflow's interface, against MLflow's own server", tracking.figures),

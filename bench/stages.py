@@ -1,7 +1,11 @@
-"""CPU time of ingest by stage: call stacks sampled by `perf`, for frames and for MLflow's log-batch.
+"""CPU time and written bytes of ingest by stage, for frames and for MLflow's log-batch.
 
-A sample belongs to the innermost function of its stack that STAGES knows; the kernel's are named by their system call.
-Needs Debian's linux-perf, and the right to use it (root, or kernel.perf_event_paranoid <= 1).
+CPU time is that of call stacks sampled by `perf`. A sample belongs to the innermost function of its stack that STAGES
+knows; the kernel's are named by their system call. Needs Debian's linux-perf, and the right to use it (root, or
+kernel.perf_event_paranoid <= 1).
+
+Written bytes are those of SQLite's writes, seen by `strace`. In its log a transaction belongs to a stage with all its
+pages: most pages change hands too often to tell by them.
 """
 
 from __future__ import annotations
@@ -10,12 +14,13 @@ import json
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from figures import Figure
@@ -100,13 +105,14 @@ def by_stage(data: Path, pid: int, points: float) -> list[tuple[str, float]]:
     return [(stage, count / RATE / points * 1e9) for stage, count in counts.most_common()]
 
 
-def table(what: str, stages: list[tuple[str, float]]) -> list[Figure]:
-    whole = sum(ns for _, ns in stages)
-    shown = [(stage, ns) for stage, ns in stages if ns >= 0.005 * whole]
-    rest = whole - sum(ns for _, ns in shown)
+def table(what: str, stages: list[tuple[str, float]], unit: str) -> list[Figure]:
+    whole = sum(cost for _, cost in stages)
+    shown = [(stage, cost) for stage, cost in stages if cost >= 0.005 * whole]
+    rest = whole - sum(cost for _, cost in shown)
+    rows = [*shown, ("stages below 0.5 %", rest)]
     return [
-        Figure(f"{what}: CPU of a point", whole, "ns"),
-        *(Figure(f"  {stage} ({ns / whole:.0%})", ns, "ns") for stage, ns in [*shown, ("stages below 0.5 %", rest)]),
+        Figure(f"{what} of a point", whole, unit),
+        *(Figure(f"  {stage} ({cost / whole:.0%})", cost, unit) for stage, cost in rows),
     ]
 
 
@@ -114,7 +120,11 @@ def of_frames(build: Path, work: Path) -> list[Figure]:
     seconds = "60" if store.quick else "1200"
     command = [str(build / "bench" / "corral_bench_store"), "ingest", "--seconds", seconds]
     pid, printed = recorded(command, work / "frames.data")
-    return table("frames, 4 runs x 500 series", by_stage(work / "frames.data", pid, json.loads(printed)["points"]))
+    return table(
+        "frames, 4 runs x 500 series: CPU",
+        by_stage(work / "frames.data", pid, json.loads(printed)["points"]),
+        "ns",
+    )
 
 
 def of_batches(build: Path, work: Path) -> list[Figure]:
@@ -124,12 +134,75 @@ def of_batches(build: Path, work: Path) -> list[Figure]:
         with sampling(server.pid, data):
             send(build, server, "batches", connections=CONNECTIONS, requests=requests)
         stages = by_stage(data, server.pid, CONNECTIONS * requests * BATCH)
-    return table("MLflow's log-batch of 1,000", stages)
+    return table("MLflow's log-batch of 1,000: CPU", stages, "ns")
+
+
+# The calls of SQLite that write, with the eight first bytes: in the header of a page in the log, the page's number, and
+# in the last header of a transaction the size of the database.
+STRACE = ["strace", "-f", "-y", "--seccomp-bpf", "-xx", "-s", "8", "-e", "trace=pwrite64", "-o"]
+WRITE = re.compile(r'pwrite64\(\d+<(\S+)>, "(\S+)"\.*, (\d+), (\d+)')
+PAGE_HEADER = 24  # bytes
+# The stage of a transaction by a table that it changes: one whose pages have no other owner before or after.
+WRITING = (("points of frames", "sessions"), ("points to blocks", "series"))
+
+
+def owners(database: Path) -> dict[int, str]:
+    """Tables by the pages of their and their indexes' trees; not those that only continue a long row."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
+        of_index = dict(opened.execute("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index'"))
+        pages = opened.execute("SELECT pageno, name FROM dbstat WHERE pagetype <> 'overflow'")
+        return {number: of_index.get(name, name) for number, name in pages}
+
+
+def writes(trace: Path) -> Iterator[tuple[str, bytes, int]]:
+    """Path, first bytes and size of each write."""
+    for line in trace.read_text().splitlines():
+        if found := WRITE.search(line):
+            path, first = (bytes.fromhex(one.replace("\\x", "")) for one in found.groups()[:2])
+            yield path.decode(), first, int(found[3])
+
+
+def written(trace: Path, database: Path, points: float) -> list[tuple[str, float]]:
+    """Bytes per point, most first: transactions in the log, and what is copied from there into the database."""
+    table_of = owners(database)
+    counts: Counter[str] = Counter()
+    tables: set[str] = set()
+    in_log, is_last = 0, False
+    for path, first, size in writes(trace):
+        if path == str(database):
+            counts["copied from the log into the database"] += size
+        if path != f"{database}-wal":
+            continue
+        in_log += size
+        if size == PAGE_HEADER:
+            tables.add(table_of.get(int.from_bytes(first[:4], "big"), ""))
+            is_last = any(first[4:])
+        elif is_last:
+            stage = next((stage for stage, changed in WRITING if changed in tables), "points to row groups")
+            counts[f"log: {stage}"] += in_log
+            tables, in_log, is_last = set(), 0, False
+    return [(stage, count / points) for stage, count in counts.most_common()]
+
+
+def bytes_of_frames(build: Path, work: Path) -> list[Figure]:
+    trace, place = work / "frames.trace", work / "frames"
+    ingest = ["ingest", "--work", str(place), "--seconds", "60" if store.quick else "1200"]
+    command = [*STRACE, str(trace), str(build / "bench" / "corral_bench_store"), *ingest]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    points = json.loads(done.stdout)["points"]
+    stages = written(trace, place / "store" / "corral.db", points)
+    return table("frames, 4 runs x 500 series: bytes written", stages, "B")
 
 
 def figures(build: Path) -> list[Figure]:
-    if shutil.which("perf") is None:
-        print("  no figures: perf is not installed (Debian: linux-perf)")
-        return []
+    found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="corral-bench-") as work:
-        return [*of_frames(build, Path(work)), *of_batches(build, Path(work))]
+        if shutil.which("perf") is None:
+            print("  no CPU times: perf is not installed (Debian: linux-perf)")
+        else:
+            found += [*of_frames(build, Path(work)), *of_batches(build, Path(work))]
+        if shutil.which("strace") is None:
+            print("  no written bytes: strace is not installed")
+        else:
+            found += bytes_of_frames(build, Path(work))
+    return found

@@ -4,9 +4,9 @@
     ./dev proof same -n 20 --runs 10  20 comparisons of 10 with 10
     ./dev proof same --smoke          two comparisons of 2 with 2, which are shown and not judged
 
-A run is a small training of 2 s and at least 100 steps in NumPy. The ten of a comparison run one after the other, and chance decides which of
-them belong to the first group. "Different" are the verdicts greater, less and different within the margin. Passed: as
-many as 5 % of all comparisons, and what chance adds to that in one of twenty such proofs.
+A run is a small training of 2 s and at least 100 steps in NumPy. The ten of a comparison run one after the other, and
+chance decides which of them belong to the first group. "Different" are the verdicts greater, less and different within
+the margin. Passed: as many as 5 % of all comparisons, and what chance adds to that in one of twenty such proofs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ end = time.monotonic() + float(sys.argv[2])
 steps = 0
 while time.monotonic() < end or steps < 100:  # fewer than 50 have no steady part
     with corral.phase("step"):
-        for _ in range(8):
+        for _ in range(int(sys.argv[3])):
             weights -= 1e-6 * inputs.T @ numpy.tanh(inputs @ weights)
     steps += 1
 """
@@ -57,12 +57,13 @@ def call(bench: Bench, *words: str) -> str:
     return done.stdout
 
 
-def compare(bench: Bench, number: int, runs: int, seconds: float) -> str:
-    """The verdict about two groups of one set-up."""
+def compare(bench: Bench, number: int, runs: int, smoke: bool) -> str:
+    """The verdict about two groups of one set-up. Steps of a smoke are short: it may run beside other tests."""
+    seconds, work = ("1", "1") if smoke else ("2", "8")
     groups = [f"a{number}", f"b{number}"] * runs
     random.Random(number).shuffle(groups)
     for seed, name in enumerate(groups):
-        words = ["run", "--quiet", "--name", name, "--", str(bench.python), "train.py", str(seed), str(seconds)]
+        words = ["run", "--quiet", "--name", name, "--", str(bench.python), "train.py", str(seed), seconds, work]
         call(bench, *words)
     found = json.loads(call(bench, "compare", f"a{number}", f"b{number}", "--format", "json"))
     (one,) = found["differences"]
@@ -82,7 +83,7 @@ def main() -> int:
     with opened("same-") as bench:
         (bench.folder / "train.py").write_text(TRAIN)
         for number in range(chosen.n):
-            verdicts[compare(bench, number, chosen.runs, 1 if chosen.smoke else 2)] += 1
+            verdicts[compare(bench, number, chosen.runs, chosen.smoke)] += 1
     different = sum(verdicts[one] for one in ("greater", "less", "different within the margin"))
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     print(f"{different} of {chosen.n} found different, at most {allowed(chosen.n)} allowed ({told})")

@@ -1,5 +1,6 @@
-// Rows of the pyramid and row groups of anybody: as they come, and, to get behind the checksums,
-// with checksums that fit. Any result must be sound, and encode to bytes that decode to the same.
+// Rows of the pyramid, row groups and slice statistics of anybody: as they come, and, to get behind
+// the checksums, with checksums that fit. Any result must be sound, and encode to bytes that decode
+// to the same.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include "codec/block/pyramid.h"
 #include "codec/block/row_group.h"
 #include "codec/crc32c.h"
+#include "store/model/statistics.h"
 
 namespace {
 
@@ -113,6 +115,22 @@ void fuzz_directory(View bytes) {
   fuzz_group(view_of(group));
 }
 
+void fuzz_statistics(View bytes) {
+  const auto statistics = corral::store::decode_statistics(bytes);
+  if (!statistics) return check_error(statistics.error());
+  const std::string once = corral::store::encode_statistics(*statistics);
+  const auto again = corral::store::decode_statistics(view_of(once));
+  check(again.has_value() && corral::store::encode_statistics(*again) == once);
+}
+
+// The bytes are the rows of statistics.
+void fuzz_rows_of_statistics(View bytes) {
+  std::string rows("\xFF\x01", 2);
+  rows.append(bytes.begin(), bytes.end());
+  put(rows, codec::crc32c(rows.data(), rows.size()));
+  fuzz_statistics(view_of(rows));
+}
+
 // Points of any bits: what is made of them must encode.
 void fuzz_points(View bytes) {
   std::vector<double> values(bytes.size() / sizeof(double));
@@ -143,7 +161,7 @@ void fuzz_points(View bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const View rest(data + 1, size - 1);
-  switch (data[0] % 5) {
+  switch (data[0] % 7) {
     case 0:
       fuzz_row(rest);
       break;
@@ -155,6 +173,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 3:
       fuzz_directory(rest);
+      break;
+    case 4:
+      fuzz_statistics(rest);
+      break;
+    case 5:
+      fuzz_rows_of_statistics(rest);
       break;
     default:
       fuzz_points(rest);

@@ -4,10 +4,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <tuple>
 
 #include "codec/block/column.h"
 #include "codec/block/pyramid.h"
+#include "codec/crc32c.h"
+#include "codec/wire.h"
 
 namespace corral::store {
 namespace {
@@ -176,8 +179,127 @@ void add_groups(SliceStatistics& statistics, std::span<const codec::SamplingGrou
   }
 }
 
+namespace {
+
+// ---- few series as rows: a column of each field would be headers mostly
+constexpr std::size_t kMostRows = 8;
+constexpr std::uint8_t kRows = 0xFF;  // the first byte; columns have their version there
+constexpr std::uint8_t kRowsVersion = 1;
+constexpr std::size_t kRowsHeader = 2;
+constexpr std::int64_t kTopIsNewest = 8;  // flags of rows alone
+constexpr std::int64_t kMinIsNewest = 16;
+constexpr std::int64_t kMaxIsNewest = 32;
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+std::int64_t minus(std::int64_t a, std::int64_t b) {  // wraps
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
+std::int64_t flags_of_row(const SeriesDelta& s) {
+  std::int64_t flags = (s.first_step ? kFirstStep : 0) | (s.value_step ? kValueStep : 0);
+  if (!s.last) return flags;
+  flags |= kValue;
+  const TopPoint newest{.step = s.value_step.value_or(0), .time = *s.value_time, .value = *s.last};
+  if (s.top == newest) flags |= kTopIsNewest;
+  if (same_bits(*s.min, *s.last)) flags |= kMinIsNewest;
+  if (same_bits(*s.max, *s.last)) flags |= kMaxIsNewest;
+  return flags;
+}
+
+void put_row(codec::WireWriter& out, const SeriesDelta& s) {
+  const std::int64_t flags = flags_of_row(s);
+  out.varint(flags);
+  out.varint(s.points);
+  out.varint(s.nan);
+  out.varint(s.first_time);
+  out.varint(minus(s.last_time, s.first_time));
+  out.put(s.sum);
+  if (s.first_step) out.varint(*s.first_step);
+  if (s.value_step) out.varint(*s.value_step);
+  if (s.last) {
+    out.varint(minus(s.last_time, *s.value_time));
+    out.put(*s.last);
+    if ((flags & kMinIsNewest) == 0) out.put(*s.min);
+    if ((flags & kMaxIsNewest) == 0) out.put(*s.max);
+  }
+  if ((flags & kTopIsNewest) != 0) return;
+  out.varint(s.top.step);
+  out.varint(minus(s.last_time, s.top.time));
+  out.put(s.top.value);
+}
+
+SeriesDelta get_row(codec::WireReader& in) {
+  SeriesDelta s;
+  const std::int64_t flags = in.varint("flags");
+  const auto has = [&](std::int64_t flag) { return (flags & flag) != 0; };
+  s.points = in.varint("points");
+  s.nan = in.varint("NaNs");
+  s.first_time = in.varint("first time");
+  s.last_time = minus(s.first_time, minus(0, in.varint("last time")));
+  s.sum = in.get<double>("sum");
+  if (has(kFirstStep)) s.first_step = in.varint("first step");
+  if (has(kValueStep)) s.value_step = in.varint("step of the newest value");
+  if (has(kValue)) {
+    s.value_time = minus(s.last_time, in.varint("time of the newest value"));
+    s.last = in.get<double>("newest value");
+    s.min = has(kMinIsNewest) ? *s.last : in.get<double>("minimum");
+    s.max = has(kMaxIsNewest) ? *s.last : in.get<double>("maximum");
+  }
+  if (has(kValue) && has(kTopIsNewest)) {
+    s.top = {.step = s.value_step.value_or(0), .time = *s.value_time, .value = *s.last};
+    return s;
+  }
+  s.top.step = in.varint("greatest step");
+  s.top.time = minus(s.last_time, in.varint("its time"));
+  s.top.value = in.get<double>("its value");
+  return s;
+}
+
+std::string encode_rows(const SliceStatistics& statistics) {
+  codec::WireWriter out;
+  out.put(kRows);
+  out.put(kRowsVersion);
+  std::int64_t previous = 0;
+  for (const auto& [id, series] : statistics) {
+    out.varint(minus(id.value, previous));
+    previous = id.value;
+    put_row(out, series);
+  }
+  const std::vector<std::uint8_t> bytes = out.take();
+  const std::uint32_t crc = codec::crc32c(bytes.data(), bytes.size());
+  std::string encoded(bytes.begin(), bytes.end());
+  encoded.append(reinterpret_cast<const char*>(&crc), sizeof crc);
+  return encoded;
+}
+
+Result<SliceStatistics> decode_rows(std::span<const std::uint8_t> bytes) {
+  std::uint32_t crc = 0;
+  if (bytes.size() < kRowsHeader + sizeof crc)
+    return fail(Code::kCorruption, "slice statistics: they end inside their header");
+  if (bytes[1] > kRowsVersion)
+    return fail(Code::kUnsupported, "slice statistics of a newer version");
+  const auto rows = bytes.first(bytes.size() - sizeof crc);
+  std::memcpy(&crc, rows.data() + rows.size(), sizeof crc);
+  if (codec::crc32c(rows.data(), rows.size()) != crc)
+    return fail(Code::kCorruption, "slice statistics: checksum does not match");
+  codec::WireReader in(rows.subspan(kRowsHeader));
+  SliceStatistics statistics;
+  std::int64_t id = 0;
+  while (in.ok() && in.remaining() > 0) {
+    id = minus(id, minus(0, in.varint("series")));
+    statistics.emplace(SeriesId{id}, get_row(in));
+  }
+  if (!in.ok()) return fail(Code::kCorruption, "slice statistics: their last row is cut off");
+  return statistics;
+}
+
+}  // namespace
+
 std::string encode_statistics(const SliceStatistics& statistics) {
   CORRAL_ASSERT(statistics.size() <= codec::kColumnEntries);
+  if (statistics.size() <= kMostRows) return encode_rows(statistics);
   std::array<std::vector<std::int64_t>, kIntegers> integers;
   std::array<std::vector<double>, kReals> reals;
   for (const auto& [id, series] : statistics) {
@@ -193,6 +315,7 @@ std::string encode_statistics(const SliceStatistics& statistics) {
 }
 
 Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes) {
+  if (!bytes.empty() && bytes[0] == kRows) return decode_rows(bytes);
   std::array<std::vector<std::int64_t>, kIntegers> integers;
   std::array<std::vector<double>, kReals> reals;
   for (auto& column : integers) column = TRY(next_column<std::int64_t>(bytes));

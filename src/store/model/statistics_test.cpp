@@ -1,0 +1,120 @@
+// Slice statistics: what is put in comes out, whole or not at all, in the form of few series and in
+// that of many.
+#include "store/model/statistics.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <limits>
+
+#include "codec/block/column.h"
+
+namespace corral::store {
+namespace {
+
+std::span<const std::uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+double any_real() {
+  return *rc::gen::element(0.0, -0.0, 0.5, -3e300, 1e-310, 7.25,
+                           std::numeric_limits<double>::infinity());
+}
+std::int64_t any_integer() {
+  return *rc::gen::oneOf(rc::gen::arbitrary<std::int64_t>(), rc::gen::inRange<std::int64_t>(0, 9));
+}
+std::optional<std::int64_t> any_step() {
+  return *rc::gen::arbitrary<bool>() ? std::optional(any_integer()) : std::nullopt;
+}
+
+SeriesDelta any_series() {
+  SeriesDelta s;
+  s.points = any_integer();
+  s.nan = any_integer();
+  s.first_time = any_integer();
+  s.last_time = any_integer();
+  s.first_step = any_step();
+  s.sum = any_real();
+  s.top = {.step = any_integer(), .time = any_integer(), .value = any_real()};
+  if (*rc::gen::arbitrary<bool>()) return s;
+  s.value_step = any_step();
+  s.value_time = any_integer();
+  s.last = any_real();
+  s.min = any_real();
+  s.max = any_real();
+  if (*rc::gen::arbitrary<bool>())
+    s.top = {.step = s.value_step.value_or(0), .time = *s.value_time, .value = *s.last};
+  return s;
+}
+
+RC_GTEST_PROP(Statistics, ComeBack, ()) {
+  SliceStatistics statistics;
+  const auto series = *rc::gen::inRange(0, 20);
+  for (int i = 0; i < series; ++i) statistics[SeriesId{any_integer()}] = any_series();
+  RC_ASSERT(decode_statistics(bytes_of(encode_statistics(statistics))).value() == statistics);
+}
+
+// A series as runs have them: 40 points with steps, the newest of them the smallest.
+SliceStatistics usual(std::int64_t series) {
+  constexpr std::int64_t kStart = 1'763'710'530'123'456'789;
+  SliceStatistics statistics;
+  for (std::int64_t id = 1000; id < 1000 + series; ++id) {
+    for (std::int64_t i = 0; i < 40; ++i)
+      statistics[SeriesId{id}].add(kStart + i * 100'000'000, i, 1 / (1.5 + static_cast<double>(i)));
+  }
+  return statistics;
+}
+
+TEST(Statistics, OfOneSeriesTakeSixtyBytes) {
+  EXPECT_LE(encode_statistics(usual(1)).size(), 60u);
+  EXPECT_LE(encode_statistics(usual(8)).size(), 8u * 56);
+  EXPECT_LE(encode_statistics(usual(64)).size(), 64u * 40);
+}
+
+TEST(Statistics, EveryChangedByteAndEveryCutIsFound) {
+  for (const std::int64_t series : {0, 1, 8, 9}) {
+    const std::string whole = encode_statistics(usual(series));
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      std::string changed = whole;
+      changed[i] = static_cast<char>(changed[i] ^ 0x11);
+      EXPECT_FALSE(decode_statistics(bytes_of(changed))) << series << " series, byte " << i;
+      EXPECT_FALSE(decode_statistics(bytes_of(whole).first(i))) << series << " series, " << i;
+    }
+  }
+}
+
+TEST(Statistics, ANewerVersionIsNotDamage) {
+  std::string newer = encode_statistics(usual(1));
+  newer[1] = 2;
+  EXPECT_EQ(decode_statistics(bytes_of(newer)).error().code, Code::kUnsupported);
+}
+
+// As every slice was stored before few series had a form of their own.
+TEST(Statistics, ColumnsOfOneSeriesAreRead) {
+  const std::array<std::int64_t, 11> integers = {1000, 40, 0, 17, 90, 7, 0, 90, 39, 39, 90};
+  const std::array<double, 5> reals = {0.25, 0.125, 4, 11.5, 0.25};
+  std::string columns;
+  for (const std::int64_t one : integers)
+    codec::append_steps(columns, std::array{one}, codec::Effort::kFast);
+  for (const double one : reals)
+    codec::append_values(columns, std::array{one}, codec::Effort::kFast);
+  const auto read = decode_statistics(bytes_of(columns));
+  ASSERT_TRUE(read) << read.error().message;
+  const SeriesDelta expected{.points = 40,
+                             .nan = 0,
+                             .first_time = 17,
+                             .last_time = 90,
+                             .first_step = 0,
+                             .value_time = 90,
+                             .value_step = 39,
+                             .last = 0.25,
+                             .min = 0.125,
+                             .max = 4,
+                             .sum = 11.5,
+                             .top = {.step = 39, .time = 90, .value = 0.25}};
+  EXPECT_EQ(read->at(SeriesId{1000}), expected);
+}
+
+}  // namespace
+}  // namespace corral::store

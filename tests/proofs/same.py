@@ -2,7 +2,7 @@
 
     ./dev proof same                  100 comparisons of 5 runs with 5
     ./dev proof same -n 20 --runs 10  20 comparisons of 10 with 10
-    ./dev proof same --smoke          two comparisons of 2 with 2, which are shown and not judged
+    ./dev proof same --smoke          one comparison of 2 with 2, which is shown and not judged
 
 A run is a small training of 2 s and at least 100 steps in NumPy. The ten of a comparison run one after the other, and
 chance decides which of them belong to the first group. "Different" are the verdicts greater, less and different within
@@ -78,7 +78,7 @@ def main() -> int:
     parser.add_argument("--smoke", action="store_true")
     chosen = parser.parse_args()
     if chosen.smoke:
-        chosen.n, chosen.runs = 2, 2
+        chosen.n, chosen.runs = 1, 2
     verdicts: Counter[str] = Counter()
     with opened("same-") as bench:
         (bench.folder / "train.py").write_text(TRAIN)

@@ -94,26 +94,9 @@ constexpr std::int64_t kFirstStep = 1;  // flags
 constexpr std::int64_t kValue = 2;
 constexpr std::int64_t kValueStep = 4;
 
-std::array<std::int64_t, kIntegers> to_integers(SeriesId id, const SeriesDelta& s) {
-  const std::int64_t flags =
-      (s.first_step ? kFirstStep : 0) | (s.last ? kValue : 0) | (s.value_step ? kValueStep : 0);
-  return {id.value,
-          s.points,
-          s.nan,
-          s.first_time,
-          s.last_time,
-          flags,
-          s.first_step.value_or(0),
-          s.value_time.value_or(0),
-          s.value_step.value_or(0),
-          s.top.step,
-          s.top.time};
-}
-
-std::array<double, kReals> to_reals(const SeriesDelta& s) {
-  return {s.last.value_or(0), s.min.value_or(0), s.max.value_or(0), s.sum, s.top.value};
-}
-
+// From the columns that slices were stored as before they were rows: id, points, NaNs, first and
+// last time, flags, first step, time and step of the newest value, step and time of the top point;
+// newest value, minimum, maximum, sum, value of the top point.
 SeriesDelta to_delta(const std::array<std::int64_t, kIntegers>& i,
                      const std::array<double, kReals>& r) {
   SeriesDelta s;
@@ -170,23 +153,11 @@ Result<std::vector<T>> next_column(std::span<const std::uint8_t>& bytes) {
   return reader.read_all();
 }
 
-}  // namespace
-
-void add_groups(SliceStatistics& statistics, std::span<const codec::SamplingGroup> groups) {
-  for (const codec::SamplingGroup& group : groups) {
-    for (const auto& column : group.columns)
-      statistics[column.series].add(to_delta(group, column.values));
-  }
-}
-
-namespace {
-
-// ---- few series as rows: a column of each field would be headers mostly
-constexpr std::size_t kMostRows = 8;
+// ---- rows
 constexpr std::uint8_t kRows = 0xFF;  // the first byte; columns have their version there
 constexpr std::uint8_t kRowsVersion = 1;
 constexpr std::size_t kRowsHeader = 2;
-constexpr std::int64_t kTopIsNewest = 8;  // flags of rows alone
+constexpr std::int64_t kTopIsNewest = 8;  // flags; columns have the first three
 constexpr std::int64_t kMinIsNewest = 16;
 constexpr std::int64_t kMaxIsNewest = 32;
 
@@ -257,65 +228,37 @@ SeriesDelta get_row(codec::WireReader& in) {
   return s;
 }
 
-std::string encode_rows(const SliceStatistics& statistics) {
-  codec::WireWriter out;
-  out.put(kRows);
-  out.put(kRowsVersion);
-  std::int64_t previous = 0;
-  for (const auto& [id, series] : statistics) {
-    out.varint(minus(id.value, previous));
-    previous = id.value;
-    put_row(out, series);
-  }
-  const std::vector<std::uint8_t> bytes = out.take();
-  const std::uint32_t crc = codec::crc32c(bytes.data(), bytes.size());
-  std::string encoded(bytes.begin(), bytes.end());
-  encoded.append(reinterpret_cast<const char*>(&crc), sizeof crc);
-  return encoded;
-}
-
-Result<SliceStatistics> decode_rows(std::span<const std::uint8_t> bytes) {
+// The rows, after the header and before the checksum.
+Result<std::span<const std::uint8_t>> rows_in(std::span<const std::uint8_t> bytes) {
   std::uint32_t crc = 0;
   if (bytes.size() < kRowsHeader + sizeof crc)
     return fail(Code::kCorruption, "slice statistics: they end inside their header");
   if (bytes[1] > kRowsVersion)
     return fail(Code::kUnsupported, "slice statistics of a newer version");
-  const auto rows = bytes.first(bytes.size() - sizeof crc);
-  std::memcpy(&crc, rows.data() + rows.size(), sizeof crc);
-  if (codec::crc32c(rows.data(), rows.size()) != crc)
+  const auto checked = bytes.first(bytes.size() - sizeof crc);
+  std::memcpy(&crc, checked.data() + checked.size(), sizeof crc);
+  if (codec::crc32c(checked.data(), checked.size()) != crc)
     return fail(Code::kCorruption, "slice statistics: checksum does not match");
-  codec::WireReader in(rows.subspan(kRowsHeader));
-  SliceStatistics statistics;
+  return checked.subspan(kRowsHeader);
+}
+
+// Calls visit(id, reader of the row) for each row.
+template <class Visit>
+Result<> walk_rows(std::span<const std::uint8_t> bytes, Visit visit) {
+  codec::WireReader in(TRY(rows_in(bytes)));
   std::int64_t id = 0;
   while (in.ok() && in.remaining() > 0) {
     id = minus(id, minus(0, in.varint("series")));
-    statistics.emplace(SeriesId{id}, get_row(in));
+    codec::WireReader row(in.take(in.get<std::uint8_t>("length"), "row"));
+    if (in.ok()) visit(SeriesId{id}, row);
+    if (!row.ok()) in.bad("row", "not as long as it says");
   }
-  if (!in.ok()) return fail(Code::kCorruption, "slice statistics: their last row is cut off");
-  return statistics;
+  if (!in.ok()) return fail(Code::kCorruption, "slice statistics: " + in.finish(0).error().message);
+  return {};
 }
 
-}  // namespace
-
-std::string encode_statistics(const SliceStatistics& statistics) {
-  CORRAL_ASSERT(statistics.size() <= codec::kColumnEntries);
-  if (statistics.size() <= kMostRows) return encode_rows(statistics);
-  std::array<std::vector<std::int64_t>, kIntegers> integers;
-  std::array<std::vector<double>, kReals> reals;
-  for (const auto& [id, series] : statistics) {
-    const auto i = to_integers(id, series);
-    const auto r = to_reals(series);
-    for (std::size_t k = 0; k < kIntegers; ++k) integers[k].push_back(i[k]);
-    for (std::size_t k = 0; k < kReals; ++k) reals[k].push_back(r[k]);
-  }
-  std::string out;
-  for (const auto& column : integers) codec::append_steps(out, column, codec::Effort::kFast);
-  for (const auto& column : reals) codec::append_values(out, column, codec::Effort::kFast);
-  return out;
-}
-
-Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes) {
-  if (!bytes.empty() && bytes[0] == kRows) return decode_rows(bytes);
+// All series that were stored as columns, a column for each field.
+Result<SliceStatistics> decode_columns(std::span<const std::uint8_t> bytes) {
   std::array<std::vector<std::int64_t>, kIntegers> integers;
   std::array<std::vector<double>, kReals> reals;
   for (auto& column : integers) column = TRY(next_column<std::int64_t>(bytes));
@@ -333,6 +276,67 @@ Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes) {
     statistics.emplace(SeriesId{i[0]}, to_delta(i, r));
   }
   return statistics;
+}
+
+bool is_rows(std::span<const std::uint8_t> bytes) { return !bytes.empty() && bytes[0] == kRows; }
+
+}  // namespace
+
+void add_groups(SliceStatistics& statistics, std::span<const codec::SamplingGroup> groups) {
+  for (const codec::SamplingGroup& group : groups) {
+    for (const auto& column : group.columns)
+      statistics[column.series].add(to_delta(group, column.values));
+  }
+}
+
+std::string encode_statistics(const SliceStatistics& statistics) {
+  std::string encoded = {static_cast<char>(kRows), static_cast<char>(kRowsVersion)};
+  std::int64_t previous = 0;
+  for (const auto& [id, series] : statistics) {
+    codec::WireWriter row;
+    put_row(row, series);
+    codec::WireWriter start;
+    start.varint(minus(id.value, previous));
+    start.put(static_cast<std::uint8_t>(row.size()));
+    previous = id.value;
+    for (codec::WireWriter* part : {&start, &row}) {
+      const std::vector<std::uint8_t> bytes = part->take();
+      encoded.append(bytes.begin(), bytes.end());
+    }
+  }
+  const std::uint32_t crc = codec::crc32c(encoded.data(), encoded.size());
+  encoded.append(reinterpret_cast<const char*>(&crc), sizeof crc);
+  return encoded;
+}
+
+Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes) {
+  if (!is_rows(bytes)) return decode_columns(bytes);
+  SliceStatistics statistics;
+  TRY(walk_rows(
+      bytes, [&](SeriesId id, codec::WireReader& row) { statistics.emplace(id, get_row(row)); }));
+  return statistics;
+}
+
+Result<> read_statistics_of(std::span<const std::uint8_t> bytes, std::span<const SeriesId> wanted,
+                            const std::function<void(SeriesId, const SeriesDelta&)>& take) {
+  CORRAL_ASSERT(std::ranges::is_sorted(wanted));
+  auto next = wanted.begin();
+  const auto is_wanted = [&](SeriesId id) {
+    while (next != wanted.end() && *next < id) ++next;
+    return next != wanted.end() && *next == id;
+  };
+  if (is_rows(bytes)) {
+    return walk_rows(bytes, [&](SeriesId id, codec::WireReader& row) {
+      if (!is_wanted(id)) return;
+      const SeriesDelta delta = get_row(row);
+      if (row.ok()) take(id, delta);
+    });
+  }
+  const SliceStatistics statistics = TRY(decode_columns(bytes));
+  for (const auto& [id, delta] : statistics) {
+    if (is_wanted(id)) take(id, delta);
+  }
+  return {};
 }
 
 }  // namespace corral::store

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -63,5 +64,8 @@ void add_groups(SliceStatistics& statistics, std::span<const codec::SamplingGrou
 
 std::string encode_statistics(const SliceStatistics& statistics);
 Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes);
+// Calls `take` for each of the series that are `wanted`, ascending ids, and decodes no other.
+Result<> read_statistics_of(std::span<const std::uint8_t> bytes, std::span<const SeriesId> wanted,
+                            const std::function<void(SeriesId, const SeriesDelta&)>& take);
 
 }  // namespace corral::store

@@ -11,13 +11,13 @@ namespace {
 
 using Statistics = std::map<SeriesId, SeriesDelta>;
 
-void add_decoded(Blob bytes, Statistics& all) {
-  const auto statistics = decode_statistics(bytes);
-  if (!statistics) return;
-  for (const auto& [id, delta] : *statistics) {
-    const auto known = all.find(id);
-    if (known != all.end()) known->second.add(delta);
-  }
+// Nothing of a damaged slice.
+void add_slice(Blob bytes, const Feed& feed, Statistics& all) {
+  std::vector<SeriesId> wanted;
+  for (const auto& [local, id] : feed.series) wanted.push_back(id);
+  std::ranges::sort(wanted);
+  static_cast<void>(read_statistics_of(
+      bytes, wanted, [&](SeriesId id, const SeriesDelta& delta) { all[id].add(delta); }));
 }
 
 void add_points(const std::vector<codec::SamplesBody>& bodies, const Feed& feed, Statistics& all) {
@@ -49,7 +49,7 @@ Result<> add_session(Connection& db, Caches& caches, std::int64_t session, const
   for (const std::int64_t slice : feed.slices) {
     Statement row = TRY(db.query("SELECT statistics FROM slices WHERE session = ?1 AND slice = ?2",
                                  session, slice));
-    if (TRY(row.step())) add_decoded(row.blob(0), all);
+    if (TRY(row.step())) add_slice(row.blob(0), feed, all);
   }
   const auto rows =
       TRY(db.numbers("SELECT id FROM batches WHERE session = ?1 ORDER BY id", session));
@@ -65,8 +65,8 @@ Result<> add_many(Connection& db, Caches& caches, const Feeds& feeds,
                   std::span<const std::int64_t> sessions, Statistics& all) {
   TRY(for_rows_of(db, "SELECT session, slice, statistics FROM slices WHERE {}", "session", sessions,
                   [&](const Statement& row) {
-                    if (feeds.at(row.integer(0)).slices.contains(row.integer(1)))
-                      add_decoded(row.blob(2), all);
+                    const Feed& feed = feeds.at(row.integer(0));
+                    if (feed.slices.contains(row.integer(1))) add_slice(row.blob(2), feed, all);
                   }));
   std::vector<std::pair<std::int64_t, std::int64_t>> rows;
   TRY(for_rows_of(

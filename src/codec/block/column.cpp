@@ -9,7 +9,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "codec/block/kernel.h"
@@ -375,16 +374,27 @@ void map_vector(std::span<const double> values, const Plan& plan, Mapped& mapped
   mapped.exceptions = run<count_bad>(static_cast<const std::uint64_t*>(mapped.bad.data()), n);
 }
 
-// Exceptions take the number of the nearest good entry, so that they widen nothing.
-void fill_exceptions(Mapped& mapped, std::size_t n) {
+// The number that continues three others in a line of second differences.
+std::uint64_t continued(std::uint64_t far, std::uint64_t middle, std::uint64_t near) {
+  return far + 3 * (near - middle);
+}
+
+// Exceptions take a number that widens nothing: of the last good entry (before the first one, its
+// own), or for kBinary, of which second or third differences are stored, the next of the curve.
+void fill_exceptions(Mapped& mapped, std::size_t n, Map map) {
   if (mapped.exceptions == 0) return;
+  auto& x = mapped.numbers;
   std::size_t good = 0;
   while (good < n && mapped.bad[good] != 0) ++good;
-  std::uint64_t last = good < n ? mapped.numbers[good] : 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (mapped.bad[i] != 0) mapped.numbers[i] = last;
-    last = mapped.numbers[i];
+  const bool curve = map == Map::kBinary;
+  std::uint64_t last = good < n ? x[good] : 0;
+  for (std::size_t i = good; i < n; ++i) {
+    if (mapped.bad[i] != 0)
+      x[i] = curve && i >= good + 3 ? continued(x[i - 3], x[i - 2], x[i - 1]) : last;
+    last = x[i];
   }
+  for (std::size_t i = good; i-- > 0;)
+    x[i] = curve && i + 3 < n ? continued(x[i + 3], x[i + 2], x[i + 1]) : good < n ? x[good] : 0;
 }
 
 void put_exceptions(std::string& out, std::span<const double> values, const Mapped& mapped) {
@@ -512,28 +522,37 @@ void map_best(std::span<const double> values, Plan& plan, Mapped& mapped) {
 bool map_with(std::span<const double> values, Plan& plan, Mapped& mapped) {
   if (plan.map == Map::kBinary) plan.binary_exponent = binary_exponent(values);
   map_vector(values, plan, mapped);
-  fill_exceptions(mapped, values.size());
+  fill_exceptions(mapped, values.size(), plan.map);
   return !too_many(mapped.exceptions, values.size());
 }
 
 constexpr std::array kOrdersOfValues = {Order::kPlain, Order::kFirst, Order::kSecond};
+constexpr std::array kOrdersOfCurves = {Order::kSecond, Order::kThird};
+
+struct PricedPlan {
+  Plan plan;
+  std::size_t size = ~std::size_t{0};  // as of OrderChoice, exceptions included
+};
+PricedPlan price(const Plan& plan, const Mapped& mapped, std::size_t n, Effort effort) {
+  constexpr std::size_t kExceptionBytes = sizeof(std::uint16_t) + sizeof(double);
+  const auto numbers = std::span(mapped.numbers).first(n);
+  const OrderChoice choice = plan.map == Map::kBinary
+                                 ? best_order(numbers, kOrdersOfCurves, effort)
+                                 : best_order(numbers, kOrdersOfValues, effort);
+  const std::size_t bytes = mapped.exceptions * kExceptionBytes;
+  PricedPlan priced{.plan = plan, .size = choice.size};
+  priced.plan.order = choice.order;
+  priced.size += effort == Effort::kBest ? bytes : (8 * bytes + n - 1) / n;
+  return priced;
+}
 
 // Smooth values (a learning rate, a decaying average) differ from a curve by a few units of the
-// last place. As multiples of one power of two they do so where their exponents change, too. None:
-// in an order of kOrdersOfValues the bits of these values are as small, or nearly.
-std::optional<Plan> plan_smooth(std::span<const double> values, std::span<const std::uint64_t> bits,
-                                Effort effort) {
-  constexpr std::array kCandidates = {Order::kSecond, Order::kThird};
-  constexpr std::size_t kLeastGain = 2;  // bits of a number
+// last place. As multiples of one power of two they do so where their exponents change, too.
+PricedPlan plan_smooth(std::span<const double> values, Effort effort) {
   Plan plan{.map = Map::kBinary};
   Mapped mapped;
-  if (!map_with(values, plan, mapped)) return std::nullopt;
-  const auto numbers = std::span(mapped.numbers).first(values.size());
-  if (best_order(numbers, kCandidates, Effort::kFast).size + kLeastGain >
-      best_order(bits, kOrdersOfValues, Effort::kFast).size)
-    return std::nullopt;
-  plan.order = best_order(numbers, kCandidates, effort).order;
-  return plan;
+  if (!map_with(values, plan, mapped)) return {};
+  return price(plan, mapped, values.size(), effort);
 }
 
 // The denominator of the simplest fraction that is the number, as nearly as doubles say; 0 where
@@ -563,20 +582,23 @@ double numerator_of(std::span<const double> values, UnitFactors unit, double par
   constexpr std::size_t kSamplesOfRatio = 8;
   constexpr std::uint64_t kMostNumerator = std::uint64_t{1} << 40;
   std::uint64_t numerator = 1;
+  std::size_t odd = 0;
   const std::size_t stride = std::max<std::size_t>(1, values.size() / kSamplesOfRatio);
   for (std::size_t i = 0; i < values.size(); i += stride) {
-    if (!(values[i] > 0)) return 0;
-    const std::uint64_t found = denominator_of(1 / values[i] * unit.over / unit.times * parts);
-    if (found == 0) return 0;
-    const std::uint64_t more = found / std::gcd(numerator, found);
-    if (more > kMostNumerator / numerator) return 0;
-    numerator *= more;
+    const std::uint64_t found =
+        values[i] > 0 ? denominator_of(1 / values[i] * unit.over / unit.times * parts) : 0;
+    const std::uint64_t more = found == 0 ? 0 : found / std::gcd(numerator, found);
+    if (more == 0 || more > kMostNumerator / numerator) {
+      if (++odd > kBadSamples) return 0;
+    } else {
+      numerator *= more;
+    }
   }
   return static_cast<double>(numerator) * parts;
 }
 
-// None: these values are no ratios in a unit that programs use for elapsed time.
-std::optional<Plan> plan_ratio(std::span<const double> values, Effort effort) {
+// Ratios of a whole number to elapsed time in a unit that programs use.
+PricedPlan plan_ratio(std::span<const double> values, Effort effort) {
   struct Clock {
     Unit unit;
     double parts = 1;
@@ -597,12 +619,20 @@ std::optional<Plan> plan_ratio(std::span<const double> values, Effort effort) {
     if (numerator == 0) continue;
     Plan plan{.map = Map::kRatio, .numerator = numerator, .unit = unit};
     Mapped mapped;
-    if (!map_with(values, plan, mapped)) continue;
-    plan.order =
-        best_order(std::span(mapped.numbers).first(values.size()), kOrdersOfValues, effort).order;
-    return plan;
+    if (map_with(values, plan, mapped)) return price(plan, mapped, values.size(), effort);
   }
-  return std::nullopt;
+  return {};
+}
+
+// Of values that only their bits express. The maps that older Corrals do not know must gain a
+// sixteenth.
+Plan plan_bits(std::span<const double> values, const PricedPlan& bits, Effort effort) {
+  PricedPlan best = bits;
+  for (const PricedPlan& other : {plan_smooth(values, effort), plan_ratio(values, effort)}) {
+    const bool is_first = best.plan.map == Map::kBits;
+    if (other.size < best.size - (is_first ? best.size / 16 : 0)) best = other;
+  }
+  return best.plan;
 }
 
 Plan plan_values(std::span<const double> values, Effort effort) {
@@ -612,13 +642,10 @@ Plan plan_values(std::span<const double> values, Effort effort) {
   Mapped mapped;
   Plan probed = plan;
   map_best(probe, probed, mapped);
-  fill_exceptions(mapped, n);
-  const auto numbers = std::span(mapped.numbers).first(n);
-  if (probed.map == Map::kBits) {
-    if (const auto smooth = plan_smooth(probe, numbers, effort)) return *smooth;
-    if (const auto ratio = plan_ratio(probe, effort)) return *ratio;
-  }
-  plan.order = best_order(numbers, kOrdersOfValues, effort).order;
+  fill_exceptions(mapped, n, probed.map);
+  const PricedPlan priced = price(probed, mapped, n, effort);
+  if (plan.map == Map::kBits) return plan_bits(probe, priced, effort);
+  plan.order = priced.plan.order;
   return plan;
 }
 
@@ -628,7 +655,7 @@ Plan append_vector(std::string& out, std::span<const double> values, Plan& plan,
   Plan own = plan;
   if (plan.map != Map::kBinary && plan.map != Map::kRatio) {
     map_best(values, plan, mapped);
-    fill_exceptions(mapped, values.size());
+    fill_exceptions(mapped, values.size(), plan.map);
     own = plan;
   } else if (!map_with(values, own, mapped)) {
     own = {};
@@ -688,8 +715,8 @@ void read_vector(WireReader& in, std::span<double> values) {
 }
 
 // ---- columns
-// Version 2 has the map kBinary and third differences. A column without them stays version 1, which
-// older Corrals read.
+// Version 2 has the maps kBinary and kRatio, and third differences. A column without them has
+// version 1.
 constexpr std::uint8_t kVersion = 2;
 
 enum class Scheme : std::uint8_t {

@@ -133,13 +133,15 @@ class ColumnGolden : public ::testing::Test {
     const std::size_t directory = entries > 1024 ? 2 * ((entries + 1023) / 1024) : 0;
     const unsigned ways = column[12 + directory];
     maps_.insert((ways & 3) | (ways >> 6 & 1) << 2);
+    if ((ways >> 4 & 1) != 0) with_exceptions_.insert((ways & 3) | (ways >> 6 & 1) << 2);
+    if ((ways & 0x43) == 0x41) units_.insert(column[13 + directory]);
     orders_.insert((ways >> 2 & 3) | (ways >> 5 & 1) << 2);
-    exceptions_ = exceptions_ || (ways >> 4 & 1) != 0;
   }
   std::string all_;
   std::size_t at_ = 0;
   std::set<unsigned> versions_, schemes_, maps_, orders_;
-  bool exceptions_ = false;
+  std::set<unsigned> with_exceptions_;  // maps
+  std::set<unsigned> units_;            // of ratios
 };
 
 // Each file holds every way of its version to store a column.
@@ -149,14 +151,15 @@ TEST_F(ColumnGolden, EveryColumnOfVersion1IsReadAsItWasMeant) {
   EXPECT_EQ(schemes_, (std::set<unsigned>{0x00, 0x02, 0x10, 0x11, 0x12}));
   EXPECT_EQ(maps_, (std::set<unsigned>{0, 1, 2, 3}));
   EXPECT_EQ(orders_, (std::set<unsigned>{0, 1, 2, 3}));
-  EXPECT_TRUE(exceptions_);
+  EXPECT_EQ(with_exceptions_, (std::set<unsigned>{0}));
 }
 TEST_F(ColumnGolden, EveryColumnOfVersion2IsReadAsItWasMeant) {
   every_column_is_read_as_it_was_meant(2);
   EXPECT_EQ(versions_, (std::set<unsigned>{2}));
   EXPECT_EQ(maps_, (std::set<unsigned>{4, 5}));
-  EXPECT_TRUE(orders_.contains(4));
-  EXPECT_TRUE(exceptions_);
+  EXPECT_TRUE(orders_.contains(2) && orders_.contains(4));
+  EXPECT_EQ(with_exceptions_, (std::set<unsigned>{4, 5}));
+  EXPECT_EQ(units_, (std::set<unsigned>{0x06, 0x19, 0x00}));
 }
 
 }  // namespace

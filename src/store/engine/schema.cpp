@@ -456,8 +456,15 @@ INSERT INTO boards (kind, name, updated, state) SELECT 0, name, updated, state F
 DROP TABLE earlier_boards;
 )sql";
 
-constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans, kHosts,
-                                    kMarks, kTrash,    kSavedKinds};
+// Columns of version 2, and statistics of slices as rows (docs/format-block.md). A Corral that does
+// not know them would take them for damage, and must refuse the store instead.
+constexpr const char* kSmallerBlocks = R"sql(
+UPDATE meta SET value = value WHERE key = 'schema_version';
+)sql";
+
+constexpr std::array kMigrations = {
+    kFirst, kTracking, kRemovedArtifacts, kPage,         kPlans, kHosts,
+    kMarks, kTrash,    kSavedKinds,       kSmallerBlocks};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

@@ -220,11 +220,12 @@ SeriesDelta get_row(codec::WireReader& in) {
   }
   if (has(kValue) && has(kTopIsNewest)) {
     s.top = {.step = s.value_step.value_or(0), .time = *s.value_time, .value = *s.last};
-    return s;
+  } else {
+    s.top.step = in.varint("greatest step");
+    s.top.time = minus(s.last_time, in.varint("its time"));
+    s.top.value = in.get<double>("its value");
   }
-  s.top.step = in.varint("greatest step");
-  s.top.time = minus(s.last_time, in.varint("its time"));
-  s.top.value = in.get<double>("its value");
+  if (in.remaining() != 0) in.bad("row", "longer than its fields");
   return s;
 }
 
@@ -233,6 +234,7 @@ Result<std::span<const std::uint8_t>> rows_in(std::span<const std::uint8_t> byte
   std::uint32_t crc = 0;
   if (bytes.size() < kRowsHeader + sizeof crc)
     return fail(Code::kCorruption, "slice statistics: they end inside their header");
+  if (bytes[1] == 0) return fail(Code::kCorruption, "slice statistics: no version");
   if (bytes[1] > kRowsVersion)
     return fail(Code::kUnsupported, "slice statistics of a newer version");
   const auto checked = bytes.first(bytes.size() - sizeof crc);
@@ -246,9 +248,11 @@ Result<std::span<const std::uint8_t>> rows_in(std::span<const std::uint8_t> byte
 template <class Visit>
 Result<> walk_rows(std::span<const std::uint8_t> bytes, Visit visit) {
   codec::WireReader in(TRY(rows_in(bytes)));
-  std::int64_t id = 0;
+  std::optional<std::int64_t> previous;
   while (in.ok() && in.remaining() > 0) {
-    id = minus(id, minus(0, in.varint("series")));
+    const std::int64_t id = minus(previous.value_or(0), minus(0, in.varint("series")));
+    if (previous && id <= *previous) in.bad("series", "not ascending");
+    previous = id;
     codec::WireReader row(in.take(in.get<std::uint8_t>("length"), "row"));
     if (in.ok()) visit(SeriesId{id}, row);
     if (!row.ok()) in.bad("row", "not as long as it says");

@@ -624,8 +624,8 @@ PricedPlan plan_ratio(std::span<const double> values, Effort effort) {
   return {};
 }
 
-// Of values that only their bits express. The maps that older Corrals do not know must gain a
-// sixteenth.
+// The plan of values that only their bits express: with these, or with a map that older Corrals do
+// not know and that gains a sixteenth.
 Plan plan_bits(std::span<const double> values, const PricedPlan& bits, Effort effort) {
   PricedPlan best = bits;
   for (const PricedPlan& other : {plan_smooth(values, effort), plan_ratio(values, effort)}) {

@@ -141,7 +141,7 @@ class ColumnGolden : public ::testing::Test {
   std::size_t at_ = 0;
   std::set<unsigned> versions_, schemes_, maps_, orders_;
   std::set<unsigned> with_exceptions_;  // maps
-  std::set<unsigned> units_;            // of ratios
+  std::set<unsigned> units_;            // first bytes of ratios
 };
 
 // Each file holds every way of its version to store a column.

@@ -208,7 +208,7 @@ TEST(Column, OddValuesAmongSmoothOnesAndRatiosCostThemselves) {
       std::vector<double> values(kColumnEntries);
       testing::fill_values(kind, random, values);
       const std::size_t before = values_column(values).size();
-      values[3584] = values[0] = odd;  // where samples are taken
+      values[3584] = values[0] = odd;  // samples are taken there
       for (std::size_t i = 3600; i < 3600 + kOdd - 2; ++i)
         values[i + i % 7 * 60] = odd;  // in the vector that is probed
       EXPECT_LT(values_column(values).size(), before + 12 * kOdd + 100)
@@ -216,7 +216,7 @@ TEST(Column, OddValuesAmongSmoothOnesAndRatiosCostThemselves) {
     }
   }
 }
-// Whatever was found, the ways of old were compared.
+// A way is chosen by what it costs in all, exceptions included.
 TEST(Column, HeldValuesAreNotTakenForCurves) {
   Random random(31);
   std::vector<double> values(kColumnEntries);
@@ -340,7 +340,7 @@ TEST(Column, UnknownWaysAreDamage) {
   EXPECT_EQ(code_with(values, std::string_view("\x40\xFF\x7F", 3)), Code::kCorruption) << "2^32767";
   EXPECT_EQ(code_with(values, std::string_view("\x40\x01\xFC", 3)), Code::kCorruption) << "2^-1023";
 }
-// Of columns that are right but for one bit.
+// Each column is right but for one bit.
 TEST(Column, UnknownOrdersAndUnitsAreDamage) {
   std::vector<double> values(150);
   Random random(3);

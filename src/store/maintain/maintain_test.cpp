@@ -277,9 +277,13 @@ void fill_earlier(Connection& db, int schema, RunId run) {
   ASSERT_TRUE(
       db.exec("INSERT INTO facts (run, kind, key, value) VALUES (?1, 0, 'lr', '0.1')", **key));
   constexpr int kNotes = 4;  // the first schema with notes and boards
+  constexpr int kKinds = 9;  // the first one whose boards have a kind
   if (schema >= kNotes) {
     ASSERT_TRUE(db.exec("INSERT INTO notes (run, created, text) VALUES (?1, 6, 'why?')", **key));
-    ASSERT_TRUE(db.exec("INSERT INTO boards (name, updated, state) VALUES ('b', 7, 's')"));
+    ASSERT_TRUE(
+        db.exec(schema < kKinds
+                    ? "INSERT INTO boards (name, updated, state) VALUES ('b', 7, 's')"
+                    : "INSERT INTO boards (kind, name, updated, state) VALUES (0, 'b', 7, 's')"));
   }
 }
 

@@ -140,7 +140,7 @@ def of_batches(build: Path, work: Path) -> list[Figure]:
 # The calls of SQLite that write, with the eight first bytes: in the header of a page in the log, the page's number, and
 # in the last header of a transaction the size of the database.
 STRACE = ["strace", "-f", "-y", "--seccomp-bpf", "-xx", "-s", "8", "-e", "trace=pwrite64", "-o"]
-WRITE = re.compile(r'pwrite64\(\d+<(\S+)>, "(\S+)"\.*, (\d+), (\d+)')
+WRITE = re.compile(r'pwrite64\(\d+<(\S+)>, "(\S+)"\.*, (\d+),')
 PAGE_HEADER = 24  # bytes
 # The stage of a transaction by a table that it changes: one whose pages have no other owner before or after.
 WRITING = (("points of frames", "sessions"), ("points to blocks", "series"))
@@ -158,7 +158,7 @@ def writes(trace: Path) -> Iterator[tuple[str, bytes, int]]:
     """Path, first bytes and size of each write."""
     for line in trace.read_text().splitlines():
         if found := WRITE.search(line):
-            path, first = (bytes.fromhex(one.replace("\\x", "")) for one in found.groups()[:2])
+            path, first = (bytes.fromhex(one.replace("\\x", "")) for one in (found[1], found[2]))
             yield path.decode(), first, int(found[3])
 
 
@@ -167,20 +167,22 @@ def written(trace: Path, database: Path, points: float) -> list[tuple[str, float
     table_of = owners(database)
     counts: Counter[str] = Counter()
     tables: set[str] = set()
-    in_log, is_last = 0, False
+    in_log, header = 0, b""
     for path, first, size in writes(trace):
         if path == str(database):
             counts["copied from the log into the database"] += size
         if path != f"{database}-wal":
             continue
         in_log += size
-        if size == PAGE_HEADER:
-            tables.add(table_of.get(int.from_bytes(first[:4], "big"), ""))
-            is_last = any(first[4:])
-        elif is_last:
+        if size == PAGE_HEADER:  # of the page that is written next, or written once more alone
+            header = first
+            continue
+        tables.add(table_of.get(int.from_bytes(header[:4], "big"), ""))
+        if any(header[4:]):
             stage = next((stage for stage, changed in WRITING if changed in tables), "points to row groups")
             counts[f"log: {stage}"] += in_log
-            tables, in_log, is_last = set(), 0, False
+            tables, in_log = set(), 0
+        header = b""
     return [(stage, count / points) for stage, count in counts.most_common()]
 
 

@@ -387,14 +387,13 @@ void fill_exceptions(Mapped& mapped, std::size_t n, Map map) {
   std::size_t good = 0;
   while (good < n && mapped.bad[good] != 0) ++good;
   const bool curve = map == Map::kBinary;
-  std::uint64_t last = good < n ? x[good] : 0;
+  const std::uint64_t first = good < n ? x[good] : 0;
   for (std::size_t i = good; i < n; ++i) {
-    if (mapped.bad[i] != 0)
-      x[i] = curve && i >= good + 3 ? continued(x[i - 3], x[i - 2], x[i - 1]) : last;
-    last = x[i];
+    if (mapped.bad[i] == 0) continue;
+    x[i] = curve && i >= good + 3 ? continued(x[i - 3], x[i - 2], x[i - 1]) : x[i - 1];
   }
   for (std::size_t i = good; i-- > 0;)
-    x[i] = curve && i + 3 < n ? continued(x[i + 3], x[i + 2], x[i + 1]) : good < n ? x[good] : 0;
+    x[i] = curve && i + 3 < n ? continued(x[i + 3], x[i + 2], x[i + 1]) : first;
 }
 
 void put_exceptions(std::string& out, std::span<const double> values, const Mapped& mapped) {
@@ -536,9 +535,9 @@ struct PricedPlan {
 PricedPlan price(const Plan& plan, const Mapped& mapped, std::size_t n, Effort effort) {
   constexpr std::size_t kExceptionBytes = sizeof(std::uint16_t) + sizeof(double);
   const auto numbers = std::span(mapped.numbers).first(n);
-  const OrderChoice choice = plan.map == Map::kBinary
-                                 ? best_order(numbers, kOrdersOfCurves, effort)
-                                 : best_order(numbers, kOrdersOfValues, effort);
+  std::span<const Order> orders = kOrdersOfValues;
+  if (plan.map == Map::kBinary) orders = kOrdersOfCurves;
+  const OrderChoice choice = best_order(numbers, orders, effort);
   const std::size_t bytes = mapped.exceptions * kExceptionBytes;
   PricedPlan priced{.plan = plan, .size = choice.size};
   priced.plan.order = choice.order;
@@ -658,10 +657,8 @@ Plan append_vector(std::string& out, std::span<const double> values, Plan& plan,
     fill_exceptions(mapped, values.size(), plan.map);
     own = plan;
   } else if (!map_with(values, own, mapped)) {
-    own = {};
-    map_vector(values, own, mapped);
-    own.order =
-        best_order(std::span(mapped.numbers).first(values.size()), kOrdersOfValues, effort).order;
+    map_vector(values, {}, mapped);
+    own = price({}, mapped, values.size(), effort).plan;
   }
   put_plan(out, own, mapped.exceptions > 0);
   if (mapped.exceptions > 0) put_exceptions(out, values, mapped);

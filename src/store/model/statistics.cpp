@@ -294,23 +294,23 @@ void add_groups(SliceStatistics& statistics, std::span<const codec::SamplingGrou
 }
 
 std::string encode_statistics(const SliceStatistics& statistics) {
-  std::string encoded = {static_cast<char>(kRows), static_cast<char>(kRowsVersion)};
+  codec::WireWriter out;
+  out.put(kRows);
+  out.put(kRowsVersion);
   std::int64_t previous = 0;
   for (const auto& [id, series] : statistics) {
-    codec::WireWriter row;
-    put_row(row, series);
-    codec::WireWriter start;
-    start.varint(minus(id.value, previous));
-    start.put(static_cast<std::uint8_t>(row.size()));
+    codec::WireWriter writer;
+    put_row(writer, series);
+    const std::vector<std::uint8_t> row = writer.take();
+    out.varint(minus(id.value, previous));
+    out.put(static_cast<std::uint8_t>(row.size()));
+    out.append(row.data(), row.size());
     previous = id.value;
-    for (codec::WireWriter* part : {&start, &row}) {
-      const std::vector<std::uint8_t> bytes = part->take();
-      encoded.append(bytes.begin(), bytes.end());
-    }
   }
-  const std::uint32_t crc = codec::crc32c(encoded.data(), encoded.size());
-  encoded.append(reinterpret_cast<const char*>(&crc), sizeof crc);
-  return encoded;
+  const std::vector<std::uint8_t> rows = out.take();
+  const std::uint32_t crc = codec::crc32c(rows.data(), rows.size());
+  std::string encoded(rows.begin(), rows.end());
+  return encoded.append(reinterpret_cast<const char*>(&crc), sizeof crc);
 }
 
 Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes) {
@@ -321,24 +321,18 @@ Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes) {
   return statistics;
 }
 
-Result<> read_statistics_of(std::span<const std::uint8_t> bytes, std::span<const SeriesId> wanted,
+Result<> read_statistics_of(std::span<const std::uint8_t> bytes, const std::set<SeriesId>& wanted,
                             const std::function<void(SeriesId, const SeriesDelta&)>& take) {
-  CORRAL_ASSERT(std::ranges::is_sorted(wanted));
-  auto next = wanted.begin();
-  const auto is_wanted = [&](SeriesId id) {
-    while (next != wanted.end() && *next < id) ++next;
-    return next != wanted.end() && *next == id;
-  };
   if (is_rows(bytes)) {
     return walk_rows(bytes, [&](SeriesId id, codec::WireReader& row) {
-      if (!is_wanted(id)) return;
+      if (!wanted.contains(id)) return;
       const SeriesDelta delta = get_row(row);
       if (row.ok()) take(id, delta);
     });
   }
   const SliceStatistics statistics = TRY(decode_columns(bytes));
   for (const auto& [id, delta] : statistics) {
-    if (is_wanted(id)) take(id, delta);
+    if (wanted.contains(id)) take(id, delta);
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -64,8 +65,9 @@ void add_groups(SliceStatistics& statistics, std::span<const codec::SamplingGrou
 
 std::string encode_statistics(const SliceStatistics& statistics);
 Result<SliceStatistics> decode_statistics(std::span<const std::uint8_t> bytes);
-// Calls `take` for each of the series that are `wanted`, ascending ids, and decodes no other.
-Result<> read_statistics_of(std::span<const std::uint8_t> bytes, std::span<const SeriesId> wanted,
+// Calls `take` for each of the series that are `wanted`, by ascending id, and decodes no other row.
+// Errors of both are kCorruption and kUnsupported.
+Result<> read_statistics_of(std::span<const std::uint8_t> bytes, const std::set<SeriesId>& wanted,
                             const std::function<void(SeriesId, const SeriesDelta&)>& take);
 
 }  // namespace corral::store

@@ -74,11 +74,11 @@ RC_GTEST_PROP(Statistics, ComeBack, ()) {
   const std::string encoded = encode_statistics(statistics);
   RC_ASSERT(with_bits(decode_statistics(bytes_of(encoded)).value()) == with_bits(statistics));
   SliceStatistics some;
-  std::vector<SeriesId> wanted;
+  std::set<SeriesId> wanted;
   for (const auto& [id, one] : statistics) {
     if (*rc::gen::arbitrary<bool>()) continue;
     some[id] = one;
-    wanted.push_back(id);
+    wanted.insert(id);
   }
   SliceStatistics taken;
   const auto take = [&](SeriesId id, const SeriesDelta& one) { taken[id] = one; };
@@ -179,9 +179,8 @@ TEST(Statistics, ColumnsAreRead) {
     EXPECT_EQ(one, expected);
     ++taken;
   };
-  EXPECT_TRUE(
-      read_statistics_of(bytes_of(columns), std::array{SeriesId{999}, SeriesId{1000}}, take));
-  EXPECT_TRUE(read_statistics_of(bytes_of(columns), std::array{SeriesId{999}}, take));
+  EXPECT_TRUE(read_statistics_of(bytes_of(columns), {SeriesId{999}, SeriesId{1000}}, take));
+  EXPECT_TRUE(read_statistics_of(bytes_of(columns), {SeriesId{999}}, take));
   EXPECT_EQ(taken, 1);
 }
 

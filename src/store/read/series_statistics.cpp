@@ -13,11 +13,8 @@ using Statistics = std::map<SeriesId, SeriesDelta>;
 
 // Nothing of a damaged slice.
 void add_slice(Blob bytes, const Feed& feed, Statistics& all) {
-  std::vector<SeriesId> wanted;
-  for (const auto& [local, id] : feed.series) wanted.push_back(id);
-  std::ranges::sort(wanted);
   static_cast<void>(read_statistics_of(
-      bytes, wanted, [&](SeriesId id, const SeriesDelta& delta) { all[id].add(delta); }));
+      bytes, feed.ids, [&](SeriesId id, const SeriesDelta& delta) { all[id].add(delta); }));
 }
 
 void add_points(const std::vector<codec::SamplesBody>& bodies, const Feed& feed, Statistics& all) {
@@ -82,6 +79,7 @@ Result<> add_many(Connection& db, Caches& caches, const Feeds& feeds,
 void add_feed(Feeds& feeds, SeriesId series, const Statement& row, int column) {
   Feed& feed = feeds[row.integer(column)];
   feed.series[static_cast<std::uint32_t>(row.integer(column + 1))] = series;
+  feed.ids.insert(series);
   if (!row.is_null(column + 2)) feed.slices.insert(row.integer(column + 2));
   feed.anchor.utc_minus_boot = Nanos(row.integer(column + 3));
 }

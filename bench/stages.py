@@ -174,7 +174,7 @@ def written(trace: Path, database: Path, points: float) -> list[tuple[str, float
         if path != f"{database}-wal":
             continue
         in_log += size
-        if size == PAGE_HEADER:  # of the page that is written next, or written once more alone
+        if size == PAGE_HEADER:  # The page is written next, or is written once more alone.
             header = first
             continue
         tables.add(table_of.get(int.from_bytes(header[:4], "big"), ""))

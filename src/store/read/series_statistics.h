@@ -15,7 +15,7 @@ namespace corral::store::sql {
 struct Feed {
   ClockAnchor anchor;
   SeriesMap series;
-  std::set<SeriesId> ids;  // of `series`
+  std::set<SeriesId> ids;  // Those of `series`.
   std::set<std::int64_t> slices;
 };
 using Feeds = std::map<std::int64_t, Feed>;  // by the session's key

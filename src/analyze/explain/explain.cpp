@@ -305,6 +305,7 @@ Result<Explanation> explain_run(const store::Reader& store, const store::Run& ru
   TRY(check_waiting(options.left));
   found.unseen = find_unseen(recorded.health);
   found.lanes = find_leaves(recorded.timeline, found.window);
+  found.units = find_training_units(recorded.timeline, found.lanes, recorded.epochs, found.window);
   TRY(choose_lanes(found.lanes, options.lane));
   found.parts = make_parts(found.lanes, found.window);
   TRY(check_waiting(options.left));

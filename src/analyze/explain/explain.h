@@ -15,6 +15,7 @@
 #include "analyze/explain/leaves.h"
 #include "analyze/explain/slow_rank.h"
 #include "analyze/explain/steady.h"
+#include "analyze/explain/training_units.h"
 #include "analyze/explain/typical.h"
 #include "analyze/explain/what_if.h"
 #include "analyze/left.h"
@@ -93,6 +94,7 @@ struct Explanation {
   std::vector<DeviceTime> devices;   // that imported traces show
   std::vector<LaneLeaves> lanes;     // at most kMostLanes
   std::size_t lanes_left_out = 0;
+  TrainingUnits units;  // all lanes count
   std::string summary;  // a few sentences
 };
 

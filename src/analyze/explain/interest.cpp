@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "analyze/explain/run_data.h"
-#include "analyze/explain/stored_timeline.h"
 #include "query/chart/chart.h"
 #include "query/series/resample.h"
 
@@ -15,54 +14,6 @@ namespace corral::analyze {
 namespace {
 
 constexpr double kGreatestValue = 1e150;  // its square fits a double; beyond it is no value
-
-// Empty if there are too many steps.
-Result<Timeline> read_steps(const store::Reader& store, const store::Run& run, const Left& left) {
-  auto timeline = read_timeline(store, run, {.units_only = true, .left = left});
-  if (timeline || timeline.error().code != Code::kTooLarge) return timeline;
-  return Timeline();
-}
-
-// ---- columns
-
-// Units that ended, without those inside others.
-std::vector<Window> units_of_lane(const Timeline& timeline, std::size_t lane, Window window) {
-  std::vector<Window> units;
-  for (const TimelinePhase& phase : timeline.phases(lane)) {
-    if (phase.open || phase.begin < window.from || phase.end > window.to) continue;
-    if (!timeline.is_unit(phase)) continue;
-    if (!units.empty() && phase.begin < units.back().to) continue;
-    units.push_back({.from = phase.begin, .to = phase.end});
-  }
-  return units;
-}
-
-InterestColumns equal_columns(Window window) {
-  const std::int64_t from = ns_of(window.from), to = ns_of(window.to);
-  const auto width = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(kInterestColumns, query::distance(from, to)));
-  InterestColumns columns;
-  if (width == 0) return columns;
-  const query::Grid grid(from, to, width);
-  for (std::uint32_t i = 0; i <= width; ++i) columns.borders.push_back(utc_time(grid.border(i)));
-  return columns;
-}
-
-InterestColumns columns_of_units(const std::vector<Window>& units, Unit unit) {
-  InterestColumns columns;
-  columns.unit = unit;
-  const std::size_t size = (units.size() + kInterestColumns - 1) / kInterestColumns;
-  columns.units_in_column = size;
-  for (std::size_t begin = 0; begin < units.size(); begin += size) {
-    const std::size_t end = std::min(begin + size, units.size());
-    double sum = 0;
-    for (std::size_t i = begin; i < end; ++i) sum += seconds(units[i].length());
-    columns.borders.push_back(units[begin].from);
-    columns.unit_seconds.push_back(sum / static_cast<double>(end - begin));
-  }
-  columns.borders.push_back(units.back().to);
-  return columns;
-}
 
 // ---- series
 
@@ -199,16 +150,6 @@ std::vector<Region> regions_of(const std::vector<SeriesInterest>& series,
 
 }  // namespace
 
-InterestColumns lay_columns(const Timeline& timeline, Window window) {
-  const std::vector<LaneLeaves> lanes = find_leaves(timeline, window);
-  const auto most = std::ranges::max_element(
-      lanes, {}, [](const LaneLeaves& lane) { return std::pair(lane.trains, lane.in_steps); });
-  if (most == lanes.end() || !most->trains) return equal_columns(window);
-  const std::vector<Window> units = units_of_lane(timeline, most->number, window);
-  return units.size() < kLeastUnits ? equal_columns(window)
-                                    : columns_of_units(units, timeline.unit());
-}
-
 Result<Interest> find_interest(const store::Reader& store, const store::Run& run,
                                const InterestOptions& options) {
   const UtcTime end = run.end.value_or(run.newest);
@@ -220,7 +161,9 @@ Result<Interest> find_interest(const store::Reader& store, const store::Run& run
     if (!options.from && !options.to) return found;  // it has just begun
     return fail(Code::kInvalidArgument, "the time is empty: it ends before it begins");
   }
-  found.columns = lay_columns(TRY(read_steps(store, run, options.left)), found.window);
+  found.columns = options.known_units != nullptr
+                      ? options.known_units->columns
+                      : TRY(read_training_units(store, run, found.window, options.left)).columns;
   std::vector<store::Series> wanted = TRY(store.series_of(run.id));
   std::erase_if(wanted, [&](const store::Series& series) {
     return series.owner == metric::Owner::kHost && series.host != run.host;

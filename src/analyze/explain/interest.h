@@ -1,11 +1,10 @@
 // Interest: which series of a run, and which stretches of it, are worth a look.
 //
 // Every series of the run, its workload and its host is brought to at most kInterestColumns columns
-// of means (counters: of rates) and classed. Columns are steps of the training lane, so many
-// together that they fit, where it has kLeastUnits or more (epochs in a run without steps); else
-// equal times. A metric that follows the course of steps has no period then. Sources: the store,
-// one snapshot for the phases and one for each 64 series, from the pyramids where that suffices.
-// Memory: 2 KiB per series. Any thread.
+// of means (counters: of rates) and classed. If the columns are steps (training_units.h), a
+// metric that follows the course of steps has no period. Sources: the store, one snapshot for the
+// phases and one for each 64 series, from the pyramids where that suffices. Memory: 2 KiB per
+// series. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +14,7 @@
 
 #include "analyze/explain/regions.h"
 #include "analyze/explain/series_class.h"
+#include "analyze/explain/training_units.h"
 #include "analyze/left.h"
 #include "core/result.h"
 #include "store/reader.h"
@@ -22,24 +22,12 @@
 namespace corral::analyze {
 
 inline constexpr std::size_t kMostInterestSeries = 2048;  // the first ones
-inline constexpr std::size_t kInterestColumns = 1024;
-inline constexpr std::size_t kLeastUnits = 64;
 
 struct InterestOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
   Left left = {};
+  const TrainingUnits* known_units = nullptr;  // null: they are read; else the same window's
 };
-
-// The columns of a window.
-struct InterestColumns {
-  std::vector<UtcTime> borders;      // one more than there are columns
-  std::optional<Unit> unit;          // nullopt: columns of equal time
-  std::size_t units_in_column = 0;   // the last one may have fewer
-  std::vector<double> unit_seconds;  // mean length of each column's units; empty without
-  [[nodiscard]] std::size_t size() const { return borders.empty() ? 0 : borders.size() - 1; }
-};
-// By the training lane with most time in steps.
-InterestColumns lay_columns(const Timeline& timeline, Window window);
 
 struct SeriesInterest {
   std::optional<SeriesId> id;          // nullopt: the lengths of steps ("step time")

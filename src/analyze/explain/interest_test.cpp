@@ -140,7 +140,11 @@ TEST_F(InterestOfAStore, AWindowHasOnlyWhatLiesInIt) {
   EXPECT_EQ(empty.error().code, Code::kInvalidArgument);
 }
 
-TEST(LayColumns, ManyStepsShareAColumnAndFewAreNone) {
+InterestColumns columns_of(const Timeline& timeline, Window window) {
+  return find_training_units(timeline, find_leaves(timeline, window), {}, window).columns;
+}
+
+TEST(TrainingUnits, ManyStepsShareAColumnAndFewAreNone) {
   const auto laid = [](std::int64_t steps) {
     Timeline timeline;
     for (std::int64_t i = 0; i < steps; ++i)
@@ -150,7 +154,7 @@ TEST(LayColumns, ManyStepsShareAColumnAndFewAreNone) {
                     .type = "step",
                     .lane = "h/1/main"});
     timeline.arrange(utc_time(10 * steps));
-    return lay_columns(timeline, {.from = utc_time(0), .to = utc_time(10 * steps)});
+    return columns_of(timeline, {.from = utc_time(0), .to = utc_time(10 * steps)});
   };
   EXPECT_EQ(laid(63).unit, std::nullopt);
   EXPECT_EQ(laid(64).size(), 64U);
@@ -160,9 +164,9 @@ TEST(LayColumns, ManyStepsShareAColumnAndFewAreNone) {
   EXPECT_EQ(many.borders[1], utc_time(30));
   EXPECT_EQ(many.borders.back(), utc_time(24'998));
   EXPECT_DOUBLE_EQ(many.unit_seconds[833], 8e-9);
-  EXPECT_EQ(lay_columns(Timeline(), {.from = UtcTime::min(), .to = UtcTime::max()}).size(),
+  EXPECT_EQ(columns_of(Timeline(), {.from = UtcTime::min(), .to = UtcTime::max()}).size(),
             kInterestColumns);
-  EXPECT_EQ(lay_columns(Timeline(), {.from = utc_time(0), .to = utc_time(3)}).size(), 3U);
+  EXPECT_EQ(columns_of(Timeline(), {.from = utc_time(0), .to = utc_time(3)}).size(), 3U);
 }
 
 }  // namespace

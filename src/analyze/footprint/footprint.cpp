@@ -177,8 +177,11 @@ Result<Footprint> find_footprint(const store::Reader& store, const store::Run& r
   if ((options.from || options.to) && window.from >= window.to)
     return fail(Code::kInvalidArgument,
                 "the time of the footprint is empty: it ends before it begins");
-  FootprintData data = TRY(read_footprint_data(
-      store, run, {.window = window, .left = options.left, .units = options.units}));
+  FootprintData data = TRY(read_footprint_data(store, run,
+                                               {.window = window,
+                                                .left = options.left,
+                                                .units = options.units,
+                                                .known_units = options.known_units}));
   Footprint found = make_footprint(data);
   found.provisional = !run.end;
   return found;

@@ -7,9 +7,6 @@
 #include <iterator>
 #include <string_view>
 
-#include "analyze/epochs.h"
-#include "analyze/explain/leaves.h"
-#include "analyze/explain/stored_timeline.h"
 #include "analyze/footprint/efficiency.h"
 #include "analyze/sharing.h"
 #include "core/cpu_list.h"
@@ -235,36 +232,6 @@ std::vector<std::string> module_gpus(const store::Run& run) {
 }
 
 // ---- units of work
-struct Counted {
-  std::int64_t steps = 0, epochs = 0;
-  std::size_t lanes = 0;  // that train
-  bool has_steps = false;
-  bool too_many = false;
-};
-
-Result<Counted> count_work(const store::Reader& store, const store::Run& run, Window window,
-                           const Left& left) {
-  Counted counted;
-  std::vector<EpochPhase> epochs;
-  const auto also = [&](const store::page::PhaseFields& phase) {
-    if (auto epoch = as_epoch(phase)) epochs.push_back(*std::move(epoch));
-  };
-  const auto timeline = read_timeline(store, run, {.units_only = true, .left = left, .also = also});
-  counted.too_many = !timeline && timeline.error().code == Code::kTooLarge;
-  if (counted.too_many) return counted;
-  if (!timeline) return tl::unexpected(timeline.error());
-  counted.has_steps = timeline->unit() == Unit::kStep;
-  for (const LaneLeaves& lane : find_leaves(*timeline, window)) {
-    if (!lane.trains) continue;
-    ++counted.lanes;
-    if (counted.has_steps) counted.steps = std::max(counted.steps, lane.steps);
-  }
-  for (const Epoch& epoch : epochs_of_phases(std::move(epochs)).epochs)
-    if (epoch.end && epoch.start >= ns_of(window.from) && *epoch.end <= ns_of(window.to))
-      ++counted.epochs;
-  return counted;
-}
-
 WorkUnit unit_of(std::string name, std::int64_t count, bool too_many) {
   if (count > 0)
     return {.name = std::move(name), .count = static_cast<double>(count), .from = "phases"};
@@ -309,7 +276,7 @@ Result<std::optional<WorkUnit>> logged_samples(const store::Reader& store, const
       .name = "sample", .count = within.last->value - from, .from = series.front().name};
 }
 
-WorkUnit samples_of_steps(const store::Run& run, const Counted& counted) {
+WorkUnit samples_of_steps(const store::Run& run, const TrainingUnits& counted) {
   WorkUnit unit{.name = "sample", .count = std::nullopt, .from = {}};
   for (const std::string_view name : kBatchParams) {
     const auto param = std::ranges::find(
@@ -331,8 +298,11 @@ WorkUnit samples_of_steps(const store::Run& run, const Counted& counted) {
 }
 
 Result<std::vector<WorkUnit>> find_units(const store::Reader& store, const store::Run& run,
-                                         Window window, const Left& left) {
-  const Counted counted = TRY(count_work(store, run, window, left));
+                                         const FootprintReading& reading) {
+  const Window window = reading.window;
+  const TrainingUnits counted = reading.known_units != nullptr
+                                    ? *reading.known_units
+                                    : TRY(read_training_units(store, run, window, reading.left));
   std::vector<WorkUnit> units = {unit_of("epoch", counted.epochs, counted.too_many),
                                  unit_of("step", counted.steps, counted.too_many)};
   auto samples = TRY(logged_samples(store, run, window));
@@ -370,7 +340,7 @@ Result<FootprintData> read_footprint_data(const store::Reader& store, const stor
   TRY(store.inspect(read));
   TRY(read_neighbours(store, std::move(beside), left, data));
   if (!run.host.empty()) data.idle = TRY(find_idle(store, run.host));
-  if (reading.units) data.units = TRY(find_units(store, run, window, left));
+  if (reading.units) data.units = TRY(find_units(store, run, reading));
   return data;
 }
 

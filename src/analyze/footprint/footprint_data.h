@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyze/explain/run_data.h"
+#include "analyze/explain/training_units.h"
 #include "analyze/footprint/energy.h"
 #include "analyze/left.h"
 #include "core/result.h"
@@ -76,6 +77,7 @@ struct FootprintReading {
   Window window;
   Left left = {};
   bool units = true;  // false: without units of work, for which steps and epochs are read
+  const TrainingUnits* known_units = nullptr;  // null: they are read; else the same window's
 };
 Result<FootprintData> read_footprint_data(const store::Reader& store, const store::Run& run,
                                           const FootprintReading& reading);

@@ -4,20 +4,17 @@
 // time.
 //
 //   corral_bench_explain [--store DIR|URL] [--hours 10] [--series 300] [--steps 249750] [--ranks 1]
-//     [--only explain|footprint|interest|json|table|compare] [--runs 200]
+//     [--only explain|footprint|interest|compare] [--runs 200]
 //
 // A step has four phases, an epoch a thousand steps; the steps are divided among the ranks. A store
-// that holds the run is only read. `json` and `table` are what `corral explain` asks in these
-// formats: two and all three routes in one answer. Prints one JSON object: CPU seconds of each
-// route, and the memory above that before it.
+// that holds the run is only read. Prints one JSON object: CPU seconds of each route, and the
+// memory above that before it.
 #include <fmt/core.h>
 
 #include <cstdlib>
 #include <deque>
 #include <fstream>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "analyze/explain/bottleneck.h"
 #include "core/json.h"
@@ -214,14 +211,8 @@ void measure_all(server::Context& context, const std::string& only, Json& out) {
   const RunId id = run_named(context.store, "long");
   const auto run = must(context.reader.run(id), "run");
   const std::string path = fmt::format("/api/corral/v1/runs/{}/", id.hex());
-  const std::vector<std::pair<std::string, std::string>> routes = {
-      {"explain", "explain"},
-      {"footprint", "footprint"},
-      {"interest", "interest"},
-      {"json", "explain?with=footprint"},
-      {"table", "explain?with=footprint,interest"}};
-  for (const auto& [name, route] : routes)
-    if (only.empty() || only == name) measure(context, {name, path + route}, out);
+  for (const char* route : {"explain", "footprint", "interest"})
+    if (only.empty() || only == route) measure(context, {route, path + route}, out);
   // Another question of the same run, which no kept answer has.
   if (only.empty())
     measure(context,

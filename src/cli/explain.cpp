@@ -343,11 +343,11 @@ Result<int> explain_group(const sys::HttpTarget& server, const ExplainFlags& fla
   return failures.empty() ? kDone : kFailed;
 }
 
-// A part of the explanation; an older server answers it alone, or (null) does not know it.
-Json part_of(const Json& found, const char* name, const sys::HttpTarget& server,
-             const std::string& path) {
-  const Json* part = found.find(name);
-  return part != nullptr ? *part : get_json(server, path).value_or(Json());
+// Null of a lane, which has none, and of a server that does not know it.
+Result<Json> ask_footprint(const sys::HttpTarget& server, const std::string& path, bool lane) {
+  auto found = lane ? Result<Json>(Json()) : get_json(server, path);
+  if (!found && found.error().code == Code::kNotFound) return Json();
+  return found;
 }
 
 // "1.5", of a value with this unit; "–" for null.
@@ -400,50 +400,6 @@ void print_attribution(const Json& run, const Json& found, bool markdown) {
     if (note.as_string() != nullptr) page.line(*note.as_string());
 }
 
-Result<int> explain_run(const sys::HttpTarget& server, const Json& run, const ExplainFlags& flags) {
-  const std::int64_t start = parse_int(run.get_string("start_ns")).value_or(0);
-  const auto since_start = [start](Nanos time) {
-    return start +
-           std::min<std::int64_t>(time.count(), std::numeric_limits<std::int64_t>::max() - start);
-  };
-  std::vector<std::string> query;
-  if (flags.from >= Nanos(0)) query.push_back(fmt::format("from_ns={}", since_start(flags.from)));
-  if (flags.to >= Nanos(0)) query.push_back(fmt::format("to_ns={}", since_start(flags.to)));
-  // "@1" may be another run by now.
-  const auto path = [&](const char* part) {
-    const std::string whole = run_path(run.get_string("id"), part);
-    return query.empty() ? whole : whole + "?" + join(query, "&");
-  };
-  const std::string interest = path("/interest"), footprint = path("/footprint");  // for all lanes
-  const bool whole = flags.lane.empty();
-  if (!whole) query.push_back("lane=" + sys::url_encode(flags.lane));
-  const bool json = flags.format == "json", markdown = flags.format == "markdown";
-  if (!flags.metric.empty()) {
-    query.push_back("metric=" + sys::url_encode(flags.metric));
-    if (!flags.source.empty()) query.push_back("source=" + sys::url_encode(flags.source));
-    const Json found = TRY(get_json(server, path("/attribution")));
-    json ? fmt::print("{}\n", found.dump()) : print_attribution(run, found, markdown);
-    return kDone;
-  }
-  std::vector<std::string> with;
-  if (whole) with.emplace_back("footprint");
-  if (!json) with.emplace_back("interest");
-  if (!with.empty()) query.push_back("with=" + join(with, ","));
-  Json found = TRY(get_json(server, path("/explain")));
-  // A lane has no footprint.
-  found.set("footprint", whole ? part_of(found, "footprint", server, footprint) : Json());
-  if (json) {
-    fmt::print("{}\n", found.dump());
-    return kDone;
-  }
-  print_explanation(run, found, markdown);
-  const TextPage page(markdown ? "markdown" : "table");
-  print_regions(page, part_of(found, "interest", server, interest));
-  const std::string notes = run_path(run.get_string("id"), "/notes");
-  print_marks(page, items(TRY(get_json(server, notes)), "notes"));
-  return kDone;
-}
-
 Result<int> explain(const ExplainFlags& flags) {
   if (flags.metric.empty() && !flags.source.empty())
     return fail(Code::kInvalidArgument, "--source requires --metric");
@@ -459,7 +415,43 @@ Result<int> explain(const ExplainFlags& flags) {
     if (unknown && code == Code::kInvalidArgument) return tl::unexpected(asked.error());
     return group;
   }
-  return explain_run(server, TRY(asked), flags);
+  const Json run = TRY(asked);
+  const std::int64_t start = parse_int(run.get_string("start_ns")).value_or(0);
+  const auto since_start = [start](Nanos time) {
+    return start +
+           std::min<std::int64_t>(time.count(), std::numeric_limits<std::int64_t>::max() - start);
+  };
+  std::vector<std::string> query;
+  if (flags.from >= Nanos(0)) query.push_back(fmt::format("from_ns={}", since_start(flags.from)));
+  if (flags.to >= Nanos(0)) query.push_back(fmt::format("to_ns={}", since_start(flags.to)));
+  // "@1" may be another run by now.
+  const auto path = [&](const char* part) {
+    const std::string whole = run_path(run.get_string("id"), part);
+    return query.empty() ? whole : whole + "?" + join(query, "&");
+  };
+  const std::string interest = path("/interest"), footprint = path("/footprint");  // for all lanes
+  if (!flags.lane.empty()) query.push_back("lane=" + sys::url_encode(flags.lane));
+  const bool json = flags.format == "json", markdown = flags.format == "markdown";
+  if (!flags.metric.empty()) {
+    query.push_back("metric=" + sys::url_encode(flags.metric));
+    if (!flags.source.empty()) query.push_back("source=" + sys::url_encode(flags.source));
+    const Json found = TRY(get_json(server, path("/attribution")));
+    json ? fmt::print("{}\n", found.dump()) : print_attribution(run, found, markdown);
+    return kDone;
+  }
+  Json found = TRY(get_json(server, path("/explain")));
+  found.set("footprint", TRY(ask_footprint(server, footprint, !flags.lane.empty())));
+  if (json) {
+    fmt::print("{}\n", found.dump());
+    return kDone;
+  }
+  print_explanation(run, found, markdown);
+  const TextPage page(markdown ? "markdown" : "table");
+  // An older server does not have all of it.
+  print_regions(page, get_json(server, interest).value_or(Json()));
+  const std::string notes = run_path(run.get_string("id"), "/notes");
+  print_marks(page, items(TRY(get_json(server, notes)), "notes"));
+  return kDone;
 }
 
 }  // namespace

@@ -1,15 +1,10 @@
-// GET /runs/{run}/explain: where the time of a run went (docs/analysis.md); in the same answer its
-// footprint and what is worth looking at, which read its steps and epochs, too.
+// GET /runs/{run}/explain: where the time of a run went (docs/analysis.md).
 #include "analyze/explain/explain.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
-#include "analyze/explain/interest.h"
-#include "analyze/footprint/footprint.h"
 #include "core/json.h"
-#include "core/text.h"
 #include "server/api/handlers.h"
 #include "server/api/late.h"
 #include "server/api/write.h"
@@ -23,44 +18,13 @@ using analyze::TimePart;
 
 constexpr std::size_t kMostOdd = 100;  // in an answer, for each lane
 
-struct Wanted {
-  analyze::ExplainOptions options;
-  bool footprint = false, interest = false;
-};
-
-Parsed<Wanted> read_wanted(const Request& request) {
+Parsed<analyze::ExplainOptions> read_options(const Request& request) {
   const TimeEnds ends = TRY_PARSED(query_times(request));
   if (ends.from && ends.to && *ends.from >= *ends.to)
     return bad_query(request, "to_ns", "later than from_ns");
-  Wanted wanted{.options = {.from = ends.from,
-                            .to = ends.to,
-                            .lane = std::string(request.query_value("lane").value_or(""))}};
-  for (const std::string_view part : split(request.query_value("with").value_or(""), ',')) {
-    wanted.footprint = wanted.footprint || part == "footprint";
-    wanted.interest = wanted.interest || part == "interest";
-    if (part != "footprint" && part != "interest" && !part.empty())
-      return bad_query(request, "with", "footprint, interest, or both with a comma between them");
-  }
-  return wanted;
-}
-
-// Parts of the answer beside the explanation.
-struct Also {
-  std::optional<analyze::Footprint> footprint;
-  std::optional<analyze::Interest> interest;
-};
-
-Result<Also> find_also(const store::Reader& store, const store::Run& run, const Wanted& wanted,
-                       const Explanation& found) {
-  const auto& [from, to, lane, left] = wanted.options;
-  Also also;
-  if (wanted.footprint)
-    also.footprint = TRY(analyze::find_footprint(
-        store, run, {.from = from, .to = to, .left = left, .known_units = &found.units}));
-  if (wanted.interest)
-    also.interest = TRY(analyze::find_interest(
-        store, run, {.from = from, .to = to, .left = left, .known_units = &found.units}));
-  return also;
+  return analyze::ExplainOptions{.from = ends.from,
+                                 .to = ends.to,
+                                 .lane = std::string(request.query_value("lane").value_or(""))};
 }
 
 void write_window(JsonWriter& json, const analyze::Window& window) {
@@ -236,9 +200,9 @@ void write_lane(JsonWriter& json, const LaneLeaves& lane) {
   json.end_object();
 }
 
-Response explained(RunId run, const Explanation& found, const Also& also) {
+Response explained(const store::Run& run, const Explanation& found) {
   return object_response([&](JsonWriter& json) {
-    json.member("run", run.hex());
+    json.member("run", run.id.hex());
     write_window(json, found.window);
     json.member("provisional", found.provisional).member("summary", found.summary);
     write_array(json, "unseen", found.unseen, [](JsonWriter& out, const analyze::Unseen& unseen) {
@@ -254,22 +218,19 @@ Response explained(RunId run, const Explanation& found, const Also& also) {
     write_array(json, "devices", found.devices, write_device);
     write_array(json, "lanes", found.lanes, write_lane);
     json.member("lanes_left_out", static_cast<std::int64_t>(found.lanes_left_out));
-    if (also.footprint) write_footprint(json.key("footprint"), run, *also.footprint);
-    if (also.interest) write_interest(json.key("interest"), run, *also.interest);
   });
 }
 
 }  // namespace
 
 Answer explain(const Request& request, Context& context) {
-  const Wanted asked = TRY_PARSED(read_wanted(request));
+  const analyze::ExplainOptions options = TRY_PARSED(read_options(request));
   const RunId id = TRY(requested_run(request, context));
-  const auto make = [&context, id, asked](const Left& left) -> Answer {
-    Wanted wanted = asked;
-    wanted.options.left = left;
+  const auto make = [&context, id, options](const Left& left) -> Answer {
+    analyze::ExplainOptions wanted = options;
+    wanted.left = left;
     const store::Run run = TRY(read_run(context.reader, id));
-    const Explanation found = TRY(analyze::explain_run(context.reader, run, wanted.options));
-    return explained(id, found, TRY(find_also(context.reader, run, wanted, found)));
+    return explained(run, TRY(analyze::explain_run(context.reader, run, wanted)));
   };
   return late_answer(request, context, id, make);
 }

@@ -363,41 +363,6 @@ TEST_F(Findings, AnExplanationIsKeptUntilMoreIsStored) {
   EXPECT_FALSE(kept());
 }
 
-TEST_F(Findings, AnExplanationHasWhatTheOtherRoutesSayWhereItIsWanted) {
-  Given run = add_run({"loss"});
-  std::vector<std::pair<std::int64_t, double>> points;
-  std::vector<codec::PhaseRecord> phases = {phase(1, "epoch 0", 1 * kSecond, 101 * kSecond)};
-  for (std::uint64_t i = 0; i < 100; ++i) {
-    const auto begin = static_cast<std::int64_t>(i + 1) * kSecond;
-    points.emplace_back(begin, i < 50 ? 1 : 2);
-    phases.push_back(phase(2 + 2 * i, "step", begin, begin + kSecond * 9 / 10));
-    phases.push_back(phase(3 + 2 * i, "data wait", begin, begin + kSecond / 2));
-    phases.back().parent = 2 + 2 * i;
-  }
-  take({run.writer.frame(frames::samples(1, points)),
-        run.writer.frame(codec::PhasesBody{.phases = phases})});
-  const std::string target = "/api/corral/v1/runs/" + run.id.hex();
-  for (const std::string& window :
-       {std::string("?"),
-        "?from_ns=" + std::to_string(20 * kSecond + frames::kUtcMinusBoot) + "&"}) {
-    const Json footprint = ok(Method::kGet, target + "/footprint" + window);
-    const Json interest = ok(Method::kGet, target + "/interest" + window);
-    EXPECT_EQ(interest.find("columns")->get_string("unit"), "step");
-    EXPECT_EQ(footprint.find("units")->as_array()->at(1).get_int("count"),
-              window == "?" ? 100 : 81);
-    const Json alone = ok(Method::kGet, target + "/explain" + window);
-    EXPECT_EQ(alone.find("footprint"), nullptr);
-    Json both = ok(Method::kGet, target + "/explain" + window + "with=footprint,interest");
-    EXPECT_EQ(both.find("footprint")->dump(), footprint.dump());
-    EXPECT_EQ(both.find("interest")->dump(), interest.dump());
-    EXPECT_EQ(both.find("steady")->dump(), alone.find("steady")->dump());
-    both = ok(Method::kGet, target + "/explain" + window + "with=interest");
-    EXPECT_EQ(both.find("footprint"), nullptr);
-    EXPECT_EQ(both.find("interest")->dump(), interest.dump());
-  }
-  EXPECT_EQ(send(Method::kGet, target + "/explain?with=energy").status, 400);
-}
-
 TEST_F(Findings, AnExplanationThatNobodyWaitsForIsGivenUpAndNotKept) {
   Given run = add_run({"loss"});
   take({run.writer.frame(codec::PhasesBody{{phase(1, "step", 1 * kSecond, 2 * kSecond)}})});

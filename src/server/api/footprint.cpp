@@ -127,27 +127,28 @@ void write_efficiency(JsonWriter& json, const analyze::Efficiency& found) {
   json.end_object();
 }
 
-}  // namespace
-
-void write_footprint(JsonWriter& json, RunId run, const Footprint& found) {
-  json.begin_object().member("run", run.hex());
-  write_energy_window(json, found.window);
-  json.member("provisional", found.provisional).member("summary", found.summary);
-  write_array(json, "warnings", found.warnings,
-              [](JsonWriter& out, const std::string& text) { out.value(text); });
-  write_optional(json, "joules", found.joules);
-  json.member("modelled", found.modelled);
-  write_optional(json, "coverage", found.joules ? std::optional(found.coverage) : std::nullopt);
-  write_array(json, "parts", found.parts, write_energy_part);
-  write_array(json, "missing", found.missing, [](JsonWriter& out, const auto& one) {
-    out.begin_object().member("component", analyze::component_name(one.first));
-    out.member("reason", one.second).end_object();
+Response written_footprint(const store::Run& run, const Footprint& found) {
+  return object_response([&](JsonWriter& json) {
+    json.member("run", run.id.hex());
+    write_energy_window(json, found.window);
+    json.member("provisional", found.provisional).member("summary", found.summary);
+    write_array(json, "warnings", found.warnings,
+                [](JsonWriter& out, const std::string& text) { out.value(text); });
+    write_optional(json, "joules", found.joules);
+    json.member("modelled", found.modelled);
+    write_optional(json, "coverage", found.joules ? std::optional(found.coverage) : std::nullopt);
+    write_array(json, "parts", found.parts, write_energy_part);
+    write_array(json, "missing", found.missing, [](JsonWriter& out, const auto& one) {
+      out.begin_object().member("component", analyze::component_name(one.first));
+      out.member("reason", one.second).end_object();
+    });
+    write_array(json, "units", found.units, write_unit_energy);
+    write_prices(json, found);
+    write_efficiency(json, found.efficiency);
   });
-  write_array(json, "units", found.units, write_unit_energy);
-  write_prices(json, found);
-  write_efficiency(json, found.efficiency);
-  json.end_object();
 }
+
+}  // namespace
 
 Answer footprint(const Request& request, Context& context) {
   const analyze::FootprintOptions options = TRY_PARSED(read_footprint_options(request));
@@ -156,8 +157,7 @@ Answer footprint(const Request& request, Context& context) {
     analyze::FootprintOptions wanted = options;
     wanted.left = left;
     const store::Run run = TRY(read_run(context.reader, id));
-    const Footprint found = TRY(analyze::find_footprint(context.reader, run, wanted));
-    return value_response([&](JsonWriter& json) { write_footprint(json, id, found); });
+    return written_footprint(run, TRY(analyze::find_footprint(context.reader, run, wanted)));
   };
   return late_answer(request, context, id, make);
 }

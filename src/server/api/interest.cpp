@@ -52,7 +52,7 @@ double length_of_column(const Interest& found) {
          static_cast<double>(columns);
 }
 
-void write_series(JsonWriter& json, const SeriesInterest& series, const Interest& found) {
+void write_interest(JsonWriter& json, const SeriesInterest& series, const Interest& found) {
   const analyze::SeriesShape& shape = series.shape;
   json.begin_object();
   write_series_id(json, "series", series.id);
@@ -76,22 +76,24 @@ void write_series(JsonWriter& json, const SeriesInterest& series, const Interest
   json.end_object();
 }
 
-}  // namespace
-
-void write_interest(JsonWriter& json, RunId run, const Interest& found) {
-  json.begin_object().member("run", run.hex());
-  write_time(json, "from_ns", found.window.from);
-  write_time(json, "to_ns", found.window.to);
-  json.member("provisional", found.provisional).key("columns").begin_object();
-  json.member("unit", found.columns.unit ? analyze::unit_name(*found.columns.unit) : "second");
-  json.member("length", length_of_column(found));
-  json.member("count", static_cast<std::int64_t>(found.columns.size())).end_object();
-  write_array(json, "regions", found.regions,
-              [&](JsonWriter& out, const auto& region) { write_region(out, region, found); });
-  write_array(json, "series", found.series,
-              [&](JsonWriter& out, const auto& series) { write_series(out, series, found); });
-  json.member("left_out", static_cast<std::int64_t>(found.left_out)).end_object();
+Response written(const store::Run& run, const Interest& found) {
+  return object_response([&](JsonWriter& json) {
+    json.member("run", run.id.hex());
+    write_time(json, "from_ns", found.window.from);
+    write_time(json, "to_ns", found.window.to);
+    json.member("provisional", found.provisional).key("columns").begin_object();
+    json.member("unit", found.columns.unit ? analyze::unit_name(*found.columns.unit) : "second");
+    json.member("length", length_of_column(found));
+    json.member("count", static_cast<std::int64_t>(found.columns.size())).end_object();
+    write_array(json, "regions", found.regions,
+                [&](JsonWriter& out, const auto& region) { write_region(out, region, found); });
+    write_array(json, "series", found.series,
+                [&](JsonWriter& out, const auto& series) { write_interest(out, series, found); });
+    json.member("left_out", static_cast<std::int64_t>(found.left_out));
+  });
 }
+
+}  // namespace
 
 Answer interest(const Request& request, Context& context) {
   const TimeEnds ends = TRY_PARSED(query_times(request));
@@ -100,9 +102,9 @@ Answer interest(const Request& request, Context& context) {
   const RunId id = TRY(requested_run(request, context));
   const auto make = [&context, id, ends](const Left& left) -> Answer {
     const store::Run run = TRY(read_run(context.reader, id));
-    const Interest found = TRY(analyze::find_interest(
-        context.reader, run, {.from = ends.from, .to = ends.to, .left = left}));
-    return value_response([&](JsonWriter& json) { write_interest(json, id, found); });
+    return written(run,
+                   TRY(analyze::find_interest(context.reader, run,
+                                              {.from = ends.from, .to = ends.to, .left = left})));
   };
   return late_answer(request, context, id, make);
 }

@@ -15,8 +15,7 @@ namespace {
 // alike.
 std::string question_of(const Request& request) {
   std::string question = request.path;
-  for (const std::string_view name :
-       {"from_ns", "to_ns", "lane", "metric", "source", "job", "with"}) {
+  for (const std::string_view name : {"from_ns", "to_ns", "lane", "metric", "source", "job"}) {
     const auto value = request.query_value(name);
     question += value ? fmt::format("?{} {}", value->size(), *value) : "?";
   }

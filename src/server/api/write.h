@@ -14,10 +14,6 @@
 #include "server/core/context.h"
 #include "server/core/http_types.h"
 
-namespace corral::analyze {
-struct Footprint;
-struct Interest;
-}  // namespace corral::analyze
 namespace corral::server {
 struct ProfileRequest;
 }
@@ -76,26 +72,16 @@ void write_array(JsonWriter& json, std::string_view name, const Items& items, Wr
 void write_placed(JsonWriter& json, const query::PlacedValue& placed);
 // An element; in profiles.cpp.
 void write_profile(JsonWriter& json, const ProfileRequest& profile);
-// Objects; in footprint.cpp and interest.cpp.
-void write_footprint(JsonWriter& json, RunId run, const analyze::Footprint& found);
-void write_interest(JsonWriter& json, RunId run, const analyze::Interest& found);
 
-// `write(json)` writes the value.
-template <class Write>
-Response value_response(Write write) {
-  std::string body;
-  JsonWriter json(body);
-  write(json);
-  return json_response(std::move(body));
-}
 // {...}; `write(json)` writes its members.
 template <class Write>
 Response object_response(Write write) {
-  return value_response([&](JsonWriter& json) {
-    json.begin_object();
-    write(json);
-    json.end_object();
-  });
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object();
+  write(json);
+  json.end_object();
+  return json_response(std::move(body));
 }
 // {"name": [...]}
 template <class Items, class Write>

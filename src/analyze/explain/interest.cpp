@@ -161,9 +161,11 @@ Result<Interest> find_interest(const store::Reader& store, const store::Run& run
     if (!options.from && !options.to) return found;  // it has just begun
     return fail(Code::kInvalidArgument, "the time is empty: it ends before it begins");
   }
-  found.columns = options.known_units != nullptr
-                      ? options.known_units->columns
-                      : TRY(read_training_units(store, run, found.window, options.left)).columns;
+  found.columns =
+      TRY(read_training_units(
+              store, run,
+              {.window = found.window, .left = options.left, .known = options.known_units}))
+          .columns;
   std::vector<store::Series> wanted = TRY(store.series_of(run.id));
   std::erase_if(wanted, [&](const store::Series& series) {
     return series.owner == metric::Owner::kHost && series.host != run.host;

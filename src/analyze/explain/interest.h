@@ -26,7 +26,7 @@ inline constexpr std::size_t kMostInterestSeries = 2048;  // the first ones
 struct InterestOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
   Left left = {};
-  const TrainingUnits* known_units = nullptr;  // null: they are read; else the same window's
+  const TrainingUnits* known_units = nullptr;  // as UnitsReading::known
 };
 
 struct SeriesInterest {

@@ -135,13 +135,15 @@ Nanos tracked(const LaneLeaves& lane) {
 // A rank of which so little was recorded, as in an imported trace of some steps, does not train.
 constexpr int kLeastPart = 10;  // its divisor: a tenth of the time in steps of the lane with most
 
-// Marks the lane of each rank that has the most time in steps.
+// Marks the lane of each rank that has the most time in steps; of two alike the first by name.
 void mark_training(std::vector<LaneLeaves>& lanes) {
   std::map<std::optional<std::int64_t>, LaneLeaves*> best;
   for (LaneLeaves& lane : lanes) {
     if (lane.steps == 0) continue;
     LaneLeaves*& of_rank = best[lane_rank(lane.lane)];
-    if (of_rank == nullptr || lane.in_steps > of_rank->in_steps) of_rank = &lane;
+    if (of_rank == nullptr || lane.in_steps > of_rank->in_steps ||
+        (lane.in_steps == of_rank->in_steps && lane.lane < of_rank->lane))
+      of_rank = &lane;
   }
   Nanos most{0};
   for (const auto& [rank, lane] : best) most = std::max(most, lane->in_steps);

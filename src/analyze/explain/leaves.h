@@ -20,6 +20,7 @@ namespace corral::analyze {
 struct Window {
   UtcTime from, to;
   [[nodiscard]] Nanos length() const { return to - from; }
+  bool operator==(const Window&) const = default;
 };
 
 // Calls `each(begin, end, phase)` for the pieces of the window in order; `phase` is null where none

@@ -1,6 +1,7 @@
 #include "analyze/explain/training_units.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "analyze/explain/stored_timeline.h"
@@ -50,8 +51,11 @@ InterestColumns columns_of_units(const std::vector<Window>& units, Unit unit) {
 
 InterestColumns lay_columns(const Timeline& timeline, std::span<const LaneLeaves> lanes,
                             Window window) {
-  const auto most = std::ranges::max_element(
-      lanes, {}, [](const LaneLeaves& lane) { return std::pair(lane.trains, lane.in_steps); });
+  // The first by name of two alike: other orders depend on what else was read.
+  const auto less = [](const LaneLeaves& a, const LaneLeaves& b) {
+    return std::tie(a.trains, a.in_steps, b.lane) < std::tie(b.trains, b.in_steps, a.lane);
+  };
+  const auto most = std::ranges::max_element(lanes, less);
   if (most == lanes.end() || !most->trains) return equal_columns(window);
   const std::vector<Window> units = units_of_lane(timeline, most->number, window);
   return units.size() < kLeastUnits ? equal_columns(window)
@@ -62,7 +66,7 @@ InterestColumns lay_columns(const Timeline& timeline, std::span<const LaneLeaves
 
 TrainingUnits find_training_units(const Timeline& timeline, std::span<const LaneLeaves> lanes,
                                   std::vector<EpochPhase> epochs, Window window) {
-  TrainingUnits found{.has_steps = timeline.unit() == Unit::kStep};
+  TrainingUnits found{.window = window, .has_steps = timeline.unit() == Unit::kStep};
   for (const LaneLeaves& lane : lanes) {
     if (!lane.trains) continue;
     ++found.lanes;
@@ -76,14 +80,17 @@ TrainingUnits find_training_units(const Timeline& timeline, std::span<const Lane
 }
 
 Result<TrainingUnits> read_training_units(const store::Reader& store, const store::Run& run,
-                                          Window window, const Left& left) {
+                                          const UnitsReading& reading) {
+  const Window window = reading.window;
+  if (reading.known != nullptr && reading.known->window == window) return *reading.known;
   std::vector<EpochPhase> epochs;
   const auto also = [&](const store::page::PhaseFields& phase) {
     if (auto epoch = as_epoch(phase)) epochs.push_back(*std::move(epoch));
   };
-  const auto timeline = read_timeline(store, run, {.units_only = true, .left = left, .also = also});
+  const auto timeline =
+      read_timeline(store, run, {.units_only = true, .left = reading.left, .also = also});
   if (!timeline && timeline.error().code == Code::kTooLarge)
-    return TrainingUnits{.too_many = true, .columns = equal_columns(window)};
+    return TrainingUnits{.window = window, .too_many = true, .columns = equal_columns(window)};
   if (!timeline) return tl::unexpected(timeline.error());
   return find_training_units(*timeline, find_leaves(*timeline, window), std::move(epochs), window);
 }

@@ -32,6 +32,7 @@ struct InterestColumns {
 };
 
 struct TrainingUnits {
+  Window window;
   std::int64_t steps = 0;   // the most that one training lane made; 0 in a run without steps
   std::int64_t epochs = 0;  // that lie in the window
   std::size_t lanes = 0;    // that train
@@ -43,8 +44,14 @@ struct TrainingUnits {
 // `lanes`: all of the timeline, in the same window.
 TrainingUnits find_training_units(const Timeline& timeline, std::span<const LaneLeaves> lanes,
                                   std::vector<EpochPhase> epochs, Window window);
-// From the store, in a snapshot of its own.
+
+struct UnitsReading {
+  Window window;
+  Left left = {};
+  const TrainingUnits* known = nullptr;  // counted before; null: nothing was
+};
+// Those that are known, if they are of this window; else from the store, in a snapshot of its own.
 Result<TrainingUnits> read_training_units(const store::Reader& store, const store::Run& run,
-                                          Window window, const Left& left);
+                                          const UnitsReading& reading);
 
 }  // namespace corral::analyze

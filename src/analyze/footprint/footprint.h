@@ -67,7 +67,7 @@ struct FootprintOptions {
   std::optional<UtcTime> from, to;  // default: the run's begin and end, which also bound them
   Left left = {};
   bool units = true;  // false: without units of work, for which steps and epochs are read
-  const TrainingUnits* known_units = nullptr;  // null: they are read; else the same window's
+  const TrainingUnits* known_units = nullptr;  // as UnitsReading::known
 };
 // kInvalidArgument: an empty window.
 Result<Footprint> find_footprint(const store::Reader& store, const store::Run& run,

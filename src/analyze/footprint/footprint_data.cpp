@@ -300,9 +300,8 @@ WorkUnit samples_of_steps(const store::Run& run, const TrainingUnits& counted) {
 Result<std::vector<WorkUnit>> find_units(const store::Reader& store, const store::Run& run,
                                          const FootprintReading& reading) {
   const Window window = reading.window;
-  const TrainingUnits counted = reading.known_units != nullptr
-                                    ? *reading.known_units
-                                    : TRY(read_training_units(store, run, window, reading.left));
+  const TrainingUnits counted = TRY(read_training_units(
+      store, run, {.window = window, .left = reading.left, .known = reading.known_units}));
   std::vector<WorkUnit> units = {unit_of("epoch", counted.epochs, counted.too_many),
                                  unit_of("step", counted.steps, counted.too_many)};
   auto samples = TRY(logged_samples(store, run, window));

@@ -77,7 +77,7 @@ struct FootprintReading {
   Window window;
   Left left = {};
   bool units = true;  // false: without units of work, for which steps and epochs are read
-  const TrainingUnits* known_units = nullptr;  // null: they are read; else the same window's
+  const TrainingUnits* known_units = nullptr;  // as UnitsReading::known
 };
 Result<FootprintData> read_footprint_data(const store::Reader& store, const store::Run& run,
                                           const FootprintReading& reading);

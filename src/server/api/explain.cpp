@@ -2,6 +2,9 @@
 #include "analyze/explain/explain.h"
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/json.h"
@@ -229,8 +232,15 @@ Answer explain(const Request& request, Context& context) {
   const auto make = [&context, id, options](const Left& left) -> Answer {
     analyze::ExplainOptions wanted = options;
     wanted.left = left;
+    // Before it is read: what comes in between changes it.
+    std::string state = TRY(state_of(context, id));
     const store::Run run = TRY(read_run(context.reader, id));
-    return explained(run, TRY(analyze::explain_run(context.reader, run, wanted)));
+    const Explanation found = TRY(analyze::explain_run(context.reader, run, wanted));
+    context.units->with([&](CountedUnits& last) {
+      last = {.state = std::move(state),
+              .units = std::make_shared<const analyze::TrainingUnits>(found.units)};
+    });
+    return explained(run, found);
   };
   return late_answer(request, context, id, make);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analyze/explain/training_units.h"
+#include "server/api/late.h"
 #include "server/api/requests.h"
 #include "server/core/test_handlers.h"
 #include "store/test_frames.h"
@@ -361,6 +363,92 @@ TEST_F(Findings, AnExplanationIsKeptUntilMoreIsStored) {
   EXPECT_TRUE(router_answer(target + "?unknown=1").late == nullptr) << "no other question";
   context_->answers->age(AnswerCache::kLongest);
   EXPECT_FALSE(kept());
+}
+
+TEST_F(Findings, StepsThatAnExplanationCountedAreNotReadAgainForOthers) {
+  Given run = add_run({"loss"});
+  const std::string target = "/api/corral/v1/runs/" + run.id.hex();
+  const auto steps = [&](const std::string& query = "") {
+    const Json found = ok(Method::kGet, target + "/footprint" + query);
+    return found.find("units")->as_array()->at(1).get_int("count");
+  };
+  const auto in_column = [&] {
+    return ok(Method::kGet, target + "/interest").find("columns")->get_string("unit");
+  };
+  // Counts that are not true show which were used.
+  const auto pretend = [&] {
+    ok(Method::kGet, target + "/explain");
+    context_->answers->age(AnswerCache::kLongest);
+    context_->units->with([](CountedUnits& last) {
+      analyze::TrainingUnits units = *last.units;
+      units.steps = 7;
+      units.columns.unit = analyze::Unit::kEpoch;
+      last.units = std::make_shared<const analyze::TrainingUnits>(units);
+    });
+  };
+  std::vector<codec::PhaseRecord> phases;
+  for (std::uint64_t i = 1; i <= 80; ++i) {
+    const auto begin = static_cast<std::int64_t>(i) * kSecond;
+    phases.push_back(phase(i, "step", begin, begin + kSecond / 2));
+  }
+  take({run.writer.frame(codec::PhasesBody{.phases = phases})});
+  EXPECT_EQ(steps(), 80);
+  EXPECT_EQ(in_column(), "step");
+  pretend();
+  EXPECT_EQ(steps(), 7);
+  EXPECT_EQ(in_column(), "epoch");
+  EXPECT_EQ(steps("?from_ns=" + std::to_string(41 * kSecond + frames::kUtcMinusBoot)), 40)
+      << "another window";
+  pretend();
+  take({run.writer.frame(codec::PhasesBody{{phase(81, "step", 81 * kSecond, 82 * kSecond)}})});
+  EXPECT_EQ(steps(), 81) << "more is stored";
+  Given other = add_run({"loss"});
+  take({other.writer.frame(codec::PhasesBody{{phase(1, "step", 1 * kSecond, 9 * kSecond)}})});
+  pretend();
+  EXPECT_EQ(ok(Method::kGet, "/api/corral/v1/runs/" + other.id.hex() + "/footprint")
+                .find("units")
+                ->as_array()
+                ->at(1)
+                .get_int("count"),
+            1)
+      << "another run";
+}
+
+// Two lanes, of one process or of two ranks, whose steps fill the same time. The first that is met,
+// and the one with more phases, are others when only steps are read.
+class LanesAlike : public Findings, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Findings, LanesAlike,
+                         testing::Values("node7/4711/other", "node7/rank1/4712/main"));
+
+TEST_P(LanesAlike, FootprintAndInterestAreTheSameAfterAnExplanation) {
+  Given run = add_run({"loss"});
+  std::vector<codec::PhaseRecord> phases = {phase(1, "load", 150 * kSecond, 160 * kSecond)};
+  phases.back().lane = GetParam();
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const auto begin = static_cast<std::int64_t>(i + 1) * kSecond;
+    phases.push_back(phase(2 + i, "step", begin, begin + kSecond));
+  }
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::int64_t begin = kSecond + static_cast<std::int64_t>(i) * kSecond / 2;
+    phases.push_back(phase(102 + i, "step", begin, begin + kSecond / 2));
+    phases.back().lane = GetParam();
+  }
+  std::vector<std::pair<std::int64_t, double>> points;
+  for (std::int64_t i = 0; i < 160; ++i) points.emplace_back((i + 1) * kSecond, i < 50 ? 1 : 2);
+  take({run.writer.frame(frames::samples(1, points)),
+        run.writer.frame(codec::PhasesBody{.phases = phases})});
+  const std::string target = "/api/corral/v1/runs/" + run.id.hex();
+  const std::string from = std::to_string(20 * kSecond + frames::kUtcMinusBoot);
+  const std::string to = std::to_string(90 * kSecond + frames::kUtcMinusBoot);
+  for (const std::string& window : {std::string(), "?from_ns=" + from + "&to_ns=" + to}) {
+    const Json footprint = ok(Method::kGet, target + "/footprint" + window);
+    const Json interest = ok(Method::kGet, target + "/interest" + window);
+    EXPECT_EQ(interest.find("columns")->get_string("unit"), "step");
+    context_->answers->age(AnswerCache::kLongest);
+    ok(Method::kGet, target + "/explain" + window);
+    EXPECT_EQ(ok(Method::kGet, target + "/footprint" + window).dump(), footprint.dump());
+    EXPECT_EQ(ok(Method::kGet, target + "/interest" + window).dump(), interest.dump());
+  }
 }
 
 TEST_F(Findings, AnExplanationThatNobodyWaitsForIsGivenUpAndNotKept) {

@@ -156,6 +156,8 @@ Answer footprint(const Request& request, Context& context) {
   const auto make = [&context, id, options](const Left& left) -> Answer {
     analyze::FootprintOptions wanted = options;
     wanted.left = left;
+    const auto counted = TRY(counted_units(context, id));
+    wanted.known_units = counted.get();
     const store::Run run = TRY(read_run(context.reader, id));
     return written_footprint(run, TRY(analyze::find_footprint(context.reader, run, wanted)));
   };

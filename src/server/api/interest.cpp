@@ -101,10 +101,12 @@ Answer interest(const Request& request, Context& context) {
     return bad_query(request, "to_ns", "later than from_ns");
   const RunId id = TRY(requested_run(request, context));
   const auto make = [&context, id, ends](const Left& left) -> Answer {
+    const auto counted = TRY(counted_units(context, id));
     const store::Run run = TRY(read_run(context.reader, id));
-    return written(run,
-                   TRY(analyze::find_interest(context.reader, run,
-                                              {.from = ends.from, .to = ends.to, .left = left})));
+    return written(
+        run, TRY(analyze::find_interest(
+                 context.reader, run,
+                 {.from = ends.from, .to = ends.to, .left = left, .known_units = counted.get()})));
   };
   return late_answer(request, context, id, make);
 }

@@ -30,6 +30,18 @@ Response response_of(Answer answer) {
   return error_response(error.error, {.field = error.field, .position = error.position});
 }
 
+Result<std::string> state_of(const Context& context, RunId run) {
+  const auto read = [&](store::Reading& reading) { return store::page::run_state(reading, run); };
+  return run.hex() + ' ' + TRY(in_snapshot(context.reader, read));
+}
+
+Result<std::shared_ptr<const analyze::TrainingUnits>> counted_units(const Context& context,
+                                                                    RunId run) {
+  const auto counted = context.units->with([](const CountedUnits& last) { return last; });
+  if (counted.units == nullptr || counted.state != TRY(state_of(context, run))) return nullptr;
+  return counted.units;
+}
+
 Answer late_answer(const Request& request, Context& context, State state,
                    std::function<Answer(const Left& left)> make) {
   const auto key_of = [state = std::move(state), question = question_of(request)] {
@@ -52,11 +64,8 @@ Answer late_answer(const Request& request, Context& context, State state,
 
 Answer late_answer(const Request& request, Context& context, RunId run,
                    std::function<Answer(const Left& left)> make) {
-  const auto state = [&context, run]() -> Result<std::string> {
-    const auto read = [&](store::Reading& reading) { return store::page::run_state(reading, run); };
-    return run.hex() + ' ' + TRY(in_snapshot(context.reader, read));
-  };
-  return late_answer(request, context, State(state), std::move(make));
+  return late_answer(
+      request, context, [&context, run] { return state_of(context, run); }, std::move(make));
 }
 
 }  // namespace corral::server::api

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "analyze/left.h"
 #include "server/api/handlers.h"
@@ -13,6 +15,13 @@ namespace corral::server::api {
 Response response_of(Answer answer);
 
 using analyze::Left;
+
+// The durable state of a run: a text that changes with what is stored of it.
+Result<std::string> state_of(const Context& context, RunId run);
+// The steps and epochs of the run that /explain counted in this state; null: nothing is known.
+// Footprint and interest need not read them then.
+Result<std::shared_ptr<const analyze::TrainingUnits>> counted_units(const Context& context,
+                                                                    RunId run);
 
 // The durable state of what an answer is about: a text that changes with it.
 using State = std::function<Result<std::string>()>;

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "core/guarded.h"
 #include "core/time.h"
 #include "server/core/answer_cache.h"
 #include "server/core/events.h"
@@ -14,6 +15,10 @@
 #include "store/reader.h"
 #include "store/store.h"
 #include "sys/fd.h"
+
+namespace corral::analyze {
+struct TrainingUnits;
+}
 
 namespace corral::server {
 
@@ -29,6 +34,12 @@ struct ServerFacts {
 namespace door {
 class State;
 }
+
+// The steps and epochs of a run that /explain counted last, and the state of the run then.
+struct CountedUnits {
+  std::string state;
+  std::shared_ptr<const analyze::TrainingUnits> units;
+};
 
 // The image of a file at a width in pixels; empty where none is made, or once `left` is true.
 // Blocks; any thread.
@@ -50,6 +61,7 @@ struct Context {
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
   std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));
+  std::shared_ptr<Guarded<CountedUnits>> units = std::make_shared<Guarded<CountedUnits>>();
 };
 
 // The value of `read(store::Reading&)`, a Result, in one snapshot.

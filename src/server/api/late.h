@@ -18,8 +18,8 @@ using analyze::Left;
 
 // The durable state of a run: a text that changes with what is stored of it.
 Result<std::string> state_of(const Context& context, RunId run);
-// The steps and epochs of the run that /explain counted in this state; null: nothing is known.
-// Footprint and interest need not read them then.
+// The steps and epochs of the run that /explain counted in this state, which footprint and interest
+// need not read again; null: it counted none.
 Result<std::shared_ptr<const analyze::TrainingUnits>> counted_units(const Context& context,
                                                                     RunId run);
 

@@ -122,15 +122,15 @@ def test_waiting_for_a_neighbour_is_not_the_run(slow_tool: Corral) -> None:
 
 
 def test_a_container_runs_between_its_first_and_its_last_instruction(slow_tool: Corral) -> None:
-    slow_tool("run", "--no-listeners", "--environment", "podman=corral-musl", "sleep", "0.5")
+    slow_tool("run", "--no-listeners", "--environment", "podman=corral-musl", "sleep", "1")
     run = slow_tool.wait_ended()
     around = phases(slow_tool, run["id"])
     # Boot times, as the tool said, against the run's: the tool was executed after the release.
     executed, returned = (float((slow_tool.home / name).read_text()) for name in ("executed", "returned"))
     tool_took = returned - executed
-    # The tool sleeps outside of that time; less than such a sleep may pass until the end is noticed.
-    # The kernel tells the start of the container's process in ticks of 10 ms.
-    assert 0.48 <= run["duration_s"] <= tool_took + SLOW / 2
+    # The tool sleeps outside of that time. The supervisor sees both ends when it looks, and a busy machine
+    # may delay a look, but by less than such a sleep.
+    assert 1 - SLOW / 2 <= run["duration_s"] <= tool_took + SLOW / 2
     launch = around["starting the container"]
     assert (launch.end - launch.start) * 1e-9 >= SLOW
     assert launch.end == int(run["start_ns"])

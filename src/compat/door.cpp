@@ -48,6 +48,8 @@ Response dispatch(Request request, Context& context) {
   return mlflow::dispatch(std::move(request), context);
 }
 
+Role role_for(const Request& request) { return mlflow::role_for(request); }
+
 std::optional<Response> no_route(const Request& request) { return mlflow::no_rpc(request); }
 
 Response refusal(const Request&, const Error& error) { return mlflow::answer(error); }

@@ -23,6 +23,11 @@ template <auto Handler>
 constexpr Route post(std::string_view pattern, std::string_view summary) {
   return {Method::kPost, pattern, answer<Handler>, summary};
 }
+// A POST that changes nothing.
+template <auto Handler>
+constexpr Route ask(std::string_view pattern, std::string_view summary) {
+  return needing(Role::kReader, post<Handler>(pattern, summary));
+}
 template <auto Handler>
 constexpr Route put(std::string_view pattern, std::string_view summary) {
   return {Method::kPut, pattern, answer<Handler>, summary};
@@ -33,7 +38,7 @@ constexpr Route del(std::string_view pattern, std::string_view summary) {
 }
 
 constexpr std::array kApi = {
-    get<api::alive>("/health", "liveness check"),
+    needing(Role::kAnyone, get<api::alive>("/health", "liveness check")),
     get<api::version>("/api/corral/v1/version", "version, store and resource use of the server"),
     get<api::prometheus>("/metrics", "server metrics in Prometheus format"),
     post<api::post_frames>("/api/corral/v1/frames", "stores frames; durable before the response"),
@@ -58,27 +63,29 @@ constexpr std::array kApi = {
                           "runs of an experiment beside others against the same alone (?job=)"),
     get<api::runs>("/api/corral/v1/runs",
                    "runs, newest first (?experiment=&workload=&status=&limit=&before=)"),
-    post<api::search_runs>(
+    ask<api::search_runs>(
         "/api/corral/v1/runs/search",
         "search runs by scope, filter, text and facets; one page with columns and facet counts"),
     post<api::change_runs>("/api/corral/v1/runs/changes",
                            "rename, tag, archive, trash and restore runs, all or none"),
-    post<api::sparklines>("/api/corral/v1/sparklines",
-                          "one metric of many runs, reduced to a few points each"),
-    post<api::summaries>("/api/corral/v1/summaries", "metric statistics of many runs"),
+    ask<api::sparklines>("/api/corral/v1/sparklines",
+                         "one metric of many runs, reduced to a few points each"),
+    ask<api::summaries>("/api/corral/v1/summaries", "metric statistics of many runs"),
     get<api::overview>(
         "/api/corral/v1/experiments/{experiment}/overview",
         "workloads of an experiment with their runs and one value per run (?metric=&of=)"),
     get<api::run>("/api/corral/v1/runs/{run}", "a run with params, tags and host information"),
-    del<api::remove_run>("/api/corral/v1/runs/{run}", "delete a run (?force=&dry_run=)"),
-    del<api::remove_experiment>("/api/corral/v1/experiments/{experiment}",
-                                "delete an experiment and its runs (?force=&dry_run=)"),
+    needing(Role::kOwner,
+            del<api::remove_run>("/api/corral/v1/runs/{run}", "delete a run (?force=&dry_run=)")),
+    needing(Role::kOwner,
+            del<api::remove_experiment>("/api/corral/v1/experiments/{experiment}",
+                                        "delete an experiment and its runs (?force=&dry_run=)")),
     get<api::metrics>("/api/corral/v1/runs/{run}/metrics",
                       "series of a run, its workload and its host"),
     get<api::phases>("/api/corral/v1/runs/{run}/phases",
                      "phases of a run (?from_ns=&to_ns=&shortest_s=&limit=)"),
-    post<api::phase_statistics>("/api/corral/v1/phases/statistics",
-                                "phase counts and durations by lane and path"),
+    ask<api::phase_statistics>("/api/corral/v1/phases/statistics",
+                               "phase counts and durations by lane and path"),
     get<api::check_trace>("/api/corral/v1/runs/{run}/check-trace",
                           "check that a run's phases are complete and consistent"),
     get<api::events>("/api/corral/v1/runs/{run}/events", "events of a run"),
@@ -108,7 +115,9 @@ constexpr std::array kApi = {
                                "request a profile of a running run's next steps"),
     put<api::report_profile>("/api/corral/v1/runs/{run}/profile/{id}",
                              "update a profile's progress (sent by supervisors)"),
-    post<api::save_view>("/api/corral/v1/views", "save a page view under a short id"),
+    // A reader shares what is on the screen by it.
+    needing(Role::kReader,
+            post<api::save_view>("/api/corral/v1/views", "save a page view under a short id")),
     get<api::view>("/api/corral/v1/views/{view}", "a saved page view"),
     get<api::boards>("/api/corral/v1/boards", "saved boards"),
     put<api::save_board>("/api/corral/v1/boards/{board}", "save a board"),
@@ -135,43 +144,42 @@ constexpr std::array kApi = {
     get<api::media>("/api/corral/v1/runs/{run}/media",
                     "images, audio, video, texts, tables and histograms by name and step "
                     "(?name=&from_step=&to_step=)"),
-    post<api::points>("/api/corral/v1/points", "points of several runs; streamed, binary"),
+    ask<api::points>("/api/corral/v1/points", "points of several runs; streamed, binary"),
     get<api::latest>("/api/corral/v1/runs/{run}/latest",
                      "latest value or rate of each series (?metric=GLOB)"),
-    post<api::charts>("/api/corral/v1/charts", "chart columns, binary"),
-    post<api::lines>(
+    ask<api::charts>("/api/corral/v1/charts", "chart columns, binary"),
+    ask<api::lines>(
         "/api/corral/v1/lines",
         "one value per pixel column: smoothed, integral, ratio, group, comparison; binary"),
-    post<api::windows>("/api/corral/v1/windows", "statistics and quantiles of a time window"),
-    post<api::xy>("/api/corral/v1/xy", "one metric over another, reduced to pixels; binary"),
-    post<api::epochs>("/api/corral/v1/epochs", "start and end of each epoch of runs"),
-    post<api::changes>("/api/corral/v1/changes",
-                       "series ranked by how much they changed in a window"),
-    post<api::compare>("/api/corral/v1/compare", "groups of runs compared with the first one"),
-    post<api::history>("/api/corral/v1/history",
-                       "how a value of groups of runs changed from run to run"),
-    post<api::differences>("/api/corral/v1/differences",
-                           "values of runs, and their ratios to those of a baseline"),
+    ask<api::windows>("/api/corral/v1/windows", "statistics and quantiles of a time window"),
+    ask<api::xy>("/api/corral/v1/xy", "one metric over another, reduced to pixels; binary"),
+    ask<api::epochs>("/api/corral/v1/epochs", "start and end of each epoch of runs"),
+    ask<api::changes>("/api/corral/v1/changes",
+                      "series ranked by how much they changed in a window"),
+    ask<api::compare>("/api/corral/v1/compare", "groups of runs compared with the first one"),
+    ask<api::history>("/api/corral/v1/history",
+                      "how a value of groups of runs changed from run to run"),
+    ask<api::differences>("/api/corral/v1/differences",
+                          "values of runs, and their ratios to those of a baseline"),
     get<api::stream>("/api/corral/v1/stream", "server-sent events"),
     get<api::openapi_page>("/api/corral/v1/openapi.json", "these routes as an OpenAPI document"),
-    post<api::stop>("/api/corral/v1/stop", "stop the server (Unix socket only)"),
+    needing(Role::kAdmin,
+            post<api::stop>("/api/corral/v1/stop", "stop the server (Unix socket only)")),
 };
 
-// A path below /api that is in no table is an error; it never shows the page.
+// The page's own files hold nothing of the store. A path below /api that is in no table is an
+// error; it never shows the page.
+constexpr Route file(std::string_view pattern, Handle handle) {
+  return {Method::kGet, pattern, handle, "", Role::kAnyone};
+}
 constexpr std::array kPage = {
-    Route{Method::kGet, "/runs/{path...}", ui::page, ""},
-    Route{Method::kGet, "/experiments/{path...}", ui::page, ""},
-    Route{Method::kGet, "/plans/{path...}", ui::page, ""},
-    Route{Method::kGet, "/reports/{path...}", ui::page, ""},
-    Route{Method::kGet, "/board", ui::page, ""},
-    Route{Method::kGet, "/summary", ui::page, ""},
-    Route{Method::kGet, "/compare", ui::page, ""},
-    Route{Method::kGet, "/history", ui::page, ""},
-    Route{Method::kGet, "/collocation", ui::page, ""},
-    Route{Method::kGet, "/docs", ui::page, ""},
-    Route{Method::kGet, "/docs/{path...}", ui::page, ""},
-    Route{Method::kGet, "/assets/{path...}", ui::asset, ""},
-    Route{Method::kGet, "/{path...}", ui::root, ""},
+    file("/runs/{path...}", ui::page),  file("/experiments/{path...}", ui::page),
+    file("/plans/{path...}", ui::page), file("/reports/{path...}", ui::page),
+    file("/board", ui::page),           file("/summary", ui::page),
+    file("/compare", ui::page),         file("/history", ui::page),
+    file("/collocation", ui::page),     file("/docs", ui::page),
+    file("/docs/{path...}", ui::page),  file("/assets/{path...}", ui::asset),
+    file("/{path...}", ui::root),
 };
 
 }  // namespace

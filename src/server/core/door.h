@@ -35,8 +35,10 @@ std::span<const Route> routes();
 // True for a path (encoded as sent) below one of their prefixes: dispatch() answers it instead of
 // the table, and errors have their form.
 bool owns(std::string_view path);
-// The next five are only for a request whose path owns() is true for.
+// The next six are only for a request whose path owns() is true for.
 Response dispatch(Request request, Context& context);
+// As server::role_for().
+Role role_for(const Request& request);
 // The error of a request without a route in dispatch(); nullopt if a route exists.
 std::optional<Response> no_route(const Request& request);
 Response refusal(const Request& request, const Error& error);

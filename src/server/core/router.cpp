@@ -109,6 +109,12 @@ Result<bool> match(std::string_view pattern, std::string_view path, Pairs& param
   return path.empty();
 }
 
+Role role_for(const Request& request, std::span<const Route> table) {
+  if (door::owns(request.path)) return door::role_for(request);
+  const auto found = find_route(request, table);
+  return found ? role_for(*found->route) : Role::kReader;
+}
+
 std::optional<Response> no_route(const Request& request, std::span<const Route> table) {
   if (door::owns(request.path)) return door::no_route(request);
   auto found = find_route(request, table);

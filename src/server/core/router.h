@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/role.h"
 #include "server/core/context.h"
 #include "server/core/http_types.h"
 
@@ -23,9 +24,25 @@ struct Route {
                              // the rest of the path, even none
   Handle handle;
   std::string_view summary;  // one line, for OpenAPI; empty: not part of the API
+  // Asked for where the store has users; nullopt: kReader for GET, kWriter for the other methods.
+  std::optional<Role> needs = std::nullopt;
 };
 
+// The route, for those who have that role.
+template <class AnyRoute>
+constexpr AnyRoute needing(Role role, AnyRoute route) {
+  route.needs = role;
+  return route;
+}
+template <class AnyRoute>
+constexpr Role role_for(const AnyRoute& route) {
+  return route.needs.value_or(route.method == Method::kGet ? Role::kReader : Role::kWriter);
+}
+
 std::span<const Route> routes();
+
+// The role that a request needs; kReader if it has no route.
+Role role_for(const Request& request, std::span<const Route> table = routes());
 
 // The answer to a request without a route: 404 or 405; nothing if a route exists.
 std::optional<Response> no_route(const Request& request, std::span<const Route> table = routes());

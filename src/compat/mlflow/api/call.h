@@ -15,8 +15,10 @@
 #include "compat/mlflow/wire/filter.h"
 #include "compat/mlflow/wire/message.h"
 #include "core/json.h"
+#include "core/role.h"
 #include "server/core/context.h"
 #include "server/core/http_types.h"
+#include "server/core/router.h"
 #include "store/engine/database.h"
 #include "store/search/search.h"
 #include "store/store.h"
@@ -44,7 +46,8 @@ struct Rpc {
   // Instead of `call`: of the request itself, or with an answer that is streamed.
   Answer<Response> (*raw)(const Request& request, Context& context) = nullptr;
   Answer<Response> (*stream)(Message& in, Context& context) = nullptr;
-  bool takes_file = false;  // the body is a file, of any content
+  bool takes_file = false;                   // the body is a file, of any content
+  std::optional<Role> needs = std::nullopt;  // as server::Route has it
 };
 
 // ---- answers

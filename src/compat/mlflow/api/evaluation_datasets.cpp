@@ -111,7 +111,8 @@ Body refuse_evaluation_records(Message& in, Context&) {
 std::span<const Rpc> evaluation_dataset_rpcs() {
   static constexpr std::array kRpcs = {
       Rpc{Method::kPost, "/3.0/mlflow/datasets/create", create_evaluation_dataset},
-      Rpc{Method::kPost, "/3.0/mlflow/datasets/search", find_no_evaluation_datasets},
+      needing(Role::kReader,
+              Rpc{Method::kPost, "/3.0/mlflow/datasets/search", find_no_evaluation_datasets}),
       Rpc{Method::kGet, "/3.0/mlflow/datasets/search", find_no_evaluation_datasets},
       Rpc{Method::kGet, "/3.0/mlflow/datasets/{dataset_id}", get_evaluation_dataset},
       Rpc{Method::kDelete, "/3.0/mlflow/datasets/{dataset_id}", drop_from_evaluation_dataset},

@@ -265,10 +265,12 @@ Answer<tracking::LoggedModelRow> find_logged_model(Connection& db, const std::st
 std::span<const Rpc> logged_model_rpcs() {
   static constexpr std::array kRpcs = {
       Rpc{Method::kPost, "/2.0/mlflow/logged-models", create_logged_model},
-      Rpc{Method::kPost, "/2.0/mlflow/logged-models/search", search_logged_models},
+      needing(Role::kReader,
+              Rpc{Method::kPost, "/2.0/mlflow/logged-models/search", search_logged_models}),
       Rpc{Method::kGet, "/2.0/mlflow/logged-models/{model_id}", get_logged_model},
       Rpc{Method::kPatch, "/2.0/mlflow/logged-models/{model_id}", finalize_logged_model},
-      Rpc{Method::kDelete, "/2.0/mlflow/logged-models/{model_id}", delete_logged_model},
+      needing(Role::kOwner,
+              Rpc{Method::kDelete, "/2.0/mlflow/logged-models/{model_id}", delete_logged_model}),
       Rpc{Method::kPost, "/2.0/mlflow/logged-models/{model_id}/params", log_logged_model_params},
       Rpc{Method::kPatch, "/2.0/mlflow/logged-models/{model_id}/tags", set_logged_model_tags},
       Rpc{Method::kDelete, "/2.0/mlflow/logged-models/{model_id}/tags/{tag_key}",

@@ -112,6 +112,11 @@ std::optional<Response> no_rpc(const Request& request) {
   return found ? std::nullopt : std::optional(std::move(found.error()));
 }
 
+Role role_for(const Request& request) {
+  const auto found = find_rpc(request);
+  return found ? server::role_for(*found->rpc) : Role::kReader;
+}
+
 bool takes_file(const Request& request) {
   const auto found = find_rpc(request);
   return found && found->rpc->takes_file;

@@ -417,13 +417,15 @@ Body log_model(Message& in, Context& context) {
 
 std::span<const Rpc> run_rpcs() {
   static constexpr std::array kRpcs = {
-      Rpc{Method::kPost, "/2.0/mlflow/experiments/search-datasets", search_datasets},
+      needing(Role::kReader,
+              Rpc{Method::kPost, "/2.0/mlflow/experiments/search-datasets", search_datasets}),
       Rpc{Method::kPost, "/2.0/mlflow/runs/create", create_run},
       Rpc{Method::kGet, "/2.0/mlflow/runs/get", get_run},
       Rpc{Method::kPost, "/2.0/mlflow/runs/update", update_run},
       Rpc{Method::kPost, "/2.0/mlflow/runs/delete", delete_run},
       Rpc{Method::kPost, "/2.0/mlflow/runs/restore", restore_run},
-      Rpc{Method::kPost, "/2.0/mlflow/runs/search", nullptr, nullptr, search_runs},
+      needing(Role::kReader,
+              Rpc{Method::kPost, "/2.0/mlflow/runs/search", nullptr, nullptr, search_runs}),
       Rpc{Method::kPost, "/2.0/mlflow/runs/log-parameter", log_parameter},
       Rpc{Method::kPost, "/2.0/mlflow/runs/set-tag", set_tag},
       Rpc{Method::kPost, "/2.0/mlflow/runs/delete-tag", delete_tag},

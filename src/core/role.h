@@ -1,0 +1,37 @@
+// Role: what a user of a store, or a token of one, may do there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace corral {
+
+// Each may do what those before it may. The numbers are stored.
+enum class Role : std::uint8_t {
+  kAnyone = 0,  // nobody in particular: without a token
+  kReader = 1,  // reads and exports
+  kWriter = 2,  // records runs, and changes what can be changed back
+  kOwner = 3,   // deletes for good
+  kAdmin = 4,   // manages users and their tokens
+};
+
+// What a person can be given, in the order of the numbers from 1.
+inline constexpr std::array<std::string_view, 4> kRoleNames = {"reader", "writer", "owner",
+                                                               "admin"};
+
+// "anyone" for kAnyone.
+constexpr std::string_view role_name(Role role) {
+  return role == Role::kAnyone ? "anyone" : kRoleNames.at(static_cast<std::size_t>(role) - 1);
+}
+
+// Of a name in kRoleNames.
+constexpr std::optional<Role> role_of(std::string_view name) {
+  for (std::size_t i = 0; i < kRoleNames.size(); ++i) {
+    if (kRoleNames.at(i) == name) return static_cast<Role>(i + 1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace corral

@@ -9,6 +9,7 @@
 #include <thread>
 #include <unordered_set>
 
+#include "core/access_token.h"
 #include "core/cpu_list.h"
 #include "core/guarded.h"
 #include "core/ids.h"
@@ -59,6 +60,21 @@ TEST(Ids, AWorkloadsIdFollowsFromItsNames) {
   EXPECT_NE(workload_id_of("a", "bc"), workload_id_of("ab", "c"));
   const RunId run = RunId::random();
   EXPECT_EQ(own_workload_of(run).hex(), run.hex());
+}
+
+TEST(AccessTokens, AreReadByTheirFormAndChecksum) {
+  const AccessToken token = make_access_token();
+  EXPECT_EQ(token.id.size(), 10U);
+  EXPECT_EQ(access_token_id(token.text), token.id);
+  EXPECT_NE(make_access_token().text, token.text);
+  for (std::size_t i = 0; i < token.text.size(); ++i) {
+    std::string mistyped = token.text;
+    mistyped[i] = mistyped[i] == 'a' ? 'b' : 'a';
+    EXPECT_FALSE(access_token_id(mistyped)) << i;
+  }
+  EXPECT_FALSE(access_token_id(token.text + "0"));
+  EXPECT_FALSE(access_token_id(token.text.substr(0, token.text.size() - 1)));
+  EXPECT_FALSE(access_token_id(""));
 }
 
 TEST(Sha256, KnownAnswers) {

@@ -113,7 +113,7 @@ TEST_P(StoreHosts, AStoreOfSchema5MigratesAndKeepsItsWorkloadsSeries) {
         "UPDATE meta SET value = 5 WHERE key = 'schema_version'");
   }));
   reopen();
-  EXPECT_EQ(store_->info()->schema_version, 10);
+  EXPECT_EQ(store_->info()->schema_version, 11);
   measure(old, {{2 * kSecond, 2.0}});
   const Series series = only_series(before, "host.load.1m");
   EXPECT_EQ(series.owner, metric::Owner::kWorkload);

@@ -462,9 +462,38 @@ constexpr const char* kSmallerBlocks = R"sql(
 UPDATE meta SET value = value WHERE key = 'schema_version';
 )sql";
 
+// People and their programs (tables/accounts.h). `account_state` has one row, with id 1, as soon as
+// anything of them is stored.
+constexpr const char* kAccounts = R"sql(
+CREATE TABLE users (
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  name     TEXT NOT NULL UNIQUE,
+  display  TEXT NOT NULL,
+  role     INTEGER NOT NULL,
+  disabled INTEGER NOT NULL,
+  created  INTEGER NOT NULL
+);
+CREATE TABLE tokens (
+  id      TEXT NOT NULL PRIMARY KEY,
+  hash    BLOB NOT NULL,
+  owner   INTEGER NOT NULL REFERENCES users (id),
+  label   TEXT NOT NULL,
+  role    INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  expires INTEGER NOT NULL,
+  revoked INTEGER
+);
+CREATE INDEX tokens_by_owner ON tokens (owner);
+CREATE TABLE account_state (
+  id       INTEGER NOT NULL PRIMARY KEY,
+  required INTEGER NOT NULL,
+  version  INTEGER NOT NULL
+);
+)sql";
+
 constexpr std::array kMigrations = {
-    kFirst, kTracking, kRemovedArtifacts, kPage,         kPlans, kHosts,
-    kMarks, kTrash,    kSavedKinds,       kSmallerBlocks};
+    kFirst, kTracking, kRemovedArtifacts, kPage,          kPlans,   kHosts,
+    kMarks, kTrash,    kSavedKinds,       kSmallerBlocks, kAccounts};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

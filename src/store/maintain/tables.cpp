@@ -70,6 +70,9 @@ constexpr std::array kTables = {
     Table{"views", "id$ created state$", 1, false, 16},
     Table{"boards", "kind name$ updated state$", 2, false, 16},
     Table{"plans", "id$ updated summary$ document#", 1, false, 16},
+    Table{"users", "id name$ display$ role disabled created", 1, true, 500},
+    Table{"tokens", "id$ hash# owner label$ role created expires revoked", 1, false, 500},
+    Table{"account_state", "id required version", 1, false, 1},
     Table{"notes", "id run time created text$ finding$ mark ended", 1, true, 200},
 };
 
@@ -119,6 +122,7 @@ constexpr std::array kReferences = {
     Reference{"trace_facts", "trace", "traces", "id"},
     Reference{"spans", "trace", "traces", "id"},
     Reference{"notes", "run", "runs", "key", kRunGoes},
+    Reference{"tokens", "owner", "users", "id"},
 };
 
 }  // namespace

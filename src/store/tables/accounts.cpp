@@ -1,0 +1,174 @@
+#include "store/tables/accounts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "store/engine/database.h"
+
+namespace corral::store::accounts {
+namespace {
+
+using sql::Statement;
+
+constexpr std::size_t kMostNameBytes = 64;
+
+Role role_at(const Statement& row, int column) {
+  const std::int64_t number = row.integer(column);
+  // What this program does not know gives no rights.
+  return number >= 0 && number <= static_cast<std::int64_t>(Role::kAdmin)
+             ? static_cast<Role>(number)
+             : Role::kAnyone;
+}
+
+std::int64_t number_of(Role role) { return static_cast<std::int64_t>(role); }
+
+Result<> count_change(Writing& writing) {
+  return writing->exec(
+      "INSERT INTO account_state (id, required, version) VALUES (1, 0, 1) ON CONFLICT (id) DO "
+      "UPDATE SET version = account_state.version + 1");
+}
+
+Error no_user(std::string_view name) {
+  return {.code = Code::kNotFound, .message = fmt::format("there is no user '{}'", name)};
+}
+
+// Call after a change: without an admin nobody could undo it but by the server's socket.
+Result<> check_admin_is_left(Writing& writing, bool was_left) {
+  const auto left = TRY(writing->number(
+      "SELECT count(*) FROM users WHERE role = ?1 AND disabled = 0", number_of(Role::kAdmin)));
+  if (was_left && left.value_or(0) == 0)
+    return fail(Code::kUnprocessable,
+                "the last admin must stay one: make another user admin first");
+  return {};
+}
+
+Result<bool> has_admin(Writing& writing) {
+  return TRY(writing->number("SELECT count(*) FROM users WHERE role = ?1 AND disabled = 0",
+                             number_of(Role::kAdmin)))
+             .value_or(0) > 0;
+}
+
+}  // namespace
+
+bool valid_user_name(std::string_view name) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= kMostNameBytes && plain(name.front()) &&
+         std::ranges::all_of(name,
+                             [&](char c) { return plain(c) || c == '.' || c == '-' || c == '_'; });
+}
+
+Result<State> state(Reading& reading) {
+  const auto found = TRY(
+      sql::read_first(reading->query("SELECT required, version FROM account_state WHERE id = 1"),
+                      [](const Statement& row) {
+                        return State{.users = row.integer(0) != 0, .version = row.integer(1)};
+                      }));
+  return found.value_or(State{});
+}
+
+Result<> require_users(Writing& writing, bool required) {
+  TRY(count_change(writing));
+  return writing->exec("UPDATE account_state SET required = ?1 WHERE id = 1", required ? 1 : 0);
+}
+
+Result<std::vector<User>> users(Reading& reading) {
+  return sql::read_all(
+      reading->query("SELECT name, display, role, disabled, created FROM users ORDER BY name"),
+      [](const Statement& row) {
+        return User{.name = row.text(0),
+                    .display = row.text(1),
+                    .role = role_at(row, 2),
+                    .disabled = row.integer(3) != 0,
+                    .created = row.utc(4)};
+      });
+}
+
+Result<> add_user(Writing& writing, const User& user) {
+  const auto added = TRY(writing->number(
+      "INSERT INTO users (name, display, role, disabled, created) VALUES (?1, ?2, ?3, ?4, ?5) ON "
+      "CONFLICT (name) DO NOTHING RETURNING 1",
+      user.name, user.display, number_of(user.role), user.disabled ? 1 : 0, user.created));
+  if (!added)
+    return fail(Code::kAlreadyExists, fmt::format("there is a user '{}' already", user.name));
+  return count_change(writing);
+}
+
+Result<> change_user(Writing& writing, const UserChange& change) {
+  const bool had_admin = TRY(has_admin(writing));
+  const auto known = TRY(writing->number(
+      "UPDATE users SET display = COALESCE(?2, display), role = COALESCE(?3, role), disabled = "
+      "COALESCE(?4, disabled) WHERE name = ?1 RETURNING 1",
+      change.name, change.display ? std::optional<std::string_view>(*change.display) : std::nullopt,
+      change.role ? std::optional(number_of(*change.role)) : std::nullopt,
+      change.disabled ? std::optional<std::int64_t>(*change.disabled ? 1 : 0) : std::nullopt));
+  if (!known) return tl::unexpected(no_user(change.name));
+  TRY(check_admin_is_left(writing, had_admin));
+  return count_change(writing);
+}
+
+Result<> delete_user(Writing& writing, std::string_view name) {
+  const bool had_admin = TRY(has_admin(writing));
+  const auto id = TRY(writing->number("SELECT id FROM users WHERE name = ?1", name));
+  if (!id) return tl::unexpected(no_user(name));
+  TRY(writing->exec("DELETE FROM tokens WHERE owner = ?1", *id));
+  TRY(writing->exec("DELETE FROM users WHERE id = ?1", *id));
+  TRY(check_admin_is_left(writing, had_admin));
+  return count_change(writing);
+}
+
+Result<std::vector<Token>> tokens(Reading& reading) {
+  return sql::read_all(
+      reading->query("SELECT t.id, t.hash, u.name, t.label, t.role, t.created, t.expires, "
+                     "t.revoked FROM tokens t JOIN users u ON u.id = t.owner ORDER BY t.created "
+                     "DESC, t.id"),
+      [](const Statement& row) {
+        Token token{.id = row.text(0),
+                    .user = row.text(2),
+                    .label = row.text(3),
+                    .role = role_at(row, 4),
+                    .created = row.utc(5),
+                    .expires = row.utc(6),
+                    .revoked = row.maybe_utc(7)};
+        const sql::Blob hash = row.blob(1);
+        // Of another length, it is no hash of any token.
+        if (hash.size() == token.hash.size()) {
+          std::ranges::copy(hash, token.hash.begin());
+        } else {
+          token.role = Role::kAnyone;
+        }
+        return token;
+      });
+}
+
+Result<> add_token(Writing& writing, const Token& token) {
+  const auto find = [&]() {
+    return sql::read_first(
+        writing->query("SELECT id, role FROM users WHERE name = ?1", token.user),
+        [](const Statement& row) { return std::pair(row.integer(0), role_at(row, 1)); });
+  };
+  const auto owner = TRY(find());
+  if (!owner) return tl::unexpected(no_user(token.user));
+  const auto added = TRY(writing->number(
+      "INSERT INTO tokens (id, hash, owner, label, role, created, expires) VALUES (?1, ?2, ?3, "
+      "?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING RETURNING 1",
+      token.id, sql::Blob(token.hash), owner->first, token.label,
+      number_of(std::min(token.role, owner->second)), token.created, token.expires));
+  if (!added)
+    return fail(Code::kAlreadyExists, fmt::format("there is a token {} already", token.id));
+  return count_change(writing);
+}
+
+Result<bool> revoke_token(Writing& writing, std::string_view id, UtcTime now,
+                          std::optional<std::string_view> user) {
+  const auto known = TRY(writing->number(
+      "UPDATE tokens SET revoked = COALESCE(revoked, ?2) WHERE id = ?1 AND owner IN (SELECT id "
+      "FROM users WHERE name = COALESCE(?3, name)) RETURNING 1",
+      id, now, user));
+  if (!known) return false;
+  TRY(count_change(writing));
+  return true;
+}
+
+}  // namespace corral::store::accounts

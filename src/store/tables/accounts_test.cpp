@@ -1,0 +1,172 @@
+// Tests users and tokens as rows, on both engines.
+#include "store/tables/accounts.h"
+
+#include <string>
+
+#include "store/engine/database.h"
+#include "store/search/test_search.h"
+
+namespace corral::store::accounts {
+namespace {
+
+class Accounts : public tracking::SearchTest {
+ protected:
+  void add(const std::string& name, Role role) {
+    write([&](Writing& writing) {
+      return add_user(writing, {.name = name, .display = "", .role = role, .created = utc_time(5)});
+    });
+  }
+  Result<> change(const UserChange& change) {
+    return store_->change([&](Writing& writing) { return change_user(writing, change); });
+  }
+  Result<> give(const std::string& id, const std::string& user) {
+    return store_->change([&](Writing& writing) {
+      return add_token(writing, {.id = id,
+                                 .hash = sha256(id),
+                                 .user = user,
+                                 .label = "laptop",
+                                 .role = Role::kWriter,
+                                 .created = utc_time(10),
+                                 .expires = utc_time(20)});
+    });
+  }
+  bool revoke(const std::string& id, std::int64_t now, std::optional<std::string_view> user = {}) {
+    return write([&](Writing& writing) -> Result<bool> {
+      return revoke_token(writing, id, utc_time(now), user);
+    });
+  }
+  State state_now() { return read(state); }
+  std::vector<User> all_users() { return read(users); }
+  std::vector<Token> all_tokens() { return read(tokens); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Accounts, tracking::both_engines(), tracking::engine_name);
+
+TEST_P(Accounts, ANewStoreAsksForNobody) {
+  EXPECT_FALSE(state_now().users);
+  EXPECT_EQ(state_now().version, 0);
+  EXPECT_TRUE(all_users().empty());
+  EXPECT_TRUE(all_tokens().empty());
+}
+
+TEST_P(Accounts, EveryChangeCountsUp) {
+  std::int64_t version = 0;
+  const auto counts = [&](std::string_view what) {
+    EXPECT_GT(state_now().version, version) << what;
+    version = state_now().version;
+  };
+  add("ada", Role::kAdmin);
+  counts("add_user");
+  ASSERT_TRUE(change({.name = "ada", .display = "Ada L."}));
+  counts("change_user");
+  ASSERT_TRUE(give("a", "ada"));
+  counts("add_token");
+  ASSERT_TRUE(revoke("a", 12));
+  counts("revoke_token");
+  write([](Writing& writing) { return require_users(writing, true); });
+  counts("require_users");
+  EXPECT_TRUE(state_now().users);
+  add("bob", Role::kAdmin);
+  counts("another user");
+  write([](Writing& writing) { return delete_user(writing, "ada"); });
+  counts("delete_user");
+  EXPECT_TRUE(state_now().users) << "further changes leave it";
+  write([](Writing& writing) { return require_users(writing, false); });
+  EXPECT_FALSE(state_now().users);
+}
+
+TEST_P(Accounts, AUserIsChangedByWhatIsGivenAlone) {
+  add("bob", Role::kReader);
+  add("ada", Role::kAdmin);
+  ASSERT_TRUE(change({.name = "bob", .display = "Bob"}));
+  ASSERT_TRUE(change({.name = "bob", .role = Role::kOwner}));
+  ASSERT_TRUE(change({.name = "bob", .disabled = true}));
+  const auto all = all_users();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].name, "ada");
+  EXPECT_EQ(all[1].display, "Bob");
+  EXPECT_EQ(all[1].role, Role::kOwner);
+  EXPECT_TRUE(all[1].disabled);
+  EXPECT_EQ(all[1].created, utc_time(5));
+  EXPECT_EQ(change({.name = "eve", .disabled = true}).error().code, Code::kNotFound);
+  const auto again = store_->change([](Writing& writing) {
+    return add_user(writing, {.name = "bob", .display = "", .created = utc_time(6)});
+  });
+  EXPECT_EQ(again.error().code, Code::kAlreadyExists);
+  EXPECT_EQ(all_users(), all);
+}
+
+TEST_P(Accounts, TheLastAdminStaysOne) {
+  add("ada", Role::kAdmin);
+  EXPECT_EQ(change({.name = "ada", .role = Role::kOwner}).error().code, Code::kUnprocessable);
+  EXPECT_EQ(change({.name = "ada", .disabled = true}).error().code, Code::kUnprocessable);
+  const auto deleted = store_->change([](Writing& writing) { return delete_user(writing, "ada"); });
+  EXPECT_EQ(deleted.error().code, Code::kUnprocessable);
+  ASSERT_EQ(all_users().size(), 1U);
+  EXPECT_EQ(all_users()[0].role, Role::kAdmin);
+  EXPECT_FALSE(all_users()[0].disabled);
+  add("bob", Role::kAdmin);
+  EXPECT_TRUE(change({.name = "ada", .role = Role::kReader}));
+}
+
+TEST_P(Accounts, ATokenIsKeptAsItsHashAndGoesWithItsUser) {
+  add("ada", Role::kAdmin);
+  add("bob", Role::kWriter);
+  ASSERT_TRUE(give("a", "bob"));
+  ASSERT_TRUE(give("b", "ada"));
+  EXPECT_EQ(give("a", "ada").error().code, Code::kAlreadyExists);
+  EXPECT_EQ(give("c", "eve").error().code, Code::kNotFound);
+  auto all = all_tokens();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].id, "a");
+  EXPECT_EQ(all[0].hash, sha256("a"));
+  EXPECT_EQ(all[0].user, "bob");
+  EXPECT_EQ(all[0].label, "laptop");
+  EXPECT_EQ(all[0].role, Role::kWriter);
+  EXPECT_EQ(all[1].role, Role::kWriter) << "an admin's, made for less";
+  EXPECT_EQ(all[0].created, utc_time(10));
+  EXPECT_EQ(all[0].expires, utc_time(20));
+  EXPECT_FALSE(all[0].revoked);
+  write([](Writing& writing) { return delete_user(writing, "bob"); });
+  all = all_tokens();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].id, "b");
+}
+
+TEST_P(Accounts, ATokenIsMadeForNoMoreThanItsUserMay) {
+  add("bob", Role::kReader);
+  ASSERT_TRUE(give("a", "bob"));
+  EXPECT_EQ(all_tokens()[0].role, Role::kReader) << "not the writer that was asked for";
+}
+
+TEST_P(Accounts, ARevokedTokenStaysRevokedSinceThen) {
+  add("ada", Role::kAdmin);
+  ASSERT_TRUE(give("a", "ada"));
+  EXPECT_FALSE(revoke("b", 11));
+  EXPECT_FALSE(revoke("a", 11, "bob")) << "of another user";
+  EXPECT_FALSE(all_tokens()[0].revoked);
+  EXPECT_TRUE(revoke("a", 12, "ada"));
+  EXPECT_TRUE(revoke("a", 13));
+  EXPECT_EQ(all_tokens()[0].revoked, utc_time(12));
+}
+
+TEST_P(Accounts, WhatThisProgramDoesNotKnowGivesNoRights) {
+  add("ada", Role::kAdmin);
+  ASSERT_TRUE(give("a", "ada"));
+  write([](Writing& writing) { return writing->exec("UPDATE users SET role = 99"); });
+  write([](Writing& writing) { return writing->exec("UPDATE tokens SET role = -1"); });
+  EXPECT_EQ(all_users()[0].role, Role::kAnyone);
+  EXPECT_EQ(all_tokens()[0].role, Role::kAnyone);
+}
+
+TEST(UserNames, AreShortPlainWords) {
+  for (const char* good : {"a", "ada", "ada.lovelace", "ci-2", "0x_"})
+    EXPECT_TRUE(valid_user_name(good)) << good;
+  for (const char* bad : {"", "Ada", "a b", "-a", ".a", "~ada", "ä", "a/b", "a:b"})
+    EXPECT_FALSE(valid_user_name(bad)) << bad;
+  EXPECT_TRUE(valid_user_name(std::string(64, 'a')));
+  EXPECT_FALSE(valid_user_name(std::string(65, 'a')));
+}
+
+}  // namespace
+}  // namespace corral::store::accounts

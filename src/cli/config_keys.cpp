@@ -16,7 +16,7 @@ constexpr auto kTrustedOptions = std::to_array<std::string_view>(
      // The end of a training.
      "max-time", "max-epochs", "max-steps", "grace", "leftovers",
      // Files and addresses of a server, and the runs that it removes.
-     "listen", "insecure", "allow-host", "access-log", "artifacts", "artifacts-from",
+     "listen", "insecure", "auth", "allow-host", "access-log", "artifacts", "artifacts-from",
      "copy-artifacts", "read-store", "durability", "idle-exit", "idle-after", "keep-days",
      "keep-bytes", "max-memory", "older-than", "stop",
      // Questions answered beforehand, and files that are written.
@@ -39,10 +39,11 @@ constexpr auto kHarmlessSources =
     std::to_array<std::string_view>({"regex", "pressure", "footprint"});
 
 constexpr auto kCommands = std::to_array<std::string_view>(
-    {"run",     "serve",       "demo",    "ls",      "show",    "logs",   "open",   "watch",
-     "explain", "collocation", "compare", "history", "report",  "plot",   "export", "import",
-     "plan",    "diff",        "rerun",   "undo",    "profile", "rename", "tag",    "archive",
-     "rm",      "restore",     "store",   "doctor",  "trust",   "bench",  "help"});
+    {"run",    "serve",   "demo",        "ls",      "show",    "logs",   "open",
+     "watch",  "explain", "collocation", "compare", "history", "report", "plot",
+     "export", "import",  "plan",        "diff",    "rerun",   "undo",   "profile",
+     "rename", "tag",     "archive",     "rm",      "restore", "store",  "user",
+     "token",  "whoami",  "doctor",      "trust",   "bench",   "help"});
 
 bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();

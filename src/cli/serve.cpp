@@ -161,6 +161,7 @@ constexpr const char* kServeExamples =
     "  corral serve --store ./results --listen 127.0.0.1:5050\n"
     "  corral serve --store postgresql://corral@db.lab/corral    shared by many servers\n"
     "  corral serve --listen 0.0.0.0:5000 --token-file token.txt\n"
+    "  corral serve --listen 0.0.0.0:5000 --auth users       each person has a token of their own\n"
     "  corral serve --store :memory:             in memory, gone when it ends\n"
     "  corral serve --stop                       stop the store's running server\n";
 
@@ -175,6 +176,7 @@ struct ServeFlags {
   bool stop = false;
   bool insecure = false;
   bool in_memory = false;
+  std::string auth;
   std::vector<std::string> allow_hosts;
   std::string access_log;
   std::int64_t max_memory = static_cast<std::int64_t>(limits::kBodyMemory);
@@ -250,6 +252,7 @@ Result<std::unique_ptr<server::RunningServer>> start_serving(
   if (!flags.idle_exit && !options.listen)
     options.listen = sys::ListenAddress{.host = "127.0.0.1", .port = limits::kFirstPort};
   if (!flags.destination.token_file.empty()) options.token_file = flags.destination.token_file;
+  if (!flags.auth.empty()) options.users = flags.auth == "users";
   options.artifacts = flags.artifacts;
   options.make_thumbnail = thumbnail_of;
   options.insecure = flags.insecure;
@@ -269,6 +272,8 @@ Result<std::unique_ptr<server::RunningServer>> start_serving(
   const store::Retention keep = TRY(parse_retention(flags.keep));
   auto store = TRY(open_store(flags, destination));
   options.jobs.push_back(retention_job(*store, keep));
+  // The supervisor's own server would let its user in as whoever holds the socket.
+  options.refuse_users = flags.idle_exit && !destination.database.empty();
   return server::start_server(std::move(options), std::move(lock), std::move(store));
 }
 
@@ -305,6 +310,10 @@ Result<int> serve_store(const ServeFlags& flags, const spool::Destination& desti
       fmt::print("--store :memory:: nothing is kept, the store goes with this server.\n");
     if ((*running)->is_open_to_others())
       fmt::print("--insecure: whoever reaches this address can read and write.\n");
+    if ((*running)->accounts().required() && !(*running)->accounts().has_users()) {
+      fmt::print(
+          "There are no users yet: make the first one by 'corral user add NAME --role admin'.\n");
+    }
     std::fflush(stdout);
   }
   std::stop_source leave;
@@ -329,6 +338,8 @@ void declare_serve(Arguments& arguments, ServeFlags& flags) {
   arguments.group("Network");
   arguments.text("listen", flags.listen,
                  "ADDR:PORT (default: 127.0.0.1:5000); a busy port is an error");
+  arguments.choice("auth", flags.auth, {"users", "none"},
+                   "users: each person needs a token of their own (default: as before)");
   arguments.flag("insecure", flags.insecure,
                  "listen beyond loopback without --token-file: anyone can read and write");
   arguments.texts("allow-host", flags.allow_hosts,

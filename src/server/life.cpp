@@ -13,6 +13,7 @@
 #include "server/core/gate.h"
 #include "server/core/router.h"
 #include "store/artifacts/open/open_artifacts.h"
+#include "store/tables/accounts.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
 #include "sys/private_directory.h"
@@ -24,6 +25,9 @@ namespace {
 constexpr auto kGrace = std::chrono::seconds(5);
 constexpr std::size_t kShownError = 500;  // bytes of an error's body in a message
 constexpr Nanos kLook = std::chrono::seconds(1);
+// A token that is revoked on one server counts no longer on another one after this time.
+constexpr Nanos kFollowUsers = std::chrono::milliseconds(500);
+constexpr Nanos kLookForUsers = std::chrono::seconds(5);
 constexpr std::string_view kPageApi = "/api/corral/v1/";
 constexpr std::string_view kStopPath = "/api/corral/v1/stop";
 constexpr std::string_view kFramesPath = "/api/corral/v1/frames";
@@ -143,12 +147,17 @@ bool is_quick(const Request& request) {
 }  // namespace
 
 Result<> check_exposure(const ServeOptions& options) {
-  if (!options.listen || is_loopback(options.listen->host) || options.token_file ||
+  const bool users = options.users.value_or(false);
+  if (users && options.token_file)
+    return fail(Code::kInvalidArgument,
+                "with users each one has a token of their own: leave out --token-file");
+  if (!options.listen || is_loopback(options.listen->host) || options.token_file || users ||
       options.insecure)
     return {};
   return fail(Code::kInvalidArgument,
               fmt::format("--listen {} lets other machines in: --token-file FILE asks them for a "
-                          "token, --insecure lets whoever reaches this address read and write",
+                          "token, --auth users each person for theirs, --insecure lets whoever "
+                          "reaches this address read and write",
                           options.listen->text()));
 }
 
@@ -182,6 +191,7 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
       reader_(*store_, store::Access::everything()),
       events_(options_.events),
       door_(door::open(*store_, reader_)),
+      accounts_(reader_),
       context_{.store = *store_,
                .reader = reader_,
                .events = events_,
@@ -190,7 +200,8 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
                .door = door_.get(),
                .figures = &figures_,
                .make_thumbnail = options_.make_thumbnail,
-               .profiles = &profiles_},
+               .profiles = &profiles_,
+               .accounts = &accounts_},
       last_request_ns_(steady_ns()) {
   options_.complain = unfailing(std::move(options_.complain));
 }
@@ -199,6 +210,7 @@ RunningServer::~RunningServer() { stop(); }
 
 Result<> RunningServer::listen() {
   TRY(check_exposure(options_));
+  TRY(open_accounts());
   artifacts_ = TRY(store::artifacts::open_artifact_store(
       options_.artifacts.empty() ? (options_.store_dir / "artifacts").string() : options_.artifacts,
       options_.store_dir.string()));
@@ -222,6 +234,37 @@ Result<> RunningServer::listen() {
   return open_http(std::move(bound.socket), bound.address);
 }
 
+Result<> RunningServer::open_accounts() {
+  TRY(accounts_.refresh());
+  if (options_.users && *options_.users != accounts_.required()) {
+    TRY(store_->change([&](store::Writing& writing) {
+      return store::accounts::require_users(writing, *options_.users);
+    }));
+    TRY(accounts_.refresh());
+  }
+  if (accounts_.required() && options_.refuse_users)
+    return fail(Code::kPermission,
+                "this database is served to its users only: name a server of it and a token of "
+                "yours, --server URL --token-file FILE");
+  if (accounts_.required() && options_.token_file)
+    return fail(Code::kInvalidArgument,
+                "this store asks each user for a token of their own: leave out --token-file, or "
+                "serve it to whoever has the token again with --auth none");
+  return {};
+}
+
+// Learns of what other servers of the same database changed.
+void RunningServer::follow_accounts(const std::stop_token& stop) {
+  Mutex mutex;
+  std::condition_variable_any wake;
+  Lock lock(mutex);
+  const auto pause = [&] { return accounts_.required() ? kFollowUsers : kLookForUsers; };
+  while (!wake.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) {
+    // Where it cannot be read, neither can anything else be.
+    if (accounts_.refresh().value_or(false)) events_.close_streams();
+  }
+}
+
 Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address) {
   std::string token;
   if (options_.token_file) {
@@ -230,14 +273,15 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
     if (!parsed) return tl::unexpected(parsed.error().with_context(options_.token_file->string()));
     token = *std::move(parsed);
   }
-  open_to_others_ = token.empty() && !is_loopback(address.host);
+  open_to_others_ = token.empty() && !accounts_.required() && !is_loopback(address.host);
   TRY(sys::prepare_socket_directory(record_.socket));
   std::vector<Listener> listeners;
   listeners.push_back({std::move(tcp), false});
   listeners.push_back({TRY(sys::listen_unix(record_.socket)), true});
   HttpHandlers handlers;
-  handlers.gate = [rules = rules_for(address, std::move(token), options_.allow_hosts)](
-                      const Request& request) {
+  GateRules rules = rules_for(address, std::move(token), options_.allow_hosts);
+  rules.accounts = &accounts_;
+  handlers.gate = [rules = std::move(rules)](const Request& request) {
     Decision decision = decide(request, rules);
     // Before a body is read for nothing.
     return decision.allowed() && has_body(request) ? no_route(request) : std::move(decision.answer);
@@ -374,6 +418,8 @@ Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreL
   std::unique_ptr<RunningServer> server(
       new RunningServer(std::move(options), std::move(lock), std::move(store)));
   TRY(server->listen());
+  server->options_.jobs.emplace_back(
+      [&server = *server](const std::stop_token& stop) { server.follow_accounts(stop); });
   for (const BackgroundJob& job : server->options_.jobs) {
     server->jobs_.push_back(
         TRY(sys::start_thread("a background job", [&job](const std::stop_token& stop) {

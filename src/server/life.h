@@ -7,7 +7,8 @@
 //   (*server)->wait(stop_token);  // then destroy it, or call stop()
 //
 // Threads: 2 for I/O, 4 for handlers, 8 for parts of streams, 8 for uploads, 2 for late answers, 1
-// for events, 1 that removes artifacts, 1 per background job. wait() uses the caller's thread.
+// for events, 1 that removes artifacts, 1 that follows the
+// accounts, 1 per background job. wait() uses the caller's thread.
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@
 
 #include "core/mutex.h"
 #include "server/core/access_log.h"
+#include "server/core/accounts.h"
 #include "server/core/artifact_removal.h"
 #include "server/core/context.h"
 #include "server/core/door.h"
@@ -55,6 +57,9 @@ struct ServeOptions {
   // live client learns the reason.
   Nanos farewell = std::chrono::seconds(15);
   std::optional<fs::path> token_file{};
+  // Whether the store asks for users from now on; nullopt: as it does already.
+  std::optional<bool> users{};
+  bool refuse_users = false;  // does not start where the store asks for users
   // The place of artifacts: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.
   std::string artifacts{};
   MakeThumbnail make_thumbnail{};
@@ -67,7 +72,8 @@ struct ServeOptions {
   EventHub::Options events{};
 };
 
-// Returns kInvalidArgument for an address beyond loopback without a token and without `insecure`.
+// Returns kInvalidArgument for an address beyond loopback without a token, `users` and `insecure`,
+// and for a token beside users.
 // start_server() checks this, too; a caller that opens a store first checks it before.
 Result<> check_exposure(const ServeOptions& options);
 
@@ -96,6 +102,7 @@ class RunningServer {
   [[nodiscard]] const std::string& socket() const { return record_.socket; }
   // Returns true when the server listens beyond loopback without a token, which deserves a warning.
   [[nodiscard]] bool is_open_to_others() const { return open_to_others_; }
+  [[nodiscard]] const Accounts& accounts() const { return accounts_; }
 
   // Blocks until `stop`, a POST /stop, the idle timeout if options.idle_exit is set, or the loss of
   // the store's files, which it checks every second. The caller then stops the server.
@@ -109,6 +116,8 @@ class RunningServer {
                                                              std::unique_ptr<store::Store> store);
   RunningServer(ServeOptions options, StoreLock lock, std::unique_ptr<store::Store> store);
   Result<> listen();
+  Result<> open_accounts();
+  void follow_accounts(const std::stop_token& stop);
   Result<> open_http(sys::Fd tcp, const sys::ListenAddress& address);
   Response handle(Request request);
   void note(const http::Exchange& exchange);
@@ -127,6 +136,7 @@ class RunningServer {
   std::unique_ptr<AccessLog> access_log_;  // null without --access-log
   std::unique_ptr<door::State> door_;
   ProfileRequests profiles_;
+  Accounts accounts_;
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   Context context_;

@@ -72,6 +72,12 @@ void EventHub::wake_for_first() {
   if (!has_news()) wake_.notify_one();
 }
 
+void EventHub::close_streams() {
+  const Lock lock(mutex_);
+  for (const auto& stream : streams_) stream->close();
+  streams_.clear();
+}
+
 std::size_t EventHub::open_streams() const {
   const Lock lock(mutex_);
   return static_cast<std::size_t>(

@@ -38,6 +38,8 @@ class EventHub {
   std::shared_ptr<PushStream> subscribe();
   void note(std::span<const RunId> changed_runs, std::span<const RunId> data_runs);
   void note_plan(const std::string& id);
+  // Ends every stream. Clients that may still read subscribe again.
+  void close_streams();
   [[nodiscard]] std::size_t open_streams() const;
 
  private:

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "server/core/door.h"
 #include "server/core/router.h"
+#include "sys/clock.h"
 #include "sys/http_client.h"
 #include "sys/socket.h"
 
@@ -108,8 +109,7 @@ Response set_cookie_and_redirect(const Request& request, std::string_view token)
   Response response;
   response.status = 303;
   response.set_header("Location", "/" + location);
-  response.set_header("Set-Cookie",
-                      fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", kTokenCookie, token));
+  response.set_header("Set-Cookie", token_cookie(token));
   response.set_header("Cache-Control", "no-store");
   return response;
 }
@@ -163,46 +163,98 @@ std::optional<Response> check_origin(const Request& request) {
   return std::nullopt;
 }
 
-std::optional<Response> check_token(const Request& request, std::string_view token) {
-  if (request.path == "/health") return std::nullopt;  // for probes, and says nothing
-  if (same_secret(credentials(request, "bearer"), token) ||
-      same_secret(basic_password(credentials(request, "basic")), token))
-    return std::nullopt;
-  if (same_secret(request.cookie(kTokenCookie), token)) {
-    // A browser sends the cookie by itself, but it also names the site of the page that asks.
-    const bool page_known =
-        !request.header("origin").empty() || !request.header("sec-fetch-site").empty();
-    if (page_known || !changes_something(request)) return std::nullopt;
-    return refusal(request,
-                   {Code::kPermission,
-                    "with the cookie alone nothing can be changed: send Origin as well, or "
-                    "'Authorization: Bearer TOKEN'"},
-                   "Origin");
-  }
-  const std::optional<std::string_view> offered = request.query_value("token");
-  const bool page = request.method == Method::kGet && !request.path.starts_with("/api/") &&
-                    !door::owns(request.path);
-  if (page && offered && same_secret(*offered, token))
-    return set_cookie_and_redirect(request, token);
-  Response response = refusal(
-      request, {Code::kUnauthenticated,
-                "this server asks for a token: send 'Authorization: Bearer TOKEN' (MLflow's "
-                "clients: MLFLOW_TRACKING_TOKEN), or open /?token=TOKEN in a browser"});
+// A browser sends the cookie by itself, but it also names the site of the page that asks.
+std::optional<Response> check_cookie_alone(const Request& request) {
+  const bool page_known =
+      !request.header("origin").empty() || !request.header("sec-fetch-site").empty();
+  if (page_known || !changes_something(request)) return std::nullopt;
+  return refusal(request,
+                 {Code::kPermission,
+                  "with the cookie alone nothing can be changed: send Origin as well, or "
+                  "'Authorization: Bearer TOKEN'"},
+                 "Origin");
+}
+
+Response ask_for_token(const Request& request, std::string message) {
+  Response response = refusal(request, {Code::kUnauthenticated, std::move(message)});
   // Not Basic, which it also takes: browsers would ask for a password, and then send it with every
   // request that any page makes.
   response.set_header("WWW-Authenticate", "Bearer");
   return response;
 }
 
+// Where a request carries a token, by preference.
+struct OfferedTokens {
+  std::string_view bearer;
+  std::string basic;
+  std::string_view cookie;
+};
+OfferedTokens offered_tokens(const Request& request) {
+  return {.bearer = credentials(request, "bearer"),
+          .basic = basic_password(credentials(request, "basic")),
+          .cookie = request.cookie(kTokenCookie)};
+}
+
+std::optional<Response> check_user(const Request& request, const Accounts& accounts) {
+  const Role needed = role_for(request);
+  if (needed == Role::kAnyone) return std::nullopt;
+  const auto principal = principal_of(request, accounts);
+  if (!principal) {
+    return ask_for_token(
+        request,
+        "this server asks for a token of yours, which an admin makes by 'corral token add': send "
+        "'Authorization: Bearer TOKEN' (MLflow's clients: MLFLOW_TRACKING_TOKEN), or sign in at "
+        "the page");
+  }
+  if (principal->role < needed) {
+    return refusal(
+        request, {Code::kPermission,
+                  fmt::format("'{}' may do what a {} may; this needs the role {}", principal->user,
+                              role_name(principal->role), role_name(needed))});
+  }
+  return request.header("authorization").empty() ? check_cookie_alone(request) : std::nullopt;
+}
+
+std::optional<Response> check_token(const Request& request, std::string_view token) {
+  if (request.path == "/health") return std::nullopt;  // for probes, and says nothing
+  const OfferedTokens sent = offered_tokens(request);
+  if (same_secret(sent.bearer, token) || same_secret(sent.basic, token)) return std::nullopt;
+  if (same_secret(sent.cookie, token)) return check_cookie_alone(request);
+  const std::optional<std::string_view> offered = request.query_value("token");
+  const bool page = request.method == Method::kGet && !request.path.starts_with("/api/") &&
+                    !door::owns(request.path);
+  if (page && offered && same_secret(*offered, token))
+    return set_cookie_and_redirect(request, token);
+  return ask_for_token(request,
+                       "this server asks for a token: send 'Authorization: Bearer TOKEN' "
+                       "(MLflow's clients: MLFLOW_TRACKING_TOKEN), or open /?token=TOKEN in a "
+                       "browser");
+}
+
 }  // namespace
 
-bool same_secret(std::string_view a, std::string_view b) {
-  const Sha256 left = sha256(a);
-  const Sha256 right = sha256(b);
+bool same_hash(const Sha256& a, const Sha256& b) {
   unsigned difference = 0;
-  for (std::size_t i = 0; i < left.size(); ++i)
-    difference |= static_cast<unsigned>(left[i] ^ right[i]);
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
   return difference == 0;
+}
+
+bool same_secret(std::string_view a, std::string_view b) { return same_hash(sha256(a), sha256(b)); }
+
+std::string token_cookie(std::string_view token) {
+  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}", kTokenCookie, token,
+                     token.empty() ? "; Max-Age=0" : "");
+}
+
+std::optional<Principal> principal_of(const Request& request, const Accounts& accounts) {
+  if (request.over_unix) return Principal{.user = "", .role = Role::kAdmin};
+  const UtcTime now = sys::utc_now();
+  const OfferedTokens sent = offered_tokens(request);
+  if (auto found = accounts.who(sent.bearer, now)) return found;
+  if (auto found = accounts.who(sent.basic, now)) return found;
+  // What a client names itself counts, not what its browser adds.
+  if (!request.header("authorization").empty()) return std::nullopt;
+  return accounts.who(sent.cookie, now);
 }
 
 Result<std::string> parse_token(std::string_view file_content) {
@@ -223,6 +275,8 @@ Decision decide(const Request& request, const GateRules& rules) {
   if (request.over_unix) return {};
   if (auto no = check_host(request, rules)) return {std::move(no)};
   if (auto no = check_origin(request)) return {std::move(no)};
+  if (rules.accounts != nullptr && rules.accounts->required())
+    return {check_user(request, *rules.accounts)};
   if (rules.token.empty()) return {};
   return {check_token(request, rules.token)};
 }

@@ -7,7 +7,9 @@
 // name another site, and Content-Type must not be that of a form. With a token every TCP request
 // but /health needs it: as a bearer, as the password of Basic (which MLflow's clients send for a
 // user and password), or as the cookie that `/?token=` sets. The Unix socket, mode 0600, is this
-// user's own and needs nothing. Pure: no I/O, any thread (fuzz/fuzz_http.cpp).
+// user's own and needs nothing. Where the store has users, each of them sends a token of their own
+// in the same ways, and may send what their role allows (Route::needs); the page's own files need
+// none. No I/O, any thread (fuzz/fuzz_http.cpp).
 #pragma once
 
 #include <optional>
@@ -15,6 +17,8 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/sha256.h"
+#include "server/core/accounts.h"
 #include "server/core/http_types.h"
 
 namespace corral::server {
@@ -24,6 +28,7 @@ struct GateRules {
                                    // loopback names are always allowed
   bool wildcard = false;           // listens on every address: any IP literal is allowed
   std::string token;               // empty: none asked for
+  const Accounts* accounts = nullptr;  // null: no users
 };
 
 inline constexpr std::string_view kTokenCookie = "corral_token";
@@ -36,11 +41,18 @@ struct Decision {
 };
 Decision decide(const Request& request, const GateRules& rules);
 
+// Whose request it is where the store asks for users; nullopt: nobody's.
+std::optional<Principal> principal_of(const Request& request, const Accounts& accounts);
+
+// The header that keeps a token in a browser; an empty one makes it forget its token.
+std::string token_cookie(std::string_view token);
+
 // The token of a --token-file: its trimmed content, at least 16 of the characters that a bearer
 // token may have.
 Result<std::string> parse_token(std::string_view file_content);
 
 // Compares in a time that does not depend on the contents.
 bool same_secret(std::string_view a, std::string_view b);
+bool same_hash(const Sha256& a, const Sha256& b);
 
 }  // namespace corral::server

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/json.h"
+#include "server/core/accounts.h"
 #include "server/core/door.h"
 #include "server/core/profile_requests.h"
 #include "server/core/router.h"
@@ -86,11 +87,13 @@ class HandlerTest : public ::testing::Test {
   const std::unique_ptr<door::State> door_ =
       door::open(*store_, {*store_, store::Access::everything()});
   ProfileRequests profiles_;
+  Accounts accounts_{{*store_, store::Access::everything()}};
   const std::unique_ptr<Context> context_ = [this] {
     auto context = std::make_unique<Context>(Context{
         *store_, {*store_, store::Access::everything()}, events_, {"1.2.3", utc_time(5)}, [] {}});
     context->door = door_.get();
     context->profiles = &profiles_;
+    context->accounts = &accounts_;
     return context;
   }();
 };

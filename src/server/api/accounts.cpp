@@ -1,0 +1,203 @@
+// Users of the store, their tokens, and whose request it is.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/access_token.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "server/api/handlers.h"
+#include "server/api/request_fields.h"
+#include "server/api/write.h"
+#include "server/core/accounts.h"
+#include "server/core/events.h"
+#include "server/core/gate.h"
+#include "store/tables/accounts.h"
+#include "sys/clock.h"
+
+namespace corral::server::api {
+namespace {
+
+namespace accounts = store::accounts;
+
+constexpr std::size_t kMostDisplay = 200;  // characters
+constexpr std::size_t kMostLabel = 200;
+constexpr std::int64_t kDays = 90;
+constexpr std::int64_t kMostDays = 366;
+
+// Commits the change; the next request meets it.
+template <class Change>
+Result<> commit_accounts(Context& context, Change change) {
+  TRY(context.store.change(change));
+  TRY(context.accounts->refresh());
+  context.events.close_streams();
+  return {};
+}
+
+// A store without users lets everybody be everybody.
+Principal principal(const Request& request, const Context& context) {
+  const Principal all{.user = "", .role = Role::kAdmin};
+  if (context.accounts == nullptr || !context.accounts->required()) return all;
+  return principal_of(request, *context.accounts).value_or(Principal{});
+}
+
+std::string short_text(RequestFields& fields, std::string_view name, std::size_t most) {
+  std::string text = fields.text(name).value_or("");
+  if (count_characters(text) > most || text.find('\0') != std::string::npos)
+    fields.wrong(name, fmt::format("at most {} characters, without NUL", most));
+  return text;
+}
+
+std::optional<Role> read_role(RequestFields& fields) {
+  return fields.choice<Role>("role", {{kRoleNames[0], Role::kReader},
+                                      {kRoleNames[1], Role::kWriter},
+                                      {kRoleNames[2], Role::kOwner},
+                                      {kRoleNames[3], Role::kAdmin}});
+}
+
+void write_user(JsonWriter& json, const accounts::User& user) {
+  json.begin_object().member("name", user.name);
+  write_text(json, "display", user.display);
+  json.member("role", role_name(user.role)).member("disabled", user.disabled);
+  write_time(json, "created_ns", user.created);
+  json.end_object();
+}
+
+void write_token(JsonWriter& json, const accounts::Token& token) {
+  json.begin_object().member("id", token.id).member("user", token.user);
+  write_text(json, "label", token.label);
+  json.member("role", role_name(token.role));
+  write_time(json, "created_ns", token.created);
+  write_time(json, "expires_ns", token.expires);
+  write_time(json, "revoked_ns", token.revoked);
+  json.end_object();
+}
+
+Response named_response(std::string_view name) {
+  return object_response([&](JsonWriter& json) { json.member("name", name); });
+}
+
+}  // namespace
+
+Answer me(const Request& request, Context& context) {
+  const Principal who = principal(request, context);
+  return object_response([&](JsonWriter& json) {
+    json.member("users", context.accounts != nullptr && context.accounts->required());
+    write_text(json, "user", who.user);
+    json.member("role", role_name(who.role));
+  });
+}
+
+Answer sign_in(const Request& request, Context& context) {
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"token"});
+  const std::string token = TRY_PARSED(fields.finish(fields.text("token").value_or("")));
+  const auto who =
+      context.accounts == nullptr ? std::nullopt : context.accounts->who(token, sys::utc_now());
+  if (!who) {
+    return fail_about("token", Code::kUnauthenticated,
+                      "this token is mistyped, expired or revoked, or no token of this server");
+  }
+  Response response = object_response(
+      [&](JsonWriter& out) { out.member("user", who->user).member("role", role_name(who->role)); });
+  response.set_header("Set-Cookie", token_cookie(token));
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
+Answer sign_out(const Request&, Context&) {
+  Response response = json_response("{}");
+  response.set_header("Set-Cookie", token_cookie(""));
+  return response;
+}
+
+Answer users(const Request&, Context& context) {
+  const auto all = TRY(in_snapshot(context.reader, accounts::users));
+  return array_response("users", all, write_user);
+}
+
+Answer add_user(const Request& request, Context& context) {
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"name", "display", "role"});
+  accounts::User user{.name = fields.text("name").value_or(""),
+                      .display = short_text(fields, "display", kMostDisplay),
+                      .created = sys::utc_now()};
+  if (!accounts::valid_user_name(user.name)) {
+    fields.wrong("name", "1 to 64 of a-z, 0-9, '.', '-' and '_', a letter or digit first");
+  }
+  user.role = read_role(fields).value_or(Role::kReader);
+  user = TRY_PARSED(fields.finish(std::move(user)));
+  TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::add_user(w, user); }));
+  return named_response(user.name);
+}
+
+Answer change_user(const Request& request, Context& context) {
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"display", "role", "disabled"});
+  accounts::UserChange change{.name = std::string(request.param("user"))};
+  if (fields.has("display")) change.display = short_text(fields, "display", kMostDisplay);
+  change.role = read_role(fields);
+  change.disabled = fields.boolean("disabled");
+  change = TRY_PARSED(fields.finish(std::move(change)));
+  TRY(commit_accounts(context,
+                      [&](store::Writing& w) { return accounts::change_user(w, change); }));
+  return named_response(change.name);
+}
+
+Answer delete_user(const Request& request, Context& context) {
+  const std::string name(request.param("user"));
+  TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::delete_user(w, name); }));
+  return named_response(name);
+}
+
+Answer tokens(const Request& request, Context& context) {
+  const Principal who = principal(request, context);
+  auto all = TRY(in_snapshot(context.reader, accounts::tokens));
+  if (who.role < Role::kAdmin)
+    std::erase_if(all, [&](const accounts::Token& token) { return token.user != who.user; });
+  return array_response("tokens", all, write_token);
+}
+
+Answer add_token(const Request& request, Context& context) {
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"user", "label", "role", "days"});
+  const AccessToken made = make_access_token();
+  accounts::Token token{.id = made.id,
+                        .hash = sha256(made.text),
+                        .user = fields.text("user").value_or(""),
+                        .label = short_text(fields, "label", kMostLabel),
+                        .created = sys::utc_now()};
+  // At most what the user may now, and at each use.
+  token.role = read_role(fields).value_or(Role::kAdmin);
+  const std::int64_t days = fields.has("days") ? fields.count("days", 1, kMostDays) : kDays;
+  token.expires = token.created + std::chrono::hours(24) * days;
+  token = TRY_PARSED(fields.finish(std::move(token)));
+  TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::add_token(w, token); }));
+  Response response = object_response([&](JsonWriter& out) {
+    out.member("id", token.id).member("token", made.text).member("user", token.user);
+    write_time(out, "expires_ns", token.expires);
+  });
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
+Answer revoke_token(const Request& request, Context& context) {
+  const Principal who = principal(request, context);
+  const std::string id(request.param("token"));
+  const auto only =
+      who.role < Role::kAdmin ? std::optional<std::string_view>(who.user) : std::nullopt;
+  bool known = false;
+  const auto revoke = [&](store::Writing& writing) -> Result<> {
+    known = TRY(accounts::revoke_token(writing, id, sys::utc_now(), only));
+    return {};
+  };
+  TRY(commit_accounts(context, revoke));
+  if (!known) return fail(Code::kNotFound, fmt::format("you have no token '{}'", id));
+  return object_response([&](JsonWriter& json) { json.member("id", id); });
+}
+
+}  // namespace corral::server::api

@@ -1,0 +1,61 @@
+// Accounts: the users of the server's store and their tokens, as the server remembers them, so that
+// the gate needs no database (store/tables/accounts.h).
+//
+// refresh() reads them again once their version in the store has changed, and is called every half
+// second, because other servers of a shared database change them as well. All functions may be
+// called from any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/guarded.h"
+#include "core/result.h"
+#include "core/role.h"
+#include "core/sha256.h"
+#include "core/time.h"
+#include "store/reader.h"
+
+namespace corral::server {
+
+// Whose request it is, and what they may do by it.
+struct Principal {
+  std::string user;  // empty: whoever holds the server's Unix socket
+  Role role = Role::kAnyone;
+};
+
+class Accounts {
+ public:
+  // Knows nobody before the first refresh().
+  explicit Accounts(store::Reader reader) : reader_(std::move(reader)) {}
+
+  // True if they had changed. After an error, what was known stays.
+  Result<bool> refresh();
+  // The store is served to its users only.
+  [[nodiscard]] bool required() const;
+  [[nodiscard]] bool has_users() const;
+  // Of a token that counts at that time; reads nothing.
+  [[nodiscard]] std::optional<Principal> who(std::string_view token, UtcTime now) const;
+
+ private:
+  struct Known {
+    Sha256 hash;
+    Principal principal;
+    UtcTime expires;
+  };
+  struct Snapshot {
+    std::int64_t version = -1;
+    bool required = false;
+    bool users = false;
+    std::map<std::string, Known, std::less<>> tokens;  // by id
+  };
+  [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+
+  const store::Reader reader_;
+  Guarded<std::shared_ptr<const Snapshot>> snapshot_{std::make_shared<const Snapshot>()};
+};
+
+}  // namespace corral::server

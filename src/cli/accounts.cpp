@@ -1,0 +1,322 @@
+// corral user, token and whoami: who may use a store that is served to users.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "cli/table.h"
+#include "core/role.h"
+#include "core/text.h"
+#include "sys/http_client.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr std::string_view kUsers = "/api/corral/v1/users";
+constexpr std::string_view kTokens = "/api/corral/v1/tokens";
+
+const std::vector<std::string> kRoles(kRoleNames.begin(), kRoleNames.end());
+
+std::string below(std::string_view path, const std::string& name) {
+  return fmt::format("{}/{}", path, sys::url_encode(name));
+}
+
+// Members that are not empty.
+using Members = std::vector<std::pair<std::string_view, std::string>>;
+std::string body_of(const Members& members, const std::optional<bool>& disabled = {}) {
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object();
+  for (const auto& [name, value] : members) {
+    if (!value.empty()) json.member(name, value);
+  }
+  if (disabled) json.member("disabled", *disabled);
+  json.end_object();
+  return body;
+}
+
+Result<Json> ask(const DestinationFlags& destination, const sys::HttpRequest& request) {
+  const sys::HttpTarget server = TRY(connect(destination));
+  return send_json(server, request);
+}
+
+// Prints the objects of a list, or the sentence if there are none.
+struct Listing {
+  std::string_view path, member;
+  std::vector<Field> fields;
+  std::string_view none;
+};
+Result<int> print_list(const DestinationFlags& destination, const Listing& listing,
+                       const std::string& format) {
+  const Json answer = TRY(ask(destination, {.path = std::string(listing.path), .body = {}}));
+  const Table table = list_of(items(answer, std::string(listing.member).c_str()), listing.fields);
+  if (table.empty() && format == "table") {
+    fmt::print("{}\n", listing.none);
+  } else {
+    fmt::print("{}", table.print(format, takes_colours(STDOUT_FILENO)));
+  }
+  return kDone;
+}
+
+// An option of a verb that neither the environment nor a file may give.
+void own_text(Arguments& arguments, const std::string& name, std::string& value,
+              const std::string& help) {
+  arguments.text(name, value, help);
+  arguments.as_flag_only(name);
+}
+void own_role(Arguments& arguments, std::string& role, const std::string& help) {
+  arguments.choice("role", role, kRoles, help);
+  arguments.as_flag_only("role");
+}
+
+// ---- corral user
+
+constexpr const char* kAddUserExamples =
+    "  corral user add ada --role admin          the first one\n"
+    "  corral user add bob --role writer --display 'Bob Stone'\n";
+
+int user_add(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name, role, display;
+  Arguments arguments("user add", "Adds a user. `corral token add` then makes a token for them.",
+                      kAddUserExamples);
+  arguments.positional("name", name, "name: a-z, 0-9, '.', '-' and '_'", true);
+  own_role(arguments, role, "what the user may do (default: reader)");
+  own_text(arguments, "display", display, "the name as people write it");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto add = [&]() -> Result<int> {
+    TRY(ask(destination,
+            {.method = "POST",
+             .path = std::string(kUsers),
+             .body = body_of({{"name", name}, {"role", role}, {"display", display}})}));
+    fmt::print("added {}\nnext: corral token add {}\n", name, name);
+    return kDone;
+  };
+  return finish("user add", add());
+}
+
+int user_ls(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string format = "table";
+  Arguments arguments("user ls", "Lists users.", "  corral user ls\n");
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const Listing listing{.path = kUsers,
+                        .member = "users",
+                        .fields = {{"name", "name"},
+                                   {"display", "display"},
+                                   {"role", "role"},
+                                   {"disabled", "disabled"},
+                                   {"created_ns", "created", false, time_cell}},
+                        .none = "no users yet; the first: corral user add NAME --role admin"};
+  return finish("user ls", print_list(destination, listing, format));
+}
+
+int user_set(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name, role, display;
+  bool disable = false, enable = false;
+  Arguments arguments("user set", "Changes a user. Counts at once, also for their open pages.",
+                      "  corral user set bob --role owner\n"
+                      "  corral user set bob --disable          none of their tokens counts\n"
+                      "  corral user set bob --enable           as before\n");
+  arguments.positional("name", name, "name of the user", true);
+  own_role(arguments, role, "what the user may do");
+  own_text(arguments, "display", display, "the name as people write it");
+  arguments.flag("disable", disable, "refuse all of their tokens");
+  arguments.flag("enable", enable, "accept their tokens again");
+  for (const char* flag : {"disable", "enable"}) arguments.as_flag_only(flag);
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  if ((disable && enable) || (!disable && !enable && role.empty() && display.empty())) {
+    fmt::print(stderr,
+               "corral user set: give one or more of --role, --display and either "
+               "--disable or --enable\n");
+    return kMisuse;
+  }
+  const auto change = [&]() -> Result<int> {
+    const auto disabled = disable || enable ? std::optional(disable) : std::nullopt;
+    TRY(ask(destination, {.method = "PUT",
+                          .path = below(kUsers, name),
+                          .body = body_of({{"role", role}, {"display", display}}, disabled)}));
+    fmt::print("changed {}\n", name);
+    return kDone;
+  };
+  return finish("user set", change());
+}
+
+int user_rm(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name;
+  bool yes = false;
+  Arguments arguments("user rm",
+                      "Deletes a user with all of their tokens. Their runs stay. `corral user set "
+                      "NAME --disable` can be undone.",
+                      "  corral user rm bob\n");
+  arguments.positional("name", name, "name of the user", true);
+  arguments.flag("yes", yes, "do not ask");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  if (!yes && !at_terminal()) {
+    fmt::print(stderr, "corral user rm: not a terminal; pass --yes to confirm\n");
+    return kMisuse;
+  }
+  const auto remove = [&]() -> Result<int> {
+    const sys::HttpTarget server = TRY(connect(destination));
+    if (!yes) {
+      fmt::print("This cannot be undone. Delete {} and their tokens? [y/N] ", name);
+      std::fflush(stdout);
+      if (!read_yes()) {
+        fmt::print("nothing was deleted\n");
+        return kFailed;
+      }
+    }
+    TRY(send_json(server, {.method = "DELETE", .path = below(kUsers, name), .body = {}}));
+    fmt::print("deleted {}\n", name);
+    return kDone;
+  };
+  return finish("user rm", remove());
+}
+
+constexpr std::array kUserVerbs = {
+    Verb{"add", "add a user", user_add},
+    Verb{"ls", "list users", user_ls},
+    Verb{"set", "change a user's role or name, disable or enable them", user_set},
+    Verb{"rm", "delete a user with their tokens", user_rm},
+};
+constexpr std::string_view kUserHead =
+    "Manages the users of a store that is served with --auth users (docs/lab.md).\n\n"
+    "Usage: corral user VERB [OPTIONS]\n\n";
+constexpr std::string_view kUserFoot =
+    "\nExamples:\n"
+    "  corral user add ada --role admin\n"
+    "  corral user set bob --disable\n"
+    "\ncorral user VERB --help shows the options.\n";
+
+// ---- corral token
+
+int token_add(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string user, label, role, days;
+  Arguments arguments("token add",
+                      "Makes an access token of a user and prints it: the server keeps only its "
+                      "hash, so nobody can show it again.",
+                      "  corral token add ada > ada.token\n"
+                      "  corral token add ci --role writer --days 366 --label 'nightly runs'\n");
+  arguments.positional("user", user, "name of the user", true);
+  own_text(arguments, "label", label, "what the token is for");
+  own_role(arguments, role, "the most that it may do (default: what its user may)");
+  own_text(arguments, "days", days, "days until it expires, at most 366 (default: 90)");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto number = days.empty() ? std::optional<std::int64_t>(0) : parse_int(days);
+  if (!number || (!days.empty() && *number < 1)) {
+    fmt::print(stderr, "corral token add: --days: expected a number of days, not '{}'\n", days);
+    return kMisuse;
+  }
+  const auto add = [&]() -> Result<int> {
+    std::string body = body_of({{"user", user}, {"label", label}, {"role", role}});
+    if (*number > 0) body.insert(body.size() - 1, fmt::format(",\"days\":{}", *number));
+    const Json made = TRY(ask(
+        destination, {.method = "POST", .path = std::string(kTokens), .body = std::move(body)}));
+    fmt::print("{}\n", made.get_string("token"));
+    std::fflush(stdout);
+    fmt::print(stderr,
+               "token {} of {}, until {}; keep it in a file of mode 0600: --token-file FILE\n",
+               made.get_string("id"), user, time_text(member(made, "expires_ns")));
+    return kDone;
+  };
+  return finish("token add", add());
+}
+
+int token_ls(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string format = "table";
+  Arguments arguments("token ls", "Lists your tokens; for admins those of all users.",
+                      "  corral token ls\n");
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const Listing listing{.path = kTokens,
+                        .member = "tokens",
+                        .fields = {{"id", "id"},
+                                   {"user", "user"},
+                                   {"label", "label"},
+                                   {"role", "role"},
+                                   {"created_ns", "created", false, time_cell},
+                                   {"expires_ns", "expires", false, time_cell},
+                                   {"revoked_ns", "revoked", false, time_cell}},
+                        .none = "no tokens yet; one is made by: corral token add USER"};
+  return finish("token ls", print_list(destination, listing, format));
+}
+
+int token_rm(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string id;
+  Arguments arguments("token rm", "Revokes a token for good. Counts at once.",
+                      "  corral token rm 3f2a9c01be\n");
+  arguments.positional("id", id, "id of the token, as `corral token ls` shows it", true);
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto revoke = [&]() -> Result<int> {
+    TRY(ask(destination, {.method = "DELETE", .path = below(kTokens, id), .body = {}}));
+    fmt::print("revoked {}\n", id);
+    return kDone;
+  };
+  return finish("token rm", revoke());
+}
+
+constexpr std::array kTokenVerbs = {
+    Verb{"add", "make a token and print it", token_add},
+    Verb{"ls", "list tokens", token_ls},
+    Verb{"rm", "revoke a token", token_rm},
+};
+constexpr std::string_view kTokenHead =
+    "Manages access tokens of users (docs/lab.md).\n\nUsage: corral token VERB [OPTIONS]\n\n";
+constexpr std::string_view kTokenFoot =
+    "\nExamples:\n"
+    "  corral token add ada > ada.token\n"
+    "  corral token rm 3f2a9c01be\n"
+    "\ncorral token VERB --help shows the options.\n";
+
+}  // namespace
+
+int user_command(std::span<char* const> args) {
+  return call_verb(
+      {.name = "corral user", .head = kUserHead, .foot = kUserFoot, .verbs = kUserVerbs}, args);
+}
+
+int token_command(std::span<char* const> args) {
+  return call_verb(
+      {.name = "corral token", .head = kTokenHead, .foot = kTokenFoot, .verbs = kTokenVerbs}, args);
+}
+
+int whoami_command(std::span<char* const> args) {
+  DestinationFlags destination;
+  Arguments arguments("whoami", "Shows whose token a server was given, and what it allows.",
+                      "  corral whoami --server http://lab:5000 --token-file ada.token\n");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto tell = [&]() -> Result<int> {
+    const Json me = TRY(ask(destination, {.path = "/api/corral/v1/me", .body = {}}));
+    if (!me.get_bool("users")) {
+      fmt::print("this store has no users: whoever reaches its server may do everything\n");
+      return kDone;
+    }
+    const std::string user = me.get_string("user");
+    fmt::print("{}, {}\n", user.empty() ? "the owner of the server's socket" : printable(user),
+               me.get_string("role"));
+    return kDone;
+  };
+  return finish("whoami", tell());
+}
+
+}  // namespace corral::cli

@@ -260,7 +260,7 @@ void RunningServer::follow_accounts(const std::stop_token& stop) {
   Lock lock(mutex);
   const auto pause = [&] { return accounts_.required() ? kFollowUsers : kLookForUsers; };
   while (!wake.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) {
-    // Where it cannot be read, neither can anything else be.
+    // After an error what is known stays: a store that cannot be read gives nothing away.
     if (accounts_.refresh().value_or(false)) events_.close_streams();
   }
 }

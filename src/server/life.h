@@ -57,7 +57,7 @@ struct ServeOptions {
   // live client learns the reason.
   Nanos farewell = std::chrono::seconds(15);
   std::optional<fs::path> token_file{};
-  // Whether the store asks for users from now on; nullopt: as it does already.
+  // True: the store asks for users from now on; false: no longer; nullopt: as it did before.
   std::optional<bool> users{};
   bool refuse_users = false;  // does not start where the store asks for users
   // The place of artifacts: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.

@@ -25,6 +25,7 @@ export class Home {
     // Events that come as this machine is busy have no place in pictures.
     writeFileSync(join(this.folder, "corral.toml"), "[pressure]\nresources = []\n");
     this.children = new Set();
+    this.serveWith = []; // further options of `corral serve`
     const { PATH, CORRAL_PYTHON = join(kRoot, ".venv/bin/python") } = process.env;
     this.environment = {
       PATH,
@@ -70,7 +71,7 @@ export class Home {
   }
 
   async listen(port) {
-    const server = this.start("serve", "--listen", `127.0.0.1:${port}`);
+    const server = this.start("serve", "--listen", `127.0.0.1:${port}`, ...this.serveWith);
     const said = new Promise((resolve) => {
       server.child.stdout.on("data", () => {
         const url = /at (http:\/\/[\d.]+:\d+)/.exec(server.output())?.[1];

@@ -1,7 +1,12 @@
 // The only place that talks HTTP. Every failure becomes an ApiError whose message is a sentence about the failure;
 // `advice` names the next step.
 
+import { create } from "zustand";
+
 const kBase = "/api/corral/v1";
+
+// The server asked for a token, or for another one.
+export const useSignedOut = create<{ signedOut: boolean }>(() => ({ signedOut: false }));
 
 export class ApiError extends Error {
   constructor(
@@ -21,7 +26,7 @@ export class ApiError extends Error {
 
 const kAdvice: Record<number, string> = {
   400: "Correct what the message names, and try again.",
-  401: "Open the page with ?token=TOKEN, the token of the server's token file.",
+  401: "Sign in, or open the page with ?token=TOKEN, the token of the server's token file.",
   403: "Open the page under a name that the server listens on, for example 127.0.0.1.",
   404: "It may have been deleted, or the address is mistyped. See the list of runs.",
   503: "The server is busy or starting; the page retries automatically.",
@@ -70,6 +75,7 @@ async function request(path: string, init: RequestInit): Promise<Response> {
       "Start it with corral serve or the next corral run. The page reconnects automatically.",
     );
   }
+  if (response.status === 401) useSignedOut.setState({ signedOut: true });
   if (!response.ok) throw await failure(response);
   return response;
 }

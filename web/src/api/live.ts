@@ -3,7 +3,7 @@
 // plan less often the more there are.
 import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 import { create } from "zustand";
-import { getJson, kStreamUrl } from "./client";
+import { ApiError, getJson, kStreamUrl } from "./client";
 import { type Explanation, restOfExplanation } from "./explain";
 
 export interface LiveState {
@@ -146,8 +146,8 @@ async function serverAnswers(): Promise<boolean> {
   try {
     await getJson("/version", {}, AbortSignal.timeout(kRetry));
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    return error instanceof ApiError && error.status === 401;
   }
 }
 

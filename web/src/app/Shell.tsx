@@ -1,12 +1,15 @@
 // The frame of every page: header, side panel, toolbar, content, footer.
 import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactNode, useEffect, useState } from "react";
+import { useMe } from "../api/access";
+import { sendJson, useSignedOut } from "../api/client";
 import { useLive } from "../api/live";
 import { openPalette, usePalette } from "../state/palette";
 import { Boundary } from "./Boundary";
 import { Fence, Lines, Question } from "./icons";
 import { LineColours } from "./LineColours";
 import { late } from "./late";
+import { Popup } from "./Popup";
 import { ThemeToggle } from "./ThemeToggle";
 
 // The way here in links, and the name of where one is.
@@ -56,6 +59,7 @@ export function Shell({ crumbs, panel, toolbar, tabs, children, footer }: ShellP
         </Link>
         <LineColours />
         <ThemeToggle />
+        <UserMenu />
       </header>
       <aside className="panel" aria-label="Selection">
         <Part what="The side panel">{panel}</Part>
@@ -74,6 +78,37 @@ export function Shell({ crumbs, panel, toolbar, tabs, children, footer }: ShellP
         </footer>
       </main>
     </div>
+  );
+}
+
+const SignIn = late({
+  what: "The form to sign in",
+  load: async () => (await import("./SignIn")).SignIn,
+});
+
+// Nothing where the server does not ask who somebody is.
+function UserMenu() {
+  const me = useMe();
+  const signedOut = useSignedOut((state) => state.signedOut);
+  if (signedOut) return <SignIn />;
+  if (!me?.users || me.user === null) return null;
+  const signOut = async () => {
+    await sendJson("POST", "/sign-out", {});
+    location.reload();
+  };
+  return (
+    <Popup button={me.user} label={`Signed in as ${me.user}`} className="button" testid="user">
+      {() => (
+        <div className="form">
+          <p>
+            {me.user}, {me.role}
+          </p>
+          <button type="button" className="button" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        </div>
+      )}
+    </Popup>
   );
 }
 

@@ -1,0 +1,18 @@
+// Who this page is signed in as, where the server asks each person for a token.
+import { useQuery } from "@tanstack/react-query";
+import { getJson } from "./client";
+
+interface Me {
+  // False: the server does not ask who somebody is.
+  users: boolean;
+  user: string | null;
+  role: string;
+}
+
+export function useMe() {
+  return useQuery({
+    queryKey: ["me"],
+    queryFn: ({ signal }) => getJson<Me>("/me", {}, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  }).data;
+}

@@ -1,0 +1,314 @@
+// Tests who may send what where a store has users: every route of the server for every kind of
+// person, over a real store.
+#include "server/core/accounts.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "compat/mlflow/wire/span.h"
+#include "core/access_token.h"
+#include "core/text.h"
+#include "server/core/gate.h"
+#include "server/core/test_handlers.h"
+#include "store/tables/accounts.h"
+#include "sys/clock.h"
+
+namespace corral::server {
+namespace {
+
+namespace accounts = store::accounts;
+
+class AccountsTest : public HandlerTest {
+ protected:
+  template <class Change>
+  void commit(Change change) {
+    const auto done = store_->change(change);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+  void add(const std::string& name, Role role) {
+    commit([&](store::Writing& writing) {
+      return accounts::add_user(writing, {.name = name, .display = "", .role = role});
+    });
+  }
+  // The text of a new token.
+  std::string give(const std::string& user, Role role, UtcTime expires = in(1)) {
+    const AccessToken made = make_access_token();
+    commit([&](store::Writing& writing) {
+      return accounts::add_token(writing, {.id = made.id,
+                                           .hash = sha256(made.text),
+                                           .user = user,
+                                           .label = "",
+                                           .role = role,
+                                           .created = sys::utc_now(),
+                                           .expires = expires});
+    });
+    return made.text;
+  }
+  void require_users() {
+    commit([](store::Writing& writing) { return accounts::require_users(writing, true); });
+    refresh();
+  }
+  bool refresh() {
+    const auto changed = accounts_.refresh();
+    EXPECT_TRUE(changed) << changed.error().message;
+    return changed.value_or(false);
+  }
+  static UtcTime in(int days) { return sys::utc_now() + std::chrono::hours(24) * days; }
+
+  // The status of the gate's refusal; 200: it lets the request through.
+  int gate(const Request& request) const {
+    const Decision decision = decide(request, {.hosts = {}, .token = "", .accounts = &accounts_});
+    return decision.allowed() ? 200 : decision.answer->status;
+  }
+  static Request request(Method method, std::string_view path, const std::string& token = "") {
+    Request made;
+    made.method = method;
+    made.path = path;
+    made.headers = {{"host", "localhost"}, {"content-type", "application/json"}};
+    if (!token.empty()) made.headers.emplace_back("authorization", "Bearer " + token);
+    return made;
+  }
+};
+
+TEST_F(AccountsTest, WhoCountsOnlyWhileTheTokenDoes) {
+  add("ada", Role::kAdmin);
+  add("bob", Role::kWriter);
+  const std::string token = give("bob", Role::kAdmin);
+  EXPECT_FALSE(accounts_.who(token, sys::utc_now())) << "not read yet";
+  EXPECT_TRUE(refresh());
+  EXPECT_FALSE(refresh()) << "nothing new";
+  const auto who = accounts_.who(token, sys::utc_now());
+  ASSERT_TRUE(who);
+  EXPECT_EQ(who->user, "bob");
+  EXPECT_EQ(who->role, Role::kWriter) << "no more than its user";
+  EXPECT_FALSE(accounts_.who(token, in(1))) << "expired at that moment";
+  EXPECT_FALSE(accounts_.who("", sys::utc_now()));
+  EXPECT_FALSE(accounts_.who(make_access_token().text, sys::utc_now()));
+
+  const auto change = [&](const accounts::UserChange& to) {
+    commit([&](store::Writing& writing) { return accounts::change_user(writing, to); });
+    refresh();
+  };
+  change({.name = "bob", .role = Role::kReader});
+  EXPECT_EQ(accounts_.who(token, sys::utc_now())->role, Role::kReader);
+  change({.name = "bob", .role = Role::kOwner});
+  EXPECT_EQ(accounts_.who(token, sys::utc_now())->role, Role::kWriter) << "as it was made";
+  change({.name = "bob", .disabled = true});
+  EXPECT_FALSE(accounts_.who(token, sys::utc_now()));
+  change({.name = "bob", .disabled = false});
+  EXPECT_TRUE(accounts_.who(token, sys::utc_now()));
+  commit([&](store::Writing& writing) -> Result<> {
+    const auto id = access_token_id(token);
+    TRY(accounts::revoke_token(writing, *id, sys::utc_now(), std::nullopt));
+    return {};
+  });
+  refresh();
+  EXPECT_FALSE(accounts_.who(token, sys::utc_now()));
+}
+
+// A token of the same id with another secret, as somebody would make who has read a list.
+TEST_F(AccountsTest, TheIdOfATokenIsNoToken) {
+  add("ada", Role::kAdmin);
+  const std::string token = give("ada", Role::kAdmin);
+  refresh();
+  std::string forged = token.substr(0, token.rfind('_') + 1) + std::string(64, '0');
+  forged += hex(sha256(forged), 3);
+  ASSERT_EQ(access_token_id(forged), access_token_id(token));
+  EXPECT_FALSE(accounts_.who(forged, sys::utc_now()));
+}
+
+// ---- every route for everybody
+
+// What each route needs, written down once more: a route that is not here fails the test.
+const std::map<std::string, Role>& roles_of_routes() {
+  static const std::map<std::string, Role> roles = [] {
+    std::map<std::string, Role> all;
+    const auto list = [&](Role role, std::string_view method, std::string_view patterns) {
+      for (const std::string_view pattern : split(patterns, ' '))
+        all.emplace(std::string(method) + " " + std::string(pattern), role);
+    };
+    const std::string_view v1 = "/api/corral/v1/";
+    const auto api = [&](Role role, std::string_view method, std::string_view names) {
+      for (const std::string_view name : split(names, ' '))
+        list(role, method, std::string(v1) + std::string(name));
+    };
+    list(Role::kAnyone, "GET",
+         "/health /runs/{path...} /experiments/{path...} /plans/{path...} /reports/{path...} "
+         "/board /summary /compare /history /collocation /docs /docs/{path...} /assets/{path...} "
+         "/{path...}");
+    api(Role::kAnyone, "POST", "sign-in sign-out");
+    list(Role::kReader, "GET",
+         "/metrics /version /get-artifact /model-versions/get-artifact /fe_experiments /fe_runs "
+         "/fe_metrics_available /fe_metrics");
+    api(Role::kReader, "GET",
+        "version sessions/{session} experiments workloads workloads/{workload}/sharing "
+        "workloads/{workload}/workflow plans/{plan}/workflow experiments/{experiment}/workflow "
+        "workloads/{workload}/collocation plans/{plan}/collocation "
+        "experiments/{experiment}/collocation runs experiments/{experiment}/overview runs/{run} "
+        "runs/{run}/metrics runs/{run}/phases runs/{run}/check-trace runs/{run}/events "
+        "runs/{run}/health runs/{run}/explain runs/{run}/interest runs/{run}/footprint "
+        "runs/{run}/attribution runs/{run}/logs runs/{run}/logs/search runs/{run}/notes "
+        "runs/{run}/profile views/{view} boards lists reports plans plans/{plan} "
+        "runs/{run}/export runs/{run}/artifacts runs/{run}/artifacts/{path...} runs/{run}/media "
+        "runs/{run}/latest stream openapi.json me tokens");
+    api(Role::kReader, "POST",
+        "runs/search sparklines summaries phases/statistics points charts lines windows xy epochs "
+        "changes compare history differences views");
+    api(Role::kReader, "DELETE", "tokens/{token}");
+    list(Role::kWriter, "POST", "/v1/traces");
+    api(Role::kWriter, "POST", "frames runs/changes runs/{run}/notes runs/{run}/profile");
+    api(Role::kWriter, "PUT",
+        "runs/{run}/notes/{note} runs/{run}/profile/{id} boards/{board} lists/{list} "
+        "reports/{report} plans/{plan} runs/{run}/artifacts/{path...}");
+    api(Role::kWriter, "DELETE",
+        "runs/{run}/notes/{note} boards/{board} lists/{list} reports/{report} plans/{plan}");
+    api(Role::kOwner, "DELETE", "runs/{run} experiments/{experiment}");
+    api(Role::kAdmin, "GET", "users");
+    api(Role::kAdmin, "POST", "users tokens stop");
+    api(Role::kAdmin, "PUT", "users/{user}");
+    api(Role::kAdmin, "DELETE", "users/{user}");
+    return all;
+  }();
+  return roles;
+}
+
+// A path that the pattern matches.
+std::string path_of(std::string_view pattern) {
+  std::string path;
+  for (const std::string_view segment : split(pattern.substr(1), '/'))
+    path += "/" + std::string(segment.starts_with('{') ? "x" : segment);
+  return path;
+}
+
+TEST_F(AccountsTest, EveryRouteIsForThoseWhoHaveItsRole) {
+  add("root", Role::kAdmin);
+  struct Person {
+    std::string what, token;
+    std::optional<Role> role;  // nullopt: nobody
+  };
+  std::vector<Person> people = {{"nobody", "", std::nullopt},
+                                {"a mistyped token", "corral_pat_x", std::nullopt},
+                                {"an unknown token", make_access_token().text, std::nullopt}};
+  for (const Role role : {Role::kReader, Role::kWriter, Role::kOwner, Role::kAdmin}) {
+    const std::string name(role_name(role));
+    add(name, role);
+    people.push_back({name, give(name, role), role});
+  }
+  people.push_back({"an admin's token for reading", give("admin", Role::kReader), Role::kReader});
+  people.push_back({"an expired token", give("admin", Role::kAdmin, in(-1)), std::nullopt});
+  add("gone", Role::kAdmin);
+  people.push_back({"a disabled user", give("gone", Role::kAdmin), std::nullopt});
+  commit([](store::Writing& writing) {
+    return accounts::change_user(writing, {.name = "gone", .disabled = true});
+  });
+  require_users();
+
+  std::set<std::string> seen;
+  for (const Route& route : routes()) {
+    const std::string name =
+        std::string(method_name(route.method)) + " " + std::string(route.pattern);
+    const auto expected = roles_of_routes().find(name);
+    ASSERT_NE(expected, roles_of_routes().end()) << name << ": say here what it needs";
+    seen.insert(name);
+    const Role needed = expected->second;
+    for (const Person& person : people) {
+      const int status = gate(request(route.method, path_of(route.pattern), person.token));
+      const bool may = needed == Role::kAnyone || (person.role && *person.role >= needed);
+      const int refused = person.role ? 403 : 401;
+      EXPECT_EQ(status, may ? 200 : refused) << name << " for " << person.what;
+    }
+    Request local = request(route.method, path_of(route.pattern));
+    local.over_unix = true;
+    EXPECT_EQ(gate(local), 200) << name << " over the socket";
+  }
+  EXPECT_EQ(seen.size(), roles_of_routes().size()) << "a route that is here is gone";
+}
+
+TEST_F(AccountsTest, WhatHasNoRouteIsForNobodyUnknown) {
+  add("ada", Role::kAdmin);
+  require_users();
+  for (const char* path : {"/api/corral/v1/nothing", "/api/2.0/mlflow/nothing", "/ajax-api/x"})
+    EXPECT_EQ(gate(request(Method::kPost, path)), 401) << path;
+  EXPECT_EQ(gate(request(Method::kHead, "/api/corral/v1/runs")), 401);
+  EXPECT_EQ(gate(request(Method::kHead, "/health")), 200);
+}
+
+TEST_F(AccountsTest, MlflowsCallsNeedTheRoleOfWhatTheyDo) {
+  if (!door::owns("/api/2.0/mlflow")) GTEST_SKIP() << "built without compat";
+  add("root", Role::kAdmin);
+  std::map<Role, std::string> tokens;
+  for (const Role role : {Role::kReader, Role::kWriter, Role::kOwner}) {
+    const std::string name(role_name(role));
+    add(name, role);
+    tokens[role] = give(name, role);
+  }
+  require_users();
+  const auto expect = [&](Role needed, Method method, std::string_view path) {
+    for (const std::string_view prefix : {"/api", "/ajax-api"}) {
+      const std::string whole = std::string(prefix) + std::string(path);
+      EXPECT_EQ(gate(request(method, whole)), 401) << whole;
+      for (const auto& [role, token] : tokens)
+        EXPECT_EQ(gate(request(method, whole, token)), role >= needed ? 200 : 403)
+            << whole << " for a " << role_name(role);
+    }
+  };
+  for (const char* path :
+       {"/2.0/mlflow/experiments/search", "/2.0/mlflow/experiments/search-datasets",
+        "/2.0/mlflow/runs/search", "/2.0/mlflow/registered-models/get-latest-versions",
+        "/2.0/mlflow/logged-models/search", "/3.0/mlflow/traces/search",
+        "/3.0/mlflow/traces/batchGetInfos", "/3.0/mlflow/datasets/search"})
+    expect(Role::kReader, Method::kPost, path);
+  for (const char* path : {"/2.0/mlflow/runs/get", "/2.0/mlflow/metrics/get-history",
+                           "/2.0/mlflow-artifacts/artifacts/a/b", "/3.0/mlflow/server-info"})
+    expect(Role::kReader, Method::kGet, path);
+  for (const char* path : {"/2.0/mlflow/runs/create", "/2.0/mlflow/runs/log-batch",
+                           "/2.0/mlflow/runs/delete", "/2.0/mlflow/experiments/create",
+                           "/2.0/mlflow/model-versions/create", "/3.0/mlflow/traces"})
+    expect(Role::kWriter, Method::kPost, path);
+  expect(Role::kOwner, Method::kPost, "/2.0/mlflow/experiments/delete");
+  expect(Role::kOwner, Method::kPost, "/2.0/mlflow/traces/delete-traces");
+  expect(Role::kOwner, Method::kPost, "/3.0/mlflow/traces/delete-traces");
+  for (const char* path :
+       {"/2.0/mlflow/registered-models/delete", "/2.0/mlflow/model-versions/delete",
+        "/2.0/mlflow/logged-models/m-1", "/2.0/mlflow-artifacts/artifacts/a/b"})
+    expect(Role::kOwner, Method::kDelete, path);
+}
+
+// ---- ways to send a token
+TEST_F(AccountsTest, ATokenComesAsBearerPasswordOrCookie) {
+  add("ada", Role::kAdmin);
+  const std::string token = give("ada", Role::kAdmin);
+  require_users();
+  Request basic = request(Method::kPost, "/api/corral/v1/frames");
+  basic.headers.emplace_back("authorization", "Basic " + corral::mlflow::base64("ada:" + token));
+  EXPECT_EQ(gate(basic), 200);
+
+  const auto with_cookie = [&](Method method, std::string_view path) {
+    Request made = request(method, path);
+    made.headers.emplace_back("cookie", "corral_token=" + token);
+    return made;
+  };
+  EXPECT_EQ(gate(with_cookie(Method::kGet, "/api/corral/v1/runs")), 200);
+  EXPECT_EQ(gate(with_cookie(Method::kPost, "/api/corral/v1/runs/changes")), 403)
+      << "a page of another site could have sent it";
+  Request own = with_cookie(Method::kPost, "/api/corral/v1/runs/changes");
+  own.headers.emplace_back("origin", "http://localhost");
+  EXPECT_EQ(gate(own), 200);
+  Request other = with_cookie(Method::kGet, "/api/corral/v1/runs");
+  other.headers.emplace_back("authorization", "Bearer nonsense");
+  EXPECT_EQ(gate(other), 401) << "what the client names counts, not its browser's cookie";
+  Request address = request(Method::kGet, "/api/corral/v1/runs");
+  address.query = {{"token", token}};
+  EXPECT_EQ(gate(address), 401) << "an address is kept in histories and logs";
+}
+
+TEST_F(AccountsTest, WithoutUsersNothingIsAskedFor) {
+  add("ada", Role::kAdmin);
+  refresh();
+  EXPECT_EQ(gate(request(Method::kPost, "/api/corral/v1/frames")), 200);
+}
+
+}  // namespace
+}  // namespace corral::server

@@ -272,7 +272,8 @@ Result<std::unique_ptr<server::RunningServer>> start_serving(
   const store::Retention keep = TRY(parse_retention(flags.keep));
   auto store = TRY(open_store(flags, destination));
   options.jobs.push_back(retention_job(*store, keep));
-  // The supervisor's own server would let its user in as whoever holds the socket.
+  // A supervisor's own server would let its user in as the owner of the socket, by the password of
+  // the database alone.
   options.refuse_users = flags.idle_exit && !destination.database.empty();
   return server::start_server(std::move(options), std::move(lock), std::move(store));
 }

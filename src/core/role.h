@@ -17,7 +17,7 @@ enum class Role : std::uint8_t {
   kAdmin = 4,   // manages users and their tokens
 };
 
-// What a person can be given, in the order of the numbers from 1.
+// Names of the roles that a user can have, in the order of the numbers from 1.
 inline constexpr std::array<std::string_view, 4> kRoleNames = {"reader", "writer", "owner",
                                                                "admin"};
 
@@ -26,7 +26,7 @@ constexpr std::string_view role_name(Role role) {
   return role == Role::kAnyone ? "anyone" : kRoleNames.at(static_cast<std::size_t>(role) - 1);
 }
 
-// Of a name in kRoleNames.
+// The role of that name in kRoleNames.
 constexpr std::optional<Role> role_of(std::string_view name) {
   for (std::size_t i = 0; i < kRoleNames.size(); ++i) {
     if (kRoleNames.at(i) == name) return static_cast<Role>(i + 1);

@@ -156,8 +156,8 @@ Result<> check_exposure(const ServeOptions& options) {
     return {};
   return fail(Code::kInvalidArgument,
               fmt::format("--listen {} lets other machines in: --token-file FILE asks them for a "
-                          "token, --auth users each person for theirs, --insecure lets whoever "
-                          "reaches this address read and write",
+                          "token, --auth users each person for theirs, --insecure lets everyone "
+                          "who reaches this address read and write",
                           options.listen->text()));
 }
 
@@ -249,7 +249,7 @@ Result<> RunningServer::open_accounts() {
   if (accounts_.required() && options_.token_file)
     return fail(Code::kInvalidArgument,
                 "this store asks each user for a token of their own: leave out --token-file, or "
-                "serve it to whoever has the token again with --auth none");
+                "let one token serve all again with --auth none");
   return {};
 }
 

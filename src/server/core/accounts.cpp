@@ -34,7 +34,7 @@ Result<bool> Accounts::refresh() {
   };
   TRY(reader_.inspect(read));
   if (fresh->version == known->version) return false;
-  // Of two that refresh at once, the newer one stays.
+  // If two threads refresh at once, the newer snapshot stays.
   snapshot_.with([&](auto& current) {
     if (fresh->version > current->version) current = std::move(fresh);
   });

@@ -21,9 +21,9 @@
 
 namespace corral::server {
 
-// Whose request it is, and what they may do by it.
+// The user behind a request, and what the user may do by it.
 struct Principal {
-  std::string user;  // empty: whoever holds the server's Unix socket
+  std::string user;  // empty: the owner of the server's Unix socket
   Role role = Role::kAnyone;
 };
 
@@ -37,7 +37,7 @@ class Accounts {
   // The store is served to its users only.
   [[nodiscard]] bool required() const;
   [[nodiscard]] bool has_users() const;
-  // Of a token that counts at that time; reads nothing.
+  // The user of a token, if it counts at that time; reads nothing.
   [[nodiscard]] std::optional<Principal> who(std::string_view token, UtcTime now) const;
 
  private:

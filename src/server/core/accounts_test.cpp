@@ -121,7 +121,7 @@ TEST_F(AccountsTest, TheIdOfATokenIsNoToken) {
 
 // ---- every route for everybody
 
-// What each route needs, written down once more: a route that is not here fails the test.
+// The role that each route needs, once more: a route that is missing here fails the test.
 const std::map<std::string, Role>& roles_of_routes() {
   static const std::map<std::string, Role> roles = [] {
     std::map<std::string, Role> all;

@@ -183,7 +183,7 @@ Response ask_for_token(const Request& request, std::string message) {
   return response;
 }
 
-// Where a request carries a token, by preference.
+// The tokens of a request; the first one that it has counts.
 struct OfferedTokens {
   std::string_view bearer;
   std::string basic;
@@ -252,7 +252,7 @@ std::optional<Principal> principal_of(const Request& request, const Accounts& ac
   const OfferedTokens sent = offered_tokens(request);
   if (auto found = accounts.who(sent.bearer, now)) return found;
   if (auto found = accounts.who(sent.basic, now)) return found;
-  // What a client names itself counts, not what its browser adds.
+  // A client that names a token means that one, not the cookie that its browser adds.
   if (!request.header("authorization").empty()) return std::nullopt;
   return accounts.who(sent.cookie, now);
 }

@@ -7,9 +7,9 @@
 // name another site, and Content-Type must not be that of a form. With a token every TCP request
 // but /health needs it: as a bearer, as the password of Basic (which MLflow's clients send for a
 // user and password), or as the cookie that `/?token=` sets. The Unix socket, mode 0600, is this
-// user's own and needs nothing. Where the store has users, each of them sends a token of their own
-// in the same ways, and may send what their role allows (Route::needs); the page's own files need
-// none. No I/O, any thread (fuzz/fuzz_http.cpp).
+// user's own and needs nothing. A store with users asks each of them for a token of their own,
+// sent in the same ways; their role says what they may send (Route::needs). The page's own files
+// need none. No I/O, any thread (fuzz/fuzz_http.cpp).
 #pragma once
 
 #include <optional>
@@ -41,7 +41,7 @@ struct Decision {
 };
 Decision decide(const Request& request, const GateRules& rules);
 
-// Whose request it is where the store asks for users; nullopt: nobody's.
+// The user whose token the request carries; nullopt: it carries none that counts.
 std::optional<Principal> principal_of(const Request& request, const Accounts& accounts);
 
 // The header that keeps a token in a browser; an empty one makes it forget its token.

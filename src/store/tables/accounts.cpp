@@ -16,7 +16,7 @@ constexpr std::size_t kMostNameBytes = 64;
 
 Role role_at(const Statement& row, int column) {
   const std::int64_t number = row.integer(column);
-  // What this program does not know gives no rights.
+  // A number that this program does not know gives no rights.
   return number >= 0 && number <= static_cast<std::int64_t>(Role::kAdmin)
              ? static_cast<Role>(number)
              : Role::kAnyone;
@@ -132,7 +132,7 @@ Result<std::vector<Token>> tokens(Reading& reading) {
                     .expires = row.utc(6),
                     .revoked = row.maybe_utc(7)};
         const sql::Blob hash = row.blob(1);
-        // Of another length, it is no hash of any token.
+        // A blob of another length is no hash of any token.
         if (hash.size() == token.hash.size()) {
           std::ranges::copy(hash, token.hash.begin());
         } else {

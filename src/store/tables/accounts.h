@@ -1,7 +1,7 @@
 // Users of a store and their access tokens: rows of `users`, `tokens` and `account_state`.
 //
 // Free functions over the caller's snapshot or transaction. A store whose `account_state` asks for
-// users is served to users alone. Of a token only the hash is kept. Every change counts up the
+// users is served to users alone. Tokens are kept as hashes alone. Every change counts up the
 // accounts' version, so that servers see by one row whether theirs are still right.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Token {
   std::string id;
   Sha256 hash{};
   std::string user;
-  std::string label;          // what it is for; may be empty
+  std::string label;          // its purpose; may be empty
   Role role = Role::kReader;  // at most; the user's own may be less
   UtcTime created{};
   UtcTime expires{};
@@ -45,7 +45,7 @@ struct State {
   std::int64_t version = 0;
 };
 
-// What is given is changed.
+// Members that are absent stay as they are.
 struct UserChange {
   std::string name;
   std::optional<std::string> display{};

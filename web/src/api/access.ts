@@ -1,4 +1,4 @@
-// Who this page is signed in as, where the server asks each person for a token.
+// The user that this page is signed in as, if the server asks each person for a token.
 import { useQuery } from "@tanstack/react-query";
 import { getJson } from "./client";
 

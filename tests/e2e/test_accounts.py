@@ -1,0 +1,281 @@
+"""A store that is served to its users: tokens in every client, roles, revocation, and the secrets in its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from postgres import Postgres, programs
+from relay_support import QUIET
+from support import Corral, Json, until
+
+
+class Lab:
+    """A served store with an admin, a writer and a reader, each with a file that holds a token."""
+
+    def __init__(self, corral: Corral) -> None:
+        self.corral = corral
+        self.serve()
+        for name, role in (("ada", "admin"), ("will", "writer"), ("rita", "reader")):
+            corral("user", "add", name, "--role", role)
+        self.files = {name: self.new_token(name) for name in ("ada", "will", "rita")}
+
+    def serve(self, *arguments: str) -> None:
+        self.corral.serve(*(arguments or ("--auth", "users")))
+
+    def new_token(self, user: str, *options: str) -> Path:
+        made = self.corral("token", "add", user, *options)
+        path = self.corral.home / f"{user}-{os.urandom(3).hex()}.token"
+        path.write_bytes(made.stdout)
+        path.chmod(0o600)
+        return path
+
+    def as_user(self, token: Path) -> tuple[str, ...]:
+        """Options with which a command speaks to the server as another machine's would."""
+        return ("--server", self.corral.url(), "--token-file", str(token))
+
+    def token(self, user: str) -> str:
+        return self.files[user].read_text().strip()
+
+    def ask(self, token: str, path: str, body: Json | None = None, method: str = "") -> tuple[int, Json]:
+        request = urllib.request.Request(
+            self.corral.url() + path,
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {}),
+            method=method or ("GET" if body is None else "POST"),
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.loads(refused.read())
+
+
+@pytest.fixture
+def lab(corral: Corral) -> Lab:
+    return Lab(corral)
+
+
+def test_each_role_may_what_it_says(lab: Lab) -> None:
+    corral = lab.corral
+    corral("run", "--no-listeners", "--quiet", "--name", "mine", "true")  # over the socket, as its owner
+    listed = corral("ls", "runs", *lab.as_user(lab.files["rita"]), "--format", "csv").stdout.decode()
+    assert "mine" in listed
+    refused = corral("rename", "mine", "hers", *lab.as_user(lab.files["rita"]), status=1).stderr
+    assert b"'rita' may do what a reader may; this needs the role writer" in refused
+    corral("rename", "mine", "his", *lab.as_user(lab.files["will"]))
+    refused = corral("rm", "his", "--now", "--yes", *lab.as_user(lab.files["will"]), status=1).stderr
+    assert b"needs the role owner" in refused
+    refused = corral("user", "ls", *lab.as_user(lab.files["will"]), status=1).stderr
+    assert b"needs the role admin" in refused
+    corral("rm", "his", "--now", "--yes", *lab.as_user(lab.files["ada"]))
+    assert corral.runs() == []
+    assert b"rita, reader" in corral("whoami", *lab.as_user(lab.files["rita"])).stdout
+    assert b"requires a token" in corral("whoami", "--server", corral.url(), status=1).stderr
+
+
+def test_the_store_asks_until_it_is_told_otherwise(lab: Lab) -> None:
+    corral = lab.corral
+    corral("serve", "--stop")
+    lab.serve("--idle-after", "15m")  # without a word about users
+    assert lab.ask("", "/api/corral/v1/runs")[0] == 401
+    assert lab.ask(lab.token("rita"), "/api/corral/v1/runs")[0] == 200
+    corral("serve", "--stop")
+    shared = corral.home / "shared.token"
+    shared.write_text("0123456789abcdef")
+    refused = corral("serve", "--token-file", shared, status=2).stderr
+    assert b"asks each user for a token of their own" in refused
+    assert b"leave out --token-file" in corral("serve", "--auth", "users", "--token-file", shared, status=2).stderr
+    lab.serve("--auth", "none")
+    assert lab.ask("", "/api/corral/v1/runs")[0] == 200
+    corral("serve", "--stop")
+    lab.serve()
+    assert lab.ask("", "/api/corral/v1/runs")[0] == 401
+    assert lab.ask(lab.token("rita"), "/api/corral/v1/runs")[0] == 200, "users and tokens are kept"
+
+
+def test_a_revoked_token_keeps_the_data_and_a_new_one_sends_them(lab: Lab) -> None:
+    corral = lab.corral
+    own = {"CORRAL_SPOOL": str(corral.home / "spool-of-will")}
+    counter = corral.counter()
+    to_server = lab.as_user(lab.files["will"])
+    run = corral.start("run", "--no-listeners", *to_server, *counter.program(10_000_000), env=own)
+    until(lambda: counter.returned > 100, "it logs")
+    until(lambda: corral.runs(), "the server has the run")
+    corral("token", "rm", lab.token("will").split("_")[2])
+    assert lab.ask(lab.token("will"), "/api/corral/v1/runs")[0] == 401
+    returned = counter.returned
+    until(lambda: counter.returned > returned + 100, "the training goes on")
+    counter.stop()
+    _, said = run.communicate(timeout=120)
+    assert b"the rest waits in" in said
+    again = lab.as_user(lab.new_token("will"))
+    corral("run", "--no-listeners", "--quiet", "--name", "next", *again, "true", env=own)
+    until(lambda: len(corral.points(corral.runs()[-1]["id"], "x")) >= counter.returned, "all of it is there")
+
+
+@pytest.mark.parametrize("way", ["token", "password"])
+def test_mlflows_client_is_its_user(lab: Lab, python: Path, way: str) -> None:
+    script = lab.corral.script(
+        "train.py",
+        """
+        import json, mlflow
+        from mlflow.exceptions import MlflowException
+        said = {}
+        try:
+            with mlflow.start_run() as run:
+                mlflow.log_metric("loss", 0.5, step=3)
+            said["loss"] = mlflow.get_run(run.info.run_id).data.metrics["loss"]
+        except MlflowException as refused:
+            said["refused"] = refused.error_code + ": " + str(refused)
+        said["runs"] = len(mlflow.search_runs(search_all_experiments=True))
+        print(json.dumps(said))
+        """,
+    )
+
+    def log(user: str) -> Json:
+        token = lab.token(user)
+        ways = {
+            "token": {"MLFLOW_TRACKING_TOKEN": token},
+            "password": {"MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": token},
+        }
+        # Without recording: only MLflow's own client speaks to the server.
+        done = lab.corral(
+            "run", "--store", lab.corral.home / "elsewhere", "--no-mlflow", "--no-listeners", python, script,
+            env=QUIET | ways[way] | {"MLFLOW_TRACKING_URI": lab.corral.url()},
+        )  # fmt: skip
+        return json.loads(done.stdout.decode().strip().splitlines()[-1])
+
+    assert log("will") == {"loss": 0.5, "runs": 1}
+    told = log("rita")
+    assert told["refused"].startswith("PERMISSION_DENIED"), told
+    assert "needs the role writer" in told["refused"]
+    assert told["runs"] == 1
+
+
+def test_nobody_finds_a_token_in_the_store_or_its_copies(lab: Lab) -> None:
+    corral = lab.corral
+    secret = lab.token("ada").split("_")[3]
+    backup = corral.home / "backup.corral"
+    corral("store", "backup", backup)
+    corral("serve", "--stop")
+    for path in [backup, *(p for p in corral.store.rglob("*") if p.is_file())]:
+        assert secret.encode() not in path.read_bytes(), path
+    with sqlite3.connect(backup) as copy:
+        (kept,) = copy.execute("SELECT count(*) FROM tokens WHERE hash = ?", (token_hash(lab.token("ada")),)).fetchone()
+    assert kept == 1
+    # Whoever loads it elsewhere is asked as well.
+    fresh = corral.home / "loaded"
+    corral("store", "load", backup, "--store", fresh)
+    shutil.rmtree(corral.store)
+    fresh.rename(corral.store)
+    lab.serve("--idle-after", "15m")
+    assert lab.ask("", "/api/corral/v1/runs")[0] == 401
+    assert lab.ask(lab.token("ada"), "/api/corral/v1/me")[1] == {"users": True, "user": "ada", "role": "admin"}
+
+
+def token_hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def test_changes_survive_a_kill(lab: Lab) -> None:
+    corral = lab.corral
+    corral("token", "rm", lab.token("rita").split("_")[2])
+    corral("user", "set", "will", "--disable")
+    corral.kill_server()
+    lab.serve("--idle-after", "15m")
+    assert [lab.ask(lab.token(name), "/api/corral/v1/runs")[0] for name in ("ada", "will", "rita")] == [200, 401, 401]
+    corral("user", "set", "will", "--enable")
+    assert lab.ask(lab.token("will"), "/api/corral/v1/runs")[0] == 200
+
+
+def test_an_admin_by_token_can_do_what_the_owner_of_the_socket_can(lab: Lab) -> None:
+    corral = lab.corral
+    admin = lab.as_user(lab.files["ada"])
+    corral("user", "add", "eve", *admin)
+    told = corral("token", "add", "eve", "--days", "1", "--label", "one day", *admin)
+    token = told.stdout.decode().strip()
+    assert lab.ask(token, "/api/corral/v1/me")[1]["role"] == "reader"
+    (listed,) = lab.ask(token, "/api/corral/v1/tokens")[1]["tokens"]
+    assert (listed["user"], listed["label"], listed["role"]) == ("eve", "one day", "reader")
+    others = lab.token("will").split("_")[2]
+    assert lab.ask(token, f"/api/corral/v1/tokens/{others}", method="DELETE")[0] == 404, "not hers"
+    assert lab.ask(lab.token("will"), "/api/corral/v1/me")[0] == 200
+    assert lab.ask(token, f"/api/corral/v1/tokens/{listed['id']}", method="DELETE")[0] == 200
+    assert lab.ask(token, "/api/corral/v1/me")[0] == 401
+    assert b"--yes" in corral("user", "rm", "eve", *admin, status=2).stderr
+    corral("user", "rm", "eve", "--yes", *admin)
+    assert b"no user 'eve'" in corral("user", "set", "eve", "--enable", *admin, status=1).stderr
+
+
+# ---- several servers of one database
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
+    bin_ = programs()
+    if bin_ is None:
+        pytest.skip("PostgreSQL is not installed")
+    server = Postgres(bin_)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def nodes(database: Postgres, tmp_path: Path) -> Iterator[list[Corral]]:
+    name = f"t_{os.urandom(4).hex()}"
+    database.sql(f"CREATE DATABASE {name}")
+    url = database.url("postgres", name)
+    made = []
+    for number in range(2):
+        home = tmp_path / f"node{number}"
+        home.mkdir()
+        corral = Corral(home, Path(tempfile.mkdtemp(prefix="corral-")))
+        corral.store = home / "state/corral/databases" / hashlib.sha256(url.encode()).hexdigest()[:16]
+        corral.environment |= {"CORRAL_STORE": url}
+        made.append(corral)
+    try:
+        yield made
+    finally:
+        for corral in made:
+            corral.close()
+            shutil.rmtree(corral.runtime, ignore_errors=True)
+
+
+def serve(corral: Corral, *arguments: str) -> None:
+    started = corral.start("serve", "--listen", "127.0.0.1:0", *arguments)
+    until(lambda: started.poll() is not None or corral.server_pid() == started.pid, "the server answers")
+    assert started.poll() is None, started.communicate()[1]
+
+
+def test_what_one_server_revokes_every_server_refuses(nodes: list[Corral]) -> None:
+    one, two = nodes
+    serve(two)
+    serve(one, "--auth", "users")
+    there, here = object.__new__(Lab), object.__new__(Lab)
+    there.corral, here.corral = two, one
+    until(lambda: there.ask("", "/api/corral/v1/runs")[0] == 401, "the other server asks for users as well")
+    one("user", "add", "ada", "--role", "admin")
+    token = one("token", "add", "ada").stdout.decode().strip()
+    assert here.ask(token, "/api/corral/v1/runs")[0] == 200
+    until(lambda: there.ask(token, "/api/corral/v1/runs")[0] == 200, "the other server knows the token")
+    one("token", "rm", token.split("_")[2])
+    assert here.ask(token, "/api/corral/v1/runs")[0] == 401
+    until(lambda: there.ask(token, "/api/corral/v1/runs")[0] == 401, "the other server refuses the token")
+    # A training's own server would let its user in by the password of the database alone.
+    two("serve", "--stop")
+    told = two("run", "--no-listeners", "echo", "trained")
+    assert b"trained" in told.stdout
+    assert b"this database is served to its users only" in told.stderr
+    assert two.spooled()

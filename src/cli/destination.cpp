@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "cli/help.h"
+#include "core/access_token.h"
 #include "core/text.h"
 #include "sys/process.h"
 #include "sys/store_paths.h"
@@ -224,7 +225,9 @@ Result<sys::HttpTarget> connect_or_make(const DestinationFlags& flags) {
   if (!connected && connected.error().message.starts_with("no server at "))
     connected.error().message += "; start `corral serve` or check --server";
   if (!connected && connected.error().code == Code::kUnauthenticated && !token.empty())
-    connected.error().message += " " + flags.token_file;
+    connected.error().message +=
+        " " + flags.token_file +
+        (is_mistyped_access_token(token) ? ", which is cut or mistyped" : "");
   TRY(std::move(connected));
   return upload::target_of(destination, token);
 }

@@ -48,7 +48,7 @@ Response dispatch(Request request, Context& context) {
   return mlflow::dispatch(std::move(request), context);
 }
 
-Role role_for(const Request& request) { return mlflow::role_for(request); }
+std::optional<Role> role_for(const Request& request) { return mlflow::role_for(request); }
 
 std::optional<Response> no_route(const Request& request) { return mlflow::no_rpc(request); }
 

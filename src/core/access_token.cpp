@@ -28,10 +28,14 @@ AccessToken make_access_token() {
 
 std::optional<std::string_view> access_token_id(std::string_view text) {
   if (text.size() != kChecked + 2 * kChecksumBytes || !text.starts_with(kPrefix) ||
-      text[kPrefix.size() + kIdDigits] != '_' ||
-      text.substr(kChecked) != checksum(text.substr(0, kChecked)))
+      text[kPrefix.size() + kIdDigits] != '_')
     return std::nullopt;
   return text.substr(kPrefix.size(), kIdDigits);
+}
+
+bool is_mistyped_access_token(std::string_view text) {
+  return text.starts_with(kPrefix) &&
+         (!access_token_id(text) || text.substr(kChecked) != checksum(text.substr(0, kChecked)));
 }
 
 }  // namespace corral

@@ -19,7 +19,10 @@ struct AccessToken {
 
 AccessToken make_access_token();
 
-// The id in a text that is a whole token by its form and checksum; nullopt for any other text.
+// The id in a text of this form; nullopt for any other text. Does not look at the checksum.
 std::optional<std::string_view> access_token_id(std::string_view text);
+
+// The text begins as these tokens do, but is cut or mistyped: its form or checksum is wrong.
+bool is_mistyped_access_token(std::string_view text);
 
 }  // namespace corral

@@ -70,8 +70,12 @@ TEST(AccessTokens, AreReadByTheirFormAndChecksum) {
   for (std::size_t i = 0; i < token.text.size(); ++i) {
     std::string mistyped = token.text;
     mistyped[i] = mistyped[i] == 'a' ? 'b' : 'a';
-    EXPECT_FALSE(access_token_id(mistyped)) << i;
+    // Without its beginning it is a text like any other.
+    EXPECT_EQ(is_mistyped_access_token(mistyped), mistyped.starts_with("corral_pat_")) << i;
   }
+  EXPECT_FALSE(is_mistyped_access_token(token.text));
+  EXPECT_TRUE(is_mistyped_access_token(token.text.substr(0, 40)));
+  EXPECT_FALSE(is_mistyped_access_token("0123456789abcdef"));
   EXPECT_FALSE(access_token_id(token.text + "0"));
   EXPECT_FALSE(access_token_id(token.text.substr(0, token.text.size() - 1)));
   EXPECT_FALSE(access_token_id(""));

@@ -284,7 +284,8 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   handlers.gate = [rules = std::move(rules)](const Request& request) {
     Decision decision = decide(request, rules);
     // Before a body is read for nothing.
-    return decision.allowed() && has_body(request) ? no_route(request) : std::move(decision.answer);
+    const bool unknown = decision.allowed() && !decision.routed && has_body(request);
+    return unknown ? no_route(request) : std::move(decision.answer);
   };
   handlers.takes_body = takes_body;
   handlers.reads_json = reads_json;

@@ -53,6 +53,8 @@ class Accounts {
     std::map<std::string, Known, std::less<>> tokens;  // by id
   };
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+  // nullptr: it is none of the snapshot's.
+  static const Known* find(const std::shared_ptr<const Snapshot>& in, std::string_view token);
 
   const store::Reader reader_;
   Guarded<std::shared_ptr<const Snapshot>> snapshot_{std::make_shared<const Snapshot>()};

@@ -38,7 +38,7 @@ bool owns(std::string_view path);
 // The next six are only for a request whose path owns() is true for.
 Response dispatch(Request request, Context& context);
 // As server::role_for().
-Role role_for(const Request& request);
+std::optional<Role> role_for(const Request& request);
 // The error of a request without a route in dispatch(); nullopt if a route exists.
 std::optional<Response> no_route(const Request& request);
 Response refusal(const Request& request, const Error& error);

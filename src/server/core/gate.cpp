@@ -195,8 +195,7 @@ OfferedTokens offered_tokens(const Request& request) {
           .cookie = request.cookie(kTokenCookie)};
 }
 
-std::optional<Response> check_user(const Request& request, const Accounts& accounts) {
-  const Role needed = role_for(request);
+std::optional<Response> check_user(const Request& request, const Accounts& accounts, Role needed) {
   if (needed == Role::kAnyone) return std::nullopt;
   const auto principal = principal_of(request, accounts);
   if (!principal) {
@@ -233,10 +232,18 @@ std::optional<Response> check_token(const Request& request, std::string_view tok
 
 }  // namespace
 
-bool same_hash(const Sha256& a, const Sha256& b) {
+bool same_text(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
   unsigned difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
   return difference == 0;
+}
+
+bool same_hash(const Sha256& a, const Sha256& b) {
+  const auto text = [](const Sha256& hash) {
+    return std::string_view(reinterpret_cast<const char*>(hash.data()), hash.size());
+  };
+  return same_text(text(a), text(b));
 }
 
 bool same_secret(std::string_view a, std::string_view b) { return same_hash(sha256(a), sha256(b)); }
@@ -273,12 +280,15 @@ Result<std::string> parse_token(std::string_view file_content) {
 
 Decision decide(const Request& request, const GateRules& rules) {
   if (request.over_unix) return {};
-  if (auto no = check_host(request, rules)) return {std::move(no)};
-  if (auto no = check_origin(request)) return {std::move(no)};
-  if (rules.accounts != nullptr && rules.accounts->required())
-    return {check_user(request, *rules.accounts)};
+  if (auto no = check_host(request, rules)) return {.answer = std::move(no)};
+  if (auto no = check_origin(request)) return {.answer = std::move(no)};
+  if (rules.accounts != nullptr && rules.accounts->required()) {
+    const std::optional<Role> needed = role_for(request);
+    return {.answer = check_user(request, *rules.accounts, needed.value_or(Role::kReader)),
+            .routed = needed.has_value()};
+  }
   if (rules.token.empty()) return {};
-  return {check_token(request, rules.token)};
+  return {.answer = check_token(request, rules.token)};
 }
 
 }  // namespace corral::server

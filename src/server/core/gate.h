@@ -36,6 +36,7 @@ inline constexpr std::string_view kTokenCookie = "corral_token";
 // The gate's decision.
 struct Decision {
   std::optional<Response> answer;  // refuses, or for `/?token=` sets the cookie and redirects
+  bool routed = false;             // it was found that the request has a route
 
   [[nodiscard]] bool allowed() const { return !answer.has_value(); }
 };
@@ -54,5 +55,7 @@ Result<std::string> parse_token(std::string_view file_content);
 // Compares in a time that does not depend on the contents.
 bool same_secret(std::string_view a, std::string_view b);
 bool same_hash(const Sha256& a, const Sha256& b);
+bool same_text(std::string_view a,
+               std::string_view b);  // the time tells whether the lengths differ
 
 }  // namespace corral::server

@@ -9,7 +9,7 @@ bool owns(std::string_view) { return false; }
 Response dispatch(Request request, Context&) {
   return error_response({Code::kNotFound, "no route " + request.path});
 }
-Role role_for(const Request&) { return Role::kReader; }
+std::optional<Role> role_for(const Request&) { return std::nullopt; }
 std::optional<Response> no_route(const Request&) { return std::nullopt; }
 Response refusal(const Request&, const Error& error) { return error_response(error); }
 bool is_quick(const Request&) { return false; }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/json.h"
@@ -88,6 +89,11 @@ tl::expected<RouteMatch, Response> find_route(const Request& request,
 
 Result<bool> match(std::string_view pattern, std::string_view path, Pairs& params) {
   params.clear();
+  // Nearly all patterns differ from the path before their first parameter.
+  const auto [wants, has] = std::ranges::mismatch(pattern, path);
+  if (wants != pattern.end() && has != path.end() && *wants != '{' &&
+      std::find(pattern.begin(), wants, '{') == wants)
+    return false;
   while (!pattern.empty()) {
     const std::size_t pattern_end = std::min(pattern.find('/', 1), pattern.size());
     const std::string_view wanted = pattern.substr(1, pattern_end - 1);
@@ -109,10 +115,10 @@ Result<bool> match(std::string_view pattern, std::string_view path, Pairs& param
   return path.empty();
 }
 
-Role role_for(const Request& request, std::span<const Route> table) {
+std::optional<Role> role_for(const Request& request, std::span<const Route> table) {
   if (door::owns(request.path)) return door::role_for(request);
   const auto found = find_route(request, table);
-  return found ? role_for(*found->route) : Role::kReader;
+  return found ? std::optional(role_for(*found->route)) : std::nullopt;
 }
 
 std::optional<Response> no_route(const Request& request, std::span<const Route> table) {

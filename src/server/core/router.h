@@ -41,8 +41,8 @@ constexpr Role role_for(const AnyRoute& route) {
 
 std::span<const Route> routes();
 
-// The role that a request needs; kReader if it has no route.
-Role role_for(const Request& request, std::span<const Route> table = routes());
+// The role that a request needs; nullopt: it has no route.
+std::optional<Role> role_for(const Request& request, std::span<const Route> table = routes());
 
 // The answer to a request without a route: 404 or 405; nothing if a route exists.
 std::optional<Response> no_route(const Request& request, std::span<const Route> table = routes());

@@ -31,6 +31,10 @@ TEST(Router, ARestTakesWhatIsLeftEvenNothing) {
   Pairs params;
   EXPECT_TRUE(matches("/{path...}", "/", params));
   EXPECT_EQ(params, (Pairs{{"path", ""}}));
+  EXPECT_TRUE(matches("/runs/{path...}", "/runs", params));
+  EXPECT_EQ(params, (Pairs{{"path", ""}}));
+  EXPECT_TRUE(matches("/{a}/b", "/{x}/b", params));
+  EXPECT_EQ(params, (Pairs{{"a", "{x}"}}));
   EXPECT_TRUE(matches("/assets/{path...}", "/assets/a/b.js", params));
   EXPECT_EQ(params, (Pairs{{"path", "a/b.js"}}));
 }

@@ -26,8 +26,8 @@ namespace corral::server::mlflow {
 Response mlflow_version(const Request& request, Context& context);
 
 // Returns the error for an unknown path or method, if it is one. door::owns() the path.
-// kReader if there is no such call.
-Role role_for(const Request& request);
+// nullopt: there is no such call.
+std::optional<Role> role_for(const Request& request);
 std::optional<Response> no_rpc(const Request& request);
 
 // True if the body is a file, of any content. door::owns() the path.

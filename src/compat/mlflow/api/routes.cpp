@@ -112,9 +112,9 @@ std::optional<Response> no_rpc(const Request& request) {
   return found ? std::nullopt : std::optional(std::move(found.error()));
 }
 
-Role role_for(const Request& request) {
+std::optional<Role> role_for(const Request& request) {
   const auto found = find_rpc(request);
-  return found ? server::role_for(*found->rpc) : Role::kReader;
+  return found ? std::optional(server::role_for(*found->rpc)) : std::nullopt;
 }
 
 bool takes_file(const Request& request) {

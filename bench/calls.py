@@ -1,7 +1,8 @@
 """One small call: MLflow's log-metric beside `GET /health` on the same kind of connection, in memory and on disk.
 
 The rounds of all kinds are taken in turns. CPU is the server's alone. The limit is the smallest durable write of this
-disk: one page by `pwrite` and `fdatasync`, one after another.
+disk: one page by `pwrite` and `fdatasync`, one after another. Two further servers acknowledge before data is on the
+disk; one of them has users, and each of its calls carries a token.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from figures import Figure, Peer, percentile
+from home import Home
 from tracking import Server, send, serving
 
 import store
@@ -23,15 +25,22 @@ CALLS = 4000  # per round, on all connections together
 PAGE = bytes(4096)
 
 
-def exchange(build: Path, server: Server, part: str, connections: int) -> dict[str, float]:
+def exchange(build: Path, server: Server, part: str, connections: int, token: str = "") -> dict[str, float]:
     """Calls per second and the server's CPU and answer time of a call, in ms."""
     calls = max(1, (100 if store.quick else CALLS) // connections)
-    done = send(build, server, part, connections=connections, requests=calls, pid=server.pid)
+    done = send(build, server, part, token, connections=connections, requests=calls, pid=server.pid)
     return {
         "rate": done["requests"] / done["seconds"],
         "cpu_ms": done["cpu_s"] * 1e3 / done["requests"],
         "p50_ms": done["p50_ms"],
     }
+
+
+def relaxed(home: Home, *options: str) -> Server:
+    """A server that acknowledges before data is on the disk."""
+    home.popen("serve", "--listen", "127.0.0.1:0", "--durability", "relaxed", *options)
+    record = home.server()
+    return Server(record["url"], record["pid"], 0)
 
 
 def synchronised(directory: Path) -> float:
@@ -60,6 +69,11 @@ def figures(build: Path) -> list[Figure]:
             "memory": stack.enter_context(serving(build, 5892, ":memory:")),
             "disk": stack.enter_context(serving(build, 5893)),
         }
+        homes = [stack.enter_context(Home(build)) for _ in range(2)]
+        open_to_all = relaxed(homes[0])
+        of_users = relaxed(homes[1], "--auth", "users")
+        homes[1].corral("user", "add", "bench", "--role", "writer")
+        token = homes[1].corral("token", "add", "bench").strip()
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="corral-bench-")))
         for _ in range(1 if store.quick else ROUNDS):
             for where, server in servers.items():
@@ -67,8 +81,16 @@ def figures(build: Path) -> list[Figure]:
                     for part in ("get", "singles"):
                         got = exchange(build, server, part, connections)
                         rounds.setdefault((where, part, connections), []).append(got)
+            for name, server, sent in (("no users", open_to_all, ""), ("users", of_users, token)):
+                rounds.setdefault((name, "singles", 1), []).append(exchange(build, server, "singles", 1, sent))
             bare.append({"rate": synchronised(directory)})
-    return [*in_memory(rounds), *on_disk(rounds, median(bare, "rate"))]
+    return [*in_memory(rounds), *on_disk(rounds, median(bare, "rate")), with_a_token(rounds)]
+
+
+def with_a_token(rounds: dict[tuple[str, str, int], list[dict[str, float]]]) -> Figure:
+    rate, peer = median(rounds["users", "singles", 1], "rate"), median(rounds["no users", "singles", 1], "rate")
+    words = "log-metric with a user's token, 1 connection: calls per second"
+    return Figure(words, rate, "/s", least=0.95 * peer, peer=Peer("no users", peer))
 
 
 def in_memory(rounds: dict[tuple[str, str, int], list[dict[str, float]]]) -> list[Figure]:

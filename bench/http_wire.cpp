@@ -100,6 +100,8 @@ std::string request_text(std::string_view path, std::string_view body) {
   std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, path);
   if (!body.empty())
     text += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n", body.size());
+  if (const char* token = std::getenv("CORRAL_BENCH_TOKEN"))
+    text += fmt::format("Authorization: Bearer {}\r\n", token);
   return text.append("\r\n").append(body);
 }
 

@@ -15,7 +15,7 @@
 
 namespace corral::bench {
 
-// A whole request with its head; `body` empty: GET.
+// A whole request with its head; `body` empty: GET. With the token of $CORRAL_BENCH_TOKEN, if set.
 std::string request_text(std::string_view path, std::string_view body);
 
 // The next request of a connection, from the body of the answer to the last one (empty at first);

@@ -157,12 +157,13 @@ def running(command: list[str | Path], url: str, directory: Path, environment: d
             process.wait()
 
 
-def send(build: Path, server: Server, part: str, **flags: int | str) -> dict[str, float]:
-    """Sends requests with corral_bench_tracking and returns its figures."""
+def send(build: Path, server: Server, part: str, token: str = "", **flags: int | str) -> dict[str, float]:
+    """Sends requests with corral_bench_tracking, with that token, and returns its figures."""
     command = [str(build / "bench" / "corral_bench_tracking"), part, "--port", str(urlsplit(server.url).port)]
     for name, value in flags.items():
         command += [f"--{name}", str(value)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    environment = os.environ | ({"CORRAL_BENCH_TOKEN": token} if token else {})
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return {name: float(value) for name, value in json.loads(done.stdout).items()}
 
 

@@ -13,7 +13,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from corral._modules import installed, module
 
@@ -206,6 +206,12 @@ def _chosen(server: str | None, store: str | os.PathLike[str] | None) -> _Choice
     return _Choice("the default", store=_default_store())
 
 
+def _kept_token(server: str) -> str:
+    """The file in which `corral login` keeps the token of a server; empty if there is none."""
+    file = os.path.join(_base("XDG_CONFIG_HOME", ".config"), "corral", "tokens", quote(server.rstrip("/"), safe=""))
+    return file if os.path.exists(file) else ""
+
+
 def _token(token: str | None, place: _Choice) -> str:
     """A token goes only to the server that it was given for (docs/security.md)."""
     if token is not None and not place.from_directory:
@@ -218,6 +224,8 @@ def _token(token: str | None, place: _Choice) -> str:
     if not place.from_directory:
         files = (c.token_file for c in _configured() if not c.advice)
         file = os.environ.get("CORRAL_TOKEN_FILE") or next(filter(None, files), "")
+    # That one was given for this server by its name.
+    file = file or _kept_token(place.server)
     return Path(file).read_text(encoding="utf-8").partition("\n")[0].strip() if file else ""
 
 

@@ -124,6 +124,7 @@ struct Arguments::Impl {
   foreign::Sources* sources = nullptr;  // nullptr: not read
   std::string* withheld = nullptr;
   bool* token_kept_back = nullptr;
+  std::function<void()> then;
   bool asks = false;
   std::vector<std::string> notices;  // about ignored options of files
   std::string refusal;               // why the command may not go on; empty: it may
@@ -461,6 +462,8 @@ void Arguments::rest(const std::string& name, std::vector<std::string>& values,
 void Arguments::sources(foreign::Sources& sources) { impl_->sources = &sources; }
 void Arguments::withholds(std::string& why) { impl_->withheld = &why; }
 void Arguments::asks_to_trust() { impl_->asks = true; }
+void Arguments::then(std::function<void()> settle) { impl_->then = std::move(settle); }
+
 void Arguments::guard_token(bool& kept_back) { impl_->token_kept_back = &kept_back; }
 
 void Arguments::exclusive(const std::string& a, const std::string& b) {
@@ -542,6 +545,7 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
   }
   impl_->settle_exclusive(flags);
   impl_->settle_token(flags);
+  if (impl_->then) impl_->then();
   hide_passwords(flags);
   if (!impl_->refusal.empty()) {
     complain(impl_->name, impl_->refusal);

@@ -7,6 +7,7 @@
 // the keys that config_keys.h allows; the rest is named on standard error, in one line.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -74,6 +75,9 @@ class Arguments {
   // Set when the option `token-file` was not given together with the server or store, but
   // ./corral.toml names that: the token was given for another one.
   void guard_token(bool& kept_back);
+
+  // Called by parse() once every option has its value.
+  void then(std::function<void()> settle);
 
   // Returns nullopt to continue, else the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);

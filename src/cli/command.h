@@ -45,6 +45,8 @@ int restore_command(std::span<char* const> args);
 int store_command(std::span<char* const> args);
 int user_command(std::span<char* const> args);
 int token_command(std::span<char* const> args);
+int login_command(std::span<char* const> args);
+int logout_command(std::span<char* const> args);
 int whoami_command(std::span<char* const> args);
 int doctor_command(std::span<char* const> args);
 int trust_command(std::span<char* const> args);

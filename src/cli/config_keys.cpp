@@ -39,11 +39,11 @@ constexpr auto kHarmlessSources =
     std::to_array<std::string_view>({"regex", "pressure", "footprint"});
 
 constexpr auto kCommands = std::to_array<std::string_view>(
-    {"run",    "serve",   "demo",        "ls",      "show",    "logs",   "open",
-     "watch",  "explain", "collocation", "compare", "history", "report", "plot",
-     "export", "import",  "plan",        "diff",    "rerun",   "undo",   "profile",
-     "rename", "tag",     "archive",     "rm",      "restore", "store",  "user",
-     "token",  "whoami",  "doctor",      "trust",   "bench",   "help"});
+    {"run",     "serve",       "demo",    "ls",      "show",    "logs",   "open",   "watch",
+     "explain", "collocation", "compare", "history", "report",  "plot",   "export", "import",
+     "plan",    "diff",        "rerun",   "undo",    "profile", "rename", "tag",    "archive",
+     "rm",      "restore",     "store",   "user",    "token",   "login",  "logout", "whoami",
+     "doctor",  "trust",       "bench",   "help"});
 
 bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();

@@ -87,6 +87,12 @@ std::string waiting_text(const spool::Destination& destination, const std::strin
 
 }  // namespace
 
+fs::path kept_token_file(std::string_view server) {
+  while (server.ends_with('/')) server.remove_suffix(1);
+  return sys::base_directory("XDG_CONFIG_HOME", ".config") / "corral" / "tokens" /
+         sys::url_encode(server);
+}
+
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.group(kPlaces);
   arguments.text("store", flags.store,
@@ -95,6 +101,12 @@ void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.exclusive("store", "server");
   arguments.text("token-file", flags.token_file, "file that holds the server's token");
   arguments.guard_token(flags.token_kept_back);
+  arguments.then([&flags] {
+    if (flags.server.empty() || !flags.token_file.empty() || flags.token_kept_back) return;
+    std::error_code error;
+    const fs::path kept = kept_token_file(flags.server);
+    if (fs::exists(kept, error)) flags.token_file = kept;
+  });
   arguments.text("spool", flags.spool,
                  "directory of waiting data (default: ~/.local/state/corral/spool)");
   arguments.group("Options");
@@ -239,6 +251,7 @@ Error reply_error(int status, std::string_view body) {
                                                 : fmt::format("the server answered {}", status);
   return {.code = status == 404   ? Code::kNotFound
                   : status == 400 ? Code::kInvalidArgument
+                  : status == 401 ? Code::kUnauthenticated
                   : status == 409 ? Code::kConflict
                   : status == 501 ? Code::kUnsupported
                                   : Code::kUnavailable,

@@ -25,7 +25,9 @@ struct DestinationFlags {
 };
 // The store in words: its directory, or the database without its password.
 std::string store_name(const spool::Destination& destination);
-// --store, --server, --token-file, --spool.
+// The file in which `corral login` keeps the token of a server; it may not be there.
+spool::fs::path kept_token_file(std::string_view server);
+// --store, --server, --token-file, --spool. Without a token file, a server has the kept one.
 void add_destination(Arguments& arguments, DestinationFlags& flags);
 
 // kInvalidArgument when the flags contradict each other; kUnsupported for a store that this version

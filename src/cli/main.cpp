@@ -48,6 +48,8 @@ constexpr std::array kCommands = {
          store_command},
     Verb{"user", "manage the users of a store", user_command},
     Verb{"token", "make, list and revoke access tokens of users", token_command},
+    Verb{"login", "keep your token of a server", login_command},
+    Verb{"logout", "delete the kept token of a server", logout_command},
     Verb{"whoami", "show whose token a server was given", whoami_command},
     Verb{"doctor", "report what this machine can measure, and why not", doctor_command},
     Verb{"trust", "trust a corral.toml that came with a directory", trust_command},

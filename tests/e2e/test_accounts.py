@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from postgres import Postgres, programs
 from relay_support import QUIET
-from support import Corral, Json, until
+from support import PYTHON, ROOT, Corral, Json, until
 
 
 class Lab:
@@ -173,7 +173,7 @@ def test_nobody_finds_a_token_in_the_store_or_its_copies(lab: Lab) -> None:
     with sqlite3.connect(backup) as copy:
         (kept,) = copy.execute("SELECT count(*) FROM tokens WHERE hash = ?", (token_hash(lab.token("ada")),)).fetchone()
     assert kept == 1
-    # Whoever loads it elsewhere is asked as well.
+    # A store that is loaded from it asks as well.
     fresh = corral.home / "loaded"
     corral("store", "load", backup, "--store", fresh)
     shutil.rmtree(corral.store)
@@ -215,6 +215,31 @@ def test_an_admin_by_token_can_do_what_the_owner_of_the_socket_can(lab: Lab) -> 
     assert b"--yes" in corral("user", "rm", "eve", *admin, status=2).stderr
     corral("user", "rm", "eve", "--yes", *admin)
     assert b"no user 'eve'" in corral("user", "set", "eve", "--enable", *admin, status=1).stderr
+
+
+def test_a_token_that_login_kept_goes_to_its_server_alone(lab: Lab) -> None:
+    corral = lab.corral
+    url = corral.url()
+    told = corral("login", url + "/", "--token-file", lab.files["will"]).stdout
+    assert b"will, writer" in told
+    (kept,) = (corral.home / "config" / "corral" / "tokens").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert kept.read_text() == lab.token("will") + "\n"
+    assert b"will, writer" in corral("whoami", "--server", url).stdout
+    corral("run", "--no-listeners", "--quiet", "--name", "mine", "--server", url, "true")
+    script = corral.script("read.py", f"import corral; print(len(corral.runs(server={url!r})))")
+    python = {"PYTHONPATH": str(ROOT / "python")}
+    assert corral("run", "--no-listeners", "--quiet", PYTHON, script, env=python).stdout.split()[-1:] == [b"2"]
+    assert b"rita, reader" in corral("whoami", *lab.as_user(lab.files["rita"])).stdout, "what is named counts"
+    # Another name of the same server is another server.
+    other = url.replace("127.0.0.1", "localhost")
+    assert b"requires a token" in corral("whoami", "--server", other, status=1).stderr
+    for token, why in ((b"corral_pat_cut", b"cut or mistyped"), (b"0123456789abcdef", b"refused this token")):
+        assert why in corral("login", url, stdin=token, status=None).stderr
+    assert b"will" in corral("whoami", "--server", url).stdout, "the kept one stays"
+    corral("logout", url)
+    assert b"requires a token" in corral("whoami", "--server", url, status=1).stderr
+    assert b"no token of" in corral("logout", url, status=1).stderr
 
 
 # ---- several servers of one database

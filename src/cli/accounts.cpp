@@ -21,8 +21,6 @@ namespace {
 constexpr std::string_view kUsers = "/api/corral/v1/users";
 constexpr std::string_view kTokens = "/api/corral/v1/tokens";
 
-const std::vector<std::string> kRoles(kRoleNames.begin(), kRoleNames.end());
-
 std::string below(std::string_view path, const std::string& name) {
   return fmt::format("{}/{}", path, sys::url_encode(name));
 }
@@ -71,7 +69,7 @@ void own_text(Arguments& arguments, const std::string& name, std::string& value,
   arguments.as_flag_only(name);
 }
 void own_role(Arguments& arguments, std::string& role, const std::string& help) {
-  arguments.choice("role", role, kRoles, help);
+  arguments.choice("role", role, {kRoleNames.begin(), kRoleNames.end()}, help);
   arguments.as_flag_only("role");
 }
 

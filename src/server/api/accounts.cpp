@@ -36,8 +36,8 @@ Result<> commit_accounts(Context& context, Change change) {
 
 // A store without users lets everybody be everybody.
 Principal principal(const Request& request, const Context& context) {
-  const Principal all{.user = "", .role = Role::kAdmin};
-  if (context.accounts == nullptr || !context.accounts->required()) return all;
+  if (context.accounts == nullptr || !context.accounts->required())
+    return {.user = "", .role = Role::kAdmin};
   return principal_of(request, *context.accounts).value_or(Principal{});
 }
 

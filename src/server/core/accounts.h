@@ -30,7 +30,7 @@ struct Principal {
 class Accounts {
  public:
   // Knows nobody before the first refresh().
-  explicit Accounts(store::Reader reader) : reader_(std::move(reader)) {}
+  explicit Accounts(store::Reader reader) : reader_(reader) {}
 
   // True if they had changed. After an error, what was known stays.
   Result<bool> refresh();

@@ -17,6 +17,8 @@
 namespace corral::cli {
 namespace {
 
+namespace fs = spool::fs;
+
 constexpr const char* kLoginExamples =
     "  corral login http://lab:5000                           asks for the token\n"
     "  corral login http://lab:5000 --token-file ada.token\n";

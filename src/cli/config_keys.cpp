@@ -16,7 +16,7 @@ constexpr auto kTrustedOptions = std::to_array<std::string_view>(
      // The end of a training.
      "max-time", "max-epochs", "max-steps", "grace", "leftovers",
      // Files and addresses of a server, and the runs that it removes.
-     "listen", "insecure", "auth", "allow-host", "access-log", "artifacts", "artifacts-from",
+     "listen", "insecure", "allow-host", "access-log", "artifacts", "artifacts-from",
      "copy-artifacts", "read-store", "durability", "idle-exit", "idle-after", "keep-days",
      "keep-bytes", "max-memory", "older-than", "stop",
      // Questions answered beforehand, and files that are written.

@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = spool::fs;
 
+constexpr const char* kMe = "/api/corral/v1/me";
 constexpr const char* kLoginExamples =
     "  corral login http://lab:5000                           asks for the token\n"
     "  corral login http://lab:5000 --token-file ada.token\n";
@@ -53,8 +54,10 @@ Result<int> log_in(const std::string& server, const std::string& token_file) {
   if (token.empty()) return fail(Code::kInvalidArgument, "no token was given");
   if (is_mistyped_access_token(token))
     return fail(Code::kInvalidArgument, "this token is cut or mistyped");
+  if (get_json({.base_url = server, .unix_socket = {}, .token = {}}, kMe))
+    return fail(Code::kInvalidArgument, "this server asks for no token");
   const sys::HttpTarget target{.base_url = server, .unix_socket = {}, .token = token};
-  Result<Json> answer = get_json(target, "/api/corral/v1/me");
+  Result<Json> answer = get_json(target, kMe);
   if (!answer && answer.error().code == Code::kUnauthenticated)
     answer.error().message = "the server refused this token: it is expired, revoked or not its own";
   const Json me = TRY(std::move(answer));

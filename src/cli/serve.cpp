@@ -311,10 +311,11 @@ Result<int> serve_store(const ServeFlags& flags, const spool::Destination& desti
       fmt::print("--store :memory:: nothing is kept, the store goes with this server.\n");
     if ((*running)->is_open_to_others())
       fmt::print("--insecure: whoever reaches this address can read and write.\n");
-    if ((*running)->accounts().required() && !(*running)->accounts().has_users()) {
-      fmt::print(
-          "There are no users yet: make the first one by 'corral user add NAME --role admin'.\n");
-    }
+    if ((*running)->accounts().required())
+      fmt::print("{}", (*running)->accounts().has_users()
+                           ? "Only its users get in; `corral user ls` lists them.\n"
+                           : "There are no users yet: make the first one by `corral user add NAME "
+                             "--role admin`.\n");
     std::fflush(stdout);
   }
   std::stop_source leave;
@@ -341,6 +342,7 @@ void declare_serve(Arguments& arguments, ServeFlags& flags) {
                  "ADDR:PORT (default: 127.0.0.1:5000); a busy port is an error");
   arguments.choice("auth", flags.auth, {"users", "none"},
                    "users: each person needs a token of their own (default: as before)");
+  arguments.as_flag_only("auth");
   arguments.flag("insecure", flags.insecure,
                  "listen beyond loopback without --token-file: anyone can read and write");
   arguments.texts("allow-host", flags.allow_hosts,

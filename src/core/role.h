@@ -12,8 +12,8 @@ namespace corral {
 enum class Role : std::uint8_t {
   kAnyone = 0,  // nobody in particular: without a token
   kReader = 1,  // reads and exports
-  kWriter = 2,  // records runs, and changes what can be changed back
-  kOwner = 3,   // deletes for good
+  kWriter = 2,  // records runs, and changes them and what people wrote; replaces files
+  kOwner = 3,   // deletes runs, models and files for good
   kAdmin = 4,   // manages users and their tokens
 };
 

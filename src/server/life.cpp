@@ -27,7 +27,9 @@ constexpr std::size_t kShownError = 500;  // bytes of an error's body in a messa
 constexpr Nanos kLook = std::chrono::seconds(1);
 // A token that is revoked on one server counts no longer on another one after this time.
 constexpr Nanos kFollowUsers = std::chrono::milliseconds(500);
-constexpr Nanos kLookForUsers = std::chrono::seconds(5);
+constexpr std::string_view kUsersOnly =
+    "this database is served to its users only: name a server of it and a token of yours, --server "
+    "URL --token-file FILE";
 constexpr std::string_view kPageApi = "/api/corral/v1/";
 constexpr std::string_view kStopPath = "/api/corral/v1/stop";
 constexpr std::string_view kFramesPath = "/api/corral/v1/frames";
@@ -210,7 +212,7 @@ RunningServer::~RunningServer() { stop(); }
 
 Result<> RunningServer::listen() {
   TRY(check_exposure(options_));
-  TRY(open_accounts());
+  TRY(check_users());
   artifacts_ = TRY(store::artifacts::open_artifact_store(
       options_.artifacts.empty() ? (options_.store_dir / "artifacts").string() : options_.artifacts,
       options_.store_dir.string()));
@@ -234,34 +236,54 @@ Result<> RunningServer::listen() {
   return open_http(std::move(bound.socket), bound.address);
 }
 
-Result<> RunningServer::open_accounts() {
-  TRY(accounts_.refresh());
-  if (options_.users && *options_.users != accounts_.required()) {
-    TRY(store_->change([&](store::Writing& writing) {
-      return store::accounts::require_users(writing, *options_.users);
-    }));
-    TRY(accounts_.refresh());
-  }
-  if (accounts_.required() && options_.refuse_users)
-    return fail(Code::kPermission,
-                "this database is served to its users only: name a server of it and a token of "
-                "yours, --server URL --token-file FILE");
-  if (accounts_.required() && options_.token_file)
+// Refuses what does not go with users, or with their absence, before anything is changed.
+Result<> RunningServer::check_users() {
+  const auto read = [&](store::Reading& reading) { return store::accounts::state(reading); };
+  users_before_ = TRY(in_snapshot(reader_, read)).users;
+  const bool users = options_.users.value_or(users_before_);
+  if ((users || users_before_) && options_.refuse_users)
+    return fail(Code::kPermission, std::string(kUsersOnly));
+  if (users && options_.token_file)
     return fail(Code::kInvalidArgument,
                 "this store asks each user for a token of their own: leave out --token-file, or "
                 "let one token serve all again with --auth none");
   return {};
 }
 
-// Learns of what other servers of the same database changed.
+// Called when nothing else can keep the server from starting.
+Result<> RunningServer::open_accounts() {
+  const bool users = options_.users.value_or(users_before_);
+  if (users != users_before_) {
+    TRY(store_->change(
+        [&](store::Writing& writing) { return store::accounts::require_users(writing, users); }));
+    if (options_.complain)
+      options_.complain(users ? "the store asks for users from now on"
+                              : "the store does not ask for users any more");
+  }
+  TRY(accounts_.refresh());
+  return {};
+}
+
+// Learns of changes by other servers of the same database.
 void RunningServer::follow_accounts(const std::stop_token& stop) {
   Mutex mutex;
   std::condition_variable_any wake;
   Lock lock(mutex);
-  const auto pause = [&] { return accounts_.required() ? kFollowUsers : kLookForUsers; };
-  while (!wake.wait_for(lock, stop, pause(), [&] { return stop.stop_requested(); })) {
+  bool asked = accounts_.required();
+  UtcTime looked = sys::utc_now();
+  while (!wake.wait_for(lock, stop, kFollowUsers, [&] { return stop.stop_requested(); })) {
     // After an error what is known stays: a store that cannot be read gives nothing away.
-    if (accounts_.refresh().value_or(false)) events_.close_streams();
+    const bool changed = accounts_.refresh().value_or(false);
+    const UtcTime now = sys::utc_now();
+    if (changed || accounts_.any_expired(looked, now)) events_.close_streams();
+    looked = now;
+    if (asked || !accounts_.required()) continue;
+    asked = true;
+    if (options_.complain)
+      options_.complain(options_.refuse_users ? kUsersOnly
+                                              : "another server lets only users in from now on: "
+                                                "so does this one");
+    if (options_.refuse_users) ask_to_stop();
   }
 }
 
@@ -273,12 +295,13 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
     if (!parsed) return tl::unexpected(parsed.error().with_context(options_.token_file->string()));
     token = *std::move(parsed);
   }
-  open_to_others_ = token.empty() && !accounts_.required() && !is_loopback(address.host);
   TRY(sys::prepare_socket_directory(record_.socket));
   std::vector<Listener> listeners;
   listeners.push_back({std::move(tcp), false});
   listeners.push_back({TRY(sys::listen_unix(record_.socket)), true});
   HttpHandlers handlers;
+  TRY(open_accounts());
+  open_to_others_ = token.empty() && !accounts_.required() && !is_loopback(address.host);
   GateRules rules = rules_for(address, std::move(token), options_.allow_hosts);
   rules.accounts = &accounts_;
   handlers.gate = [rules = std::move(rules)](const Request& request) {

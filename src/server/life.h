@@ -59,7 +59,7 @@ struct ServeOptions {
   std::optional<fs::path> token_file{};
   // True: the store asks for users from now on; false: no longer; nullopt: as it did before.
   std::optional<bool> users{};
-  bool refuse_users = false;  // does not start where the store asks for users
+  bool refuse_users = false;  // does not serve a store that asks for users
   // The place of artifacts: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.
   std::string artifacts{};
   MakeThumbnail make_thumbnail{};
@@ -116,6 +116,7 @@ class RunningServer {
                                                              std::unique_ptr<store::Store> store);
   RunningServer(ServeOptions options, StoreLock lock, std::unique_ptr<store::Store> store);
   Result<> listen();
+  Result<> check_users();
   Result<> open_accounts();
   void follow_accounts(const std::stop_token& stop);
   Result<> open_http(sys::Fd tcp, const sys::ListenAddress& address);
@@ -142,6 +143,7 @@ class RunningServer {
   Context context_;
   sys::ServerRecord record_;
   bool open_to_others_ = false;
+  bool users_before_ = false;  // the store asked for users before this server started
 
   // Only the owner's thread, which calls wait() and stop().
   bool stopped_ = false;

@@ -71,7 +71,7 @@ def test_each_role_may_what_it_says(lab: Lab) -> None:
     listed = corral("ls", "runs", *lab.as_user(lab.files["rita"]), "--format", "csv").stdout.decode()
     assert "mine" in listed
     refused = corral("rename", "mine", "hers", *lab.as_user(lab.files["rita"]), status=1).stderr
-    assert b"'rita' may do what a reader may; this needs the role writer" in refused
+    assert b"'rita' has the role reader here; this needs the role writer" in refused
     corral("rename", "mine", "his", *lab.as_user(lab.files["will"]))
     refused = corral("rm", "his", "--now", "--yes", *lab.as_user(lab.files["will"]), status=1).stderr
     assert b"needs the role owner" in refused
@@ -95,8 +95,16 @@ def test_the_store_asks_until_it_is_told_otherwise(lab: Lab) -> None:
     refused = corral("serve", "--token-file", shared, status=2).stderr
     assert b"asks each user for a token of their own" in refused
     assert b"leave out --token-file" in corral("serve", "--auth", "users", "--token-file", shared, status=2).stderr
+    # A start that fails changes nothing.
+    shared.write_text("short")
+    corral("serve", "--listen", "127.0.0.1:0", "--auth", "none", "--token-file", shared, status=2)
+    lab.serve("--idle-after", "15m")
+    assert lab.ask("", "/api/corral/v1/runs")[0] == 401
+    corral("serve", "--stop")
     lab.serve("--auth", "none")
     assert lab.ask("", "/api/corral/v1/runs")[0] == 200
+    made = lab.ask("", "/api/corral/v1/users", {"name": "eve", "role": "admin"})
+    assert made[0] == 403, "nobody prepares an admin for later"
     corral("serve", "--stop")
     lab.serve()
     assert lab.ask("", "/api/corral/v1/runs")[0] == 401

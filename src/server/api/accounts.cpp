@@ -29,8 +29,8 @@ constexpr std::int64_t kMostDays = 366;
 template <class Change>
 Result<> commit_accounts(Context& context, Change change) {
   TRY(context.store.change(change));
-  TRY(context.accounts->refresh());
-  context.events.close_streams();
+  // If another thread has refreshed meanwhile, that one ends the streams.
+  if (TRY(context.accounts->refresh())) context.events.close_streams();
   return {};
 }
 
@@ -39,6 +39,15 @@ Principal principal(const Request& request, const Context& context) {
   if (context.accounts == nullptr || !context.accounts->required())
     return {.user = "", .role = Role::kAdmin};
   return principal_of(request, *context.accounts).value_or(Principal{});
+}
+
+// Without users a server lets everybody in who reaches it: nobody may then make themselves an admin
+// of later, but the owner of its socket.
+Result<> check_place(const Request& request, const Context& context) {
+  if (request.over_unix || context.accounts->required()) return {};
+  return fail(Code::kPermission,
+              "users are managed through the store's Unix socket until its server asks for users "
+              "(corral serve --auth users)");
 }
 
 std::string short_text(RequestFields& fields, std::string_view name, std::size_t most) {
@@ -101,7 +110,8 @@ Answer sign_in(const Request& request, Context& context) {
   }
   Response response = object_response(
       [&](JsonWriter& out) { out.member("user", who->user).member("role", role_name(who->role)); });
-  response.set_header("Set-Cookie", token_cookie(token));
+  response.set_header("Set-Cookie",
+                      token_cookie(token, request.header("origin").starts_with("https://")));
   response.set_header("Cache-Control", "no-store");
   return response;
 }
@@ -112,12 +122,14 @@ Answer sign_out(const Request&, Context&) {
   return response;
 }
 
-Answer users(const Request&, Context& context) {
+Answer users(const Request& request, Context& context) {
+  TRY(check_place(request, context));
   const auto all = TRY(in_snapshot(context.reader, accounts::users));
   return array_response("users", all, write_user);
 }
 
 Answer add_user(const Request& request, Context& context) {
+  TRY(check_place(request, context));
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
   fields.only({"name", "display", "role"});
@@ -134,6 +146,7 @@ Answer add_user(const Request& request, Context& context) {
 }
 
 Answer change_user(const Request& request, Context& context) {
+  TRY(check_place(request, context));
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
   fields.only({"display", "role", "disabled"});
@@ -148,12 +161,14 @@ Answer change_user(const Request& request, Context& context) {
 }
 
 Answer delete_user(const Request& request, Context& context) {
+  TRY(check_place(request, context));
   const std::string name(request.param("user"));
   TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::delete_user(w, name); }));
   return named_response(name);
 }
 
 Answer tokens(const Request& request, Context& context) {
+  TRY(check_place(request, context));
   const Principal who = principal(request, context);
   auto all = TRY(in_snapshot(context.reader, accounts::tokens));
   if (who.role < Role::kAdmin)
@@ -162,6 +177,7 @@ Answer tokens(const Request& request, Context& context) {
 }
 
 Answer add_token(const Request& request, Context& context) {
+  TRY(check_place(request, context));
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
   fields.only({"user", "label", "role", "days"});
@@ -171,6 +187,7 @@ Answer add_token(const Request& request, Context& context) {
                         .user = fields.text("user").value_or(""),
                         .label = short_text(fields, "label", kMostLabel),
                         .created = sys::utc_now()};
+  if (!accounts::valid_user_name(token.user)) fields.wrong("user", "the name of a user");
   // At most what the user may now, and at each use.
   token.role = read_role(fields).value_or(Role::kAdmin);
   const std::int64_t days = fields.has("days") ? fields.count("days", 1, kMostDays) : kDays;
@@ -186,10 +203,11 @@ Answer add_token(const Request& request, Context& context) {
 }
 
 Answer revoke_token(const Request& request, Context& context) {
+  TRY(check_place(request, context));
   const Principal who = principal(request, context);
   const std::string id(request.param("token"));
-  const auto only =
-      who.role < Role::kAdmin ? std::optional<std::string_view>(who.user) : std::nullopt;
+  std::optional<accounts::TokensOf> only;
+  if (who.role < Role::kAdmin) only = {.user = who.user, .role = who.role};
   bool known = false;
   const auto revoke = [&](store::Writing& writing) -> Result<> {
     known = TRY(accounts::revoke_token(writing, id, sys::utc_now(), only));

@@ -8,8 +8,10 @@
 #include "core/text.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
+#include "server/core/accounts.h"
 #include "server/core/events.h"
 #include "server/core/figures.h"
+#include "server/core/gate.h"
 #include "server/core/router.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -74,10 +76,16 @@ Answer stop(const Request& request, Context& context) {
   return json_response(R"({"stopping":true})");
 }
 
-Answer stream(const Request&, Context& context) {
+Answer stream(const Request& request, Context& context) {
   Response response;
   response.events = context.events.subscribe();
   if (!response.events) return fail(Code::kUnavailable, "too many event streams are open");
+  // A token that was revoked while the request waited: the streams of that time are closed already.
+  const Accounts* accounts = context.accounts;
+  if (accounts != nullptr && accounts->required() && !principal_of(request, *accounts)) {
+    response.events->close();
+    return fail(Code::kUnauthenticated, "this token does not count any more");
+  }
   response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
   return response;
 }

@@ -11,13 +11,14 @@ namespace corral::server {
 namespace accounts = store::accounts;
 
 Result<bool> Accounts::refresh() {
+  const Lock lock(refreshing_);
   const auto known = snapshot();
   auto fresh = std::make_shared<Snapshot>();
   const auto read = [&](store::Reading& reading) -> Result<> {
     const accounts::State state = TRY(accounts::state(reading));
     *fresh = Snapshot();
     fresh->version = state.version;
-    fresh->required = state.users;
+    fresh->required = state.users || known->required;
     if (state.version == known->version) return {};
     std::map<std::string, Role, std::less<>> roles;
     for (const accounts::User& user : TRY(accounts::users(reading)))
@@ -34,16 +35,19 @@ Result<bool> Accounts::refresh() {
   };
   TRY(reader_.inspect(read));
   if (fresh->version == known->version) return false;
-  // If two threads refresh at once, the newer snapshot stays.
-  snapshot_.with([&](auto& current) {
-    if (fresh->version > current->version) current = std::move(fresh);
-  });
+  snapshot_.with([&](auto& current) { current = std::move(fresh); });
   return true;
 }
 
 bool Accounts::required() const { return snapshot()->required; }
 
 bool Accounts::has_users() const { return snapshot()->users; }
+
+bool Accounts::any_expired(UtcTime from, UtcTime to) const {
+  return std::ranges::any_of(snapshot()->tokens, [&](const auto& token) {
+    return token.second.expires > from && token.second.expires <= to;
+  });
+}
 
 const Accounts::Known* Accounts::find(const std::shared_ptr<const Snapshot>& in,
                                       std::string_view token) {

@@ -2,7 +2,8 @@
 // the gate needs no database (store/tables/accounts.h).
 //
 // refresh() reads them again once their version in the store has changed, and is called every half
-// second, because other servers of a shared database change them as well. All functions may be
+// second, because other servers of a shared database change them as well. A server that asks for
+// users does so to its end, whatever another one then writes into the store. All functions may be
 // called from any thread.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <string_view>
 
 #include "core/guarded.h"
+#include "core/mutex.h"
 #include "core/result.h"
 #include "core/role.h"
 #include "core/sha256.h"
@@ -37,6 +39,8 @@ class Accounts {
   // The store is served to its users only.
   [[nodiscard]] bool required() const;
   [[nodiscard]] bool has_users() const;
+  // A token ceased to count within the time (from, to].
+  [[nodiscard]] bool any_expired(UtcTime from, UtcTime to) const;
   // The user of a token, if it counts at that time; reads nothing.
   [[nodiscard]] std::optional<Principal> who(std::string_view token, UtcTime now) const;
 
@@ -47,7 +51,7 @@ class Accounts {
     UtcTime expires;
   };
   struct Snapshot {
-    std::int64_t version = -1;
+    std::optional<std::int64_t> version{};
     bool required = false;
     bool users = false;
     std::map<std::string, Known, std::less<>> tokens;  // by id
@@ -57,6 +61,7 @@ class Accounts {
   static const Known* find(const std::shared_ptr<const Snapshot>& in, std::string_view token);
 
   const store::Reader reader_;
+  Mutex refreshing_;
   Guarded<std::shared_ptr<const Snapshot>> snapshot_{std::make_shared<const Snapshot>()};
 };
 

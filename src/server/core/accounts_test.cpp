@@ -263,17 +263,101 @@ TEST_F(AccountsTest, MlflowsCallsNeedTheRoleOfWhatTheyDo) {
   for (const char* path : {"/2.0/mlflow/runs/get", "/2.0/mlflow/metrics/get-history",
                            "/2.0/mlflow-artifacts/artifacts/a/b", "/3.0/mlflow/server-info"})
     expect(Role::kReader, Method::kGet, path);
-  for (const char* path : {"/2.0/mlflow/runs/create", "/2.0/mlflow/runs/log-batch",
-                           "/2.0/mlflow/runs/delete", "/2.0/mlflow/experiments/create",
-                           "/2.0/mlflow/model-versions/create", "/3.0/mlflow/traces"})
+  for (const char* path :
+       {"/2.0/mlflow/runs/create", "/2.0/mlflow/runs/log-batch", "/2.0/mlflow/runs/delete",
+        "/2.0/mlflow/experiments/create", "/2.0/mlflow/experiments/delete",
+        "/2.0/mlflow/model-versions/create", "/3.0/mlflow/traces"})
     expect(Role::kWriter, Method::kPost, path);
-  expect(Role::kOwner, Method::kPost, "/2.0/mlflow/experiments/delete");
   expect(Role::kOwner, Method::kPost, "/2.0/mlflow/traces/delete-traces");
   expect(Role::kOwner, Method::kPost, "/3.0/mlflow/traces/delete-traces");
   for (const char* path :
        {"/2.0/mlflow/registered-models/delete", "/2.0/mlflow/model-versions/delete",
         "/2.0/mlflow/logged-models/m-1", "/2.0/mlflow-artifacts/artifacts/a/b"})
     expect(Role::kOwner, Method::kDelete, path);
+}
+
+// A body is read before it is known who sends it, and memory for bodies is everybody's.
+TEST_F(AccountsTest, BodiesOfNobodyAreSmall) {
+  add("ada", Role::kAdmin);
+  require_users();
+  const auto sign_in = [&](const char* header, const char* value) {
+    Request made = request(Method::kPost, "/api/corral/v1/sign-in");
+    made.headers.emplace_back(header, value);
+    return gate(made);
+  };
+  EXPECT_EQ(sign_in("content-length", "4096"), 200);
+  EXPECT_EQ(sign_in("content-length", "4097"), 413);
+  EXPECT_EQ(sign_in("content-length", "99999999999999999999"), 413);
+  EXPECT_EQ(sign_in("transfer-encoding", "chunked"), 413);
+  EXPECT_EQ(sign_in("content-encoding", "gzip"), 413);
+  EXPECT_EQ(gate(request(Method::kPost, "/api/corral/v1/sign-out")), 200);
+}
+
+// Another server writes into the database that it asks for nobody.
+TEST_F(AccountsTest, AServerThatAsksForUsersDoesSoToItsEnd) {
+  add("ada", Role::kAdmin);
+  const std::string token = give("ada", Role::kAdmin);
+  require_users();
+  commit([](store::Writing& writing) { return accounts::require_users(writing, false); });
+  EXPECT_TRUE(refresh());
+  EXPECT_TRUE(accounts_.required());
+  EXPECT_EQ(gate(request(Method::kGet, "/api/corral/v1/runs")), 401);
+  EXPECT_EQ(gate(request(Method::kGet, "/api/corral/v1/runs", token)), 200);
+}
+
+TEST_F(AccountsTest, TokensThatExpireMeanwhileAreSeen) {
+  add("ada", Role::kAdmin);
+  give("ada", Role::kReader, in(3));
+  refresh();
+  EXPECT_FALSE(accounts_.any_expired(in(1), in(2)));
+  EXPECT_TRUE(accounts_.any_expired(in(2), in(4)));
+  EXPECT_FALSE(accounts_.any_expired(in(4), in(5)));
+}
+
+// Everyone who reaches a server without users may do all but prepare to stay.
+TEST_F(AccountsTest, WithoutUsersNobodyMakesOneButByTheSocket) {
+  EXPECT_EQ(send(Method::kPost, "/api/corral/v1/users", R"({"name":"eve","role":"admin"})").status,
+            403);
+  EXPECT_EQ(send(Method::kPost, "/api/corral/v1/tokens", R"({"user":"eve"})").status, 403);
+  EXPECT_EQ(send(Method::kGet, "/api/corral/v1/users").status, 403);
+  EXPECT_EQ(ok(Method::kGet, "/api/corral/v1/me").get_string("role"), "admin");
+}
+
+// A program's token for reading, which leaked.
+TEST_F(AccountsTest, ATokenRevokesNoneThatMayMore) {
+  add("ada", Role::kAdmin);
+  const std::string strong = give("ada", Role::kAdmin);
+  const std::string weak = give("ada", Role::kReader);
+  require_users();
+  const auto revoke = [&](const std::string& which, const std::string& by) {
+    const std::string path =
+        "/api/corral/v1/tokens/" + std::string(access_token_id(which).value_or(""));
+    return send(Method::kDelete, path, "", {{"authorization", "Bearer " + by}}).status;
+  };
+  EXPECT_EQ(revoke(strong, weak), 404);
+  EXPECT_TRUE(accounts_.who(strong, sys::utc_now()));
+  EXPECT_EQ(revoke(weak, weak), 200);
+  EXPECT_FALSE(accounts_.who(weak, sys::utc_now())) << "at once";
+}
+
+TEST_F(AccountsTest, SigningInKeepsTheTokenWhereScriptsCannotReadIt) {
+  add("ada", Role::kAdmin);
+  const std::string body = R"({"token":")" + give("ada", Role::kReader) + "\"}";
+  refresh();
+  const auto cookie = [&](const char* origin) {
+    const Response response = send(Method::kPost, "/api/corral/v1/sign-in", body,
+                                   {{"origin", origin}, {"content-type", "application/json"}});
+    EXPECT_EQ(response.status, 200) << response.body;
+    for (const auto& [name, value] : response.headers) {
+      if (name == "Set-Cookie") return value;
+    }
+    return std::string();
+  };
+  const std::string plain = cookie("http://lab");
+  EXPECT_NE(plain.find("; HttpOnly; SameSite=Strict"), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("Secure"), std::string::npos) << plain;
+  EXPECT_NE(cookie("https://lab").find("; Secure"), std::string::npos);
+  EXPECT_EQ(send(Method::kPost, "/api/corral/v1/sign-in", R"({"token":"no"})").status, 401);
 }
 
 // ---- ways to send a token

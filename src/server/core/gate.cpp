@@ -16,6 +16,7 @@ namespace corral::server {
 namespace {
 
 constexpr std::size_t kMinTokenBytes = 16;
+constexpr std::int64_t kMostOfAnyone = 4096;  // bytes of a body
 
 bool is_port(std::string_view text) {
   return text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -195,8 +196,23 @@ OfferedTokens offered_tokens(const Request& request) {
           .cookie = request.cookie(kTokenCookie)};
 }
 
+// Bodies of nobody in particular take little memory: they are read before it is known who sends
+// them.
+std::optional<Response> check_size(const Request& request) {
+  if (!changes_something(request)) return std::nullopt;
+  const auto length = parse_int(request.header("content-length"));
+  const bool plain =
+      request.header("transfer-encoding").empty() && request.header("content-encoding").empty();
+  const bool none = request.header("content-length").empty();
+  if (plain && (none || (length && *length <= kMostOfAnyone))) return std::nullopt;
+  return refusal(request, {Code::kTooLarge,
+                           fmt::format("without a token a body has at most {} bytes, plain and "
+                                       "with Content-Length",
+                                       kMostOfAnyone)});
+}
+
 std::optional<Response> check_user(const Request& request, const Accounts& accounts, Role needed) {
-  if (needed == Role::kAnyone) return std::nullopt;
+  if (needed == Role::kAnyone) return check_size(request);
   const auto principal = principal_of(request, accounts);
   if (!principal) {
     return ask_for_token(
@@ -208,7 +224,7 @@ std::optional<Response> check_user(const Request& request, const Accounts& accou
   if (principal->role < needed) {
     return refusal(
         request, {Code::kPermission,
-                  fmt::format("'{}' may do what a {} may; this needs the role {}", principal->user,
+                  fmt::format("'{}' has the role {} here; this needs the role {}", principal->user,
                               role_name(principal->role), role_name(needed))});
   }
   return request.header("authorization").empty() ? check_cookie_alone(request) : std::nullopt;
@@ -248,9 +264,9 @@ bool same_hash(const Sha256& a, const Sha256& b) {
 
 bool same_secret(std::string_view a, std::string_view b) { return same_hash(sha256(a), sha256(b)); }
 
-std::string token_cookie(std::string_view token) {
-  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}", kTokenCookie, token,
-                     token.empty() ? "; Max-Age=0" : "");
+std::string token_cookie(std::string_view token, bool secure) {
+  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}", kTokenCookie, token,
+                     token.empty() ? "; Max-Age=0" : "", secure ? "; Secure" : "");
 }
 
 std::optional<Principal> principal_of(const Request& request, const Accounts& accounts) {

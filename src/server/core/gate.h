@@ -45,8 +45,9 @@ Decision decide(const Request& request, const GateRules& rules);
 // The user whose token the request carries; nullopt: it carries none that counts.
 std::optional<Principal> principal_of(const Request& request, const Accounts& accounts);
 
-// The header that keeps a token in a browser; an empty one makes it forget its token.
-std::string token_cookie(std::string_view token);
+// The header that keeps a token in a browser; an empty one makes it forget its token. `secure`: the
+// browser sends it by HTTPS only.
+std::string token_cookie(std::string_view token, bool secure = false);
 
 // The token of a --token-file: its trimmed content, at least 16 of the characters that a bearer
 // token may have.

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "core/ids.h"
 #include "store/engine/database.h"
 
 namespace corral::store::accounts {
@@ -24,10 +26,16 @@ Role role_at(const Statement& row, int column) {
 
 std::int64_t number_of(Role role) { return static_cast<std::int64_t>(role); }
 
-Result<> count_change(Writing& writing) {
+// Call before a change: the row that it locks makes changes by several servers wait for each other.
+// Never the version of another state, as that of a backup would be if it counted up.
+Result<> mark_change(Writing& writing) {
+  const auto bytes = detail::random_id_bytes();
+  std::int64_t version = 0;
+  std::memcpy(&version, bytes.data(), sizeof version);
   return writing->exec(
-      "INSERT INTO account_state (id, required, version) VALUES (1, 0, 1) ON CONFLICT (id) DO "
-      "UPDATE SET version = account_state.version + 1");
+      "INSERT INTO account_state (id, required, version) VALUES (1, 0, ?1) ON CONFLICT (id) DO "
+      "UPDATE SET version = ?1",
+      version);
 }
 
 Error no_user(std::string_view name) {
@@ -69,7 +77,7 @@ Result<State> state(Reading& reading) {
 }
 
 Result<> require_users(Writing& writing, bool required) {
-  TRY(count_change(writing));
+  TRY(mark_change(writing));
   return writing->exec("UPDATE account_state SET required = ?1 WHERE id = 1", required ? 1 : 0);
 }
 
@@ -86,16 +94,18 @@ Result<std::vector<User>> users(Reading& reading) {
 }
 
 Result<> add_user(Writing& writing, const User& user) {
+  TRY(mark_change(writing));
   const auto added = TRY(writing->number(
       "INSERT INTO users (name, display, role, disabled, created) VALUES (?1, ?2, ?3, ?4, ?5) ON "
       "CONFLICT (name) DO NOTHING RETURNING 1",
       user.name, user.display, number_of(user.role), user.disabled ? 1 : 0, user.created));
   if (!added)
     return fail(Code::kAlreadyExists, fmt::format("there is a user '{}' already", user.name));
-  return count_change(writing);
+  return {};
 }
 
 Result<> change_user(Writing& writing, const UserChange& change) {
+  TRY(mark_change(writing));
   const bool had_admin = TRY(has_admin(writing));
   const auto known = TRY(writing->number(
       "UPDATE users SET display = COALESCE(?2, display), role = COALESCE(?3, role), disabled = "
@@ -104,18 +114,17 @@ Result<> change_user(Writing& writing, const UserChange& change) {
       change.role ? std::optional(number_of(*change.role)) : std::nullopt,
       change.disabled ? std::optional<std::int64_t>(*change.disabled ? 1 : 0) : std::nullopt));
   if (!known) return tl::unexpected(no_user(change.name));
-  TRY(check_admin_is_left(writing, had_admin));
-  return count_change(writing);
+  return check_admin_is_left(writing, had_admin);
 }
 
 Result<> delete_user(Writing& writing, std::string_view name) {
+  TRY(mark_change(writing));
   const bool had_admin = TRY(has_admin(writing));
   const auto id = TRY(writing->number("SELECT id FROM users WHERE name = ?1", name));
   if (!id) return tl::unexpected(no_user(name));
   TRY(writing->exec("DELETE FROM tokens WHERE owner = ?1", *id));
   TRY(writing->exec("DELETE FROM users WHERE id = ?1", *id));
-  TRY(check_admin_is_left(writing, had_admin));
-  return count_change(writing);
+  return check_admin_is_left(writing, had_admin);
 }
 
 Result<std::vector<Token>> tokens(Reading& reading) {
@@ -143,6 +152,7 @@ Result<std::vector<Token>> tokens(Reading& reading) {
 }
 
 Result<> add_token(Writing& writing, const Token& token) {
+  TRY(mark_change(writing));
   const auto find = [&]() {
     return sql::read_first(
         writing->query("SELECT id, role FROM users WHERE name = ?1", token.user),
@@ -157,17 +167,20 @@ Result<> add_token(Writing& writing, const Token& token) {
       number_of(std::min(token.role, owner->second)), token.created, token.expires));
   if (!added)
     return fail(Code::kAlreadyExists, fmt::format("there is a token {} already", token.id));
-  return count_change(writing);
+  return {};
 }
 
 Result<bool> revoke_token(Writing& writing, std::string_view id, UtcTime now,
-                          std::optional<std::string_view> user) {
-  const auto known = TRY(writing->number(
-      "UPDATE tokens SET revoked = COALESCE(revoked, ?2) WHERE id = ?1 AND owner IN (SELECT id "
-      "FROM users WHERE name = COALESCE(?3, name)) RETURNING 1",
-      id, now, user));
-  if (!known) return false;
-  TRY(count_change(writing));
+                          const std::optional<TokensOf>& only) {
+  const auto user = only ? std::optional(only->user) : std::nullopt;
+  const Role most = only ? only->role : Role::kAdmin;
+  const auto revoked = TRY(writing->number(
+      "SELECT CASE WHEN t.revoked IS NULL THEN 0 ELSE 1 END FROM tokens t JOIN users u ON u.id = "
+      "t.owner WHERE t.id = ?1 AND u.name = COALESCE(?2, u.name) AND t.role <= ?3",
+      id, user, number_of(most)));
+  if (!revoked || *revoked == 1) return revoked.has_value();
+  TRY(mark_change(writing));
+  TRY(writing->exec("UPDATE tokens SET revoked = COALESCE(revoked, ?2) WHERE id = ?1", id, now));
   return true;
 }
 

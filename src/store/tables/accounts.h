@@ -1,8 +1,8 @@
 // Users of a store and their access tokens: rows of `users`, `tokens` and `account_state`.
 //
 // Free functions over the caller's snapshot or transaction. A store whose `account_state` asks for
-// users is served to users alone. Tokens are kept as hashes alone. Every change counts up the
-// accounts' version, so that servers see by one row whether theirs are still right.
+// users is served to users alone. Tokens are kept as hashes alone. Every change gives the
+// accounts another version, so that servers see by one row whether theirs are still right.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct Token {
 };
 
 struct State {
-  bool users = false;  // the store asks for users
-  std::int64_t version = 0;
+  bool users = false;        // the store asks for users
+  std::int64_t version = 0;  // a random number, another one after each change; 0: none yet
 };
 
 // Members that are absent stay as they are.
@@ -74,8 +74,13 @@ Result<std::vector<Token>> tokens(Reading& reading);
 // With the user's role of now if that allows less. kNotFound: there is no such user.
 // kAlreadyExists: a token has this id.
 Result<> add_token(Writing& writing, const Token& token);
-// `user`: only if it is one of this user's. False: there is none. Once revoked it stays so.
+// Tokens of one user that allow no more than a role.
+struct TokensOf {
+  std::string_view user;
+  Role role;
+};
+// `only`: if it is one of these. False: there is none. Once revoked it stays so.
 Result<bool> revoke_token(Writing& writing, std::string_view id, UtcTime now,
-                          std::optional<std::string_view> user);
+                          const std::optional<TokensOf>& only);
 
 }  // namespace corral::store::accounts

@@ -26,8 +26,8 @@ export class ApiError extends Error {
 
 const kAdvice: Record<number, string> = {
   400: "Correct what the message names, and try again.",
-  401: "Sign in, or open the page with ?token=TOKEN, the token of the server's token file.",
-  403: "Open the page under a name that the server listens on, for example 127.0.0.1.",
+  401: "Sign in. A server with one token for all takes it as ?token=TOKEN in the address.",
+  403: "If the message names a role, ask an admin for it; if a host, open the page under 127.0.0.1.",
   404: "It may have been deleted, or the address is mistyped. See the list of runs.",
   503: "The server is busy or starting; the page retries automatically.",
 };

@@ -110,6 +110,7 @@ TEST_P(StoreHosts, AStoreOfSchema5MigratesAndKeepsItsWorkloadsSeries) {
         "DROP INDEX runs_in_trash; ALTER TABLE runs DROP COLUMN trashed; "
         "ALTER TABLE notes DROP COLUMN finding; ALTER TABLE notes DROP COLUMN mark; "
         "ALTER TABLE notes DROP COLUMN ended; "
+        "DROP TABLE tokens; DROP TABLE users; DROP TABLE account_state; "
         "UPDATE meta SET value = 5 WHERE key = 'schema_version'");
   }));
   reopen();

@@ -1,6 +1,7 @@
 // The user that this page is signed in as, if the server asks each person for a token.
 import { useQuery } from "@tanstack/react-query";
-import { getJson } from "./client";
+import { create } from "zustand";
+import { getJson, whenSignedOut } from "./client";
 
 interface Me {
   // False: the server does not ask who somebody is.
@@ -8,6 +9,9 @@ interface Me {
   user: string | null;
   role: string;
 }
+
+export const useSignedOut = create<{ signedOut: boolean }>(() => ({ signedOut: false }));
+whenSignedOut(() => useSignedOut.setState({ signedOut: true }));
 
 export function useMe() {
   return useQuery({

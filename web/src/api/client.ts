@@ -1,12 +1,14 @@
 // The only place that talks HTTP. Every failure becomes an ApiError whose message is a sentence about the failure;
 // `advice` names the next step.
 
-import { create } from "zustand";
-
 const kBase = "/api/corral/v1";
 
-// The server asked for a token, or for another one.
-export const useSignedOut = create<{ signedOut: boolean }>(() => ({ signedOut: false }));
+let signedOut = () => {};
+
+// `call`: the server asked for a token, or for another one.
+export function whenSignedOut(call: () => void): void {
+  signedOut = call;
+}
 
 export class ApiError extends Error {
   constructor(
@@ -75,7 +77,7 @@ async function request(path: string, init: RequestInit): Promise<Response> {
       "Start it with corral serve or the next corral run. The page reconnects automatically.",
     );
   }
-  if (response.status === 401) useSignedOut.setState({ signedOut: true });
+  if (response.status === 401) signedOut();
   if (!response.ok) throw await failure(response);
   return response;
 }

@@ -1,8 +1,8 @@
 // The frame of every page: header, side panel, toolbar, content, footer.
 import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactNode, useEffect, useState } from "react";
-import { useMe } from "../api/access";
-import { sendJson, useSignedOut } from "../api/client";
+import { useMe, useSignedOut } from "../api/access";
+import { sendJson } from "../api/client";
 import { useLive } from "../api/live";
 import { openPalette, usePalette } from "../state/palette";
 import { Boundary } from "./Boundary";

@@ -1,5 +1,6 @@
 #include "core/sha256.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
@@ -18,6 +19,10 @@ Sha256 hmac_sha256(std::string_view key, std::string_view text) {
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &length);
   return digest;
+}
+
+bool same_secret_bytes(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string hex(std::span<const std::uint8_t> bytes) {

@@ -16,6 +16,9 @@ Sha256 sha256(std::string_view text);
 // HMAC (RFC 2104).
 Sha256 hmac_sha256(std::string_view key, std::string_view text);
 
+// Compares in a time that depends on the lengths alone.
+bool same_secret_bytes(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b);
+
 // In lower case.
 std::string hex(std::span<const std::uint8_t> bytes);
 // The first `bytes` of it.

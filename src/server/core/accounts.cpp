@@ -1,9 +1,10 @@
 #include "server/core/accounts.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "core/access_token.h"
-#include "server/core/gate.h"
 #include "store/tables/accounts.h"
 
 namespace corral::server {
@@ -54,15 +55,17 @@ const Accounts::Known* Accounts::find(const std::shared_ptr<const Snapshot>& in,
   // A training sends one token again and again, mostly to the same thread.
   struct Last {
     std::shared_ptr<const Snapshot> in;
-    std::string token;
+    std::vector<std::uint8_t> token;
     const Known* known = nullptr;
   };
   thread_local Last last;
-  if (last.in == in && same_text(last.token, token)) return last.known;
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(token.data()), token.size());
+  if (last.in == in && same_secret_bytes(last.token, bytes)) return last.known;
   const auto id = access_token_id(token);
   const auto found = id ? in->tokens.find(*id) : in->tokens.end();
-  if (found == in->tokens.end() || !same_hash(found->second.hash, sha256(token))) return nullptr;
-  last = {.in = in, .token = std::string(token), .known = &found->second};
+  if (found == in->tokens.end() || !same_secret_bytes(found->second.hash, sha256(token)))
+    return nullptr;
+  last = {.in = in, .token = {bytes.begin(), bytes.end()}, .known = &found->second};
   return last.known;
 }
 

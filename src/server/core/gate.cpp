@@ -248,21 +248,9 @@ std::optional<Response> check_token(const Request& request, std::string_view tok
 
 }  // namespace
 
-bool same_text(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
+bool same_secret(std::string_view a, std::string_view b) {
+  return same_secret_bytes(sha256(a), sha256(b));
 }
-
-bool same_hash(const Sha256& a, const Sha256& b) {
-  const auto text = [](const Sha256& hash) {
-    return std::string_view(reinterpret_cast<const char*>(hash.data()), hash.size());
-  };
-  return same_text(text(a), text(b));
-}
-
-bool same_secret(std::string_view a, std::string_view b) { return same_hash(sha256(a), sha256(b)); }
 
 std::string token_cookie(std::string_view token, bool secure) {
   return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}", kTokenCookie, token,

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "core/result.h"
-#include "core/sha256.h"
 #include "server/core/accounts.h"
 #include "server/core/http_types.h"
 
@@ -55,8 +54,5 @@ Result<std::string> parse_token(std::string_view file_content);
 
 // Compares in a time that does not depend on the contents.
 bool same_secret(std::string_view a, std::string_view b);
-bool same_hash(const Sha256& a, const Sha256& b);
-bool same_text(std::string_view a,
-               std::string_view b);  // the time tells whether the lengths differ
 
 }  // namespace corral::server

@@ -1,6 +1,8 @@
 #include "cli/answers.h"
 
 #include <fmt/core.h>
+#include <signal.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -160,6 +162,38 @@ Cell statistic(const Json& metric, const char* name) {
 }
 
 bool at_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }
+
+namespace {
+volatile sig_atomic_t signalled = 0;
+void note_signal(int signal) { signalled = signal; }
+}  // namespace
+
+Result<std::string> ask_secret(const std::string& question) {
+  termios before{};
+  if (::tcgetattr(STDIN_FILENO, &before) != 0) return fail_errno("terminal", errno);
+  // A signal must not end the process while the terminal shows nothing.
+  struct sigaction noted {};
+  noted.sa_handler = note_signal;
+  std::array<struct sigaction, 2> former{};
+  signalled = 0;
+  ::sigaction(SIGINT, &noted, &former[0]);
+  ::sigaction(SIGTERM, &noted, &former[1]);
+  termios quiet = before;
+  quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+  fmt::print(stderr, "{}: ", printable(question));
+  std::string line;
+  char c = 0;
+  ssize_t n = 0;
+  while (signalled == 0 && (n = ::read(STDIN_FILENO, &c, 1)) == 1 && c != '\n') line += c;
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+  fmt::print(stderr, "\n");
+  ::sigaction(SIGINT, &former[0], nullptr);
+  ::sigaction(SIGTERM, &former[1], nullptr);
+  if (signalled != 0) ::raise(signalled);
+  if (n != 1 || signalled != 0) return fail(Code::kUnavailable, "interrupted");
+  return line;
+}
 
 bool read_yes() {
   std::string line;

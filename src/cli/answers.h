@@ -59,6 +59,9 @@ std::string brief(const std::string& text, std::size_t widest = 48);
 
 // Somebody can be asked: standard input and standard error are terminals.
 bool at_terminal();
+// Asks for a line at the terminal, which does not show it. Ctrl-C has its usual effect once the
+// terminal is as before; where the process goes on, and at the end of input: kUnavailable.
+Result<std::string> ask_secret(const std::string& question);
 // Reads a line of standard input; true for "y", "Y" and "yes".
 bool read_yes();
 

@@ -1,7 +1,5 @@
 // corral login and logout: keep the token of a server, so that commands need only its address.
 #include <fmt/core.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include <iostream>
 
@@ -24,33 +22,16 @@ constexpr const char* kLoginExamples =
     "  corral login http://lab:5000                           asks for the token\n"
     "  corral login http://lab:5000 --token-file ada.token\n";
 
-// The first line of standard input, unseen at a terminal.
-std::string ask_for_token(const std::string& server) {
-  termios before{};
-  const bool terminal = at_terminal() && ::tcgetattr(STDIN_FILENO, &before) == 0;
-  if (terminal) {
-    fmt::print(stderr, "Your token of {}: ", printable(server));
-    termios quiet = before;
-    quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-  }
-  std::string line;
-  std::getline(std::cin, line);
-  if (terminal) {
-    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
-    fmt::print(stderr, "\n");
-  }
-  return std::string(trim(line));
-}
-
 Result<int> log_in(const std::string& server, const std::string& token_file) {
   std::string token;
-  if (token_file.empty()) {
-    token = ask_for_token(server);
+  if (!token_file.empty()) {
+    token = TRY(sys::read_file(token_file, 4096));
+  } else if (at_terminal()) {
+    token = TRY(ask_secret("Your token of " + server));
   } else {
-    const std::string text = TRY(sys::read_file(token_file, 4096));
-    token = trim(std::string_view(text).substr(0, text.find('\n')));
+    std::getline(std::cin, token);
   }
+  token = trim(std::string_view(token).substr(0, token.find('\n')));
   if (token.empty()) return fail(Code::kInvalidArgument, "no token was given");
   if (is_mistyped_access_token(token))
     return fail(Code::kInvalidArgument, "this token is cut or mistyped");

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -209,24 +208,6 @@ std::optional<int> Rerun::confirm() const {
   if (read_yes()) return std::nullopt;
   fmt::print(stderr, "nothing was done\n");
   return kFailed;
-}
-
-// Turns echo off while the user types.
-Result<std::string> ask_secret(const std::string& where) {
-  termios before{};
-  if (::tcgetattr(STDIN_FILENO, &before) != 0) return fail_errno("terminal", errno);
-  termios quiet = before;
-  quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-  fmt::print(stderr, "{}: ", printable(where));
-  std::string line;
-  char c = 0;
-  ssize_t n = 0;
-  while ((n = ::read(STDIN_FILENO, &c, 1)) == 1 && c != '\n') line += c;
-  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
-  fmt::print(stderr, "\n");
-  if (n != 1 || interrupted != 0) return interrupted_error();
-  return line;
 }
 
 Result<> Rerun::find_secrets(bool may_ask) {

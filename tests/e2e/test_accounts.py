@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pty
 import shutil
+import signal
 import sqlite3
 import tempfile
+import termios
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from postgres import Postgres, programs
@@ -248,6 +252,33 @@ def test_a_token_that_login_kept_goes_to_its_server_alone(lab: Lab) -> None:
     corral("logout", url)
     assert b"requires a token" in corral("whoami", "--server", url, status=1).stderr
     assert b"no token of" in corral("logout", url, status=1).stderr
+
+
+def test_a_terminal_shows_what_is_typed_again_after_ctrl_c(lab: Lab) -> None:
+    master, terminal = pty.openpty()
+
+    def shows() -> bool:
+        return bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
+
+    try:
+        assert shows()
+        ends: dict[str, Any] = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
+        asking = lab.corral.start("login", lab.corral.url(), **ends)
+        until(lambda: not shows(), "it asks for the token")
+        asking.send_signal(signal.SIGINT)
+        assert asking.wait(60) == -signal.SIGINT
+        assert shows()
+        asking = lab.corral.start("login", lab.corral.url(), **ends)
+        until(lambda: not shows(), "it asks again")
+        os.write(master, lab.token("rita").encode() + b"\n")
+        assert asking.wait(60) == 0
+        assert shows()
+        told = os.read(master, 65536).decode()
+        assert "rita, reader" in told
+        assert lab.token("rita") not in told
+    finally:
+        os.close(master)
+        os.close(terminal)
 
 
 # ---- several servers of one database

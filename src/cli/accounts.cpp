@@ -25,18 +25,13 @@ std::string below(std::string_view path, const std::string& name) {
   return fmt::format("{}/{}", path, sys::url_encode(name));
 }
 
-// Members that are not empty.
-using Members = std::vector<std::pair<std::string_view, std::string>>;
-std::string body_of(const Members& members, const std::optional<bool>& disabled = {}) {
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object();
-  for (const auto& [name, value] : members) {
-    if (!value.empty()) json.member(name, value);
-  }
-  if (disabled) json.member("disabled", *disabled);
-  json.end_object();
-  return body;
+// The members that are not null and no empty text.
+std::string body_of(Json::Object members) {
+  std::erase_if(members, [](const auto& member) {
+    const std::string* text = member.second.as_string();
+    return member.second.is_null() || (text != nullptr && text->empty());
+  });
+  return Json(std::move(members)).dump();
 }
 
 Result<Json> ask(const DestinationFlags& destination, const sys::HttpRequest& request) {
@@ -141,10 +136,11 @@ int user_set(std::span<char* const> args) {
     return kMisuse;
   }
   const auto change = [&]() -> Result<int> {
-    const auto disabled = disable || enable ? std::optional(disable) : std::nullopt;
-    TRY(ask(destination, {.method = "PUT",
-                          .path = below(kUsers, name),
-                          .body = body_of({{"role", role}, {"display", display}}, disabled)}));
+    const Json disabled = disable || enable ? Json(disable) : Json();
+    TRY(ask(destination,
+            {.method = "PUT",
+             .path = below(kUsers, name),
+             .body = body_of({{"role", role}, {"display", display}, {"disabled", disabled}})}));
     fmt::print("changed {}\n", name);
     return kDone;
   };
@@ -215,14 +211,16 @@ int token_add(std::span<char* const> args) {
   own_text(arguments, "days", days, "days until it expires, at most 366 (default: 90)");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto number = days.empty() ? std::optional<std::int64_t>(0) : parse_int(days);
-  if (!number || (!days.empty() && *number < 1)) {
+  const auto number = parse_int(days);
+  if (!days.empty() && !number) {
     fmt::print(stderr, "corral token add: --days: expected a number of days, not '{}'\n", days);
     return kMisuse;
   }
   const auto add = [&]() -> Result<int> {
-    std::string body = body_of({{"user", user}, {"label", label}, {"role", role}});
-    if (*number > 0) body.insert(body.size() - 1, fmt::format(",\"days\":{}", *number));
+    std::string body = body_of({{"user", user},
+                                {"label", label},
+                                {"role", role},
+                                {"days", number ? Json(*number) : Json()}});
     const Json made = TRY(ask(
         destination, {.method = "POST", .path = std::string(kTokens), .body = std::move(body)}));
     fmt::print("{}\n", made.get_string("token"));
@@ -306,7 +304,7 @@ int whoami_command(std::span<char* const> args) {
   const auto tell = [&]() -> Result<int> {
     const Json me = TRY(ask(destination, {.path = "/api/corral/v1/me", .body = {}}));
     if (!me.get_bool("users")) {
-      fmt::print("this store has no users: whoever reaches its server may do everything\n");
+      fmt::print("this store has no users: everyone who reaches its server may do everything\n");
       return kDone;
     }
     const std::string user = me.get_string("user");

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace corral {
@@ -24,14 +23,6 @@ inline constexpr std::array<std::string_view, 4> kRoleNames = {"reader", "writer
 // "anyone" for kAnyone.
 constexpr std::string_view role_name(Role role) {
   return role == Role::kAnyone ? "anyone" : kRoleNames.at(static_cast<std::size_t>(role) - 1);
-}
-
-// The role of that name in kRoleNames.
-constexpr std::optional<Role> role_of(std::string_view name) {
-  for (std::size_t i = 0; i < kRoleNames.size(); ++i) {
-    if (kRoleNames.at(i) == name) return static_cast<Role>(i + 1);
-  }
-  return std::nullopt;
 }
 
 }  // namespace corral

@@ -149,12 +149,8 @@ bool is_quick(const Request& request) {
 }  // namespace
 
 Result<> check_exposure(const ServeOptions& options) {
-  const bool users = options.users.value_or(false);
-  if (users && options.token_file)
-    return fail(Code::kInvalidArgument,
-                "with users each one has a token of their own: leave out --token-file");
-  if (!options.listen || is_loopback(options.listen->host) || options.token_file || users ||
-      options.insecure)
+  if (!options.listen || is_loopback(options.listen->host) || options.token_file ||
+      options.users.value_or(false) || options.insecure)
     return {};
   return fail(Code::kInvalidArgument,
               fmt::format("--listen {} lets other machines in: --token-file FILE asks them for a "

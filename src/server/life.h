@@ -72,8 +72,7 @@ struct ServeOptions {
   EventHub::Options events{};
 };
 
-// Returns kInvalidArgument for an address beyond loopback without a token, `users` and `insecure`,
-// and for a token beside users.
+// Returns kInvalidArgument for an address beyond loopback without a token, `users` and `insecure`.
 // start_server() checks this, too; a caller that opens a store first checks it before.
 Result<> check_exposure(const ServeOptions& options);
 

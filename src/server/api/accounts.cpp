@@ -36,8 +36,7 @@ Result<> commit_accounts(Context& context, Change change) {
 
 // A store without users lets everybody be everybody.
 Principal principal(const Request& request, const Context& context) {
-  if (context.accounts == nullptr || !context.accounts->required())
-    return {.user = "", .role = Role::kAdmin};
+  if (!context.accounts->required()) return {.user = "", .role = Role::kAdmin};
   return principal_of(request, *context.accounts).value_or(Principal{});
 }
 
@@ -91,7 +90,7 @@ Response named_response(std::string_view name) {
 Answer me(const Request& request, Context& context) {
   const Principal who = principal(request, context);
   return object_response([&](JsonWriter& json) {
-    json.member("users", context.accounts != nullptr && context.accounts->required());
+    json.member("users", context.accounts->required());
     write_text(json, "user", who.user);
     json.member("role", role_name(who.role));
   });
@@ -102,8 +101,7 @@ Answer sign_in(const Request& request, Context& context) {
   RequestFields fields(request.body, json);
   fields.only({"token"});
   const std::string token = TRY_PARSED(fields.finish(fields.text("token").value_or("")));
-  const auto who =
-      context.accounts == nullptr ? std::nullopt : context.accounts->who(token, sys::utc_now());
+  const auto who = context.accounts->who(token, sys::utc_now());
   if (!who) {
     return fail_about("token", Code::kUnauthenticated,
                       "this token is mistyped, expired or revoked, or no token of this server");

@@ -81,8 +81,7 @@ Answer stream(const Request& request, Context& context) {
   response.events = context.events.subscribe();
   if (!response.events) return fail(Code::kUnavailable, "too many event streams are open");
   // A token that was revoked while the request waited: the streams of that time are closed already.
-  const Accounts* accounts = context.accounts;
-  if (accounts != nullptr && accounts->required() && !principal_of(request, *accounts)) {
+  if (context.accounts->required() && !principal_of(request, *context.accounts)) {
     response.events->close();
     return fail(Code::kUnauthenticated, "this token does not count any more");
   }

@@ -60,7 +60,7 @@ struct Context {
   MakeThumbnail make_thumbnail{};  // empty: images are served as they are
   ArtifactRemoval* artifact_removal = nullptr;
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
-  Accounts* accounts = nullptr;         // null: no users
+  Accounts* accounts = nullptr;         // there, once requests are answered
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
   std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));
   std::shared_ptr<Guarded<CountedUnits>> units = std::make_shared<Guarded<CountedUnits>>();

@@ -42,20 +42,19 @@ Error no_user(std::string_view name) {
   return {.code = Code::kNotFound, .message = fmt::format("there is no user '{}'", name)};
 }
 
-// Call after a change: without an admin nobody could undo it but by the server's socket.
-Result<> check_admin_is_left(Writing& writing, bool was_left) {
-  const auto left = TRY(writing->number(
-      "SELECT count(*) FROM users WHERE role = ?1 AND disabled = 0", number_of(Role::kAdmin)));
-  if (was_left && left.value_or(0) == 0)
-    return fail(Code::kUnprocessable,
-                "the last admin must stay one: make another user admin first");
-  return {};
-}
-
 Result<bool> has_admin(Writing& writing) {
   return TRY(writing->number("SELECT count(*) FROM users WHERE role = ?1 AND disabled = 0",
                              number_of(Role::kAdmin)))
              .value_or(0) > 0;
+}
+
+// Call after a change: without an admin nobody could undo it but by the server's socket.
+Result<> check_admin_is_left(Writing& writing, bool was_left) {
+  const bool left = TRY(has_admin(writing));
+  if (was_left && !left)
+    return fail(Code::kUnprocessable,
+                "the last admin must stay one: make another user admin first");
+  return {};
 }
 
 }  // namespace

@@ -463,6 +463,7 @@ def compat(options: Options) -> Outcome:
 NODE_COUNT = re.compile(r"^# (pass|fail|cancelled|skipped) (\d+)$", re.MULTILINE)
 NODE_FAILED = re.compile(r"^(?P<indent> *)not ok \d+ - (?P<name>.*)\n(?P<why>(?:(?P=indent) .*\n|\n)*)", re.MULTILINE)
 NODE_SECONDS = re.compile(r"^ *ok \d+ - (.*)\n *---\n *duration_ms: ([\d.]+)", re.MULTILINE)
+NODE_SAID = re.compile(r"^# (?:Error|Warning): .*$", re.MULTILINE)  # of no test: a rejection that nobody awaited
 NODE_FILE = re.compile(r"^ *location: '.*?([^/]+):\d+:\d+'$", re.MULTILINE)
 
 
@@ -494,6 +495,7 @@ def browser(options: Options) -> Outcome:
         outcome.failed = max(failed, len(failures))
         for name, message in failures:
             outcome.fail(f"browser {name}", message)
+        outcome.details += NODE_SAID.findall(output)
     return outcome
 
 

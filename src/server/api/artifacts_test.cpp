@@ -74,6 +74,23 @@ TEST_F(Artifacts, TheProxyStoresListsGivesAndRemoves) {
   EXPECT_EQ(text(gone, {"error_code"}), "RESOURCE_DOES_NOT_EXIST");
 }
 
+TEST_F(Artifacts, NobodyReplacesTheMarkOfTheirPlace) {
+  std::ofstream(directory_ / "files" / ".corral-place") << "7\n";
+  EXPECT_EQ(put(".corral-place", "8\n").status, 400);
+  EXPECT_EQ(put("%2ecorral-place", "8\n").status, 400);
+  EXPECT_EQ(put(".corral-place/", "8\n").status, 400);
+  EXPECT_EQ(send(Method::kDelete, kProxy + ".corral-place").status, 400);
+  const Response refused =
+      send(Method::kPost, "/api/2.0/mlflow-artifacts/mpu/create/",
+           R"({"path": "/home/me/.corral-place", "num_parts": 1})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(text(refused, {"message"}).find("Corral's own file"), std::string::npos);
+  std::ifstream mark(directory_ / "files" / ".corral-place");
+  int kept = 0;
+  mark >> kept;
+  EXPECT_EQ(kept, 7);
+}
+
 TEST_F(Artifacts, WaysOutAreRefused) {
   std::ofstream(directory_ / "secret") << "secret";
   std::filesystem::create_symlink(directory_, directory_ / "files" / "link");

@@ -15,6 +15,7 @@
 #include "compat/mlflow/wire/otlp.h"
 #include "compat/radt/radt.h"
 #include "core/text.h"
+#include "server/core/artifact_place.h"
 #include "server/core/artifacts.h"
 
 namespace corral::server::mlflow {
@@ -97,13 +98,21 @@ Answer<Response> file_within(const Request& request, Context& context, const std
   return file_response(request, path, TRY_API(store->open(path)), Disposition::kAttachment);
 }
 
+// A path that a client of the proxy names; not the one by which servers know the place again.
+Answer<std::string> stored_path(std::string_view text) {
+  std::string path = TRY_API(wire::artifact_path(text));
+  if (path == kPlaceMark)
+    return invalid(fmt::format("Invalid path: '{}' is Corral's own file", kPlaceMark));
+  return path;
+}
+
 // "dir" and "/home/me/model.bin" -> "dir/model.bin"; a client tells where its file lies.
 Answer<std::string> part_path(Message& in) {
   const std::string local = in.need_text("path");
   const std::string directory = in.text("artifact_path");
   TRY_API(in.check());
   const std::string name = local.substr(local.find_last_of("/\\") + 1);
-  return TRY_API(wire::artifact_path(joined(directory, name)));
+  return stored_path(joined(directory, name));
 }
 
 Answer<std::string> need_query(const Request& request, std::string_view name) {
@@ -125,7 +134,7 @@ Answer<Response> get_logged_model_file(const Request& request, Context& context)
 
 Answer<Response> get_stored_artifact(const Request& request, Context& context) {
   ArtifactStore* store = TRY_API(artifact_store(context));
-  const std::string path = TRY_API(wire::artifact_path(request.param("artifact_path")));
+  const std::string path = TRY_API(stored_path(request.param("artifact_path")));
   return file_response(request, path, TRY_API(store->open(path)), Disposition::kAttachment);
 }
 
@@ -135,13 +144,13 @@ Response answer_stored(const Result<>& done) {
 
 Answer<Response> put_artifact(const Request& request, Context& context) {
   TRY_API(artifact_store(context));
-  const std::string path = TRY_API(wire::artifact_path(request.param("artifact_path")));
+  const std::string path = TRY_API(stored_path(request.param("artifact_path")));
   return receive_file(request, context, path, answer_stored);
 }
 
 Answer<Response> delete_artifact(const Request& request, Context& context) {
   ArtifactStore* store = TRY_API(artifact_store(context));
-  const std::string path = TRY_API(wire::artifact_path(request.param("artifact_path")));
+  const std::string path = TRY_API(stored_path(request.param("artifact_path")));
   TRY_API(store->remove(path));
   return json_response("{}");
 }

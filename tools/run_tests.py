@@ -463,7 +463,7 @@ def compat(options: Options) -> Outcome:
 NODE_COUNT = re.compile(r"^# (pass|fail|cancelled|skipped) (\d+)$", re.MULTILINE)
 NODE_FAILED = re.compile(r"^(?P<indent> *)not ok \d+ - (?P<name>.*)\n(?P<why>(?:(?P=indent) .*\n|\n)*)", re.MULTILINE)
 NODE_SECONDS = re.compile(r"^ *ok \d+ - (.*)\n *---\n *duration_ms: ([\d.]+)", re.MULTILINE)
-NODE_SAID = re.compile(r"^# (?:Error|Warning): .*$", re.MULTILINE)  # of no test: a rejection that nobody awaited
+NODE_SAID = re.compile(r"^# (?:Error|Warning): .*$", re.MULTILINE)  # a rejection that no test awaited
 NODE_FILE = re.compile(r"^ *location: '.*?([^/]+):\d+:\d+'$", re.MULTILINE)
 
 

@@ -80,9 +80,8 @@ TEST_F(Artifacts, NobodyReplacesTheMarkOfTheirPlace) {
   EXPECT_EQ(put("%2ecorral-place", "8\n").status, 400);
   EXPECT_EQ(put(".corral-place/", "8\n").status, 400);
   EXPECT_EQ(send(Method::kDelete, kProxy + ".corral-place").status, 400);
-  const Response refused =
-      send(Method::kPost, "/api/2.0/mlflow-artifacts/mpu/create/",
-           R"({"path": "/home/me/.corral-place", "num_parts": 1})");
+  const Response refused = send(Method::kPost, "/api/2.0/mlflow-artifacts/mpu/create/",
+                                R"({"path": "/home/me/.corral-place", "num_parts": 1})");
   EXPECT_EQ(refused.status, 400);
   EXPECT_NE(text(refused, {"message"}).find("Corral's own file"), std::string::npos);
   std::ifstream mark(directory_ / "files" / ".corral-place");

@@ -166,12 +166,10 @@ def test_the_study_of_a_pipeline(corral: Corral, examples: Path) -> None:
     assert "tiny-2x" in values(folder, "edge-2x")
     tiny = "(tiny-2x cpu) pipeline"
     assert {point.value for point in corral.points(tiny, "cgroup.cpu.limit")} == {0.5}
-    periods, stopped = (
-        sum(point.value for point in corral.points(tiny, f"cgroup.cpu.{name}"))
-        for name in ("periods", "throttled_periods")
-    )
-    # Other programs may leave it less than half of a CPU, and then the quota stops it seldom.
-    assert "CPU quota" in told or stopped < 0.25 * periods, told
+    assert sum(point.value for point in corral.points(tiny, "cgroup.cpu.periods")) > 0
+    # Other programs may keep it from its half of a CPU more than the quota does.
+    verdict = next(line for line in told.splitlines() if line.strip().startswith(tiny))
+    assert "CPU quota" in verdict or "other programs" in verdict, told
     # The report names the stages that differ most; which of the short ones do is chance.
     assert "<td>train</td>" in (folder / "edge-2x.html").read_text()
     recorded = {phase["name"] for phase in corral.json("ls", "phases", "@1")}

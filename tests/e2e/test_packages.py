@@ -3,6 +3,7 @@ program of the build that all other tests use."""
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import json
@@ -32,6 +33,10 @@ def package(target: Path) -> dict[str, Path]:
         check=True,
         env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"},
     )
+    return built(target)
+
+
+def built(target: Path) -> dict[str, Path]:
     subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], check=True, cwd=target)
     return {path.suffix: path for path in target.glob("corral*")}
 
@@ -40,7 +45,12 @@ def package(target: Path) -> dict[str, Path]:
 def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     if BUILD != ROOT / "build/release":
         pytest.skip(f"the packages hold build/release, the tests run {BUILD}")
-    return package(tmp_path_factory.mktemp("dist"))
+    base = tmp_path_factory.getbasetemp()
+    # The first of several workers makes them for all.
+    target = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "dist"
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return built(target) if (target / "SHA256SUMS").exists() else package(target)
 
 
 def record(corral: Corral, program: Path) -> dict[str, str]:

@@ -211,7 +211,7 @@ def test_time_counts_from_the_chosen_start_and_counters_are_rates(recorded: Corr
     assert [x[0], x[-1]] == pytest.approx([(time - start) / 1e9 for time in (times[0], times[-1])], abs=1e-5)
     assert (y[0], y[-1]) == (2, 2 / 50)
     moments = drawn(recorded, "'b'", "'loss', axis='wall'")[0]["b"][0]
-    # How many of points that share a pixel are drawn depends on where its columns begin.
+    # Points that share a pixel are fewer or more, as its columns begin elsewhere.
     ends = [datetime.fromisoformat(moment).timestamp() for moment in (moments[0], moments[-1])]
     assert ends == pytest.approx([time / 1e9 for time in (times[0], times[-1])], abs=1e-5)
     assert all(moment.endswith("+00:00") for moment in moments)

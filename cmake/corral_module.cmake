@@ -3,8 +3,9 @@
 # folder's *.cpp, its tests *_test.cpp; a new file needs no line here. FOLDERS: subfolders that belong to it as well
 # ("*": all that have no CMakeLists.txt of their own). WITHOUT: files of other targets. TEST_SUPPORT: sources that tests
 # share, from any folder. COLD: runs a few times per command or run, so that quick compilation counts more than quick
-# code. HOT: the tests of other modules spend their time in it too; with sanitizers, only these and what TESTS_COMPUTE are
-# optimised, which compiles all in two thirds of the time. A module without sources is header-only. Include paths start at src/, so that every include names its layer.
+# code. HOT: tests of other modules spend their time in it too; with sanitizers only these modules and those of
+# TESTS_COMPUTE are optimised, because the rest compiles in about half of the time without. A module without sources is
+# header-only. Include paths start at src/, so that every include names its layer.
 function(corral_module)
   cmake_parse_arguments(M "COLD;HOT;FUZZED;TESTS_COMPUTE" "NAME" "FOLDERS;WITHOUT;DEPS;PRIVATE_DEPS;TEST_SUPPORT;TEST_DEPS" ${ARGN})
   set(M_SOURCES)

@@ -15,8 +15,14 @@ std::string_view find_in(const Pairs& pairs, std::string_view name) {
   return found != pairs.end() ? std::string_view(found->second) : std::string_view();
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_port(std::string_view text) {
+  return text.size() <= 5 && std::ranges::all_of(text, is_digit);
+}
+
 int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
+  if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
@@ -112,6 +118,22 @@ Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {
   if (!is_utf8(out))
     return fail(Code::kInvalidArgument, fmt::format("'{}' is not UTF-8", to_utf8(text)));
   return out;
+}
+
+std::string host_without_port(std::string_view host) {
+  const bool literal = host.starts_with('[');
+  const std::size_t end = literal ? host.find(']') : std::min(host.find(':'), host.size());
+  if (end == std::string_view::npos) return {};
+  const std::string_view rest = host.substr(end + (literal ? 1 : 0));
+  if (!rest.empty() && (rest[0] != ':' || !is_port(rest.substr(1)))) return {};
+  std::string name = lower_ascii(literal ? host.substr(1, end - 1) : host.substr(0, end));
+  const auto is_part = [&](char c) {
+    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '.' ||
+           (literal ? c == ':' : c == '-' || c == '_');
+  };
+  if (!std::ranges::all_of(name, is_part)) return {};
+  if (name.ends_with('.')) name.pop_back();
+  return name;
 }
 
 Result<> parse_target(std::string_view target, Request& request) {

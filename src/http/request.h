@@ -36,6 +36,7 @@ struct Request {
   bool streamed = false;  // the body is still to come, and goes to the answer's taker
   std::optional<std::uint64_t> stream_length = {};  // as the client said; none when it sends chunks
   bool over_unix = false;                           // came through the 0600 Unix socket: this user
+  bool over_tls = false;                            // by HTTPS, here or at a proxy in front
   std::uint64_t connection = 0;  // the same for all requests of one, unlike any other's
   std::uint16_t peer_port = 0;   // port of a client over TCP
   std::string id;  // names the request in answers and logs: the client's own, or made here
@@ -54,6 +55,9 @@ struct Request {
 // "%41b" -> "Ab"; `plus_is_space` as in query strings. kInvalidArgument for a broken escape or an
 // encoded NUL.
 Result<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
+
+// "LOCALHOST:5000" -> "localhost"; "[::1]:5000" -> "::1"; empty if it is not a host and port.
+std::string host_without_port(std::string_view host);
 
 // Sets path and query from a request target ("/a/b?c=d", or absolute "http://host/a/b").
 Result<> parse_target(std::string_view target, Request& request);

@@ -46,5 +46,14 @@ TEST(Request, CookiesAreFoundByWholeName) {
   EXPECT_EQ(request.cookie("b"), "");
 }
 
+TEST(Host, IsWithoutItsPort) {
+  EXPECT_EQ(host_without_port("LOCALHOST:5000"), "localhost");
+  EXPECT_EQ(host_without_port("node_7.lab."), "node_7.lab");
+  EXPECT_EQ(host_without_port("[FE80::1]:5000"), "fe80::1");
+  for (const char* none : {"", ":80", "[::1", "[::1]x", "a:b", "a:80:90", "a:123456", "a b", "a@b",
+                           "a/b", "\"><b>", "[a-b]", "h\xc3\xa9"})
+    EXPECT_EQ(host_without_port(none), "") << none;
+}
+
 }  // namespace
 }  // namespace corral::http

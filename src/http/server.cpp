@@ -127,7 +127,8 @@ bool Engine::add(const std::shared_ptr<Session>& session) {
   const bool tcp = !session->over_unix();
   const std::size_t others = tcp ? tcp_ : sessions_.size() - tcp_;
   const auto same = peers_.find(peer);
-  const std::size_t of_peer = tcp && same != peers_.end() ? same->second : 0;
+  const bool counts = tcp && !session->is_proxy() && same != peers_.end();
+  const std::size_t of_peer = counts ? same->second : 0;
   if (stopping || others >= options.max_connections ||
       of_peer >= options.max_connections_per_peer) {
     traffic->turned_away += 1;
@@ -185,8 +186,11 @@ class Doorman {
         executor_(engine.door.context().get_executor()),
         acceptor_(executor_),
         pause_(executor_),
-        is_unix_(listener.is_unix) {
-    const int family = is_unix_ ? AF_UNIX : AF_INET;
+        entrance_{.is_unix = listener.is_unix,
+                  .tls = std::move(listener.tls),
+                  .https_port = listener.https_port,
+                  .https_only = listener.https_only} {
+    const int family = entrance_.is_unix ? AF_UNIX : AF_INET;
     acceptor_.assign(Protocol(family, 0), listener.socket.release());
     acceptor_.non_blocking(true);
     // Else accept() waits for another connection when one was given up meanwhile.
@@ -220,7 +224,7 @@ class Doorman {
       pauses =
           error && error != asio::error::would_block && error != asio::error::connection_aborted;
       if (error) return;
-      auto session = std::make_shared<Session>(std::move(socket), engine_, io, is_unix_);
+      auto session = std::make_shared<Session>(std::move(socket), engine_, io, entrance_);
       if (engine_.add(session)) session->start();
     };
     const auto pause = [&] {
@@ -238,7 +242,7 @@ class Doorman {
   asio::any_io_executor executor_;
   Acceptor acceptor_;
   asio::steady_timer pause_;
-  const bool is_unix_;
+  const Session::Entrance entrance_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 // others runs on a fixed pool, producers of streamed answers and takers of streamed bodies on two
 // others, a part at a time, so that slow clients never delay others. Exceptions of both end as a
 // 500, any other (sys/thread_guard.h) ends its connection. This folder is the only one that
-// includes Boost: pool, io_thread, session and server do.
+// includes Boost: pool, io_thread, channel, session and server do.
 //
 // Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
 // together `body_memory` (body_budget.h), their values as JSON `json_memory` (json_budget.h), one
@@ -24,8 +24,10 @@
 
 #include "core/limits.h"
 #include "core/time.h"
+#include "http/network.h"
 #include "http/request.h"
 #include "http/response.h"
+#include "http/tls.h"
 #include "sys/fd.h"
 
 namespace corral::http {
@@ -33,6 +35,11 @@ namespace corral::http {
 struct Listener {
   sys::Fd socket;  // bound and listening; the server takes it over
   bool is_unix = false;
+  std::shared_ptr<const Tls> tls{};  // null: plain
+  // Plain requests are led to this port, where HTTPS is spoken: all of a plain listener; on one
+  // with TLS its own port. 0: they are answered.
+  std::uint16_t https_port = 0;
+  bool https_only = false;  // tells browsers never to reach this host by plain HTTP (HSTS)
 };
 
 struct HttpOptions {
@@ -41,7 +48,10 @@ struct HttpOptions {
   int stream_threads = 8;                      // make the parts of streamed answers
   int upload_threads = 8;                      // take the pieces of streamed bodies
   std::size_t max_connections = 1000;          // over TCP, and as many over the Unix socket
-  std::size_t max_connections_per_peer = 500;  // one IP address
+  std::size_t max_connections_per_peer = 500;  // one IP address, if it is no proxy
+  // Reverse proxies: they say who their client is and whether it speaks HTTPS (X-Forwarded-For,
+  // X-Forwarded-Proto).
+  std::vector<Network> proxies{};
   std::size_t body_limit = limits::kBodyBytes;
   std::size_t body_memory = limits::kBodyMemory;  // limit for all connections; at least body_limit
   std::size_t json_memory = limits::kBodyMemory;  // for reading bodies as JSON (json_budget.h)
@@ -66,7 +76,7 @@ struct Traffic {
 // A request that was answered, or whose client left before its answer was out.
 struct Exchange {
   std::string_view id;
-  std::string_view peer;  // IP address; "unix" for the Unix socket
+  std::string_view peer;  // IP address, behind proxies the client's; "unix" for the Unix socket
   Method method = Method::kOther;
   std::string_view path;   // encoded as sent, without the query; empty: there was none to be read
   std::string_view route;  // Response::route

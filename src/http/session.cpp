@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/bind_handler.hpp>
@@ -30,6 +32,7 @@ constexpr int kMostLateAnswers = 64;  // that wait or are made
 constexpr std::size_t kReadBytes = 4096;  // at once, of a head
 constexpr std::size_t kIdBytes = 64;      // limit of a client's own X-Request-Id
 constexpr auto kLinger = std::chrono::seconds(2);
+constexpr auto kLeavingPause = std::chrono::milliseconds(500);
 
 // The lowest rate that is accepted from clients.
 constexpr std::size_t kBytesPerSecond = 64u << 10;
@@ -81,7 +84,7 @@ Method method_of(beast_http::verb verb) {
 }
 
 // "10.0.0.5"; empty for a Unix socket and for a client that has gone.
-std::string address_of(const Stream::socket_type& socket) {
+std::string address_of(const Channel::socket_type& socket) {
   BoostError error;
   const Protocol::endpoint end = socket.remote_endpoint(error);
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -99,7 +102,7 @@ std::string address_of(const Stream::socket_type& socket) {
 }
 
 // 0 for a Unix socket and for a client that has gone.
-std::uint16_t port_of(const Stream::socket_type& socket) {
+std::uint16_t port_of(const Channel::socket_type& socket) {
   BoostError error;
   const Protocol::endpoint end = socket.remote_endpoint(error);
   if (error) return 0;
@@ -131,13 +134,14 @@ constexpr std::size_t kUploadPieceBytes = 64u << 10;
 
 }  // namespace
 
-Session::Session(Stream::socket_type socket, Engine& engine, IoThread& io, bool is_unix)
+Session::Session(Channel::socket_type socket, Engine& engine, IoThread& io, Entrance entrance)
     : stream_(std::move(socket)),
       engine_(engine),
       io_(io),
-      over_unix_(is_unix),
-      peer_(is_unix ? std::string() : address_of(stream_.socket())),
-      peer_port_(is_unix ? std::uint16_t{0} : port_of(stream_.socket())),
+      entrance_(std::move(entrance)),
+      peer_(over_unix() ? std::string() : address_of(stream_.socket())),
+      is_proxy_(any_contains(engine.options.proxies, peer_)),
+      peer_port_(over_unix() ? std::uint16_t{0} : port_of(stream_.socket())),
       number_(next_connection()),
       room_timer_(stream_.get_executor()) {}
 
@@ -150,7 +154,8 @@ Session::~Session() {
 }
 
 void Session::start() {
-  asio::post(stream_.get_executor(), guarded([](Session& s) { s.read_header(); }));
+  asio::post(stream_.get_executor(),
+             guarded([](Session& s) { s.entrance_.tls ? s.meet() : s.read_header(); }));
 }
 
 void Session::finish_soon() {
@@ -167,6 +172,55 @@ void Session::cut_off() {
 void Session::set_deadline(std::size_t bytes) {
   stream_.expires_after(engine_.options.write_timeout +
                         std::chrono::seconds(bytes / kBytesPerSecond));
+}
+
+// ---- TLS
+
+// The first byte of a handshake is no letter.
+void Session::meet() {
+  constexpr char kHandshake = 0x16;
+  stream_.expires_after(engine_.options.header_timeout);
+  stream_.async_read_some(buffer_.prepare(kReadBytes),
+                          guarded([](Session& s, BoostError error, std::size_t n) {
+                            if (error) return s.close();
+                            s.buffer_.commit(n);
+                            const char first = *static_cast<const char*>(s.buffer_.data().data());
+                            first == kHandshake ? s.encrypt() : s.read_header();
+                          }));
+}
+
+void Session::encrypt() {
+  // An answer is several writes here: the last must not wait until the client has seen the others.
+  BoostError ignored;
+  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+  stream_.encrypt(entrance_.tls->context(), buffer_.data(),
+                  guarded([](Session& s, BoostError error, std::size_t used) {
+                    if (error || used != s.buffer_.size()) return s.close();
+                    s.buffer_.consume(used);
+                    s.read_header();
+                  }));
+}
+
+// Refuses a change, so that its sender learns that it was readable on the way, and leads a reader
+// on.
+void Session::send_to_https() {
+  keep_alive_ = false;
+  const std::string_view target(parser_->get().target());
+  std::string host = host_without_port(request_.header("host"));
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  const std::string port =
+      entrance_.https_port == 443 ? "" : fmt::format(":{}", entrance_.https_port);
+  const bool reads = request_.method == Method::kGet || request_.method == Method::kHead;
+  if (!reads || host.empty() || !target.starts_with('/')) {
+    return answer(error_response(
+        {Code::kInvalidArgument,
+         fmt::format("this server is reached by HTTPS: use https://{}{}, and replace a token that "
+                     "was sent without",
+                     host.empty() ? "HOST" : host, port)}));
+  }
+  Response response = text_response("", 307);
+  response.set_header("Location", fmt::format("https://{}{}{}", host, port, target));
+  answer(std::move(response));
 }
 
 // ---- reading
@@ -248,7 +302,8 @@ void Session::on_header() {
   head_only_ = header.method() == beast_http::verb::head;
   unread_ = !parser_->is_done();
   request_.method = method_of(header.method());
-  request_.over_unix = over_unix_;
+  request_.over_unix = over_unix();
+  request_.over_tls = stream_.encrypted();
   request_.connection = number_;
   request_.peer_port = peer_port_;
   for (const auto& field : header) {
@@ -258,6 +313,8 @@ void Session::on_header() {
   request_.id = is_clean_id(own_id) ? std::string(own_id) : engine_.next_id();
   told_.id = request_.id;
   told_.method = request_.method;
+  note_sender();
+  if (entrance_.https_port != 0 && !stream_.encrypted()) return send_to_https();
   if (std::optional<Response> refusal = examine())
     return refuse(*std::move(refusal), kTinyDrainBytes);
   if (!unread_) return dispatch();
@@ -276,6 +333,20 @@ void Session::on_header() {
                     guarded([receive_body](Session& s, BoostError failed, std::size_t) {
                       if (!failed) receive_body(s);
                     }));
+}
+
+// A proxy that keeps the headers of its client adds its own behind them.
+void Session::note_sender() {
+  told_.peer = peer_;
+  if (!is_proxy_) return;
+  std::string forwarded;
+  std::string_view scheme;
+  for (const auto& [name, value] : request_.headers) {
+    if (name == "x-forwarded-for") forwarded += (forwarded.empty() ? "" : ",") + value;
+    if (name == "x-forwarded-proto") scheme = value;
+  }
+  told_.peer = client_behind(engine_.options.proxies, peer_, forwarded);
+  if (equal_ignoring_case(scheme, "https")) request_.over_tls = true;
 }
 
 std::optional<Response> Session::examine() {
@@ -300,7 +371,7 @@ void Session::read_body() {
   body_parser_->body_limit(engine_.options.body_limit);
   received_ = 0;
   waited_ = Nanos(0);
-  request_.body_room = (over_unix_ ? engine_.unix_bodies : engine_.bodies).room();
+  request_.body_room = (over_unix() ? engine_.unix_bodies : engine_.bodies).room();
   ask_for_room();
 }
 
@@ -467,6 +538,7 @@ void Session::make_late() {
       t.state_ = State::kBusy;
       BoostError ignored;
       t.stream_.socket().cancel(ignored);
+      t.room_timer_.cancel();
       made.route = t.response_.route;
       t.answer(std::move(made));
     }));
@@ -476,17 +548,31 @@ void Session::make_late() {
 // Nothing is read: the bytes of a next request stay where they are, and end the watch.
 void Session::watch_for_leaving() {
   stream_.socket().async_wait(
-      Stream::socket_type::wait_read, guarded([](Session& s, BoostError error) {
+      Channel::socket_type::wait_read, guarded([](Session& s, BoostError error) {
         if (error || s.state_ != State::kLate) return;
         char byte = 0;
         const ssize_t n =
             ::recv(s.stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (n > 0 && s.stream_.encrypted()) return s.look_for_end();
         if (n > 0) return;
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return s.watch_for_leaving();
         // It may have ended only what it sends, so it gets an answer: that it left.
         s.left_ = true;
         if (n < 0) s.close();
       }));
+}
+
+// The bytes may be TLS's word that the client leaves, with the end of the stream behind them.
+void Session::look_for_end() {
+  pollfd socket{stream_.socket().native_handle(), POLLRDHUP, 0};
+  if (::poll(&socket, 1, 0) > 0) {
+    left_ = true;
+    return;
+  }
+  room_timer_.expires_after(kLeavingPause);
+  room_timer_.async_wait(guarded([](Session& s, BoostError error) {
+    if (!error && s.state_ == State::kLate) s.look_for_end();
+  }));
 }
 
 // ---- writing
@@ -496,6 +582,8 @@ void Session::answer(Response response) {
   if (engine_.stopping) keep_alive_ = false;
   if (response_.events) keep_alive_ = false;
   response_.set_header("X-Request-Id", told_.id);
+  if (entrance_.https_only && stream_.encrypted())
+    response_.set_header("Strict-Transport-Security", "max-age=31536000");
   if (response_.stream) return start_stream();
   head_ = response_head(response_, response_.events ? Framing::kUntilClose : Framing::kLength,
                         keep_alive_);
@@ -529,7 +617,7 @@ void Session::tell(bool whole) {
   if (!std::exchange(told_.open, false) || !engine_.handlers.done) return;
   Exchange exchange;
   exchange.id = told_.id;
-  exchange.peer = over_unix_ ? std::string_view("unix") : std::string_view(peer_);
+  exchange.peer = over_unix() ? std::string_view("unix") : std::string_view(told_.peer);
   exchange.method = told_.method;
   exchange.path = told_.path;
   exchange.route = response_.route;
@@ -543,6 +631,16 @@ void Session::tell(bool whole) {
 
 void Session::next_or_close() {
   if (keep_alive_) return read_header();
+  stream_.encrypted() ? end_tls() : hang_up();
+}
+
+// Without a last word a client could not tell a whole answer from one that was cut off on the way.
+void Session::end_tls() {
+  stream_.expires_after(kLinger);
+  stream_.end_encryption(guarded([](Session& s, BoostError) { s.hang_up(); }));
+}
+
+void Session::hang_up() {
   if (unread_) {
     BoostError ignored;
     stream_.socket().shutdown(asio::socket_base::shutdown_send, ignored);
@@ -553,11 +651,11 @@ void Session::next_or_close() {
 }
 
 void Session::linger() {
-  stream_.async_read_some(asio::buffer(scratch_),
-                          guarded([](Session& s, BoostError error, std::size_t) {
-                            if (error) return s.close();
-                            s.linger();
-                          }));
+  stream_.plain().async_read_some(asio::buffer(scratch_),
+                                  guarded([](Session& s, BoostError error, std::size_t) {
+                                    if (error) return s.close();
+                                    s.linger();
+                                  }));
 }
 
 void Session::close() {
@@ -598,12 +696,13 @@ void Session::watch_for_hangup() {
 }
 
 void Session::pump() {
-  if (writing_) return;
+  if (writing_ || state_ != State::kPushing) return;
   if (response_.events->overflowed()) return close();
   if (pushed_.empty()) pushed_ = response_.events->drain();
   if (pushed_.empty()) {
-    if (response_.events->closed()) close();
-    return;
+    if (!response_.events->closed()) return;
+    state_ = State::kBusy;
+    return stream_.encrypted() ? end_tls() : close();
   }
   writing_ = true;
   set_deadline(pushed_.size());

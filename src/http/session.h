@@ -2,8 +2,8 @@
 //
 // All functions run on the connection's own I/O thread unless a comment names another. A session
 // keeps itself alive through its pending operations.
-//   header -> gate -> body -> handler pool [-> slow pool] -> answer (bytes | chunked stream | push
-//   stream) -> header ...
+//   [TLS's handshake ->] header -> gate -> body -> handler pool [-> slow pool] -> answer (bytes |
+//   chunked stream | push stream) -> header ...
 // No body is kept before the gate has accepted its head. If a refused request has a short body, the
 // body is drained and the connection stays open. Otherwise the answer is sent, further input is
 // read and dropped for a moment (so that a reset does not destroy the answer), and the connection
@@ -12,11 +12,9 @@
 
 #include <array>
 #include <atomic>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -29,6 +27,7 @@
 
 #include "core/mutex.h"
 #include "http/body_budget.h"
+#include "http/channel.h"
 #include "http/head.h"
 #include "http/io_thread.h"
 #include "http/json_budget.h"
@@ -37,12 +36,6 @@
 #include "sys/thread_guard.h"
 
 namespace corral::http {
-
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-using Protocol = asio::generic::stream_protocol;
-using Stream = beast::basic_stream<Protocol, asio::any_io_executor>;
-using BoostError = boost::system::error_code;
 
 // The size of a connection's buffer. It must hold a complete head, or the chunk extensions or
 // trailers of a body, which the parser needs in one piece. Beast throws at a field of 64 KiB or
@@ -128,14 +121,22 @@ struct Engine {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
+  // The same for all connections of a listener.
+  struct Entrance {
+    bool is_unix = false;
+    std::shared_ptr<const Tls> tls{};
+    std::uint16_t https_port = 0;  // Listener::https_port
+    bool https_only = false;
+  };
   // The socket belongs to the thread's context.
-  Session(Stream::socket_type socket, Engine& engine, IoThread& io, bool is_unix);
+  Session(Channel::socket_type socket, Engine& engine, IoThread& io, Entrance entrance);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  [[nodiscard]] bool over_unix() const { return over_unix_; }
+  [[nodiscard]] bool over_unix() const { return entrance_.is_unix; }
   [[nodiscard]] const std::string& peer() const { return peer_; }  // an IP address, else empty
+  [[nodiscard]] bool is_proxy() const { return is_proxy_; }
 
   // Any thread.
   void start();
@@ -175,10 +176,14 @@ class Session : public std::enable_shared_from_this<Session> {
     });
   }
 
+  void meet();
+  void encrypt();
+  void send_to_https();
   void read_header();
   void read_head();
   void on_head(std::size_t length);
   void on_header();
+  void note_sender();
   void refuse_head(const HeadFault& fault);
   std::optional<Response> examine();
   void read_body();
@@ -191,6 +196,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void take(Response response);
   void make_late();
   void watch_for_leaving();
+  void look_for_end();
   void start_upload();
   // Called with an error, or with the number of received bytes; 0 ends the body.
   using Received = std::function<void(Session&, BoostError, std::size_t)>;
@@ -210,6 +216,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void write_bytes();
   void on_written(BoostError error);
   void next_or_close();
+  void end_tls();
+  void hang_up();
   void linger();
   void close();
 
@@ -229,13 +237,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void set_deadline(std::size_t bytes);
 
   // Only the I/O thread. Declared first because the constants below are read from it.
-  Stream stream_;
+  Channel stream_;
 
   // Constant after construction.
   Engine& engine_;
   IoThread& io_;
-  const bool over_unix_;
+  const Entrance entrance_;
   const std::string peer_;
+  const bool is_proxy_;
   const std::uint16_t peer_port_;
   const std::uint64_t number_;  // numbers the connections of this process
 
@@ -251,8 +260,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t piece_bytes_ = 0;  // size of the next read of a body in memory
   std::size_t capacity_ = 0;     // capacity that the body needs for it
   bool waits_for_room_ = false;
-  asio::steady_timer room_timer_;
-  std::size_t head_seen_ = 0;  // received bytes of the head
+  asio::steady_timer room_timer_;  // also of look_for_end()
+  std::size_t head_seen_ = 0;      // received bytes of the head
   std::array<char, 4096> scratch_{};
   Request request_;
   Response response_;
@@ -260,6 +269,7 @@ class Session : public std::enable_shared_from_this<Session> {
   struct Told {
     std::string id;
     std::string path;
+    std::string peer;  // behind proxies the client's
     Method method = Method::kOther;
     std::chrono::steady_clock::time_point began{};
     std::uint64_t bytes = 0;  // sent bytes of the answer's body

@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "core/ids.h"
+#include "http/server.h"
+#include "http/test_client.h"
 
 namespace corral::http {
 namespace {
@@ -138,7 +142,7 @@ TEST_F(TlsFiles, RefusesWhatDoesNotFitAndSaysWhy) {
   write(good);
   ::chmod(files_.key.c_str(), 0644);
   EXPECT_NE(refusal().find("every user of this machine may read this key"), std::string::npos);
-  ::chmod(files_.key.c_str(), 0640);  // of a group for such keys
+  ::chmod(files_.key.c_str(), 0640);  // some systems have a group for keys
   EXPECT_EQ(refusal(), "");
 }
 
@@ -182,6 +186,248 @@ TEST_F(TlsFiles, KeepsTheOldCertificateUntilTheNewOneIsWhole) {
   fs::remove(files_.certificate);
   EXPECT_FALSE(tls->refresh());
   EXPECT_NE(tls->context(), nullptr);
+}
+
+struct Offer {
+  int version = 0;          // 0: all
+  std::string protocols{};  // ALPN, as it is sent
+};
+
+// A blocking client that trusts every certificate.
+class TlsClient {
+ public:
+  explicit TlsClient(std::uint16_t port, const Offer& offer = {})
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+        context_(::SSL_CTX_new(::TLS_client_method())) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience{.tv_sec = 60, .tv_usec = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const auto* const where = reinterpret_cast<const sockaddr*>(&address);
+    if (::connect(socket_.get(), where, sizeof address) != 0) return;
+    ::SSL_CTX_set_security_level(context_, 0);
+    if (offer.version != 0) {
+      SSL_CTX_set_min_proto_version(context_, offer.version);
+      SSL_CTX_set_max_proto_version(context_, offer.version);
+    }
+    ssl_ = ::SSL_new(context_);
+    if (!offer.protocols.empty())
+      ::SSL_set_alpn_protos(ssl_, reinterpret_cast<const unsigned char*>(offer.protocols.data()),
+                            static_cast<unsigned>(offer.protocols.size()));
+    ::SSL_set_fd(ssl_, socket_.get());
+    connected_ = ::SSL_connect(ssl_) == 1;
+  }
+  TlsClient(const TlsClient&) = delete;
+  TlsClient& operator=(const TlsClient&) = delete;
+  ~TlsClient() {
+    ::SSL_free(ssl_);
+    ::SSL_CTX_free(context_);
+  }
+  [[nodiscard]] bool connected() const { return connected_; }
+  [[nodiscard]] SSL* ssl() const { return ssl_; }
+  [[nodiscard]] int socket() const { return socket_.get(); }
+
+  bool send(std::string_view bytes) {
+    return ::SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size())) > 0;
+  }
+  // Reads until `needle` has come, and returns all that came; until the end without one.
+  std::string read_until(std::string_view needle = {}) {
+    std::string seen;
+    std::array<char, 16384> buffer{};
+    while (needle.empty() || seen.find(needle) == std::string::npos) {
+      const int n = ::SSL_read(ssl_, buffer.data(), static_cast<int>(buffer.size()));
+      if (n <= 0) break;
+      seen.append(buffer.data(), static_cast<std::size_t>(n));
+    }
+    return seen;
+  }
+  // Returns true if the server has said that it ends, so that nothing can have been cut off.
+  [[nodiscard]] bool ended_properly() const {
+    return (::SSL_get_shutdown(ssl_) & SSL_RECEIVED_SHUTDOWN) != 0;
+  }
+
+ private:
+  sys::Fd socket_;
+  SSL_CTX* context_;
+  SSL* ssl_ = nullptr;
+  bool connected_ = false;
+};
+
+class OverTls : public TlsFiles {
+ protected:
+  void start(HttpOptions options = {}) {
+    write(issue({}));
+    tls_ = Tls::open(files_).value();
+    auto tcp = sys::listen_tcp({"127.0.0.1", 0}).value();
+    auto plain = sys::listen_tcp({"127.0.0.1", 0}).value();
+    port_ = *sys::bound_port(tcp);
+    plain_port_ = *sys::bound_port(plain);
+    std::vector<Listener> listeners;
+    listeners.push_back(
+        {.socket = std::move(tcp), .tls = tls_, .https_port = port_, .https_only = true});
+    listeners.push_back({.socket = std::move(plain), .https_port = port_});
+    HttpHandlers handlers{{}, handle_, {}, {}, {}};
+    server_ = HttpServer::start(std::move(listeners), std::move(options), handlers).value();
+  }
+  [[nodiscard]] std::string ask(std::string_view target = "/a") const {
+    TlsClient client(port_);
+    client.send("GET " + std::string(target) + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    return client.read_until();
+  }
+
+  std::function<Response(Request)> handle_ = [](const Request& request) {
+    return text_response(std::string(request.over_tls ? "tls " : "plain ") + request.path + " " +
+                         std::to_string(request.body.size()));
+  };
+  std::shared_ptr<Tls> tls_;
+  std::uint16_t port_ = 0;
+  std::uint16_t plain_port_ = 0;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(OverTls, AnswersManyRequestsOfAConnection) {
+  start();
+  TlsClient client(port_);
+  ASSERT_TRUE(client.connected());
+  for (int i = 0; i < 3; ++i) {
+    client.send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" +
+                std::string(300'000, 'b'));
+    EXPECT_NE(client.read_until("tls /a 300000").find("200 OK"), std::string::npos);
+  }
+}
+
+TEST_F(OverTls, SendsLongAnswersWholeAndEndsThemProperly) {
+  handle_ = [](const Request&) {
+    Response response = text_response("");
+    response.stream = [left = 40](std::string& part) mutable {
+      part.assign(100'000, static_cast<char>('a' + left % 26));
+      return --left > 0;
+    };
+    return response;
+  };
+  start();
+  TlsClient client(port_);
+  client.send("GET / HTTP/1.0\r\nHost: x\r\n\r\n");
+  const std::string answer = client.read_until();
+  EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, 4'000'000u);
+  EXPECT_TRUE(client.ended_properly());
+}
+
+TEST_F(OverTls, PushesAndEndsProperly) {
+  const auto events = std::make_shared<PushStream>();
+  handle_ = [events](const Request&) {
+    Response response = text_response("");
+    response.events = events;
+    return response;
+  };
+  start();
+  TlsClient client(port_);
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.read_until("\r\n\r\n");
+  events->push("data: 1\n\n");
+  EXPECT_EQ(client.read_until("\n\n"), "data: 1\n\n");
+  events->close();
+  EXPECT_EQ(client.read_until(), "");
+  EXPECT_TRUE(client.ended_properly());
+}
+
+TEST_F(OverTls, ALateAnswerLearnsThatItsClientHasLeft) {
+  std::atomic<bool> began{false};
+  std::atomic<bool> noticed{false};
+  handle_ = [&](const Request&) {
+    Response response = text_response("");
+    response.late = [&](const std::function<bool()>& left) {
+      began = true;
+      while (!left()) std::this_thread::yield();
+      noticed = true;
+      return text_response("late");
+    };
+    return response;
+  };
+  start();
+  {
+    TlsClient client(port_);
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (!began) std::this_thread::yield();
+    ::SSL_shutdown(client.ssl());  // its last word comes before the end of the stream
+  }
+  while (!noticed) std::this_thread::yield();
+}
+
+TEST_F(OverTls, SpeaksNoOldVersionAndNoOtherProtocol) {
+  start();
+  EXPECT_FALSE(TlsClient(port_, {.version = TLS1_1_VERSION}).connected());
+  EXPECT_TRUE(TlsClient(port_, {.version = TLS1_2_VERSION}).connected());
+  EXPECT_TRUE(TlsClient(port_, {.version = TLS1_3_VERSION}).connected());
+  EXPECT_FALSE(TlsClient(port_, {.protocols = "\x02h2"}).connected());
+  const TlsClient both(port_, {.protocols = "\x02h2\x08http/1.1"});
+  const unsigned char* chosen = nullptr;
+  unsigned bytes = 0;
+  ::SSL_get0_alpn_selected(both.ssl(), &chosen, &bytes);
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(chosen), bytes), "http/1.1");
+}
+
+TEST_F(OverTls, PlainClientsAreLedToHttps) {
+  start();
+  for (const std::uint16_t port : {port_, plain_port_}) {
+    TestClient reader(port);
+    const auto led = reader.get("/runs/a%2Fb?x=1", "Host: lab.example:1\r\n");
+    ASSERT_TRUE(led);
+    EXPECT_EQ(led->status, 307);
+    EXPECT_NE(led->head.find("Location: https://lab.example:" + std::to_string(port_) +
+                             "/runs/a%2Fb?x=1\r\n"),
+              std::string::npos)
+        << led->head;
+    EXPECT_EQ(led->head.find("Strict-Transport-Security"), std::string::npos);
+    TestClient writer(port);
+    writer.send("POST /a HTTP/1.1\r\nHost: lab.example\r\nContent-Length: 2\r\n\r\n{}");
+    EXPECT_EQ(writer.reply()->status, 400);
+    TestClient strange(port);
+    EXPECT_EQ(strange.get("/", "Host: evil\"><b>\r\n")->status, 400);
+    TestClient literal(port);
+    EXPECT_NE(literal.get("/", "Host: [::1]:80\r\n")->head.find("https://[::1]:"),
+              std::string::npos);
+  }
+  EXPECT_NE(ask().find("Strict-Transport-Security: max-age=31536000\r\n"), std::string::npos);
+}
+
+TEST_F(OverTls, ClientsThatNeverFinishTheirHandshakeAreDropped) {
+  start({.header_timeout = std::chrono::milliseconds(200)});
+  TestClient silent(port_);
+  EXPECT_TRUE(silent.ends());
+  TestClient half(port_);
+  half.send(std::string_view("\x16\x03\x01\x02\x00\x01", 6));
+  EXPECT_TRUE(half.ends());
+  TestClient broken(port_);
+  broken.send(std::string(1000, '\x16'));
+  EXPECT_TRUE(broken.ends());
+  EXPECT_NE(ask().find("tls /a"), std::string::npos);
+}
+
+// Connections that are open go on with the certificate that they began with, and none fails while
+// it changes.
+TEST_F(OverTls, AChangeOfCertificatesDisturbsNobody) {
+  start();
+  TlsClient old(port_);
+  std::atomic<bool> done{false};
+  std::atomic<int> failures{0};
+  std::atomic<int> answers{0};
+  std::thread asking([&] {
+    while (!done) ask().find("200 OK") == std::string::npos ? ++failures : ++answers;
+  });
+  for (int i = 0; i < 20; ++i) {
+    write(issue({.end_s = 7200 + i}));
+    ASSERT_TRUE(tls_->refresh().value());
+    const int before = answers + failures;
+    while (answers + failures == before) std::this_thread::yield();
+  }
+  done = true;
+  asking.join();
+  EXPECT_EQ(failures, 0);
+  old.send("GET /old HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(old.read_until("tls /old").find("200 OK"), std::string::npos);
 }
 
 }  // namespace

@@ -108,8 +108,8 @@ Answer sign_in(const Request& request, Context& context) {
   }
   Response response = object_response(
       [&](JsonWriter& out) { out.member("user", who->user).member("role", role_name(who->role)); });
-  response.set_header("Set-Cookie",
-                      token_cookie(token, request.header("origin").starts_with("https://")));
+  const bool secure = request.over_tls || request.header("origin").starts_with("https://");
+  response.set_header("Set-Cookie", token_cookie(token, secure));
   response.set_header("Cache-Control", "no-store");
   return response;
 }

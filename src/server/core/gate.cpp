@@ -18,24 +18,8 @@ namespace {
 constexpr std::size_t kMinTokenBytes = 16;
 constexpr std::int64_t kMostOfAnyone = 4096;  // bytes of a body
 
-bool is_port(std::string_view text) {
-  return text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// "LOCALHOST:5000" -> "localhost"; "[::1]:5000" -> "::1"; empty if it is not a host and port.
-std::string host_without_port(std::string_view host) {
-  const bool literal = host.starts_with('[');
-  const std::size_t end = literal ? host.find(']') : std::min(host.find(':'), host.size());
-  if (end == std::string_view::npos) return {};
-  const std::string_view rest = host.substr(end + (literal ? 1 : 0));
-  if (!rest.empty() && (rest[0] != ':' || !is_port(rest.substr(1)))) return {};
-  std::string name = lower_ascii(literal ? host.substr(1, end - 1) : host.substr(0, end));
-  if (name.ends_with('.')) name.pop_back();
-  return name;
-}
-
 bool host_allowed(std::string_view host, const GateRules& rules) {
-  const std::string name = host_without_port(host);
+  const std::string name = http::host_without_port(host);
   if (name.empty()) return false;
   const bool literal = sys::is_ip_literal(name);
   if (name == "localhost" || name.ends_with(".localhost") || name == "::1") return true;
@@ -44,12 +28,12 @@ bool host_allowed(std::string_view host, const GateRules& rules) {
   return std::ranges::find(rules.hosts, name) != rules.hosts.end();
 }
 
-// Its own: the scheme may be https behind a proxy that ends TLS; host and port are those that the
-// client used, checked before.
-bool origin_allowed(std::string_view origin, std::string_view host) {
-  const std::string own = lower_ascii(host);
+// Its own: host and port are those that the client used, checked before. The scheme may be https
+// behind a proxy that ends TLS, of which this server was not told.
+bool origin_allowed(const Request& request, std::string_view origin) {
+  const std::string own = lower_ascii(request.header("host"));
   const std::string sent = lower_ascii(origin);
-  return sent == "http://" + own || sent == "https://" + own;
+  return sent == "https://" + own || (sent == "http://" + own && !request.over_tls);
 }
 
 bool changes_something(const Request& request) {
@@ -110,7 +94,7 @@ Response set_cookie_and_redirect(const Request& request, std::string_view token)
   Response response;
   response.status = 303;
   response.set_header("Location", "/" + location);
-  response.set_header("Set-Cookie", token_cookie(token));
+  response.set_header("Set-Cookie", token_cookie(token, request.over_tls));
   response.set_header("Cache-Control", "no-store");
   return response;
 }
@@ -144,7 +128,7 @@ Response form_refused(const Request& request) {
 
 std::optional<Response> check_origin(const Request& request) {
   const std::string_view origin = request.header("origin");
-  if (!origin.empty() && !origin_allowed(origin, request.header("host"))) {
+  if (!origin.empty() && !origin_allowed(request, origin)) {
     return refusal(
         request,
         {Code::kPermission, fmt::format("requests from '{}' are not allowed", to_utf8(origin))},

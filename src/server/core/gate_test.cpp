@@ -57,6 +57,11 @@ TEST(Gate, OnlyTheOwnOriginMaySpeak) {
                              "http://localhost", "http://127.0.0.1:5000"}) {
     EXPECT_EQ(status(get("localhost:5000", origin), kLocal), 403) << origin;
   }
+  Request by_https = get("localhost:5000", "http://localhost:5000");
+  by_https.over_tls = true;
+  EXPECT_EQ(status(by_https, kLocal), 403);  // plain HTTP can be changed on the way
+  by_https.headers.back().second = "https://localhost:5000";
+  EXPECT_EQ(status(by_https, kLocal), 200);
 }
 
 TEST(Gate, ATokenOpensAsBearerAndAsCookie) {

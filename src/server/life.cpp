@@ -27,6 +27,7 @@ constexpr std::size_t kShownError = 500;  // bytes of an error's body in a messa
 constexpr Nanos kLook = std::chrono::seconds(1);
 // A token that is revoked on one server counts no longer on another one after this time.
 constexpr Nanos kFollowUsers = std::chrono::milliseconds(500);
+constexpr Nanos kFollowCertificate = std::chrono::seconds(10);
 constexpr std::string_view kUsersOnly =
     "this database is served to its users only: name a server of it and a token of yours, --server "
     "URL --token-file FILE";
@@ -113,9 +114,14 @@ std::function<void(std::string_view)> unfailing(std::function<void(std::string_v
   };
 }
 
-std::string url_for(sys::ListenAddress address) {
+// By HTTPS at a name that the certificate is for.
+std::string url_for(sys::ListenAddress address, const http::Tls* tls) {
   if (address.is_wildcard()) address.host = "127.0.0.1";
-  return "http://" + address.text();
+  if (tls == nullptr) return "http://" + address.text();
+  const std::vector<std::string> names = tls->names();
+  if (!names.empty() && std::ranges::find(names, lower_ascii(address.host)) == names.end())
+    address.host = names.front();
+  return "https://" + address.text();
 }
 
 bool has_body(const Request& request) {
@@ -219,11 +225,12 @@ Result<> RunningServer::listen() {
       std::make_unique<ArtifactRemoval>(*store_, reader_, *artifacts_, options_.complain);
   context_.artifact_removal = artifact_removal_.get();
   if (options_.access_log) access_log_ = TRY(AccessLog::open(*options_.access_log));
+  TRY(open_tls());
   Bound bound = TRY(bind_tcp(options_));
   record_.pid = ::getpid();
   record_.started = context_.facts.started;
   record_.version = context_.facts.version;
-  record_.url = url_for(bound.address);
+  record_.url = url_for(bound.address, tls_.get());
   record_.socket = sys::socket_path(options_.store_dir).string();
   TRY(sys::replace_file(sys::server_port_path(options_.store_dir),
                         fmt::format("{}\n", bound.address.port)));
@@ -243,7 +250,42 @@ Result<> RunningServer::check_users() {
     return fail(Code::kInvalidArgument,
                 "this store asks each user for a token of their own: leave out --token-file, or "
                 "let one token serve all again with --auth none");
+  const bool beyond = options_.listen && !is_loopback(options_.listen->host);
+  if (!users || !beyond || options_.tls || !options_.http.proxies.empty() || options_.insecure)
+    return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--listen {} lets other machines in, and the tokens of its users would "
+                          "cross the network readable: --tls-cert FILE --tls-key FILE for HTTPS, "
+                          "--behind-proxy ADDRESS of the proxy that ends TLS, or --insecure",
+                          options_.listen->text()));
+}
+
+Result<> RunningServer::open_tls() {
+  if (!options_.tls) {
+    if (!options_.redirect_http) return {};
+    return fail(Code::kInvalidArgument,
+                "--redirect-http leads to HTTPS: it goes with --tls-cert and --tls-key");
+  }
+  tls_ = TRY(http::Tls::open(*options_.tls));
+  context_.tls = tls_.get();
+  options_.jobs.emplace_back([this](const std::stop_token& stop) { follow_certificate(stop); });
   return {};
+}
+
+void RunningServer::renew_certificate() {
+  const Result<bool> renewed = tls_ ? tls_->refresh() : Result<bool>(false);
+  if (!options_.complain || (renewed && !*renewed)) return;
+  options_.complain(renewed ? "has a new certificate, which is valid until " +
+                                  iso_utc(tls_->not_after())
+                            : "the certificate in use stays: " + renewed.error().message);
+}
+
+void RunningServer::follow_certificate(const std::stop_token& stop) {
+  Mutex mutex;
+  std::condition_variable_any wake;
+  Lock lock(mutex);
+  while (!wake.wait_for(lock, stop, kFollowCertificate, [&] { return stop.stop_requested(); }))
+    renew_certificate();
 }
 
 // Called when nothing else can keep the server from starting.
@@ -283,6 +325,22 @@ void RunningServer::follow_accounts(const std::stop_token& stop) {
   }
 }
 
+Result<std::vector<Listener>> RunningServer::open_listeners(sys::Fd tcp,
+                                                            const sys::ListenAddress& address) {
+  std::vector<Listener> listeners;
+  listeners.push_back({.socket = std::move(tcp),
+                       .tls = tls_,
+                       .https_port = tls_ ? address.port : std::uint16_t{0},
+                       .https_only = options_.redirect_http.has_value()});
+  if (options_.redirect_http) {
+    Bound plain = TRY(bind_at(*options_.redirect_http));
+    listeners.push_back({.socket = std::move(plain.socket), .https_port = address.port});
+  }
+  TRY(sys::prepare_socket_directory(record_.socket));
+  listeners.push_back({.socket = TRY(sys::listen_unix(record_.socket)), .is_unix = true});
+  return listeners;
+}
+
 Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address) {
   std::string token;
   if (options_.token_file) {
@@ -291,15 +349,13 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
     if (!parsed) return tl::unexpected(parsed.error().with_context(options_.token_file->string()));
     token = *std::move(parsed);
   }
-  TRY(sys::prepare_socket_directory(record_.socket));
-  std::vector<Listener> listeners;
-  listeners.push_back({std::move(tcp), false});
-  listeners.push_back({TRY(sys::listen_unix(record_.socket)), true});
+  std::vector<Listener> listeners = TRY(open_listeners(std::move(tcp), address));
   HttpHandlers handlers;
   TRY(open_accounts());
   open_to_others_ = token.empty() && !accounts_.required() && !is_loopback(address.host);
   GateRules rules = rules_for(address, std::move(token), options_.allow_hosts);
   rules.accounts = &accounts_;
+  if (tls_) std::ranges::copy(tls_->names(), std::back_inserter(rules.hosts));
   handlers.gate = [rules = std::move(rules)](const Request& request) {
     Decision decision = decide(request, rules);
     // Before a body is read for nothing.

@@ -56,6 +56,8 @@ struct ServeOptions {
   // A server that has lost its store refuses requests for this long before it exits, so that every
   // live client learns the reason.
   Nanos farewell = std::chrono::seconds(15);
+  std::optional<http::Tls::Files> tls{};              // HTTPS alone at `listen`
+  std::optional<sys::ListenAddress> redirect_http{};  // plain; leads browsers to HTTPS
   std::optional<fs::path> token_file{};
   // True: the store asks for users from now on; false: no longer; nullopt: as it did before.
   std::optional<bool> users{};
@@ -102,6 +104,8 @@ class RunningServer {
   // Returns true when the server listens beyond loopback without a token, which deserves a warning.
   [[nodiscard]] bool is_open_to_others() const { return open_to_others_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
+  // Reads certificate and key again if their files have changed, and reports that; any thread.
+  void renew_certificate();
 
   // Blocks until `stop`, a POST /stop, the idle timeout if options.idle_exit is set, or the loss of
   // the store's files, which it checks every second. The caller then stops the server.
@@ -116,8 +120,11 @@ class RunningServer {
   RunningServer(ServeOptions options, StoreLock lock, std::unique_ptr<store::Store> store);
   Result<> listen();
   Result<> check_users();
+  Result<> open_tls();
   Result<> open_accounts();
   void follow_accounts(const std::stop_token& stop);
+  void follow_certificate(const std::stop_token& stop);
+  Result<std::vector<Listener>> open_listeners(sys::Fd tcp, const sys::ListenAddress& address);
   Result<> open_http(sys::Fd tcp, const sys::ListenAddress& address);
   Response handle(Request request);
   void note(const http::Exchange& exchange);
@@ -139,6 +146,7 @@ class RunningServer {
   Accounts accounts_;
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
+  std::shared_ptr<http::Tls> tls_;                     // null: plain HTTP
   Context context_;
   sys::ServerRecord record_;
   bool open_to_others_ = false;

@@ -122,6 +122,9 @@ void write_process(std::string& out, const Context& context) {
                {"corral_thread_failures_total", "counter",
                 "Unexpected exceptions that ended one piece of work: a request, a round of a job."},
                static_cast<double>(sys::thread_failures()));
+  if (context.tls != nullptr)
+    gauge("corral_tls_not_after_seconds", "When the server's certificate expires, UTC.",
+          seconds(context.tls->not_after().time_since_epoch()));
   gauge("corral_event_streams", "Open streams of server-sent events.",
         static_cast<double>(context.events.open_streams()));
 }

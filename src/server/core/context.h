@@ -20,6 +20,10 @@ namespace corral::analyze {
 struct TrainingUnits;
 }
 
+namespace corral::http {
+class Tls;
+}
+
 namespace corral::server {
 
 class Accounts;
@@ -61,6 +65,7 @@ struct Context {
   ArtifactRemoval* artifact_removal = nullptr;
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
   Accounts* accounts = nullptr;         // there, once requests are answered
+  const http::Tls* tls = nullptr;       // null: plain HTTP
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
   std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));
   std::shared_ptr<Guarded<CountedUnits>> units = std::make_shared<Guarded<CountedUnits>>();

@@ -5,6 +5,7 @@
 #include "http/request.h"
 #include "http/response.h"
 #include "http/server.h"
+#include "http/tls.h"
 
 namespace corral::server {
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import stat
 import struct
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class Server:
     token: str = ""
     store: str = ""
     directory: str = ""  # holds the record of a store's server
+    authorities: str = ""  # PEM file; empty: the system's
 
     def __str__(self) -> str:
         return self.url or f"the store {self.store}"
@@ -71,6 +73,7 @@ class _Choice:
     server: str = ""
     store: str = ""
     token_file: str = ""
+    ca_file: str = ""
     from_directory: bool = False  # ./corral.toml: no token that was given elsewhere goes to its server
     advice: str = ""  # the command that makes it trusted; empty if it is
 
@@ -121,14 +124,15 @@ def _configured() -> list[_Choice]:
             continue
         except ValueError as error:
             raise ValueError(f"corral: {path}: {error}") from None
-        server, store, token = (str(lines.get(key, "")) for key in ("server", "store", "token-file"))
+        keys = ("server", "store", "token-file", "ca-file")
+        server, store, token, authorities = (str(lines.get(key, "")) for key in keys)
         here = path == "corral.toml" and not chosen
         advice = ""
         if here and not _is_trusted(path, text):
             advice = "`corral trust` shows and trusts it"
         elif not (here or mine or chosen):
             advice = "others can write it: chmod go-w it"
-        choices.append(_Choice(path, server, store, token, here, advice))
+        choices.append(_Choice(path, server, store, token, authorities, here, advice))
     return choices
 
 
@@ -229,13 +233,21 @@ def _token(token: str | None, place: _Choice) -> str:
     return Path(file).read_text(encoding="utf-8").partition("\n")[0].strip() if file else ""
 
 
+def _authorities() -> str:
+    """The file with the authorities that a server's certificate may be from; empty: the system's."""
+    if named := os.environ.get("CORRAL_CA_FILE"):
+        return named
+    return next((c.ca_file for c in _configured() if c.ca_file and not c.advice), "")
+
+
 def find_server(server: str | None, store: str | os.PathLike[str] | None, token: str | None) -> Server:
     chosen = _chosen(server, store)
     url, place = chosen.server, chosen.store
     if url:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"corral: server {url!r}: expected a URL, e.g. http://host:5000")
-        return Server(url=url.rstrip("/"), token=_token(token, chosen))
+        authorities = _authorities() if url.startswith("https://") else ""
+        return Server(url=url.rstrip("/"), token=_token(token, chosen), authorities=authorities)
     database = place.startswith(_DATABASE)
     directory = _database_directory(place) if database else place
     return Server(
@@ -262,8 +274,14 @@ def _connection(server: Server) -> http.client.HTTPConnection:
     if server.socket:
         return _UnixConnection(server.socket, _TIMEOUT_S)
     parts = urlsplit(server.url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    return kind(parts.hostname or "", parts.port, timeout=_TIMEOUT_S)
+    host = parts.hostname or ""
+    if parts.scheme != "https":
+        return http.client.HTTPConnection(host, parts.port, timeout=_TIMEOUT_S)
+    try:
+        trust = ssl.create_default_context(cafile=server.authorities or None)
+    except OSError as error:  # ssl.SSLError is one
+        raise ValueError(f"corral: {server.authorities}: no file with certificates of authorities: {error}") from None
+    return http.client.HTTPSConnection(host, parts.port, timeout=_TIMEOUT_S, context=trust)
 
 
 def _nobody(server: Server, error: OSError) -> ConnectionError:

@@ -8,7 +8,8 @@ namespace {
 
 constexpr auto kTrustedOptions = std::to_array<std::string_view>(
     {// Destination of data, and its token.
-     "store", "server", "token-file", "spool", "spool-limit", "capture-mlflow", "dcgm-address",
+     "store", "server", "token-file", "ca-file", "spool", "spool-limit", "capture-mlflow",
+     "dcgm-address",
      // Programs that are executed, and processes that are looked into. Listeners have radT's names
      // of profilers among them.
      "environment", "profile", "listeners", "notify", "watch", "peers", "peer-python",
@@ -16,9 +17,9 @@ constexpr auto kTrustedOptions = std::to_array<std::string_view>(
      // The end of a training.
      "max-time", "max-epochs", "max-steps", "grace", "leftovers",
      // Files and addresses of a server, and the runs that it removes.
-     "listen", "insecure", "allow-host", "access-log", "artifacts", "artifacts-from",
-     "copy-artifacts", "read-store", "durability", "idle-exit", "idle-after", "keep-days",
-     "keep-bytes", "max-memory", "older-than", "stop",
+     "listen", "tls-cert", "tls-key", "redirect-http", "behind-proxy", "insecure", "allow-host",
+     "access-log", "artifacts", "artifacts-from", "copy-artifacts", "read-store", "durability",
+     "idle-exit", "idle-after", "keep-days", "keep-bytes", "max-memory", "older-than", "stop",
      // Questions answered beforehand, and files that are written.
      "yes", "force", "dry-run", "anew",
      // Secrets that are recorded.

@@ -93,6 +93,11 @@ fs::path kept_token_file(std::string_view server) {
          sys::url_encode(server);
 }
 
+void add_authorities(Arguments& arguments, std::string& ca_file) {
+  arguments.text("ca-file", ca_file,
+                 "PEM file of the authority that the server's certificate is from");
+}
+
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.group(kPlaces);
   arguments.text("store", flags.store,
@@ -101,6 +106,7 @@ void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.exclusive("store", "server");
   arguments.text("token-file", flags.token_file, "file that holds the server's token");
   arguments.guard_token(flags.token_kept_back);
+  add_authorities(arguments, flags.ca_file);
   arguments.then([&flags] {
     if (flags.server.empty() || !flags.token_file.empty() || flags.token_kept_back) return;
     std::error_code error;
@@ -115,6 +121,7 @@ void add_destination(Arguments& arguments, DestinationFlags& flags) {
 Result<spool::Destination> parse_destination(const DestinationFlags& flags) {
   spool::Destination destination = TRY(named_destination(flags));
   destination.withheld = flags.withheld;
+  if (!flags.ca_file.empty()) destination.ca_file = fs::absolute(flags.ca_file);
   return destination;
 }
 

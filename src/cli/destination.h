@@ -19,6 +19,7 @@ struct DestinationFlags {
   std::string store;
   std::string server;
   std::string token_file;
+  std::string ca_file{};
   std::string spool;
   bool token_kept_back = false;  // it was given for another server (Arguments::guard_token)
   std::string withheld{};        // why nothing may be sent there (Arguments::withholds)
@@ -27,7 +28,10 @@ struct DestinationFlags {
 std::string store_name(const spool::Destination& destination);
 // The file in which `corral login` keeps the token of a server; it may not be there.
 spool::fs::path kept_token_file(std::string_view server);
-// --store, --server, --token-file, --spool. Without a token file, a server has the kept one.
+// --ca-file: the authorities that the server's certificate is from.
+void add_authorities(Arguments& arguments, std::string& ca_file);
+// --store, --server, --token-file, --ca-file, --spool. Without a token file, a server has the kept
+// one.
 void add_destination(Arguments& arguments, DestinationFlags& flags);
 
 // kInvalidArgument when the flags contradict each other; kUnsupported for a store that this version

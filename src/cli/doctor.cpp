@@ -396,7 +396,10 @@ int print_listeners(const collect::foreign::Sources& sources, const std::string&
 
 Result<std::string> check_store(const spool::Destination& destination, const std::string& token) {
   if (!destination.server.empty()) {
-    sys::HttpClient client({.base_url = destination.server, .unix_socket = {}, .token = token});
+    sys::HttpClient client({.base_url = destination.server,
+                            .unix_socket = {},
+                            .token = token,
+                            .ca_file = destination.ca_file});
     const auto reply = TRY(client.send(
         {.path = "/api/corral/v1/version", .body = {}, .timeout = std::chrono::seconds(3)}));
     if (reply.status != 200) return tl::unexpected(reply_error(reply.status, reply.body));

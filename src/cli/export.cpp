@@ -164,6 +164,7 @@ Result<int> become_python(const sys::HttpTarget& server, const ExportFlags& flag
   if (!server.unix_socket.empty()) words.insert(words.end(), {"--socket", server.unix_socket});
   if (!flags.destination.token_file.empty())
     words.insert(words.end(), {"--token-file", flags.destination.token_file});
+  if (!server.ca_file.empty()) ::setenv("CORRAL_CA_FILE", server.ca_file.c_str(), 1);
   words.emplace_back("--");
   words.insert(words.end(), flags.runs.begin(), flags.runs.end());
   std::vector<char*> argv;

@@ -22,7 +22,8 @@ constexpr const char* kLoginExamples =
     "  corral login http://lab:5000                           asks for the token\n"
     "  corral login http://lab:5000 --token-file ada.token\n";
 
-Result<int> log_in(const std::string& server, const std::string& token_file) {
+Result<int> log_in(const std::string& server, const std::string& token_file,
+                   const std::string& ca_file) {
   std::string token;
   if (!token_file.empty()) {
     token = TRY(sys::read_file(token_file, 4096));
@@ -35,9 +36,9 @@ Result<int> log_in(const std::string& server, const std::string& token_file) {
   if (token.empty()) return fail(Code::kInvalidArgument, "no token was given");
   if (is_mistyped_access_token(token))
     return fail(Code::kInvalidArgument, "this token is cut or mistyped");
-  if (get_json({.base_url = server, .unix_socket = {}, .token = {}}, kMe))
-    return fail(Code::kInvalidArgument, "this server asks for no token");
-  const sys::HttpTarget target{.base_url = server, .unix_socket = {}, .token = token};
+  sys::HttpTarget target{.base_url = server, .unix_socket = {}, .token = {}, .ca_file = ca_file};
+  if (get_json(target, kMe)) return fail(Code::kInvalidArgument, "this server asks for no token");
+  target.token = token;
   Result<Json> answer = get_json(target, kMe);
   if (!answer && answer.error().code == Code::kUnauthenticated)
     answer.error().message = "the server refused this token: it is expired, revoked or not its own";
@@ -76,7 +77,7 @@ std::string address_of(std::string_view command, std::string_view text) {
 }  // namespace
 
 int login_command(std::span<char* const> args) {
-  std::string server, token_file;
+  std::string server, token_file, ca_file;
   Arguments arguments("login",
                       "Keeps your token of a server in a file of mode 0600. From then on commands "
                       "with --server URL need no --token-file.",
@@ -84,9 +85,10 @@ int login_command(std::span<char* const> args) {
   arguments.positional("url", server, "address of the server", true);
   arguments.text("token-file", token_file, "file that holds the token (default: ask)");
   arguments.as_flag_only("token-file");
+  add_authorities(arguments, ca_file);
   if (const auto status = arguments.parse(args)) return *status;
   const std::string address = address_of("login", server);
-  return address.empty() ? kMisuse : finish("login", log_in(address, token_file));
+  return address.empty() ? kMisuse : finish("login", log_in(address, token_file, ca_file));
 }
 
 int logout_command(std::span<char* const> args) {

@@ -466,7 +466,8 @@ std::vector<std::pair<std::string, std::string>> destination_variables(const Run
       {"CORRAL_SERVER", to.server},
       {"CORRAL_STORE", store},
       {"CORRAL_TOKEN_FILE",
-       f.destination.token_kept_back ? "" : absolute_path(f.destination.token_file)}};
+       f.destination.token_kept_back ? "" : absolute_path(f.destination.token_file)},
+      {"CORRAL_CA_FILE", to.ca_file}};
   if (!to.withheld.empty()) variables.emplace_back(kWithheldPlace, to.server + store);
   return variables;
 }

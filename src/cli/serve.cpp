@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -161,7 +162,7 @@ constexpr const char* kServeExamples =
     "  corral serve --store ./results --listen 127.0.0.1:5050\n"
     "  corral serve --store postgresql://corral@db.lab/corral    shared by many servers\n"
     "  corral serve --listen 0.0.0.0:5000 --token-file token.txt\n"
-    "  corral serve --listen 0.0.0.0:5000 --auth users       each person has a token of their own\n"
+    "  corral serve --listen 0.0.0.0:5000 --auth users --tls-cert lab.pem --tls-key lab.key\n"
     "  corral serve --store :memory:             in memory, gone when it ends\n"
     "  corral serve --stop                       stop the store's running server\n";
 
@@ -177,6 +178,10 @@ struct ServeFlags {
   bool insecure = false;
   bool in_memory = false;
   std::string auth;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string redirect_http;
+  std::vector<std::string> proxies;
   std::vector<std::string> allow_hosts;
   std::string access_log;
   std::int64_t max_memory = static_cast<std::int64_t>(limits::kBodyMemory);
@@ -242,6 +247,22 @@ Result<std::unique_ptr<store::Store>> open_store(const ServeFlags& flags,
   return store::open_sqlite_store(options);
 }
 
+// HTTPS, and what stands in front of the server.
+Result<> parse_front(const ServeFlags& flags, server::ServeOptions& options) {
+  if (flags.tls_certificate.empty() != flags.tls_key.empty())
+    return fail(Code::kInvalidArgument, "--tls-cert and --tls-key go together");
+  if (!flags.tls_key.empty())
+    options.tls = {.certificate = flags.tls_certificate, .key = flags.tls_key};
+  if (!flags.redirect_http.empty())
+    options.redirect_http = TRY(sys::ListenAddress::parse(flags.redirect_http));
+  for (const std::string& proxy : flags.proxies) {
+    Result<http::Network> network = http::Network::parse(proxy);
+    if (!network) return tl::unexpected(network.error().with_context("--behind-proxy"));
+    options.http.proxies.push_back(*network);
+  }
+  return {};
+}
+
 Result<std::unique_ptr<server::RunningServer>> start_serving(
     const ServeFlags& flags, const spool::Destination& destination) {
   server::ServeOptions options;
@@ -251,6 +272,7 @@ Result<std::unique_ptr<server::RunningServer>> start_serving(
   if (!flags.listen.empty()) options.listen = TRY(sys::ListenAddress::parse(flags.listen));
   if (!flags.idle_exit && !options.listen)
     options.listen = sys::ListenAddress{.host = "127.0.0.1", .port = limits::kFirstPort};
+  TRY(parse_front(flags, options));
   if (!flags.destination.token_file.empty()) options.token_file = flags.destination.token_file;
   if (!flags.auth.empty()) options.users = flags.auth == "users";
   options.artifacts = flags.artifacts;
@@ -287,6 +309,9 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
+// Without a terminal that could be closed, SIGHUP means what it means to other services.
+bool has_terminal() { return sys::Fd(::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC)).valid(); }
+
 Result<int> serve_store(const ServeFlags& flags, const spool::Destination& destination) {
   // Blocked before any thread is started, so that only the waiting thread below takes them.
   sigset_t signals;
@@ -318,11 +343,16 @@ Result<int> serve_store(const ServeFlags& flags, const spool::Destination& desti
                              "--role admin`.\n");
     std::fflush(stdout);
   }
+  const bool hangup_renews = !has_terminal();
   std::stop_source leave;
   std::jthread waiter = TRY(sys::start_thread("signals", [&](const std::stop_token& stop) {
     constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = 200'000'000};
     while (!stop.stop_requested()) {
       const int signal = ::sigtimedwait(&signals, nullptr, &kSlice);
+      if (signal == SIGHUP && hangup_renews) {
+        (*running)->renew_certificate();
+        continue;
+      }
       if (signal == SIGINT || signal == SIGTERM || (signal == SIGHUP && !flags.idle_exit)) {
         leave.request_stop();
         return;
@@ -343,6 +373,13 @@ void declare_serve(Arguments& arguments, ServeFlags& flags) {
   arguments.choice("auth", flags.auth, {"users", "none"},
                    "users: each person needs a token of their own (default: as before)");
   arguments.as_flag_only("auth");
+  arguments.text("tls-cert", flags.tls_certificate,
+                 "PEM file: the server's certificate, then its authorities'; HTTPS");
+  arguments.text("tls-key", flags.tls_key, "PEM file of the certificate's key");
+  arguments.text("redirect-http", flags.redirect_http,
+                 "ADDR:PORT of plain HTTP that leads browsers to HTTPS, e.g. 0.0.0.0:80");
+  arguments.texts("behind-proxy", flags.proxies,
+                  "address or range of the proxy in front; may be repeated");
   arguments.flag("insecure", flags.insecure,
                  "listen beyond loopback without --token-file: anyone can read and write");
   arguments.texts("allow-host", flags.allow_hosts,

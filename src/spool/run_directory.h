@@ -43,6 +43,8 @@ struct Destination {
   std::string database{};
   // Why nothing may be sent there, although it is where the data belongs; empty: it may.
   std::string withheld{};
+  // The authorities of the server's certificate (sys::HttpTarget); not written down.
+  std::string ca_file{};
   bool operator==(const Destination& other) const {
     return store == other.store && server == other.server;
   }

@@ -168,8 +168,9 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
       std::chrono::duration_cast<std::chrono::milliseconds>(request.timeout).count();
   ::curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  if (url.starts_with("https:") && !certificate_file().empty())
-    ::curl_easy_setopt(easy, CURLOPT_CAINFO, certificate_file().c_str());
+  const std::string& authorities = target_.ca_file.empty() ? certificate_file() : target_.ca_file;
+  if (!authorities.empty()) ::curl_easy_setopt(easy, CURLOPT_CAINFO, authorities.c_str());
+  if (!target_.ca_file.empty()) ::curl_easy_setopt(easy, CURLOPT_CAPATH, nullptr);
   ::curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   ::curl_easy_setopt(easy, CURLOPT_NOPROXY, "127.0.0.1,localhost,::1");
   ::curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(milliseconds));
@@ -194,12 +195,16 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
   if (door.refusal) return tl::unexpected(*door.refusal);
   if (code == CURLE_COULDNT_CONNECT && door.path.empty())
     return fail(Code::kUnavailable, "no server at " + without_passwords(target_.base_url));
+  if (code == CURLE_SSL_CACERT_BADFILE)
+    return fail(Code::kUnavailable,
+                fmt::format("{} holds no certificates of authorities (PEM)", authorities));
   if (code == CURLE_PEER_FAILED_VERIFICATION) {
     return fail(
         Code::kUnavailable,
-        fmt::format("{}: the server's certificate is not trusted; SSL_CERT_FILE names a file "
-                    "with the certificate of its authority",
-                    without_passwords(target_.base_url)));
+        fmt::format(
+            "{}: the server's certificate is not trusted, or is for another name: "
+            "--ca-file or CORRAL_CA_FILE names a file with the certificate of its authority",
+            without_passwords(target_.base_url)));
   }
   if (code != CURLE_OK) {
     return fail(Code::kUnavailable,

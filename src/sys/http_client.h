@@ -20,6 +20,8 @@ struct HttpTarget {
   std::string base_url;     // "http://127.0.0.1:5000", no slash at the end
   std::string unix_socket;  // when not empty, connected to instead of the URL's host
   std::string token;        // sent as Authorization: Bearer
+  // PEM file of the authorities that its certificate may be from; empty: certificate_file().
+  std::string ca_file{};
 };
 
 using HttpFields = std::vector<std::pair<std::string, std::string>>;

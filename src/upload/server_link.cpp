@@ -28,7 +28,10 @@ sys::HttpTarget target_of(const spool::Destination& destination, const std::stri
   if (!destination.withheld.empty())
     return {.base_url = "http://localhost", .unix_socket = "/dev/null", .token = {}};
   if (!destination.server.empty())
-    return {.base_url = destination.server, .unix_socket = {}, .token = token};
+    return {.base_url = destination.server,
+            .unix_socket = {},
+            .token = token,
+            .ca_file = destination.ca_file};
   return {.base_url = "http://localhost",
           .unix_socket = sys::socket_path(destination.store).string(),
           .token = token};
@@ -71,6 +74,8 @@ Result<> ServerLink::probe() {
     cannot_work_ = true;
     return fail(Code::kUnavailable, error->get_string("message"));
   }
+  if (reply.status > 300 && reply.status < 400)
+    return fail(Code::kUnavailable, name + " leads elsewhere: is it reached by https://?");
   if (reply.status != 200 || !version || version->find("api") == nullptr) {
     return fail(Code::kUnavailable, name + " answers, but not as a Corral server");
   }

@@ -59,7 +59,7 @@ corral() {
   : >"$HOME/serve.log"
   command corral "$@" >>"$HOME/serve.log" 2>&1 &
   SERVER=$!
-  until grep -q 'http://' "$HOME/serve.log"; do
+  until grep -qE 'https?://' "$HOME/serve.log"; do
     kill -0 "$SERVER" 2>/dev/null || { cat "$HOME/serve.log" >&2; return 1; }
     sleep 0.05
   done

@@ -1,28 +1,213 @@
-"""HTTPS: only servers whose certificate a known authority signed."""
+"""HTTPS: every client checks the server's certificate, and the server's own files are followed."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import socket
+import ssl
 import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
 
-from support import Corral
+import pytest
+from relay_support import QUIET
+from support import PYTHON, ROOT, Corral, until, until_said
 
 
-def test_only_a_certificate_of_a_known_authority_is_trusted(corral: Corral) -> None:
-    certificate, key = corral.home / "certificate.pem", corral.home / "key.pem"
-    request = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
-    subprocess.run(
-        ["openssl", *request.split(), "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True
+class Authority:
+    """Signs certificates, with `openssl`, as a lab's own authority would."""
+
+    def __init__(self, folder: Path, name: str = "Lab") -> None:
+        self.folder = folder / name
+        self.folder.mkdir()
+        self.file = self.folder / "authority.pem"
+        self._openssl(
+            *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"),
+            *("-subj", f"/CN={name}", "-keyout", "authority.key", "-out", self.file.name),
+        )
+
+    def _openssl(self, *arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
+
+    def sign(self, days: int = 1, names: str = "DNS:localhost,IP:127.0.0.1") -> tuple[Path, Path]:
+        """Certificate and key, at the same names each time, each file replaced at once."""
+        self._openssl(
+            *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", str(days)),
+            *("-subj", "/CN=server", "-addext", f"subjectAltName={names}", "-CA", self.file.name),
+            *("-CAkey", "authority.key", "-keyout", "new.key", "-out", "new.pem"),
+        )
+        certificate, key = self.folder / "server.pem", self.folder / "server.key"
+        (self.folder / "new.pem").rename(certificate)
+        (self.folder / "new.key").rename(key)
+        return certificate, key
+
+
+def served(server: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    """The same server, once it answers."""
+    assert server.stdout is not None
+    assert any(b"Ctrl-C ends it" in line for line in server.stdout), server.communicate()[1]
+    return server
+
+
+class Lab:
+    """A server that speaks HTTPS alone, to users."""
+
+    def __init__(self, corral: Corral) -> None:
+        self.corral = corral
+        self.authority = Authority(corral.home)
+
+    def serve(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
+        certificate, key = self.authority.sign()
+        options = ("--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key, *arguments)
+        return served(self.corral.start("serve", *options))
+
+    def url(self) -> str:
+        return self.corral.url()
+
+    def open(self, path: str, url: str = "", **headers: str) -> Any:
+        trust = ssl.create_default_context(cafile=str(self.authority.file))
+        request = urllib.request.Request((url or self.url()) + path, headers=headers)
+        return urllib.request.urlopen(request, timeout=60, context=trust)
+
+    def not_after(self) -> float:
+        with self.open("/metrics") as answer:
+            lines = answer.read().decode().splitlines()
+        return float(next(line.split()[1] for line in lines if line.startswith("corral_tls_not_after_seconds ")))
+
+
+@pytest.fixture
+def lab(corral: Corral) -> Lab:
+    return Lab(corral)
+
+
+def test_only_a_certificate_of_a_known_authority_is_trusted(lab: Lab) -> None:
+    lab.serve()
+    listing = ("ls", "runs", "--server", lab.url())
+    refused = lab.corral(*listing, status=1).stderr
+    assert b"the server's certificate is not trusted, or is for another name: --ca-file or CORRAL_CA_FILE" in refused
+    other = Authority(lab.corral.home, "Stranger").file
+    assert b"certificate is not trusted" in lab.corral(*listing, "--ca-file", other, status=1).stderr
+    lab.corral(*listing, "--ca-file", lab.authority.file)
+    for variable in ("CORRAL_CA_FILE", "SSL_CERT_FILE"):
+        lab.corral(*listing, env={variable: str(lab.authority.file)})
+    missing = lab.corral(*listing, "--ca-file", "none.pem", status=1).stderr
+    assert b"none.pem holds no certificates of authorities" in missing
+
+
+def test_a_certificate_for_another_name_is_refused(lab: Lab) -> None:
+    certificate, key = lab.authority.sign(names="DNS:lab.example")
+    served(lab.corral.start("serve", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key))
+    assert lab.url().startswith("https://lab.example:")
+    local = lab.url().replace("lab.example", "localhost")
+    refused = lab.corral("ls", "runs", "--server", local, "--ca-file", lab.authority.file, status=1).stderr
+    assert b"is for another name" in refused
+
+
+def test_clients_of_all_kinds_work_by_https(lab: Lab) -> None:
+    corral = lab.corral
+    lab.serve("--auth", "users")
+    corral("user", "add", "ada", "--role", "writer")
+    token = corral("token", "add", "ada").stdout.decode().strip()
+    trust = {"CORRAL_CA_FILE": str(lab.authority.file)}
+    server = ("--server", lab.url())
+    assert b"ada, writer" in corral("login", lab.url(), stdin=token.encode(), env=trust).stdout
+    # A training with Corral's own module, and another with MLflow's client, which Corral leads to the server.
+    script = corral.script("train.py", "import corral\nfor step in range(5): corral.log('loss', step, step=step)\n")
+    path = {"PYTHONPATH": str(ROOT / "python")}
+    corral("run", *server, "--no-listeners", "--name", "own", PYTHON, script, env=trust | path)
+    mlflow = "import mlflow\nwith mlflow.start_run(run_name='lead') as run: mlflow.log_metric('loss', 0.5)\n"
+    client = ROOT / ".venv-mlflow3" / "bin" / "python"
+    if client.exists():
+        corral("run", *server, "--no-listeners", client, corral.script("led.py", mlflow), env=trust | QUIET)
+        direct = trust | QUIET | {"MLFLOW_TRACKING_URI": lab.url(), "MLFLOW_TRACKING_TOKEN": token}
+        direct["MLFLOW_TRACKING_SERVER_CERT_PATH"] = str(lab.authority.file)
+        subprocess.run([client, "-c", mlflow.replace("lead", "direct")], env=os.environ | direct, check=True)
+        assert b"direct" in corral("ls", "runs", *server, env=trust).stdout
+    points = corral("export", "own", *server, "--metric", "loss", env=trust).stdout.decode().splitlines()
+    assert len(points) == 6
+    read = "import corral, sys\nprint(len(corral.read('own', 'loss', as_='lists', server=sys.argv[1])[0].value))"
+    done = subprocess.run(
+        [PYTHON, "-c", read, lab.url()], env=corral.environment | trust | path, check=True, capture_output=True
     )
-    serve = f"openssl s_server -accept 127.0.0.1:0 -cert {certificate} -key {key} -www"
-    with subprocess.Popen(serve.split(), stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            line = next(line for line in server.stdout if line.startswith("ACCEPT "))
-            listing = ("ls", "runs", "--server", f"https://localhost:{line.rpartition(':')[2].strip()}")
-            refused = corral(*listing, status=1).stderr
-            assert b"the server's certificate is not trusted; SSL_CERT_FILE names a file" in refused
-            # It is no server of Corral's, which is seen only behind a handshake that succeeds.
-            reached = corral(*listing, status=1, env={"SSL_CERT_FILE": str(certificate)}).stderr
-            assert b"answers, but not as a Corral server" in reached
-        finally:
-            server.kill()
+    assert done.stdout.strip() == b"5"
+
+
+def test_what_no_client_may_send_waits(lab: Lab) -> None:
+    """A training whose server is not trusted runs, keeps its data, and says why."""
+    lab.serve()
+    done = lab.corral("run", "--server", lab.url(), "--no-listeners", "--name", "kept", "true")
+    assert b"certificate is not trusted" in done.stderr
+    assert len(lab.corral.spooled()) == 1
+    trust = {"CORRAL_CA_FILE": str(lab.authority.file)}
+    lab.corral("run", "--server", lab.url(), "--no-listeners", "--name", "next", "true", env=trust)
+    until(lambda: not lab.corral.spooled(), "both runs have reached the server")
+    assert b"kept" in lab.corral("ls", "runs").stdout
+
+
+def test_a_renewed_certificate_is_used_without_a_restart(lab: Lab) -> None:
+    server = lab.serve()
+    before = lab.not_after()
+    certificate, _ = lab.authority.sign(days=2)
+    os.kill(server.pid, signal.SIGHUP)
+    until_said(server, b"has a new certificate, which is valid until")
+    assert lab.not_after() - before > 80_000
+    certificate.write_text("broken")
+    os.kill(server.pid, signal.SIGHUP)
+    until_said(server, b"the certificate in use stays: ")
+    assert lab.not_after() - before > 80_000
+    # Without a signal, too, within 10 s.
+    lab.authority.sign(days=1)
+    until_said(server, b"has a new certificate")
+
+
+class Stays(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def test_plain_http_is_led_to_https(lab: Lab) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    lab.serve("--redirect-http", f"127.0.0.1:{port}")
+    plain = urllib.request.build_opener(Stays)
+    for address in (f"http://127.0.0.1:{port}", lab.url().replace("https", "http")):
+        with pytest.raises(urllib.error.HTTPError) as led:
+            plain.open(address + "/runs?x=1", timeout=60)
+        assert led.value.code == 307
+        assert str(led.value.headers["Location"]).endswith(f":{lab.url().rpartition(':')[2]}/runs?x=1")
+    with lab.open("/health") as answer:
+        assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+
+
+def test_tokens_do_not_cross_the_network_readable(corral: Corral) -> None:
+    refused = corral("serve", "--listen", "0.0.0.0:0", "--auth", "users", status=2).stderr
+    assert b"--tls-cert FILE --tls-key FILE for HTTPS, --behind-proxy ADDRESS" in refused
+    assert corral.server_pid() is None
+    for options, status, why in (
+        (("--tls-cert", "a.pem"), 2, b"--tls-cert and --tls-key go together"),
+        (("--redirect-http", ":8080"), 2, b"--redirect-http leads to HTTPS"),
+        (("--behind-proxy", "lab"), 2, b"'lab' is no network"),
+        (("--tls-cert", "none.pem", "--tls-key", "none.key"), 1, b"none.pem"),
+    ):
+        assert why in corral("serve", "--listen", "127.0.0.1:0", *options, status=status).stderr
+
+
+def test_a_proxy_says_who_its_client_is(corral: Corral) -> None:
+    log = corral.home / "access.log"
+    corral.serve("--behind-proxy", "127.0.0.1", "--auth", "users", "--access-log", str(log))
+    corral("user", "add", "ada", "--role", "reader")
+    token = corral("token", "add", "ada").stdout.decode().strip()
+    forwarded = {"X-Forwarded-For": "203.0.113.9, 192.0.2.5", "X-Forwarded-Proto": "https"}
+    request = urllib.request.Request(
+        corral.url() + "/api/corral/v1/sign-in",
+        json.dumps({"token": token}).encode(),
+        {"Content-Type": "application/json"} | forwarded,
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert "; Secure" in answer.headers["Set-Cookie"]
+    until(lambda: "192.0.2.5" in log.read_text(), "the client's address is in the log")
+    assert "203.0.113.9" not in log.read_text()

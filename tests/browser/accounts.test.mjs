@@ -1,15 +1,18 @@
 // A store that is served to its users: signing in and out, what a reader is refused, and a token that is revoked.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Home, launch, open, soon, violations } from "./support.mjs";
 
 let home;
 let browser;
-const words = async (...command) => {
-  const done = home.start(...command);
+const wordsOf = async (place, ...command) => {
+  const done = place.start(...command);
   assert.equal(await done.ended, 0, done.output());
   return done.output();
 };
+const words = (...command) => wordsOf(home, ...command);
 const made = (text) => /corral_pat_\w+/.exec(text)[0];
 
 before(async () => {
@@ -66,6 +69,34 @@ test("a revoked token ends an open page", async () => {
   // The stream of events ends, and the page asks again.
   await page.getByTestId("sign-in").waitFor();
   await close();
+});
+
+test("by HTTPS plain addresses lead to the page, it is live, and its token is never sent without", async () => {
+  const lab = new Home();
+  try {
+    const files = [join(lab.folder, "lab.pem"), join(lab.folder, "lab.key")];
+    const request =
+      "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=lab -addext";
+    const names = "subjectAltName=IP:127.0.0.1";
+    const made = [...request.split(" "), names, "-out", files[0], "-keyout", files[1]];
+    assert.equal(spawnSync("openssl", made).status, 0);
+    lab.serveWith = ["--auth", "users", "--tls-cert", files[0], "--tls-key", files[1]];
+    await lab.serve();
+    assert.match(lab.url, /^https:/);
+    await wordsOf(lab, "user", "add", "eve", "--role", "writer");
+    const token = /corral_pat_\w+/.exec(await wordsOf(lab, "token", "add", "eve"))[0];
+    const { page, complaints, close } = await open(browser, lab, "/", { ignoreHTTPSErrors: true });
+    await signIn(page, token);
+    await page.getByTestId("live").getByText("live").waitFor();
+    const [cookie] = await page.context().cookies();
+    assert.ok(cookie.secure && cookie.httpOnly && cookie.sameSite === "Strict");
+    assert.deepEqual(complaints.filter((text) => !text.includes("401")), []);
+    await page.goto(lab.url.replace("https", "http"));
+    assert.ok(page.url().startsWith(lab.url));
+    await close();
+  } finally {
+    await lab.close();
+  }
 });
 
 test("a server without users shows no user and asks for nothing", async () => {

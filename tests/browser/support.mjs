@@ -74,7 +74,7 @@ export class Home {
     const server = this.start("serve", "--listen", `127.0.0.1:${port}`, ...this.serveWith);
     const said = new Promise((resolve) => {
       server.child.stdout.on("data", () => {
-        const url = /at (http:\/\/[\d.]+:\d+)/.exec(server.output())?.[1];
+        const url = /at (https?:\/\/[\d.]+:\d+)/.exec(server.output())?.[1];
         if (url) resolve(url);
       });
     });

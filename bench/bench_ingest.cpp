@@ -1,7 +1,7 @@
 // Points per second that a running server takes in: synthetic frames, as supervisors send them, by
-// POST /frames over its Unix socket.
+// POST /frames over its Unix socket or to its URL.
 //
-//   corral_bench_ingest SOCKET WRITERS FRAMES
+//   corral_bench_ingest SOCKET|URL WRITERS FRAMES
 //
 // Each writer is a session of a run of its own on a thread of its own; a frame is a bundle of 100
 // series x 50 rows. Requests hold eight frames and each waits for its answer, so that every
@@ -107,9 +107,11 @@ Work prepare(int number, int frames) {
   return work;
 }
 
-bool send(const std::string& socket, const Work& work) {
-  const auto server =
-      upload::http_transport({.base_url = "http://localhost", .unix_socket = socket, .token = {}});
+bool send(const std::string& place, const Work& work) {
+  const bool is_url = place.find("://") != std::string::npos;
+  const auto server = upload::http_transport({.base_url = is_url ? place : "http://localhost",
+                                              .unix_socket = is_url ? "" : place,
+                                              .token = {}});
   for (const auto& frames : work.posts) {
     const auto posted = server->post(frames);
     if (!posted || !posted->refusals.empty()) {
@@ -121,7 +123,7 @@ bool send(const std::string& socket, const Work& work) {
   return true;
 }
 
-int run(const std::string& socket, int writers, int frames) {
+int run(const std::string& place, int writers, int frames) {
   std::vector<Work> all;
   std::size_t bytes = 0;
   for (int w = 0; w < writers; ++w) {
@@ -132,7 +134,7 @@ int run(const std::string& socket, int writers, int frames) {
   const auto began = std::chrono::steady_clock::now();
   {
     std::vector<std::jthread> threads;
-    for (const Work& work : all) threads.emplace_back([&] { good = send(socket, work) && good; });
+    for (const Work& work : all) threads.emplace_back([&] { good = send(place, work) && good; });
   }
   const double elapsed =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -17,9 +17,9 @@ WRITERS, FRAMES = 2, 400
 ROWS, ROWS_PER_COMMIT = 200_000, 40_000  # a commit holds as many points as one request
 
 
-def frames_of(build: Path, socket: str, writers: int) -> dict[str, float]:
-    command: list[str | Path] = [build / "bench" / "corral_bench_ingest", socket, str(writers), str(FRAMES)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+def frames_of(build: Path, place: str, writers: int, environment: dict[str, str] | None = None) -> dict[str, float]:
+    command: list[str | Path] = [build / "bench" / "corral_bench_ingest", place, str(writers), str(FRAMES)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=os.environ | (environment or {}))
     result: dict[str, float] = json.loads(done.stdout)
     return result
 

@@ -19,6 +19,7 @@ import calls
 import collocation
 import demo
 import explain
+import https
 import importing
 import ingest
 import page
@@ -91,6 +92,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "plan-file": ("an experiment file of 10,000 rows read and written back", plan_file.figures),
     "demo": ("CPU of everything that Corral runs during two trainings of examples/digits at once", demo.figures),
     "ingest": ("points that a server takes in and makes durable", ingest.figures),
+    "https": ("what HTTPS costs, and a certificate that changes", https.figures),
     "store": ("what the store takes in and answers", store.figures),
     "profile": ("where the CPU time and the writes of a point go, from its arrival to its block", stages.figures),
     "peers": ("the same points in Corral and in its peers (how many times better Corral is)", store_peers.figures),

@@ -34,6 +34,7 @@
 #include "store/store.h"
 #include "sys/clock.h"
 #include "sys/private_directory.h"
+#include "sys/service_manager.h"
 #include "sys/store_paths.h"
 #include "sys/thread_guard.h"
 #include "upload/finisher.h"
@@ -247,6 +248,22 @@ Result<std::unique_ptr<store::Store>> open_store(const ServeFlags& flags,
   return store::open_sqlite_store(options);
 }
 
+// Tells the service manager that the server answers, as often as it wants to be told.
+server::BackgroundJob watchdog_job(const fs::path& store, Nanos interval) {
+  return [store, pause = interval / 3](const std::stop_token& stop) {
+    sys::HttpClient client({.base_url = "http://localhost",
+                            .unix_socket = sys::socket_path(store).string(),
+                            .token = {}});
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    while (!wake.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
+      const auto reply = client.send({.path = "/health", .body = {}, .timeout = pause});
+      if (reply && reply->status == 200) sys::tell_service_manager("WATCHDOG=1");
+    }
+  };
+}
+
 // HTTPS, and what stands in front of the server.
 Result<> parse_front(const ServeFlags& flags, server::ServeOptions& options) {
   if (flags.tls_certificate.empty() != flags.tls_key.empty())
@@ -290,6 +307,8 @@ Result<std::unique_ptr<server::RunningServer>> start_serving(
   options.complain = [](std::string_view what) { complain("serve", what); };
   TRY(server::check_exposure(options));
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
+  if (const auto interval = sys::watchdog_interval(); interval && !flags.idle_exit)
+    options.jobs.push_back(watchdog_job(destination.store, *interval));
   server::StoreLock lock = TRY(server::lock_store(destination.store));
   const store::Retention keep = TRY(parse_retention(flags.keep));
   auto store = TRY(open_store(flags, destination));
@@ -345,6 +364,11 @@ Result<int> serve_store(const ServeFlags& flags, const spool::Destination& desti
   }
   const bool hangup_renews = !has_terminal();
   std::stop_source leave;
+  // A run's own server is no service, even where the run itself is one.
+  const auto tell = [&](std::string_view state) {
+    if (!flags.idle_exit) sys::tell_service_manager(state);
+  };
+  tell(fmt::format("READY=1\nSTATUS=Serves {}", (*running)->url()));
   std::jthread waiter = TRY(sys::start_thread("signals", [&](const std::stop_token& stop) {
     constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = 200'000'000};
     while (!stop.stop_requested()) {
@@ -361,6 +385,7 @@ Result<int> serve_store(const ServeFlags& flags, const spool::Destination& desti
   }));
   const auto reason = (*running)->wait(leave.get_token());
   waiter.request_stop();
+  tell("STOPPING=1");
   (*running)->stop();
   return reason == server::LeaveReason::kLost ? kFailed : kDone;
 }

@@ -39,6 +39,7 @@ constexpr Route del(std::string_view pattern, std::string_view summary) {
 
 constexpr std::array kApi = {
     needing(Role::kAnyone, get<api::alive>("/health", "liveness check")),
+    needing(Role::kAnyone, get<api::ready>("/ready", "whether the store takes changes")),
     get<api::version>("/api/corral/v1/version", "version, store and resource use of the server"),
     get<api::prometheus>("/metrics", "server metrics in Prometheus format"),
     post<api::post_frames>("/api/corral/v1/frames", "stores frames; durable before the response"),

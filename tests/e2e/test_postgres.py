@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,23 @@ def nodes(database: Postgres, tmp_path: Path) -> Iterator[Nodes]:
         yield made
     finally:
         made.close()
+
+
+def test_ready_says_whether_the_database_takes_changes(database: Postgres, nodes: Nodes) -> None:
+    node = nodes.new()
+    node.serve()
+
+    def answers(path: str, status: int) -> bool:
+        with closing(node.connection()) as connection:
+            connection.request("GET", path)
+            return connection.getresponse().status == status
+
+    assert answers("/ready", 200)
+    database.stop_at_once()
+    until(lambda: answers("/ready", 503), "the server is not ready")
+    assert answers("/health", 200)
+    database.start()
+    until(lambda: answers("/ready", 200), "the server is ready again")
 
 
 def test_every_node_answers_for_every_run(nodes: Nodes) -> None:

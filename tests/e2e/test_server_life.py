@@ -339,3 +339,31 @@ def test_a_long_path_has_its_socket_elsewhere(corral: Corral) -> None:
     assert sockets[0].stat().st_mode & 0o777 == 0o600
     corral("serve", "--stop", "--store", store)
     assert list(corral.runtime.glob("*.sock")) == []
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_a_service_says_when_it_is_ready_alive_and_stopping(corral: Corral, abstract: bool) -> None:
+    """To systemd; and SIGHUP, by which systemd reloads, ends no server that has no terminal."""
+    name = f"{'@' if abstract else ''}{corral.runtime}/notify"
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as manager:
+        manager.bind(name.replace("@", "\0"))
+        manager.settimeout(60)
+        environment = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "300000"}
+        server = corral.start("serve", "--listen", "127.0.0.1:0", env=environment)
+        assert manager.recv(4096).decode() == f"READY=1\nSTATUS=Serves {corral.url()}"
+        assert manager.recv(4096) == b"WATCHDOG=1"
+        server.send_signal(signal.SIGHUP)
+        assert [manager.recv(4096) for _ in range(10)] == [b"WATCHDOG=1"] * 10
+        server.terminate()
+        assert next(told for told in iter(lambda: manager.recv(4096), b"") if told != b"WATCHDOG=1") == b"STOPPING=1"
+        assert server.wait(60) == 0
+
+
+def test_a_runs_own_server_is_no_service(corral: Corral) -> None:
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as manager:
+        manager.bind(f"{corral.runtime}/notify")
+        manager.setblocking(False)
+        corral(*QUICK, "true", env={"NOTIFY_SOCKET": f"{corral.runtime}/notify", "WATCHDOG_USEC": "3000"})
+        stop(corral)
+        with pytest.raises(BlockingIOError):
+            manager.recv(4096)

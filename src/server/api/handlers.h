@@ -15,9 +15,9 @@ namespace corral::server::api {
 using Answer = Parsed<Response>;
 using Handler = Answer(const Request& request, Context& context);
 
-Handler alive, version, prometheus, openapi_page, stream, stop;  // server.cpp
-Handler post_frames, session;                                    // frames.cpp
-Handler experiments, overview;                                   // experiments.cpp
+Handler alive, ready, version, prometheus, openapi_page, stream, stop;  // server.cpp
+Handler post_frames, session;                                           // frames.cpp
+Handler experiments, overview;                                          // experiments.cpp
 Handler workloads, sharing;
 Handler runs, run, search_runs;  // runs.cpp
 Handler change_runs;

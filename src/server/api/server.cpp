@@ -1,7 +1,9 @@
 // The server itself: liveness, version, figures for Prometheus, events, its routes and its end.
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <mutex>
 #include <optional>
 
 #include "core/json.h"
@@ -21,6 +23,8 @@ namespace corral::server::api {
 namespace {
 
 constexpr int kApiVersion = 1;
+constexpr Nanos kReadyWithin = std::chrono::seconds(5);  // the store's answer
+constexpr Nanos kReadyFor = std::chrono::seconds(1);     // that it counts for others
 
 // ---- resources of this process, as the kernel counts them; nullopt if /proc does not say
 // Second field of /proc/self/statm is resident pages.
@@ -62,6 +66,30 @@ Answer alive(const Request&, Context&) {
   Response response = text_response("OK");
   response.set_header("Cache-Control", "no-store");
   return response;
+}
+
+// Anyone may ask, so one question at a time reaches the store, and not more than one a second.
+Answer ready(const Request&, Context& context) {
+  Readiness& last = *context.readiness;
+  const auto fresh = [&](Nanos limit) {
+    const std::int64_t at = last.ready_ns;
+    return at != 0 && sys::boot_now() - boot_time(at) < limit;
+  };
+  const auto refused = [](std::string_view why) {
+    Response response = text_response(fmt::format("not ready: {}", why), 503);
+    response.set_header("Retry-After", "1");
+    return response;
+  };
+  const std::unique_lock asking(last.asking, std::try_to_lock);
+  if (fresh(asking.owns_lock() ? kReadyFor : kReadyWithin)) return text_response("OK");
+  if (!asking.owns_lock()) return refused("the store has not answered yet");
+  const BootTime began = sys::boot_now();
+  const auto nothing = [](store::Writing&) -> Result<> { return {}; };
+  if (!context.store.change(nothing)) return refused("the store takes no changes");
+  if (sys::boot_now() - began > kReadyWithin)
+    return refused("the store took too long for a change");
+  last.ready_ns = ns_of(sys::boot_now());
+  return text_response("OK");
 }
 
 Answer openapi_page(const Request&, Context& context) {

@@ -135,7 +135,7 @@ const std::map<std::string, Role>& roles_of_routes() {
         list(role, method, std::string(v1) + std::string(name));
     };
     list(Role::kAnyone, "GET",
-         "/health /runs/{path...} /experiments/{path...} /plans/{path...} /reports/{path...} "
+         "/health /ready /runs/{path...} /experiments/{path...} /plans/{path...} /reports/{path...} "
          "/board /summary /compare /history /collocation /docs /docs/{path...} /assets/{path...} "
          "/{path...}");
     api(Role::kAnyone, "POST", "sign-in sign-out");

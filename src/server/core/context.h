@@ -2,8 +2,10 @@
 // thread.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 
@@ -46,6 +48,12 @@ struct CountedUnits {
   std::shared_ptr<const analyze::TrainingUnits> units;
 };
 
+// The last answers of the store to GET /ready.
+struct Readiness {
+  std::mutex asking;                      // held while the store is asked
+  std::atomic<std::int64_t> ready_ns{0};  // BootTime of its last good answer; 0: none yet
+};
+
 // The image of a file at a width in pixels; empty where none is made, or once `left` is true.
 // Blocks; any thread.
 using MakeThumbnail =
@@ -66,6 +74,7 @@ struct Context {
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
   Accounts* accounts = nullptr;         // there, once requests are answered
   const http::Tls* tls = nullptr;       // null: plain HTTP
+  std::shared_ptr<Readiness> readiness = std::make_shared<Readiness>();
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
   std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));
   std::shared_ptr<Guarded<CountedUnits>> units = std::make_shared<Guarded<CountedUnits>>();

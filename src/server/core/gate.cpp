@@ -215,7 +215,8 @@ std::optional<Response> check_user(const Request& request, const Accounts& accou
 }
 
 std::optional<Response> check_token(const Request& request, std::string_view token) {
-  if (request.path == "/health") return std::nullopt;  // for probes, and says nothing
+  // For probes, and they say nothing.
+  if (request.path == "/health" || request.path == "/ready") return std::nullopt;
   const OfferedTokens sent = offered_tokens(request);
   if (same_secret(sent.bearer, token) || same_secret(sent.basic, token)) return std::nullopt;
   if (same_secret(sent.cookie, token)) return check_cookie_alone(request);

@@ -5,11 +5,11 @@
 // (against DNS rebinding); Origin, when sent, must be its own; and a request that changes something
 // must not be one that a page of another site can send without a preflight: Sec-Fetch-Site must not
 // name another site, and Content-Type must not be that of a form. With a token every TCP request
-// but /health needs it: as a bearer, as the password of Basic (which MLflow's clients send for a
-// user and password), or as the cookie that `/?token=` sets. The Unix socket, mode 0600, is this
-// user's own and needs nothing. A store with users asks each of them for a token of their own,
-// sent in the same ways; their role says what they may send (Route::needs). The page's own files
-// need none. No I/O, any thread (fuzz/fuzz_http.cpp).
+// but /health and /ready needs it: as a bearer, as the password of Basic (which MLflow's clients
+// send for a user and password), or as the cookie that `/?token=` sets. The Unix socket, mode 0600,
+// is this user's own and needs nothing. A store with users asks each of them for a token of their
+// own, sent in the same ways; their role says what they may send (Route::needs). The page's own
+// files need none. No I/O, any thread (fuzz/fuzz_http.cpp).
 #pragma once
 
 #include <optional>

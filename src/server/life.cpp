@@ -355,7 +355,7 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   open_to_others_ = token.empty() && !accounts_.required() && !is_loopback(address.host);
   GateRules rules = rules_for(address, std::move(token), options_.allow_hosts);
   rules.accounts = &accounts_;
-  if (tls_) std::ranges::copy(tls_->names(), std::back_inserter(rules.hosts));
+  rules.tls = tls_.get();
   handlers.gate = [rules = std::move(rules)](const Request& request) {
     Decision decision = decide(request, rules);
     // Before a body is read for nothing.

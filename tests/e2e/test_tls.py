@@ -160,8 +160,13 @@ def test_a_renewed_certificate_is_used_without_a_restart(lab: Lab) -> None:
     until_said(server, b"the certificate in use stays: ")
     assert lab.not_after() - before > 80_000
     # Without a signal, too, within 10 s.
-    lab.authority.sign(days=1)
+    lab.authority.sign(days=1, names="DNS:new.example,DNS:localhost,IP:127.0.0.1")
     until_said(server, b"has a new certificate")
+    with lab.open("/health", Host="new.example") as answer:
+        assert answer.status == 200
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        lab.open("/health", Host="old.example")
+    assert refused.value.code == 403
 
 
 class Stays(urllib.request.HTTPRedirectHandler):

@@ -25,7 +25,10 @@ bool host_allowed(std::string_view host, const GateRules& rules) {
   if (name == "localhost" || name.ends_with(".localhost") || name == "::1") return true;
   if (literal && name.starts_with("127.")) return true;
   if (rules.wildcard && literal) return true;
-  return std::ranges::find(rules.hosts, name) != rules.hosts.end();
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  return has(rules.hosts) || (rules.tls != nullptr && has(rules.tls->names()));
 }
 
 // Its own: host and port are those that the client used, checked before. The scheme may be https

@@ -28,6 +28,7 @@ struct GateRules {
   bool wildcard = false;           // listens on every address: any IP literal is allowed
   std::string token;               // empty: none asked for
   const Accounts* accounts = nullptr;  // null: no users
+  const http::Tls* tls = nullptr;      // the names of its certificate are the server's, too
 };
 
 inline constexpr std::string_view kTokenCookie = "corral_token";

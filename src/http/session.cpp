@@ -201,8 +201,8 @@ void Session::encrypt() {
                   }));
 }
 
-// Refuses a change, so that its sender learns that it was readable on the way, and leads a reader
-// on.
+// Refuses a change and a token, so that the sender learns that they were readable on the way; leads
+// other readers on.
 void Session::send_to_https() {
   keep_alive_ = false;
   const std::string_view target(parser_->get().target());
@@ -211,7 +211,9 @@ void Session::send_to_https() {
   const std::string port =
       entrance_.https_port == 443 ? "" : fmt::format(":{}", entrance_.https_port);
   const bool reads = request_.method == Method::kGet || request_.method == Method::kHead;
-  if (!reads || host.empty() || !target.starts_with('/')) {
+  const bool tells =
+      !request_.header("authorization").empty() || target.find("token=") != std::string_view::npos;
+  if (!reads || tells || host.empty() || !target.starts_with('/')) {
     return answer(error_response(
         {Code::kInvalidArgument,
          fmt::format("this server is reached by HTTPS: use https://{}{}, and replace a token that "
@@ -637,7 +639,15 @@ void Session::next_or_close() {
 // Without a last word a client could not tell a whole answer from one that was cut off on the way.
 void Session::end_tls() {
   stream_.expires_after(kLinger);
-  stream_.end_encryption(guarded([](Session& s, BoostError) { s.hang_up(); }));
+  // A read that waits without a deadline, as that of a push stream, goes on without one.
+  room_timer_.expires_after(kLinger);
+  room_timer_.async_wait(guarded([](Session& s, BoostError cancelled) {
+    if (!cancelled) s.close();
+  }));
+  stream_.end_encryption(guarded([](Session& s, BoostError) {
+    s.room_timer_.cancel();
+    s.hang_up();
+  }));
 }
 
 void Session::hang_up() {

@@ -260,7 +260,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t piece_bytes_ = 0;  // size of the next read of a body in memory
   std::size_t capacity_ = 0;     // capacity that the body needs for it
   bool waits_for_room_ = false;
-  asio::steady_timer room_timer_;  // also of look_for_end()
+  asio::steady_timer room_timer_;  // also of look_for_end() and end_tls()
   std::size_t head_seen_ = 0;      // received bytes of the head
   std::array<char, 4096> scratch_{};
   Request request_;

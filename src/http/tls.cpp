@@ -50,8 +50,17 @@ Bio bio_of(std::string_view text) {
 
 int no_passphrase(char*, int, int, void*) { return -1; }
 
+// A pipe would be waited for.
+Result<std::string> read_regular(const fs::path& file) {
+  std::error_code error;
+  const fs::file_status found = fs::status(file, error);
+  if (fs::exists(found) && !fs::is_regular_file(found))
+    return tl::unexpected(bad(file, "is no regular file"));
+  return sys::read_file(file, kMostFileBytes);
+}
+
 Result<std::vector<Certificate>> read_chain(const fs::path& file) {
-  const std::string text = TRY(sys::read_file(file, kMostFileBytes));
+  const std::string text = TRY(read_regular(file));
   const Bio bio = bio_of(text);
   std::vector<Certificate> chain;
   while (X509* next = ::PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr))
@@ -68,7 +77,7 @@ Result<std::vector<Certificate>> read_chain(const fs::path& file) {
 }
 
 Result<Key> read_key(const fs::path& file) {
-  std::string text = TRY(sys::read_file(file, kMostFileBytes));
+  std::string text = TRY(read_regular(file));
   Key key(::PEM_read_bio_PrivateKey(bio_of(text).get(), nullptr, no_passphrase, nullptr));
   const bool locked = text.find("ENCRYPTED") != std::string::npos;
   ::OPENSSL_cleanse(text.data(), text.size());
@@ -86,10 +95,12 @@ Result<Key> read_key(const fs::path& file) {
                                          : "holds no private key in PEM form"));
 }
 
+// Cut to the times that UtcTime has; the longest ago for what is no time.
 UtcTime time_of(const ASN1_TIME* time) {
   std::tm parts{};
-  if (::ASN1_TIME_to_tm(time, &parts) != 1) return UtcTime{};
-  return UtcTime(std::chrono::seconds(::timegm(&parts)));
+  if (::ASN1_TIME_to_tm(time, &parts) != 1) return UtcTime::min();
+  constexpr auto kMost = std::chrono::duration_cast<std::chrono::seconds>(Nanos::max());
+  return UtcTime(std::clamp(std::chrono::seconds(::timegm(&parts)), -kMost, kMost));
 }
 
 std::string address_text(const ASN1_OCTET_STRING* address) {
@@ -112,7 +123,7 @@ std::vector<std::string> names_of(const X509* certificate) {
     const std::string_view text(
         reinterpret_cast<const char*>(::ASN1_STRING_get0_data(name->d.dNSName)),
         static_cast<std::size_t>(::ASN1_STRING_length(name->d.dNSName)));
-    if (is_utf8(text) && !text.starts_with('*') && text.find('\0') == std::string_view::npos)
+    if (is_utf8(text) && text.find('\0') == std::string_view::npos)
       hosts.push_back(lower_ascii(text));
   }
   hosts.insert(hosts.end(), addresses.begin(), addresses.end());
@@ -133,6 +144,8 @@ Result<> check(const Tls::Files& files, const std::vector<Certificate>& chain, E
     const UtcTime begin = time_of(::X509_get0_notBefore(chain[i].get()));
     const UtcTime end = time_of(::X509_get0_notAfter(chain[i].get()));
     const UtcTime now = sys::utc_now();
+    if (begin == UtcTime::min())
+      return tl::unexpected(bad(files.certificate, which + " has a date that cannot be read"));
     if (now < begin)
       return tl::unexpected(
           bad(files.certificate, fmt::format("{} is not valid before {}", which, iso_utc(begin))));
@@ -180,13 +193,14 @@ Result<Tls::Context> make_context(const std::vector<Certificate>& chain, EVP_PKE
   return context;
 }
 
-std::string stamp(const Tls::Files& files) {
+std::string stamp_of(const Tls::Files& files) {
   std::string text;
   for (const fs::path& file : {files.certificate, files.key}) {
     struct stat info {};
     if (::stat(file.c_str(), &info) != 0) info = {};
-    text += fmt::format("{} {} {} {}.{} {} ", info.st_dev, info.st_ino, info.st_size,
-                        info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_mode);
+    text += fmt::format("{} {} {} {}.{} {}.{} ", info.st_dev, info.st_ino, info.st_size,
+                        info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec,
+                        info.st_ctim.tv_nsec);
   }
   return text;
 }
@@ -200,6 +214,7 @@ Result<std::shared_ptr<Tls>> Tls::open(Files files) {
 }
 
 Result<Tls::Loaded> Tls::load() const {
+  std::string stamp = stamp_of(files_);
   const auto chain = TRY(read_chain(files_.certificate));
   const Key key = TRY(read_key(files_.key));
   TRY(check(files_, chain, key.get()));
@@ -207,15 +222,19 @@ Result<Tls::Loaded> Tls::load() const {
   UtcTime end = time_of(::X509_get0_notAfter(chain.front().get()));
   for (const Certificate& one : chain)
     end = std::min(end, time_of(::X509_get0_notAfter(one.get())));
-  return Loaded{std::move(context), end, names_of(chain.front().get())};
+  return Loaded{std::move(context), end, names_of(chain.front().get()), std::move(stamp)};
 }
 
 Result<bool> Tls::refresh() {
+  const Lock reading(reading_);
+  const std::string stamp = stamp_of(files_);
+  {
+    const Lock lock(mutex_);
+    if (loaded_.stamp == stamp) return false;
+  }
+  Loaded loaded = TRY(load());
   const Lock lock(mutex_);
-  std::string now = stamp(files_);
-  if (now == seen_) return false;
-  seen_ = std::move(now);
-  loaded_ = TRY(load());
+  loaded_ = std::move(loaded);
   return true;
 }
 
@@ -229,9 +248,19 @@ UtcTime Tls::not_after() const {
   return loaded_.not_after;
 }
 
-std::vector<std::string> Tls::names() const {
+bool Tls::covers(const std::string& host) const {
+  const std::size_t dot = host.find('.');
+  const std::string any = dot == std::string::npos ? "" : "*" + host.substr(dot);
   const Lock lock(mutex_);
-  return loaded_.names;
+  return std::ranges::any_of(loaded_.names,
+                             [&](const std::string& name) { return name == host || name == any; });
+}
+
+std::string Tls::host() const {
+  const Lock lock(mutex_);
+  const auto found = std::ranges::find_if(
+      loaded_.names, [](const std::string& name) { return !name.starts_with('*'); });
+  return found == loaded_.names.end() ? std::string() : *found;
 }
 
 }  // namespace corral::http

@@ -33,22 +33,25 @@ class Tls {
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
-  // Reads the files again if they have changed since the last look; true: new connections get the
-  // new certificate. After an error those files are not looked at again until they change, and the
-  // old certificate stays.
+  // Reads the files again if they are not those of the certificate in use; true: new connections
+  // get the new certificate. After an error the old one stays. May wait for a slow disk, during
+  // which connections do not.
   Result<bool> refresh();
 
   // Connections keep the one that they began with.
   [[nodiscard]] Context context() const;
   [[nodiscard]] UtcTime not_after() const;
-  // The names that the certificate is for, in lower case, without wildcards; host names first.
-  [[nodiscard]] std::vector<std::string> names() const;
+  // Returns true if the certificate is for this host, a name or an address in lower case.
+  [[nodiscard]] bool covers(const std::string& host) const;
+  // A host that the certificate is for, rather a name than an address; empty: only wildcards.
+  [[nodiscard]] std::string host() const;
 
  private:
   struct Loaded {
     Context context;
     UtcTime not_after;
-    std::vector<std::string> names;
+    std::vector<std::string> names;  // lower case; host names first, then addresses
+    std::string stamp;               // identity, size and times of both files
   };
   explicit Tls(Files files) : files_(std::move(files)) {}
   [[nodiscard]] Result<Loaded> load() const;
@@ -56,9 +59,9 @@ class Tls {
   // Constant after construction.
   const Files files_;
 
+  Mutex reading_;  // held while the files are read; before mutex_
   mutable Mutex mutex_;
   Loaded loaded_ GUARDED_BY(mutex_);
-  std::string seen_ GUARDED_BY(mutex_);  // identity, size and time of both files
 };
 
 }  // namespace corral::http

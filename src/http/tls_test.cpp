@@ -119,7 +119,11 @@ TEST_F(TlsFiles, SaysTheNamesThatTheCertificateIsFor) {
   write(issue({}));
   const auto tls = Tls::open(files_);
   ASSERT_TRUE(tls) << tls.error().message;
-  EXPECT_EQ((*tls)->names(), (std::vector<std::string>{"lab.example", "localhost", "10.0.0.7"}));
+  EXPECT_EQ((*tls)->host(), "lab.example");
+  for (const char* host : {"lab.example", "a.lab.example", "10.0.0.7", "localhost"})
+    EXPECT_TRUE((*tls)->covers(host)) << host;
+  for (const char* host : {"", "example", "a.b.lab.example", "10.0.0.8", "*", ".lab.example.org"})
+    EXPECT_FALSE((*tls)->covers(host)) << host;
 }
 
 TEST_F(TlsFiles, RefusesWhatDoesNotFitAndSaysWhy) {
@@ -144,6 +148,22 @@ TEST_F(TlsFiles, RefusesWhatDoesNotFitAndSaysWhy) {
   EXPECT_NE(refusal().find("every user of this machine may read this key"), std::string::npos);
   ::chmod(files_.key.c_str(), 0640);  // some systems have a group for keys
   EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(TlsFiles, TakesACertificateWithoutAnEnd) {
+  constexpr long kCenturies = 400L * 365 * 86'400;
+  write(issue({.end_s = kCenturies}));
+  const auto tls = Tls::open(files_);
+  ASSERT_TRUE(tls) << tls.error().message;
+  EXPECT_GT((*tls)->not_after(), utc_time(9'200'000'000'000'000'000));
+}
+
+// A FIFO would keep the server waiting.
+TEST_F(TlsFiles, ReadsRegularFilesOnly) {
+  write(issue({}));
+  fs::remove(files_.certificate);
+  ASSERT_EQ(::mkfifo(files_.certificate.c_str(), 0600), 0);
+  EXPECT_NE(refusal().find("lab.pem: is no regular file"), std::string::npos) << refusal();
 }
 
 TEST_F(TlsFiles, RefusesAKeyThatAsksForAPassphrase) {
@@ -176,7 +196,7 @@ TEST_F(TlsFiles, KeepsTheOldCertificateUntilTheNewOneIsWhole) {
   const Issued next = issue({.end_s = 7200});
   write(files_.certificate, next.certificate);
   EXPECT_FALSE(tls->refresh());
-  EXPECT_FALSE(tls->refresh().value());  // said once
+  EXPECT_FALSE(tls->refresh());
   EXPECT_EQ(tls->context(), before);
   write(files_.key, next.key);
   const UtcTime end = tls->not_after();
@@ -268,7 +288,7 @@ class OverTls : public TlsFiles {
     listeners.push_back(
         {.socket = std::move(tcp), .tls = tls_, .https_port = port_, .https_only = true});
     listeners.push_back({.socket = std::move(plain), .https_port = port_});
-    HttpHandlers handlers{{}, handle_, {}, {}, {}};
+    HttpHandlers handlers{{}, handle_, {}, {}, traffic_};
     server_ = HttpServer::start(std::move(listeners), std::move(options), handlers).value();
   }
   [[nodiscard]] std::string ask(std::string_view target = "/a") const {
@@ -281,6 +301,7 @@ class OverTls : public TlsFiles {
     return text_response(std::string(request.over_tls ? "tls " : "plain ") + request.path + " " +
                          std::to_string(request.body.size()));
   };
+  std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
   std::shared_ptr<Tls> tls_;
   std::uint16_t port_ = 0;
   std::uint16_t plain_port_ = 0;
@@ -331,6 +352,22 @@ TEST_F(OverTls, PushesAndEndsProperly) {
   events->close();
   EXPECT_EQ(client.read_until(), "");
   EXPECT_TRUE(client.ended_properly());
+}
+
+// Nobody keeps a connection by silence, such as a client whose token was revoked.
+TEST_F(OverTls, APushStreamThatEndsIsGoneThoughItsClientIsSilent) {
+  const auto events = std::make_shared<PushStream>();
+  handle_ = [events](const Request&) {
+    Response response = text_response("");
+    response.events = events;
+    return response;
+  };
+  start();
+  const TlsClient client(port_);
+  ::SSL_write(client.ssl(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27);
+  while (traffic_->open < 1) std::this_thread::yield();
+  events->close();
+  while (traffic_->open > 0) std::this_thread::yield();
 }
 
 TEST_F(OverTls, ALateAnswerLearnsThatItsClientHasLeft) {
@@ -384,6 +421,12 @@ TEST_F(OverTls, PlainClientsAreLedToHttps) {
     TestClient writer(port);
     writer.send("POST /a HTTP/1.1\r\nHost: lab.example\r\nContent-Length: 2\r\n\r\n{}");
     EXPECT_EQ(writer.reply()->status, 400);
+    for (const char* head :
+         {"GET / HTTP/1.1\r\nAuthorization: Bearer x\r\n", "GET /?token=x HTTP/1.1\r\n"}) {
+      TestClient tells(port);
+      tells.send(std::string(head) + "Host: lab.example\r\n\r\n");
+      EXPECT_EQ(tells.reply()->status, 400) << head;
+    }
     TestClient strange(port);
     EXPECT_EQ(strange.get("/", "Host: evil\"><b>\r\n")->status, 400);
     TestClient literal(port);

@@ -118,9 +118,9 @@ std::function<void(std::string_view)> unfailing(std::function<void(std::string_v
 std::string url_for(sys::ListenAddress address, const http::Tls* tls) {
   if (address.is_wildcard()) address.host = "127.0.0.1";
   if (tls == nullptr) return "http://" + address.text();
-  const std::vector<std::string> names = tls->names();
-  if (!names.empty() && std::ranges::find(names, lower_ascii(address.host)) == names.end())
-    address.host = names.front();
+  if (const std::string host = tls->host();
+      !host.empty() && !tls->covers(lower_ascii(address.host)))
+    address.host = host;
   return "https://" + address.text();
 }
 
@@ -273,19 +273,30 @@ Result<> RunningServer::open_tls() {
 }
 
 void RunningServer::renew_certificate() {
-  const Result<bool> renewed = tls_ ? tls_->refresh() : Result<bool>(false);
-  if (!options_.complain || (renewed && !*renewed)) return;
-  options_.complain(renewed ? "has a new certificate, which is valid until " +
-                                  iso_utc(tls_->not_after())
-                            : "the certificate in use stays: " + renewed.error().message);
+  const Lock lock(mutex_);
+  asked_to_renew_ = true;
+  wake_.notify_all();
 }
 
 void RunningServer::follow_certificate(const std::stop_token& stop) {
-  Mutex mutex;
-  std::condition_variable_any wake;
-  Lock lock(mutex);
-  while (!wake.wait_for(lock, stop, kFollowCertificate, [&] { return stop.stop_requested(); }))
-    renew_certificate();
+  std::string told;
+  for (;;) {
+    bool asked = false;
+    {
+      Lock lock(mutex_);
+      wake_.wait_for(lock, stop, kFollowCertificate,
+                     [this]() REQUIRES(mutex_) { return asked_to_renew_; });
+      asked = std::exchange(asked_to_renew_, false);
+    }
+    if (stop.stop_requested()) return;
+    const Result<bool> renewed = tls_->refresh();
+    if (renewed && !*renewed) continue;
+    std::string news =
+        renewed ? "has a new certificate, which is valid until " + iso_utc(tls_->not_after())
+                : "the certificate in use stays: " + renewed.error().message;
+    if (options_.complain && (asked || news != told)) options_.complain(news);
+    told = std::move(news);
+  }
 }
 
 // Called when nothing else can keep the server from starting.
@@ -356,6 +367,8 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   GateRules rules = rules_for(address, std::move(token), options_.allow_hosts);
   rules.accounts = &accounts_;
   rules.tls = tls_.get();
+  rules.tokens_by_https =
+      accounts_.required() && !tls_ && !options_.insecure && !is_loopback(address.host);
   handlers.gate = [rules = std::move(rules)](const Request& request) {
     Decision decision = decide(request, rules);
     // Before a body is read for nothing.

@@ -104,7 +104,7 @@ class RunningServer {
   // Returns true when the server listens beyond loopback without a token, which deserves a warning.
   [[nodiscard]] bool is_open_to_others() const { return open_to_others_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
-  // Reads certificate and key again if their files have changed, and reports that; any thread.
+  // Has certificate and key read again soon, if their files have changed; any thread.
   void renew_certificate();
 
   // Blocks until `stop`, a POST /stop, the idle timeout if options.idle_exit is set, or the loss of
@@ -164,6 +164,7 @@ class RunningServer {
   std::condition_variable_any wake_;
   // Guarded by mutex_.
   bool asked_to_stop_ GUARDED_BY(mutex_) = false;
+  bool asked_to_renew_ GUARDED_BY(mutex_) = false;
 
   // Only the owner's thread. Declared last because their threads use the members above.
   std::unique_ptr<HttpServer> http_;

@@ -134,6 +134,9 @@ def test_clients_of_all_kinds_work_by_https(lab: Lab) -> None:
         [PYTHON, "-c", read, lab.url()], env=corral.environment | trust | path, check=True, capture_output=True
     )
     assert done.stdout.strip() == b"5"
+    environment = corral.environment | path | {"CORRAL_CA_FILE": "none.pem"}
+    failed = subprocess.run([PYTHON, "-c", read, lab.url()], env=environment, check=False, capture_output=True)
+    assert b"none.pem: no file with certificates of authorities" in failed.stderr
 
 
 def test_what_no_client_may_send_waits(lab: Lab) -> None:
@@ -169,6 +172,12 @@ def test_a_renewed_certificate_is_used_without_a_restart(lab: Lab) -> None:
     assert refused.value.code == 403
 
 
+def corral_token(lab: Lab) -> Path:
+    file = lab.corral.home / "token"
+    file.write_text("corral_pat_0123456789_leaked\n")
+    return file
+
+
 class Stays(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -184,6 +193,12 @@ def test_plain_http_is_led_to_https(lab: Lab) -> None:
             plain.open(address + "/runs?x=1", timeout=60)
         assert led.value.code == 307
         assert str(led.value.headers["Location"]).endswith(f":{lab.url().rpartition(':')[2]}/runs?x=1")
+    token = corral_token(lab)
+    for options, why in (
+        ((), b"leads elsewhere: is it reached by https://?"),
+        (("--token-file", token), b"this server is reached by HTTPS: use https://"),
+    ):
+        assert why in lab.corral("ls", "runs", "--server", f"http://127.0.0.1:{port}", *options, status=1).stderr
     with lab.open("/health") as answer:
         assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
 
@@ -199,6 +214,24 @@ def test_tokens_do_not_cross_the_network_readable(corral: Corral) -> None:
         (("--tls-cert", "none.pem", "--tls-key", "none.key"), 1, b"none.pem"),
     ):
         assert why in corral("serve", "--listen", "127.0.0.1:0", *options, status=status).stderr
+
+
+def test_users_tokens_that_come_past_the_proxy_are_refused(corral: Corral) -> None:
+    corral.serve("--listen", "0.0.0.0:0", "--behind-proxy", "127.0.0.1", "--auth", "users")
+    corral("user", "add", "ada", "--role", "reader")
+    bearer = {"Authorization": "Bearer " + corral("token", "add", "ada").stdout.decode().strip()}
+
+    def status(headers: dict[str, str]) -> int:
+        try:
+            request = urllib.request.Request(corral.url() + "/api/corral/v1/me", headers=headers)
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as refused:
+            return refused.code
+
+    assert status(bearer) == 403
+    assert status(bearer | {"X-Forwarded-Proto": "http"}) == 403
+    assert status(bearer | {"X-Forwarded-Proto": "https"}) == 200
 
 
 def test_a_proxy_says_who_its_client_is(corral: Corral) -> None:

@@ -25,10 +25,8 @@ bool host_allowed(std::string_view host, const GateRules& rules) {
   if (name == "localhost" || name.ends_with(".localhost") || name == "::1") return true;
   if (literal && name.starts_with("127.")) return true;
   if (rules.wildcard && literal) return true;
-  const auto has = [&](const std::vector<std::string>& names) {
-    return std::ranges::find(names, name) != names.end();
-  };
-  return has(rules.hosts) || (rules.tls != nullptr && has(rules.tls->names()));
+  return std::ranges::find(rules.hosts, name) != rules.hosts.end() ||
+         (rules.tls != nullptr && rules.tls->covers(name));
 }
 
 // Its own: host and port are those that the client used, checked before. The scheme may be https
@@ -198,9 +196,19 @@ std::optional<Response> check_size(const Request& request) {
                                        kMostOfAnyone)});
 }
 
-std::optional<Response> check_user(const Request& request, const Accounts& accounts, Role needed) {
+// A token that came past the proxy was readable on the way.
+std::optional<Response> check_way(const Request& request, const GateRules& rules, Role needed) {
+  const bool brings_none = needed == Role::kAnyone && !changes_something(request);
+  if (!rules.tokens_by_https || request.over_tls || brings_none) return std::nullopt;
+  return refusal(request, {Code::kPermission,
+                           "tokens count by HTTPS alone here: ask the proxy in front, which must "
+                           "send 'X-Forwarded-Proto: https'"});
+}
+
+std::optional<Response> check_user(const Request& request, const GateRules& rules, Role needed) {
+  if (auto no = check_way(request, rules, needed)) return no;
   if (needed == Role::kAnyone) return check_size(request);
-  const auto principal = principal_of(request, accounts);
+  const auto principal = principal_of(request, *rules.accounts);
   if (!principal) {
     return ask_for_token(
         request,
@@ -276,7 +284,7 @@ Decision decide(const Request& request, const GateRules& rules) {
   if (auto no = check_origin(request)) return {.answer = std::move(no)};
   if (rules.accounts != nullptr && rules.accounts->required()) {
     const std::optional<Role> needed = role_for(request);
-    return {.answer = check_user(request, *rules.accounts, needed.value_or(Role::kReader)),
+    return {.answer = check_user(request, rules, needed.value_or(Role::kReader)),
             .routed = needed.has_value()};
   }
   if (rules.token.empty()) return {};

@@ -29,6 +29,7 @@ struct GateRules {
   std::string token;               // empty: none asked for
   const Accounts* accounts = nullptr;  // null: no users
   const http::Tls* tls = nullptr;      // the names of its certificate are the server's, too
+  bool tokens_by_https = false;        // users' tokens count by HTTPS only, from a proxy in front
 };
 
 inline constexpr std::string_view kTokenCookie = "corral_token";

@@ -69,6 +69,17 @@ std::string tunnel(const std::string& address) {
                      sys::host_name());
 }
 
+// The address by which the browser signs in with the command's token; the same without a token, and
+// where the server is older.
+std::string signing_in(const sys::HttpTarget& server, const std::string& address) {
+  if (server.token.empty()) return address;
+  const auto code =
+      send_json(server, {.method = "POST", .path = "/api/corral/v1/codes", .body = "{}"});
+  const bool root = address.find('/', address.find("://") + 3) == std::string::npos;
+  return code ? fmt::format("{}{}?once={}", address, root ? "/" : "", code->get_string("code"))
+              : address;
+}
+
 Result<int> open_page(const OpenFlags& flags) {
   const sys::HttpTarget server = TRY(connect(flags.destination));
   std::string address = TRY(page_address(flags.destination, server));
@@ -84,7 +95,7 @@ Result<int> open_page(const OpenFlags& flags) {
   const std::string program = opener();
   if (program.empty()) {
     fmt::print(stderr, "{}", tunnel(address));
-  } else if (!TRY(open_address(program, address))) {
+  } else if (!TRY(open_address(program, signing_in(server, address)))) {
     fmt::print(stderr, "corral open: xdg-open could not open it\n");
     return kFailed;
   }
@@ -96,8 +107,9 @@ Result<int> open_page(const OpenFlags& flags) {
 int open_command(std::span<char* const> args) {
   OpenFlags flags;
   Arguments arguments("open",
-                      "Opens the page of a run, or the list of runs, in your browser, and prints "
-                      "its address. Without a desktop it only prints it.",
+                      "Opens the page of a run, or the list of runs, in your browser, signed in by "
+                      "your token of the server, and prints its address. Without a desktop it only "
+                      "prints it.",
                       kOpenExamples);
   arguments.positional("run", flags.run, kRunHelp, false);
   arguments.flag("print", flags.print, "only print the address");

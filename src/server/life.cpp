@@ -205,7 +205,8 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
                .figures = &figures_,
                .make_thumbnail = options_.make_thumbnail,
                .profiles = &profiles_,
-               .accounts = &accounts_},
+               .accounts = &accounts_,
+               .once = &once_},
       last_request_ns_(steady_ns()) {
   options_.complain = unfailing(std::move(options_.complain));
 }
@@ -366,6 +367,7 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   open_to_others_ = token.empty() && !accounts_.required() && !is_loopback(address.host);
   GateRules rules = rules_for(address, std::move(token), options_.allow_hosts);
   rules.accounts = &accounts_;
+  rules.once = &once_;
   rules.tls = tls_.get();
   rules.tokens_by_https =
       accounts_.required() && !tls_ && !options_.insecure && !is_loopback(address.host);

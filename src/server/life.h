@@ -29,6 +29,7 @@
 #include "server/core/door.h"
 #include "server/core/figures.h"
 #include "server/core/http_types.h"
+#include "server/core/once_codes.h"
 #include "server/core/profile_requests.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/store.h"
@@ -144,6 +145,7 @@ class RunningServer {
   std::unique_ptr<door::State> door_;
   ProfileRequests profiles_;
   Accounts accounts_;
+  OnceCodes once_;
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   std::shared_ptr<http::Tls> tls_;                     // null: plain HTTP

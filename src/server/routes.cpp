@@ -165,6 +165,8 @@ constexpr std::array kApi = {
     get<api::me>("/api/corral/v1/me", "whose request it is, and their role"),
     needing(Role::kAnyone,
             post<api::sign_in>("/api/corral/v1/sign-in", "keep a token in this browser")),
+    needing(Role::kReader, post<api::make_code>("/api/corral/v1/codes",
+                                                "a code by which a browser signs in, once")),
     needing(Role::kAnyone,
             post<api::sign_out>("/api/corral/v1/sign-out", "forget the token of this browser")),
     needing(Role::kAdmin, get<api::users>("/api/corral/v1/users", "users of the store")),

@@ -69,6 +69,43 @@ def lab(corral: Corral) -> Lab:
     return Lab(corral)
 
 
+class Stays(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def test_open_signs_the_browser_in_once(lab: Lab) -> None:
+    corral = lab.corral
+    corral("run", "--no-listeners", "--quiet", "true")
+    run = corral.runs()[0]["id"]
+    program = corral.home / "xdg-open"
+    program.write_text(f'#!/bin/sh\nprintf %s "$1" >{corral.home}/opened\n')
+    program.chmod(0o755)
+    desktop = {"DISPLAY": ":0", "PATH": f"{corral.home}:/usr/bin:/bin"}
+    said = corral("open", "@1", *lab.as_user(lab.files["rita"]), env=desktop).stdout.decode()
+    assert said == f"{corral.url()}/runs/{run}\n", "the code is not shown"
+    address = (corral.home / "opened").read_text()
+    assert address.startswith(said.strip() + "?once=")
+    browser = urllib.request.build_opener(Stays)
+    # A link on another site signs nobody in, and uses nothing up.
+    linked = urllib.request.Request(address, headers={"Sec-Fetch-Site": "cross-site"})
+    with browser.open(linked, timeout=60) as page:
+        assert page.headers["Set-Cookie"] is None
+    with pytest.raises(urllib.error.HTTPError) as signed_in:
+        browser.open(address, timeout=60)
+    assert (signed_in.value.code, signed_in.value.headers["Location"]) == (303, f"/runs/{run}")
+    cookie = signed_in.value.headers["Set-Cookie"].partition(";")[0]
+    assert cookie.endswith(lab.token("rita"))
+    me = urllib.request.Request(f"{corral.url()}/api/corral/v1/me", headers={"Cookie": cookie})
+    with urllib.request.urlopen(me, timeout=60) as answer:
+        assert json.load(answer)["user"] == "rita"
+    with browser.open(address, timeout=60) as page:
+        assert page.headers["Set-Cookie"] is None, "it works once"
+    # By its cookie a page gets no code, which would outlive it.
+    status, _ = lab.ask("", "/api/corral/v1/codes", {})
+    assert status == 401
+
+
 def test_each_role_may_what_it_says(lab: Lab) -> None:
     corral = lab.corral
     corral("run", "--no-listeners", "--quiet", "--name", "mine", "true")  # over the socket, as its owner

@@ -12,6 +12,7 @@
 #include "server/core/accounts.h"
 #include "server/core/events.h"
 #include "server/core/gate.h"
+#include "server/core/once_codes.h"
 #include "store/tables/accounts.h"
 #include "sys/clock.h"
 
@@ -22,6 +23,7 @@ namespace accounts = store::accounts;
 
 constexpr std::size_t kMostDisplay = 200;  // characters
 constexpr std::size_t kMostLabel = 200;
+constexpr std::size_t kMostToken = 1024;  // bytes
 constexpr std::int64_t kDays = 90;
 constexpr std::int64_t kMostDays = 366;
 
@@ -110,6 +112,17 @@ Answer sign_in(const Request& request, Context& context) {
       [&](JsonWriter& out) { out.member("user", who->user).member("role", role_name(who->role)); });
   const bool secure = request.over_tls || request.header("origin").starts_with("https://");
   response.set_header("Set-Cookie", token_cookie(token, secure));
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
+Answer make_code(const Request& request, Context& context) {
+  std::string token = header_token(request);
+  if (token.empty() || token.size() > kMostToken)
+    return fail(Code::kInvalidArgument,
+                "a code stands for a token: send it in the header Authorization");
+  const std::string code = context.once->add(std::move(token), sys::boot_now());
+  Response response = object_response([&](JsonWriter& json) { json.member("code", code); });
   response.set_header("Cache-Control", "no-store");
   return response;
 }

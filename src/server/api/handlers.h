@@ -37,7 +37,7 @@ Handler plans, plan, save_plan, delete_plan;         // plans.cpp
 Handler profile, request_profile, report_profile;    // profiles.cpp
 Handler list_artifacts, get_artifact, put_artifact;  // artifacts.cpp
 Handler media;
-Handler me, sign_in, sign_out;                      // accounts.cpp
+Handler me, sign_in, sign_out, make_code;           // accounts.cpp
 Handler users, add_user, change_user, delete_user;  // accounts.cpp
 Handler tokens, add_token, revoke_token;            // accounts.cpp
 Handler points, export_points;                      // points.cpp

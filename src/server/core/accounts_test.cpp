@@ -134,10 +134,11 @@ const std::map<std::string, Role>& roles_of_routes() {
       for (const std::string_view name : split(names, ' '))
         list(role, method, std::string(v1) + std::string(name));
     };
-    list(Role::kAnyone, "GET",
-         "/health /ready /runs/{path...} /experiments/{path...} /plans/{path...} /reports/{path...} "
-         "/board /summary /compare /history /collocation /docs /docs/{path...} /assets/{path...} "
-         "/{path...}");
+    list(
+        Role::kAnyone, "GET",
+        "/health /ready /runs/{path...} /experiments/{path...} /plans/{path...} /reports/{path...} "
+        "/board /summary /compare /history /collocation /docs /docs/{path...} /assets/{path...} "
+        "/{path...}");
     api(Role::kAnyone, "POST", "sign-in sign-out");
     list(Role::kReader, "GET",
          "/metrics /version /get-artifact /model-versions/get-artifact /fe_experiments /fe_runs "
@@ -155,7 +156,7 @@ const std::map<std::string, Role>& roles_of_routes() {
         "runs/{run}/latest stream openapi.json me tokens");
     api(Role::kReader, "POST",
         "runs/search sparklines summaries phases/statistics points charts lines windows xy epochs "
-        "changes compare history differences views");
+        "changes compare history differences views codes");
     api(Role::kReader, "DELETE", "tokens/{token}");
     list(Role::kWriter, "POST", "/v1/traces");
     api(Role::kWriter, "POST", "frames runs/changes runs/{run}/notes runs/{run}/profile");

@@ -31,6 +31,7 @@ namespace corral::server {
 class Accounts;
 class ArtifactRemoval;
 class Figures;
+class OnceCodes;
 class ProfileRequests;
 
 struct ServerFacts {
@@ -73,6 +74,7 @@ struct Context {
   ArtifactRemoval* artifact_removal = nullptr;
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
   Accounts* accounts = nullptr;         // there, once requests are answered
+  OnceCodes* once = nullptr;            // as accounts
   const http::Tls* tls = nullptr;       // null: plain HTTP
   std::shared_ptr<Readiness> readiness = std::make_shared<Readiness>();
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);

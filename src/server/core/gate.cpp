@@ -86,7 +86,7 @@ Response set_cookie_and_redirect(const Request& request, std::string_view token)
   std::string location = request.path;
   char separator = '?';
   for (const auto& [name, value] : request.query) {
-    if (name == "token") continue;
+    if (name == "token" || name == "once") continue;
     location += fmt::format("{}{}={}", separator, sys::url_encode(name), sys::url_encode(value));
     separator = '&';
   }
@@ -225,6 +225,22 @@ std::optional<Response> check_user(const Request& request, const GateRules& rule
   return request.header("authorization").empty() ? check_cookie_alone(request) : std::nullopt;
 }
 
+bool asks_for_page(const Request& request) {
+  return request.method == Method::kGet && !request.path.starts_with("/api/") &&
+         !door::owns(request.path);
+}
+
+// A link on a page of another site would sign its reader in as somebody else.
+std::optional<Response> take_code(const Request& request, const GateRules& rules) {
+  const std::optional<std::string_view> code = request.query_value("once");
+  const std::string_view site = request.header("sec-fetch-site");
+  const bool by_user = site.empty() || site == "none";
+  if (!code || !by_user || rules.once == nullptr || !asks_for_page(request)) return std::nullopt;
+  const auto token = rules.once->take(*code, sys::boot_now());
+  if (!token) return std::nullopt;
+  return set_cookie_and_redirect(request, *token);
+}
+
 std::optional<Response> check_token(const Request& request, std::string_view token) {
   // For probes, and they say nothing.
   if (request.path == "/health" || request.path == "/ready") return std::nullopt;
@@ -232,9 +248,7 @@ std::optional<Response> check_token(const Request& request, std::string_view tok
   if (same_secret(sent.bearer, token) || same_secret(sent.basic, token)) return std::nullopt;
   if (same_secret(sent.cookie, token)) return check_cookie_alone(request);
   const std::optional<std::string_view> offered = request.query_value("token");
-  const bool page = request.method == Method::kGet && !request.path.starts_with("/api/") &&
-                    !door::owns(request.path);
-  if (page && offered && same_secret(*offered, token))
+  if (asks_for_page(request) && offered && same_secret(*offered, token))
     return set_cookie_and_redirect(request, token);
   return ask_for_token(request,
                        "this server asks for a token: send 'Authorization: Bearer TOKEN' "
@@ -251,6 +265,11 @@ bool same_secret(std::string_view a, std::string_view b) {
 std::string token_cookie(std::string_view token, bool secure) {
   return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}", kTokenCookie, token,
                      token.empty() ? "; Max-Age=0" : "", secure ? "; Secure" : "");
+}
+
+std::string header_token(const Request& request) {
+  const OfferedTokens sent = offered_tokens(request);
+  return sent.bearer.empty() ? sent.basic : std::string(sent.bearer);
 }
 
 std::optional<Principal> principal_of(const Request& request, const Accounts& accounts) {
@@ -282,6 +301,7 @@ Decision decide(const Request& request, const GateRules& rules) {
   if (request.over_unix) return {};
   if (auto no = check_host(request, rules)) return {.answer = std::move(no)};
   if (auto no = check_origin(request)) return {.answer = std::move(no)};
+  if (auto signed_in = take_code(request, rules)) return {.answer = std::move(signed_in)};
   if (rules.accounts != nullptr && rules.accounts->required()) {
     const std::optional<Role> needed = role_for(request);
     return {.answer = check_user(request, rules, needed.value_or(Role::kReader)),

@@ -6,7 +6,8 @@
 // must not be one that a page of another site can send without a preflight: Sec-Fetch-Site must not
 // name another site, and Content-Type must not be that of a form. With a token every TCP request
 // but /health and /ready needs it: as a bearer, as the password of Basic (which MLflow's clients
-// send for a user and password), or as the cookie that `/?token=` sets. The Unix socket, mode 0600,
+// send for a user and password), or as the cookie that `/?token=` and `/?once=`
+// (once_codes.h) set. The Unix socket, mode 0600,
 // is this user's own and needs nothing. A store with users asks each of them for a token of their
 // own, sent in the same ways; their role says what they may send (Route::needs). The page's own
 // files need none. No I/O, any thread (fuzz/fuzz_http.cpp).
@@ -19,6 +20,7 @@
 #include "core/result.h"
 #include "server/core/accounts.h"
 #include "server/core/http_types.h"
+#include "server/core/once_codes.h"
 
 namespace corral::server {
 
@@ -29,6 +31,7 @@ struct GateRules {
   std::string token;               // empty: none asked for
   const Accounts* accounts = nullptr;  // null: no users
   const http::Tls* tls = nullptr;      // the names of its certificate are the server's, too
+  OnceCodes* once = nullptr;           // null: none are taken
   bool tokens_by_https = false;        // users' tokens count by HTTPS only, from a proxy in front
 };
 
@@ -42,6 +45,9 @@ struct Decision {
   [[nodiscard]] bool allowed() const { return !answer.has_value(); }
 };
 Decision decide(const Request& request, const GateRules& rules);
+
+// The token in the header Authorization, as a bearer or as the password of Basic; empty: none.
+std::string header_token(const Request& request);
 
 // The user whose token the request carries; nullopt: it carries none that counts.
 std::optional<Principal> principal_of(const Request& request, const Accounts& accounts);

@@ -252,9 +252,12 @@ def clang_tidy(options: Options) -> Outcome:
     passed.mkdir(parents=True, exist_ok=True)
     checks = (ROOT / ".clang-tidy").read_text() + run(["clang-tidy", "--version"])[1]
 
-    def read(file: Path, flags: tuple[str, ...]) -> Outcome:
+    def read(file: Path, flags: tuple[str, ...], sources: list[Path]) -> Outcome:
         name = f"clang-tidy {file.relative_to(ROOT)}"
-        return check(name, ["clang-tidy", "--quiet", file, "--", *flags])
+        # The search for exceptions that escape takes over ten minutes through Asio's TLS.
+        slow = any('"http/session.h"' in source.read_text() for source in sources)
+        less = ["--checks=-bugprone-exception-escape"] if slow else []
+        return check(name, ["clang-tidy", "--quiet", *less, file, "--", *flags])
 
     def one(number: int, batch: tidy.Batch) -> Outcome:
         source = folder / f"{number}.cpp"
@@ -263,11 +266,11 @@ def clang_tidy(options: Options) -> Outcome:
             return Outcome(passed=len(batch.files))
         source.write_text(batch.text())
         total = Outcome()
-        if len(batch.files) > 1 and not read(source, batch.flags).failed:
+        if len(batch.files) > 1 and not read(source, batch.flags, batch.files).failed:
             total.passed = len(batch.files)
         else:
             for file in batch.files:
-                total.add(read(file, batch.flags))
+                total.add(read(file, batch.flags, [file]))
         if not total.failed:
             stamp.touch()
         return total

@@ -32,7 +32,7 @@ bool any_contains(std::span<const Network> networks, const std::string& address)
 
 // The client as the proxies in front say: the last address in `forwarded`, the value of
 // X-Forwarded-For, that is no proxy's. Those before it may be inventions of the client.
-// `peer` itself if there is none, or what stands there is no address.
+// `peer` itself if the header has no such address.
 std::string client_behind(std::span<const Network> proxies, std::string peer,
                           std::string_view forwarded);
 

@@ -211,9 +211,11 @@ void Session::send_to_https() {
   const std::string port =
       entrance_.https_port == 443 ? "" : fmt::format(":{}", entrance_.https_port);
   const bool reads = request_.method == Method::kGet || request_.method == Method::kHead;
+  const bool readable = parse_target(target, request_).has_value() && target.starts_with('/');
+  told_.path = request_.path;
   const bool tells =
-      !request_.header("authorization").empty() || target.find("token=") != std::string_view::npos;
-  if (!reads || tells || host.empty() || !target.starts_with('/')) {
+      !request_.header("authorization").empty() || request_.query_value("token").has_value();
+  if (!reads || tells || host.empty() || !readable) {
     return answer(error_response(
         {Code::kInvalidArgument,
          fmt::format("this server is reached by HTTPS: use https://{}{}, and replace a token that "
@@ -339,7 +341,6 @@ void Session::on_header() {
 
 // A proxy that keeps the headers of its client adds its own behind them.
 void Session::note_sender() {
-  told_.peer = peer_;
   if (!is_proxy_) return;
   std::string forwarded;
   std::string_view scheme;
@@ -619,7 +620,9 @@ void Session::tell(bool whole) {
   if (!std::exchange(told_.open, false) || !engine_.handlers.done) return;
   Exchange exchange;
   exchange.id = told_.id;
-  exchange.peer = over_unix() ? std::string_view("unix") : std::string_view(told_.peer);
+  exchange.peer = over_unix() ? std::string_view("unix")
+                  : is_proxy_ ? std::string_view(told_.peer)
+                              : std::string_view(peer_);
   exchange.method = told_.method;
   exchange.path = told_.path;
   exchange.route = response_.route;

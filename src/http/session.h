@@ -269,7 +269,7 @@ class Session : public std::enable_shared_from_this<Session> {
   struct Told {
     std::string id;
     std::string path;
-    std::string peer;  // behind proxies the client's
+    std::string peer;  // the client of a proxy
     Method method = Method::kOther;
     std::chrono::steady_clock::time_point began{};
     std::uint64_t bytes = 0;  // sent bytes of the answer's body

@@ -410,11 +410,11 @@ TEST_F(OverTls, PlainClientsAreLedToHttps) {
   start();
   for (const std::uint16_t port : {port_, plain_port_}) {
     TestClient reader(port);
-    const auto led = reader.get("/runs/a%2Fb?x=1", "Host: lab.example:1\r\n");
+    const auto led = reader.get("/runs/a%2Fb?page_token=1", "Host: lab.example:1\r\n");
     ASSERT_TRUE(led);
     EXPECT_EQ(led->status, 307);
     EXPECT_NE(led->head.find("Location: https://lab.example:" + std::to_string(port_) +
-                             "/runs/a%2Fb?x=1\r\n"),
+                             "/runs/a%2Fb?page_token=1\r\n"),
               std::string::npos)
         << led->head;
     EXPECT_EQ(led->head.find("Strict-Transport-Security"), std::string::npos);

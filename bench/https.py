@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import signal
 import ssl
 import subprocess
 import threading
@@ -82,7 +83,7 @@ def changes(url: str, certificate: Certificate, server: int) -> tuple[int, Clien
             pool.submit(clients.ask, number)
         for _ in range(rounds):
             certificate.renew()
-            os.kill(server, 1)
+            os.kill(server, signal.SIGHUP)
             before = clients.answers
             while clients.answers < before + connections and not clients.failures:
                 time.sleep(0.05)
@@ -98,7 +99,7 @@ def figures(build: Path) -> list[Figure]:
         plain.popen("serve", "--listen", "127.0.0.1:0", "--durability", "relaxed")
         secure.popen("serve", "--listen", "127.0.0.1:0", "--durability", "relaxed", *options)
         servers = {"http": plain.server(), "https": secure.server()}
-        trust = {"CORRAL_CA_FILE": str(certificate.file), "SSL_CERT_FILE": str(certificate.file)}
+        trust = {"SSL_CERT_FILE": str(certificate.file)}
         for _ in range(1 if store.quick else ROUNDS):
             for kind, server in servers.items():
                 done = frames_of(build, f"{kind}://127.0.0.1:{urlsplit(server['url']).port}", 1, trust)

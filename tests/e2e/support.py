@@ -12,6 +12,7 @@ import signal
 import subprocess
 import textwrap
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,13 @@ PATIENCE = 100.0  # seconds; generous: the machine may be busy and the store's s
 
 T = TypeVar("T")
 Json = Any
+
+
+class Stays(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 def until(condition: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:

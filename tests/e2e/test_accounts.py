@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from postgres import Postgres, programs
 from relay_support import QUIET
-from support import PYTHON, ROOT, Corral, Json, until
+from support import PYTHON, ROOT, Corral, Json, Stays, until
 
 
 class Lab:
@@ -69,11 +69,6 @@ def lab(corral: Corral) -> Lab:
     return Lab(corral)
 
 
-class Stays(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 def test_open_signs_the_browser_in_once(lab: Lab) -> None:
     corral = lab.corral
     corral("run", "--no-listeners", "--quiet", "true")
@@ -102,8 +97,11 @@ def test_open_signs_the_browser_in_once(lab: Lab) -> None:
     with browser.open(address, timeout=60) as page:
         assert page.headers["Set-Cookie"] is None, "it works once"
     # By its cookie a page gets no code, which would outlive it.
-    status, _ = lab.ask("", "/api/corral/v1/codes", {})
-    assert status == 401
+    own = {"Cookie": cookie, "Origin": corral.url(), "Content-Type": "application/json"}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(urllib.request.Request(f"{corral.url()}/api/corral/v1/codes", b"{}", own), timeout=60)
+    assert refused.value.code == 400
+    assert lab.ask("", "/api/corral/v1/codes", {})[0] == 401
 
 
 def test_each_role_may_what_it_says(lab: Lab) -> None:

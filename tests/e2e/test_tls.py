@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from relay_support import QUIET
-from support import PYTHON, ROOT, Corral, until, until_said
+from support import PYTHON, ROOT, Corral, Stays, until, until_said
 
 
 class Authority:
@@ -176,11 +176,6 @@ def corral_token(lab: Lab) -> Path:
     file = lab.corral.home / "token"
     file.write_text("corral_pat_0123456789_leaked\n")
     return file
-
-
-class Stays(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 def test_plain_http_is_led_to_https(lab: Lab) -> None:

@@ -46,11 +46,13 @@ class EventTailTest : public ::testing::Test {
     fs::create_directories((folder / name).parent_path());
     std::ofstream(folder / name, std::ios::app | std::ios::binary) << bytes;
   }
-  // Takes what came, until there are so many points or 10 s have passed.
+  // Takes what came, until there are so many points or none has come for 30 s.
   void wait_for(std::size_t points) {
-    const BootTime deadline = sys::boot_now() + std::chrono::seconds(10);
+    BootTime deadline = sys::boot_now() + std::chrono::seconds(30);
     while (steps.size() < points && sys::boot_now() < deadline) {
+      const std::size_t before = steps.size();
       drain();
+      if (steps.size() > before) deadline = sys::boot_now() + std::chrono::seconds(30);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }

@@ -10,6 +10,7 @@
 #include "compat/mlflow/wire/image_name.h"
 #include "core/json.h"
 #include "core/media_name.h"
+#include "core/text.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
 #include "server/core/artifacts.h"

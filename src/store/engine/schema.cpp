@@ -491,9 +491,23 @@ CREATE TABLE account_state (
 );
 )sql";
 
+// Who did what (tables/audit.h). `status` is NULL until the request was answered.
+constexpr const char* kAudit = R"sql(
+CREATE TABLE audit (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  time    INTEGER NOT NULL,
+  person  TEXT NOT NULL,
+  address TEXT NOT NULL,
+  request TEXT NOT NULL,
+  detail  TEXT NOT NULL,
+  status  INTEGER
+);
+CREATE INDEX audit_by_time ON audit (time);
+)sql";
+
 constexpr std::array kMigrations = {
-    kFirst, kTracking, kRemovedArtifacts, kPage,          kPlans,   kHosts,
-    kMarks, kTrash,    kSavedKinds,       kSmallerBlocks, kAccounts};
+    kFirst, kTracking, kRemovedArtifacts, kPage,          kPlans,    kHosts,
+    kMarks, kTrash,    kSavedKinds,       kSmallerBlocks, kAccounts, kAudit};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

@@ -73,6 +73,7 @@ constexpr std::array kTables = {
     Table{"users", "id name$ display$ role disabled created", 1, true, 500},
     Table{"tokens", "id$ hash# owner label$ role created expires revoked", 1, false, 500},
     Table{"account_state", "id required version", 1, false, 1},
+    Table{"audit", "id time person$ address$ request$ detail$ status", 1, true, 200},
     Table{"notes", "id run time created text$ finding$ mark ended", 1, true, 200},
 };
 

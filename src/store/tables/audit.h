@@ -1,0 +1,49 @@
+// The audit: who did what in a store that is served to users, as rows of `audit`.
+//
+// Free functions over the caller's snapshot or transaction. An entry is begun before a request is
+// carried out and ended with its answer, so that nothing happens without one; an entry without a
+// status was cut off in between.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "store/model/transaction.h"
+
+namespace corral::store::audit {
+
+inline constexpr std::chrono::hours kKept{400 * 24};
+
+struct Entry {
+  std::int64_t id = 0;  // ascending
+  UtcTime time{};
+  std::string user;     // empty: the owner of the server's socket, or nobody in particular
+  std::string address;  // IP address; empty: over the socket
+  std::string request;  // "DELETE /api/corral/v1/users/bob"
+  std::string detail;   // the beginning of the request's body
+  std::optional<std::int64_t> status{};  // of the answer
+
+  bool operator==(const Entry&) const = default;
+};
+
+struct Filter {
+  std::optional<std::string> user{};
+  std::optional<std::int64_t> before{};  // ids below
+  std::optional<UtcTime> from{}, to{};   // both inside
+  std::size_t limit = 100;
+};
+
+// Also deletes entries that are older than kKept at that time. `entry.id` and `entry.status` do not
+// count. Returns the id.
+Result<std::int64_t> begin(Writing& writing, const Entry& entry);
+// Harmless if there is no such entry any more.
+Result<> end(Writing& writing, std::int64_t id, std::int64_t status);
+// The newest first.
+Result<std::vector<Entry>> entries(Reading& reading, const Filter& filter);
+
+}  // namespace corral::store::audit

@@ -205,8 +205,23 @@ std::optional<Response> check_way(const Request& request, const GateRules& rules
                            "send 'X-Forwarded-Proto: https'"});
 }
 
+// Who guesses tokens is slowed down, and what a sign-in leaves in the audit is bounded.
+std::optional<Response> check_rate(const Request& request, const GateRules& rules) {
+  if (rules.sign_ins == nullptr || request.path != "/api/corral/v1/sign-in") return std::nullopt;
+  const auto wait = rules.sign_ins->take(request.peer, sys::boot_now());
+  if (!wait) return std::nullopt;
+  Response response = refusal(
+      request, {Code::kUnavailable, fmt::format("too many sign-ins from your address: try again in "
+                                                "{} s",
+                                                wait->count())});
+  response.status = 429;
+  response.set_header("Retry-After", std::to_string(wait->count()));
+  return response;
+}
+
 std::optional<Response> check_user(const Request& request, const GateRules& rules, Role needed) {
   if (auto no = check_way(request, rules, needed)) return no;
+  if (auto no = check_rate(request, rules)) return no;
   if (needed == Role::kAnyone) return check_size(request);
   const auto principal = principal_of(request, *rules.accounts);
   if (!principal) {

@@ -21,6 +21,7 @@
 #include "server/core/accounts.h"
 #include "server/core/http_types.h"
 #include "server/core/once_codes.h"
+#include "server/core/rate.h"
 
 namespace corral::server {
 
@@ -32,6 +33,7 @@ struct GateRules {
   const Accounts* accounts = nullptr;  // null: no users
   const http::Tls* tls = nullptr;      // the names of its certificate are the server's, too
   OnceCodes* once = nullptr;           // null: none are taken
+  Rate* sign_ins = nullptr;            // by address; null: any number
   bool tokens_by_https = false;        // users' tokens count by HTTPS only, from a proxy in front
 };
 

@@ -1,4 +1,4 @@
-// corral user, token and whoami: who may use a store that is served to users.
+// corral user, token, whoami and audit: who may use a store that is served to users, and who did.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -313,6 +313,34 @@ int whoami_command(std::span<char* const> args) {
     return kDone;
   };
   return finish("whoami", tell());
+}
+
+int audit_command(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string user, limit, format = "table";
+  Arguments arguments("audit",
+                      "Shows who did what in a store that is served with --auth users, the newest "
+                      "first: sign-ins, users and tokens, the trash, and what was deleted.",
+                      "  corral audit\n"
+                      "  corral audit --user bob --limit 1000 --format csv\n");
+  own_text(arguments, "user", user, "only what this user did");
+  arguments.text("limit", limit, "entries at most, up to 1000 (default: 100)");
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  std::string path =
+      "/api/corral/v1/audit?limit=" + (limit.empty() ? "100" : sys::url_encode(limit));
+  if (!user.empty()) path += "&user=" + sys::url_encode(user);
+  const Listing listing{.path = path,
+                        .member = "entries",
+                        .fields = {{"time_ns", "time", false, time_cell},
+                                   {"user", "user"},
+                                   {"address", "address"},
+                                   {"request", "request"},
+                                   {"detail", "detail"},
+                                   {"status", "status", true}},
+                        .none = "nothing yet"};
+  return finish("audit", print_list(destination, listing, format));
 }
 
 }  // namespace corral::cli

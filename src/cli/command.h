@@ -48,6 +48,7 @@ int token_command(std::span<char* const> args);
 int login_command(std::span<char* const> args);
 int logout_command(std::span<char* const> args);
 int whoami_command(std::span<char* const> args);
+int audit_command(std::span<char* const> args);
 int doctor_command(std::span<char* const> args);
 int trust_command(std::span<char* const> args);
 int bench_command(std::span<char* const> args);

@@ -44,7 +44,7 @@ constexpr auto kCommands = std::to_array<std::string_view>(
      "explain", "collocation", "compare", "history", "report",  "plot",   "export", "import",
      "plan",    "diff",        "rerun",   "undo",    "profile", "rename", "tag",    "archive",
      "rm",      "restore",     "store",   "user",    "token",   "login",  "logout", "whoami",
-     "doctor",  "trust",       "bench",   "help"});
+     "audit",   "doctor",      "trust",   "bench",   "help"});
 
 bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();

@@ -51,6 +51,7 @@ constexpr std::array kCommands = {
     Verb{"login", "keep your token of a server", login_command},
     Verb{"logout", "delete the kept token of a server", logout_command},
     Verb{"whoami", "show whose token a server was given", whoami_command},
+    Verb{"audit", "show who did what", audit_command},
     Verb{"doctor", "report what this machine can measure, and why not", doctor_command},
     Verb{"trust", "trust a corral.toml that came with a directory", trust_command},
     Verb{"bench", "measure the overhead of recording on this machine", bench_command},

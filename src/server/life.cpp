@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "server/core/artifact_place.h"
 #include "server/core/artifacts.h"
+#include "server/core/audit.h"
 #include "server/core/gate.h"
 #include "server/core/router.h"
 #include "store/artifacts/open/open_artifacts.h"
@@ -368,6 +369,7 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   GateRules rules = rules_for(address, std::move(token), options_.allow_hosts);
   rules.accounts = &accounts_;
   rules.once = &once_;
+  rules.sign_ins = &sign_ins_;
   rules.tls = tls_.get();
   rules.tokens_by_https =
       accounts_.required() && !tls_ && !options_.insecure && !is_loopback(address.host);
@@ -408,7 +410,9 @@ Response RunningServer::handle(Request request) {
   if (const auto intact = store_->intact(); !intact && request.path != kStopPath)
     return refusal(request, intact.error());
   const bool packed = request.path.starts_with(kPageApi) && http::takes_gzip(request);
-  Response response = route(std::move(request), context_);
+  Response response = accounts_.required() && is_audited(request)
+                          ? audited(std::move(request), context_)
+                          : route(std::move(request), context_);
   if (packed) http::compress_json(response);
   // Until its last byte is out, or in, it is a request in flight.
   if (response.taker) {

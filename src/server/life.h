@@ -31,6 +31,7 @@
 #include "server/core/http_types.h"
 #include "server/core/once_codes.h"
 #include "server/core/profile_requests.h"
+#include "server/core/rate.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/store.h"
 #include "sys/named_files.h"
@@ -146,6 +147,7 @@ class RunningServer {
   ProfileRequests profiles_;
   Accounts accounts_;
   OnceCodes once_;
+  Rate sign_ins_{20, std::chrono::seconds(3)};
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   std::shared_ptr<http::Tls> tls_;                     // null: plain HTTP

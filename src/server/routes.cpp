@@ -179,6 +179,9 @@ constexpr std::array kApi = {
             post<api::add_token>("/api/corral/v1/tokens", "make an access token of a user")),
     needing(Role::kReader, del<api::revoke_token>("/api/corral/v1/tokens/{token}",
                                                   "revoke a token of yours; admins: of any user")),
+    needing(Role::kAdmin, get<api::audit>("/api/corral/v1/audit",
+                                          "who did what, newest first "
+                                          "(?user=&from_ns=&to_ns=&limit=&before=)")),
     get<api::stream>("/api/corral/v1/stream", "server-sent events"),
     get<api::openapi_page>("/api/corral/v1/openapi.json", "these routes as an OpenAPI document"),
     needing(Role::kAdmin,

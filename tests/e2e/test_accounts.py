@@ -122,6 +122,35 @@ def test_each_role_may_what_it_says(lab: Lab) -> None:
     assert b"requires a token" in corral("whoami", "--server", corral.url(), status=1).stderr
 
 
+def test_the_audit_says_who_did_what(lab: Lab) -> None:
+    corral = lab.corral
+    corral("run", "--no-listeners", "--quiet", "--name", "mine", "true")
+    corral("rm", "mine", "--yes", *lab.as_user(lab.files["will"]))
+    corral("user", "add", "eve", *lab.as_user(lab.files["ada"]))
+    listed = corral("audit", *lab.as_user(lab.files["ada"]), "--format", "json").stdout
+    entries = json.loads(listed)
+    assert [(entry["user"], entry["request"], entry["status"]) for entry in entries[:2]] == [
+        ("ada", "POST /api/corral/v1/users", 200),
+        ("will", "POST /api/corral/v1/runs/changes", 200),
+    ]
+    assert entries[0]["address"] == "127.0.0.1"
+    assert "eve" in entries[0]["detail"]
+    assert b"needs the role admin" in corral("audit", *lab.as_user(lab.files["will"]), status=1).stderr
+    only = corral("audit", "--user", "will", "--limit", "1", *lab.as_user(lab.files["ada"])).stdout.decode()
+    assert "runs/changes" in only
+    assert "users" not in only
+
+
+def test_who_guesses_tokens_must_wait(lab: Lab) -> None:
+    statuses = [lab.ask("", "/api/corral/v1/sign-in", {"token": "guess"})[0] for _ in range(40)]
+    assert statuses[:20] == [401] * 20
+    assert 429 in statuses[20:]
+    assert lab.ask(lab.token("rita"), "/api/corral/v1/runs")[0] == 200, "who has a token goes on"
+    entries = json.loads(lab.corral("audit", "--format", "json").stdout)
+    assert len([entry for entry in entries if entry["status"] == 401]) == statuses.count(401)
+    assert all(entry["detail"] is None and entry["user"] is None for entry in entries if entry["status"] == 401)
+
+
 def test_the_store_asks_until_it_is_told_otherwise(lab: Lab) -> None:
     corral = lab.corral
     corral("serve", "--stop")

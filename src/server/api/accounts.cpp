@@ -1,7 +1,8 @@
-// Users of the store, their tokens, and whose request it is.
+// Users of the store, their tokens, whose request it is, and who did what.
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/access_token.h"
 #include "core/json.h"
@@ -14,6 +15,7 @@
 #include "server/core/gate.h"
 #include "server/core/once_codes.h"
 #include "store/tables/accounts.h"
+#include "store/tables/audit.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {
@@ -24,6 +26,7 @@ namespace accounts = store::accounts;
 constexpr std::size_t kMostDisplay = 200;  // characters
 constexpr std::size_t kMostLabel = 200;
 constexpr std::size_t kMostToken = 1024;  // bytes
+constexpr std::int64_t kMostEntries = 1000;
 constexpr std::int64_t kDays = 90;
 constexpr std::int64_t kMostDays = 366;
 
@@ -80,6 +83,18 @@ void write_token(JsonWriter& json, const accounts::Token& token) {
   write_time(json, "created_ns", token.created);
   write_time(json, "expires_ns", token.expires);
   write_time(json, "revoked_ns", token.revoked);
+  json.end_object();
+}
+
+void write_entry(JsonWriter& json, const store::audit::Entry& entry) {
+  json.begin_object();
+  write_integer(json, "id", entry.id);
+  write_time(json, "time_ns", entry.time);
+  write_text(json, "user", entry.user);
+  write_text(json, "address", entry.address);
+  json.member("request", entry.request);
+  write_text(json, "detail", entry.detail);
+  write_optional(json, "status", entry.status);
   json.end_object();
 }
 
@@ -227,6 +242,21 @@ Answer revoke_token(const Request& request, Context& context) {
   TRY(commit_accounts(context, revoke));
   if (!known) return fail(Code::kNotFound, fmt::format("you have no token '{}'", id));
   return object_response([&](JsonWriter& json) { json.member("id", id); });
+}
+
+Answer audit(const Request& request, Context& context) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto user = request.query_value("user");
+  const auto times = TRY_PARSED(query_times(request));
+  const auto limit = TRY_PARSED(query_int(request, "limit", {1, kMostEntries, 100}));
+  const auto before = TRY_PARSED(query_int(request, "before", {1, kMost, kMost}));
+  const store::audit::Filter filter{.user = user ? std::optional(std::string(*user)) : std::nullopt,
+                                    .before = before,
+                                    .from = times.from,
+                                    .to = times.to,
+                                    .limit = static_cast<std::size_t>(limit)};
+  const auto read = [&](store::Reading& reading) { return store::audit::entries(reading, filter); };
+  return array_response("entries", TRY(in_snapshot(context.reader, read)), write_entry);
 }
 
 }  // namespace corral::server::api

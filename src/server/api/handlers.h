@@ -39,7 +39,7 @@ Handler list_artifacts, get_artifact, put_artifact;  // artifacts.cpp
 Handler media;
 Handler me, sign_in, sign_out, make_code;           // accounts.cpp
 Handler users, add_user, change_user, delete_user;  // accounts.cpp
-Handler tokens, add_token, revoke_token;            // accounts.cpp
+Handler tokens, add_token, revoke_token, audit;     // accounts.cpp
 Handler points, export_points;                      // points.cpp
 Handler charts, lines, xy, windows, changes;
 Handler compare, history, differences;  // compare.cpp

@@ -166,7 +166,7 @@ const std::map<std::string, Role>& roles_of_routes() {
     api(Role::kWriter, "DELETE",
         "runs/{run}/notes/{note} boards/{board} lists/{list} reports/{report} plans/{plan}");
     api(Role::kOwner, "DELETE", "runs/{run} experiments/{experiment}");
-    api(Role::kAdmin, "GET", "users");
+    api(Role::kAdmin, "GET", "users audit");
     api(Role::kAdmin, "POST", "users tokens stop");
     api(Role::kAdmin, "PUT", "users/{user}");
     api(Role::kAdmin, "DELETE", "users/{user}");

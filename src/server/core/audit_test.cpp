@@ -1,0 +1,129 @@
+// Tests what the audit keeps, over a real store and the server's routes.
+#include "server/core/audit.h"
+
+#include "core/access_token.h"
+#include "server/core/test_handlers.h"
+#include "store/tables/accounts.h"
+#include "store/tables/audit.h"
+#include "sys/clock.h"
+
+namespace corral::server {
+namespace {
+
+namespace accounts = store::accounts;
+
+class AuditTest : public HandlerTest {
+ protected:
+  AuditTest() {
+    const auto done = store_->change([&](store::Writing& writing) -> Result<> {
+      TRY(accounts::require_users(writing, true));
+      TRY(accounts::add_user(writing, {.name = "ada", .display = "", .role = Role::kAdmin}));
+      return accounts::add_token(writing, {.id = token_.id,
+                                           .hash = sha256(token_.text),
+                                           .user = "ada",
+                                           .label = "",
+                                           .role = Role::kAdmin,
+                                           .expires = sys::utc_now() + std::chrono::hours(1)});
+    });
+    EXPECT_TRUE(done) << done.error().message;
+    EXPECT_TRUE(accounts_.refresh());
+  }
+  Request request(Method method, std::string_view target, std::string body = {}) const {
+    Request made;
+    made.method = method;
+    EXPECT_TRUE(parse_target(target, made));
+    made.peer = "10.0.0.7";
+    made.headers = {{"authorization", "Bearer " + token_.text}};
+    made.body = std::move(body);
+    return made;
+  }
+  int carry_out(Request request) {
+    EXPECT_TRUE(is_audited(request)) << request.path;
+    return audited(std::move(request), *context_).status;
+  }
+  // The newest first.
+  std::vector<store::audit::Entry> entries() {
+    const auto read = [](store::Reading& reading) { return store::audit::entries(reading, {}); };
+    return in_snapshot(context_->reader, read).value();
+  }
+
+  const AccessToken token_ = make_access_token();
+};
+
+TEST_F(AuditTest, AnEntrySaysWhoFromWhereAndWhatCameOfIt) {
+  EXPECT_EQ(carry_out(request(Method::kPost, "/api/corral/v1/users", R"({"name":"bob"})")), 200);
+  EXPECT_EQ(carry_out(request(Method::kDelete, "/api/corral/v1/runs/nothing?force=true")), 404);
+  const auto all = entries();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].user, "ada");
+  EXPECT_EQ(all[1].address, "10.0.0.7");
+  EXPECT_EQ(all[1].request, "POST /api/corral/v1/users");
+  EXPECT_EQ(all[1].detail, R"({"name":"bob"})");
+  EXPECT_EQ(all[1].status, 200);
+  EXPECT_EQ(all[0].request, "DELETE /api/corral/v1/runs/nothing?force=true");
+  EXPECT_EQ(all[0].status, 404);
+}
+
+TEST_F(AuditTest, ASignInNamesTheUserAndKeepsNoToken) {
+  const auto sign_in = [&](const std::string& token) {
+    Request made =
+        request(Method::kPost, "/api/corral/v1/sign-in", R"({"token":")" + token + "\"}");
+    made.headers.clear();
+    return carry_out(std::move(made));
+  };
+  EXPECT_EQ(sign_in(token_.text), 200);
+  EXPECT_EQ(sign_in(make_access_token().text), 401);
+  const auto all = entries();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].user, "ada");
+  EXPECT_EQ(all[0].user, "");
+  EXPECT_EQ(all[0].status, 401);
+  for (const auto& entry : all) EXPECT_EQ(entry.detail, "");
+}
+
+TEST_F(AuditTest, BytesThatNoDatabaseTakesDoNotStopARequest) {
+  const std::string body = std::string("\0\xff", 2) + std::string(5000, 'x');
+  EXPECT_EQ(carry_out(request(Method::kPost, "/api/corral/v1/users", body)), 400);
+  ASSERT_EQ(entries().size(), 1U);
+  EXPECT_TRUE(entries()[0].detail.starts_with("\uFFFDx"));
+  EXPECT_LE(entries()[0].detail.size(), 1010U);
+}
+
+// Every route that needs more than a writer, whatever is added later.
+TEST_F(AuditTest, WhatNeedsMoreThanAWriterIsAudited) {
+  const auto of_pattern = [&](const Route& route) {
+    std::string path;
+    bool in_parameter = false;
+    for (const char c : route.pattern) {
+      if (c == '{') path += 'x';
+      in_parameter = c == '{' || (in_parameter && c != '}');
+      if (!in_parameter && c != '}') path += c;
+    }
+    return request(route.method, path);
+  };
+  int found = 0;
+  for (const Route& route : routes()) {
+    if (route.method == Method::kGet) {
+      EXPECT_FALSE(is_audited(of_pattern(route))) << route.pattern;
+    } else if (role_for(route) > Role::kWriter) {
+      EXPECT_TRUE(is_audited(of_pattern(route))) << route.pattern;
+      ++found;
+    }
+  }
+  EXPECT_GE(found, 6);
+  for (const char* quiet : {"frames", "runs/search", "views", "runs/x/notes", "sign-out"})
+    EXPECT_FALSE(is_audited(request(Method::kPost, std::string("/api/corral/v1/") + quiet)))
+        << quiet;
+  for (const char* path : {"codes", "sign-in", "runs/changes"})
+    EXPECT_TRUE(is_audited(request(Method::kPost, std::string("/api/corral/v1/") + path))) << path;
+  EXPECT_TRUE(is_audited(request(Method::kDelete, "/api/corral/v1/tokens/x")));
+  if (!door::owns("/api/2.0/mlflow")) return;
+  for (const char* path : {"runs/delete", "runs/restore", "experiments/delete",
+                           "experiments/restore", "traces/delete-traces"})
+    EXPECT_TRUE(is_audited(request(Method::kPost, std::string("/api/2.0/mlflow/") + path))) << path;
+  EXPECT_TRUE(is_audited(request(Method::kDelete, "/ajax-api/2.0/mlflow/model-versions/delete")));
+  EXPECT_FALSE(is_audited(request(Method::kPost, "/api/2.0/mlflow/runs/log-metric")));
+}
+
+}  // namespace
+}  // namespace corral::server

@@ -31,7 +31,7 @@ constexpr std::array kPosts = {"/sign-in",
                                "/experiments/delete",
                                "/experiments/restore"};
 
-// What a database takes as text, cut.
+// Cut, and without what databases do not take as text.
 std::string short_text(std::string_view bytes, std::size_t most) {
   std::string text = to_utf8(bytes.substr(0, most));
   std::erase(text, '\0');
@@ -48,7 +48,7 @@ std::string request_line(const Request& request) {
   return short_text(line, kMostRequest);
 }
 
-// Whose request it is; at a sign-in, whose token it brings.
+// The user behind a request; at a sign-in, that of the token in its body.
 std::string user_of(const Request& request, const Context& context) {
   if (request.path != kSignIn) {
     const auto who = principal_of(request, *context.accounts);

@@ -12,8 +12,8 @@
 
 namespace corral::server {
 
-// Whether the store keeps an entry of such a request: each that needs more than a writer's role and
-// changes something, sign-ins, revoked tokens, and what the trash takes and gives back.
+// True for a request that gets an entry: changes that need more than a writer's role,
+// sign-ins, revoked tokens, and the trash.
 bool is_audited(const Request& request);
 
 // The answer of the request's route. An entry that cannot be stored refuses it.

@@ -205,7 +205,7 @@ std::optional<Response> check_way(const Request& request, const GateRules& rules
                            "send 'X-Forwarded-Proto: https'"});
 }
 
-// Who guesses tokens is slowed down, and what a sign-in leaves in the audit is bounded.
+// Slows down guesses at tokens, and bounds what they leave in the audit.
 std::optional<Response> check_rate(const Request& request, const GateRules& rules) {
   if (rules.sign_ins == nullptr || request.path != "/api/corral/v1/sign-in") return std::nullopt;
   const auto wait = rules.sign_ins->take(request.peer, sys::boot_now());

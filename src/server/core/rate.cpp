@@ -12,7 +12,7 @@ std::optional<std::chrono::seconds> Rate::take(std::string_view key, BootTime no
   }
   const auto at = full_at_.find(key);
   const BootTime before = at == full_at_.end() ? now : std::max(at->second, now);
-  // What is missing, with this one, may not be more than the bucket holds.
+  // Positive: with this one, more would be missing than the bucket holds.
   const Nanos over = before + pause_ - now - pause_ * burst_;
   if (over > Nanos(0))
     return std::max(std::chrono::ceil<std::chrono::seconds>(over), std::chrono::seconds(1));

@@ -491,7 +491,7 @@ CREATE TABLE account_state (
 );
 )sql";
 
-// Who did what (tables/audit.h). `status` is NULL until the request was answered.
+// The audit (tables/audit.h). `status` is NULL until the request was answered.
 constexpr const char* kAudit = R"sql(
 CREATE TABLE audit (
   id      INTEGER PRIMARY KEY AUTOINCREMENT,

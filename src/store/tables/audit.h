@@ -26,7 +26,7 @@ struct Entry {
   std::string address;  // IP address; empty: over the socket
   std::string request;  // "DELETE /api/corral/v1/users/bob"
   std::string detail;   // the beginning of the request's body
-  std::optional<std::int64_t> status{};  // of the answer
+  std::optional<std::int64_t> status{};  // its answer's
 
   bool operator==(const Entry&) const = default;
 };

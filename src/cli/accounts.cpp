@@ -68,6 +68,10 @@ void own_role(Arguments& arguments, std::string& role, const std::string& help) 
   arguments.as_flag_only("role");
 }
 
+Cell brief_cell(const Json& object, const char* name) {
+  return {plain_member(object, name).value, brief(printable(object.get_string(name)))};
+}
+
 // ---- corral user
 
 constexpr const char* kAddUserExamples =
@@ -317,7 +321,7 @@ int whoami_command(std::span<char* const> args) {
 
 int audit_command(std::span<char* const> args) {
   DestinationFlags destination;
-  std::string user, limit, format = "table";
+  std::string user, limit, before, format = "table";
   Arguments arguments("audit",
                       "Shows who did what in a store that is served with --auth users, the newest "
                       "first: sign-ins, users and tokens, the trash, and what was deleted.",
@@ -325,19 +329,22 @@ int audit_command(std::span<char* const> args) {
                       "  corral audit --user bob --limit 1000 --format csv\n");
   own_text(arguments, "user", user, "only what this user did");
   arguments.text("limit", limit, "entries at most, up to 1000 (default: 100)");
+  own_text(arguments, "before", before, "only entries with a smaller id: the next page");
   arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
   std::string path =
       "/api/corral/v1/audit?limit=" + (limit.empty() ? "100" : sys::url_encode(limit));
+  if (!before.empty()) path += "&before=" + sys::url_encode(before);
   if (!user.empty()) path += "&user=" + sys::url_encode(user);
   const Listing listing{.path = path,
                         .member = "entries",
-                        .fields = {{"time_ns", "time", false, time_cell},
+                        .fields = {{"id", "id", true},
+                                   {"time_ns", "time", false, time_cell},
                                    {"user", "user"},
                                    {"address", "address"},
                                    {"request", "request"},
-                                   {"detail", "detail"},
+                                   {"detail", "detail", false, brief_cell},
                                    {"status", "status", true}},
                         .none = "nothing yet"};
   return finish("audit", print_list(destination, listing, format));

@@ -13,6 +13,16 @@ namespace {
 
 constexpr unsigned kV4Prefix = 96;  // bits before an IPv4 address in ::ffff:a.b.c.d
 
+// Some proxies add the port: "192.0.2.5:4711", "[2001:db8::1]:4711".
+std::string without_port(std::string_view text) {
+  if (sys::is_ip_literal(std::string(text))) return std::string(text);
+  const std::size_t end = text.rfind(':');
+  std::string_view address = text.substr(0, end);
+  if (end == std::string_view::npos || !parse_int(text.substr(end + 1))) address = text;
+  const bool bracketed = address.size() > 2 && address.front() == '[' && address.back() == ']';
+  return std::string(bracketed ? address.substr(1, address.size() - 2) : address);
+}
+
 }  // namespace
 
 bool Network::read(const std::string& text, Bytes& bytes) {
@@ -64,7 +74,7 @@ std::string client_behind(std::span<const Network> proxies, std::string peer,
   while (any_contains(proxies, client) && !forwarded.empty()) {
     const std::size_t comma = forwarded.rfind(',');
     const std::size_t begin = comma == std::string_view::npos ? 0 : comma + 1;
-    std::string before(trim(forwarded.substr(begin)));
+    std::string before = without_port(trim(forwarded.substr(begin)));
     if (!sys::is_ip_literal(before)) return client;
     client = std::move(before);
     forwarded = forwarded.substr(0, comma == std::string_view::npos ? 0 : comma);

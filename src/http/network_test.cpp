@@ -49,6 +49,11 @@ TEST(ClientBehind, IsTheLastThatNoProxyIs) {
   EXPECT_EQ(client_behind(proxies, "10.0.0.1", "192.0.2.5"), "192.0.2.5");
   EXPECT_EQ(client_behind(proxies, "10.0.0.1", "1.2.3.4, 192.0.2.5"), "192.0.2.5");
   EXPECT_EQ(client_behind(proxies, "::1", "1.2.3.4, 192.0.2.5 , 10.0.0.9"), "192.0.2.5");
+  EXPECT_EQ(client_behind(proxies, "10.0.0.1", "192.0.2.5:4711"), "192.0.2.5");
+  EXPECT_EQ(client_behind(proxies, "10.0.0.1", "[2001:db8::1]:4711"), "2001:db8::1");
+  EXPECT_EQ(client_behind(proxies, "10.0.0.1", "[2001:db8::1]"), "2001:db8::1");
+  EXPECT_EQ(client_behind(proxies, "10.0.0.1", "[]:1"), "10.0.0.1");
+  EXPECT_EQ(client_behind(proxies, "10.0.0.1", "192.0.2.5:x"), "10.0.0.1");
   EXPECT_EQ(client_behind(proxies, "192.0.2.9", "1.2.3.4"), "192.0.2.9");  // no proxy itself
   EXPECT_EQ(client_behind(proxies, "10.0.0.1", ""), "10.0.0.1");
   EXPECT_EQ(client_behind(proxies, "10.0.0.1", "unknown"), "10.0.0.1");

@@ -39,7 +39,8 @@ struct Request {
   bool over_tls = false;                            // by HTTPS, here or at a proxy in front
   std::uint64_t connection = 0;  // the same for all requests of one, unlike any other's
   std::uint16_t peer_port = 0;   // port of a client over TCP
-  std::string peer;              // its IP address, behind a proxy the client's; else empty
+  // The client's IP address, also behind a proxy; "unix" for the Unix socket; empty: not known.
+  std::string peer;
   std::string id;  // names the request in answers and logs: the client's own, or made here
 
   // Empty when absent.

@@ -341,7 +341,7 @@ void Session::on_header() {
 
 // A proxy that keeps the headers of its client adds its own behind them.
 void Session::note_sender() {
-  request_.peer = peer_;
+  request_.peer = over_unix() ? "unix" : is_proxy_ ? "" : peer_;
   if (!is_proxy_) return;
   std::string forwarded;
   std::string_view scheme;
@@ -350,7 +350,7 @@ void Session::note_sender() {
     if (name == "x-forwarded-proto") scheme = value;
   }
   told_.peer = client_behind(engine_.options.proxies, peer_, forwarded);
-  request_.peer = told_.peer;
+  if (!any_contains(engine_.options.proxies, told_.peer)) request_.peer = told_.peer;
   if (equal_ignoring_case(scheme, "https")) request_.over_tls = true;
 }
 

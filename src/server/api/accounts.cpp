@@ -245,6 +245,7 @@ Answer revoke_token(const Request& request, Context& context) {
 }
 
 Answer audit(const Request& request, Context& context) {
+  TRY(check_place(request, context));
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const auto user = request.query_value("user");
   const auto times = TRY_PARSED(query_times(request));

@@ -1,5 +1,7 @@
 #include "server/core/audit.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -11,6 +13,7 @@
 #include "server/core/router.h"
 #include "store/tables/audit.h"
 #include "sys/clock.h"
+#include "sys/http_client.h"
 
 namespace corral::server {
 namespace {
@@ -19,8 +22,9 @@ namespace audit = store::audit;
 
 constexpr std::string_view kSignIn = "/api/corral/v1/sign-in";
 constexpr std::string_view kCodes = "/api/corral/v1/codes";
-constexpr std::size_t kMostRequest = 1000;  // bytes
-constexpr std::size_t kMostDetail = 1000;
+constexpr std::string_view kStop = "/api/corral/v1/stop";
+constexpr std::size_t kMostRequest = 2000;  // bytes
+constexpr std::size_t kMostDetail = 64u << 10;
 
 // The ends of paths whose POST is audited for what it does. MLflow's have several beginnings.
 constexpr std::array kPosts = {"/sign-in",
@@ -31,72 +35,106 @@ constexpr std::array kPosts = {"/sign-in",
                                "/experiments/delete",
                                "/experiments/restore"};
 
-// Cut, and without what databases do not take as text.
+// Without what databases do not take as text; says how much was cut off.
 std::string short_text(std::string_view bytes, std::size_t most) {
   std::string text = to_utf8(bytes.substr(0, most));
   std::erase(text, '\0');
+  if (bytes.size() > most) text += fmt::format(" ... ({} bytes)", bytes.size());
   return text;
 }
 
+bool is_for_tokens(const Request& request) {
+  return request.path == kSignIn || request.path == kCodes;
+}
+
+// Clients used to a server's one token may send theirs in the query.
 std::string request_line(const Request& request) {
   std::string line = std::string(method_name(request.method)) + " " + request.path;
   char separator = '?';
   for (const auto& [name, value] : request.query) {
-    line += separator + name + "=" + value;
+    if (is_for_tokens(request) || name == "token" || name == "once") continue;
+    line += separator + sys::url_encode(name) + "=" + sys::url_encode(value);
     separator = '&';
   }
   return short_text(line, kMostRequest);
 }
 
+// As it was understood: without blanks that would hide its meaning.
+std::string detail_of(const Request& request) {
+  if (is_for_tokens(request)) return {};
+  const auto json = Json::parse(request.body);
+  return short_text(json ? json->dump() : request.body, kMostDetail);
+}
+
 // The user behind a request; at a sign-in, that of the token in its body.
-std::string user_of(const Request& request, const Context& context) {
-  if (request.path != kSignIn) {
-    const auto who = principal_of(request, *context.accounts);
-    return who ? who->user : std::string();
-  }
+std::optional<Principal> principal(const Request& request, const Context& context) {
+  if (request.path != kSignIn) return principal_of(request, *context.accounts);
   const auto body = Json::parse(request.body);
-  const auto who = body ? context.accounts->who(body->get_string("token"), sys::utc_now())
-                        : std::optional<Principal>();
-  return who ? who->user : std::string();
+  if (!body) return std::nullopt;
+  return context.accounts->who(body->get_string("token"), sys::utc_now());
+}
+
+// Gives its entry the status 500 if the handler does not return.
+class OpenEntry {
+ public:
+  OpenEntry(store::Store& store, std::int64_t id) : store_(store), id_(id) {}
+  OpenEntry(const OpenEntry&) = delete;
+  OpenEntry& operator=(const OpenEntry&) = delete;
+  ~OpenEntry() {
+    // Without its status the entry says that the outcome is unknown, which it then is.
+    [[maybe_unused]] const auto ended =
+        store_.change([&](store::Writing& writing) { return audit::end(writing, id_, status_); });
+  }
+  void answered(int status) { status_ = status; }
+
+ private:
+  store::Store& store_;
+  const std::int64_t id_;
+  int status_ = 500;
+};
+
+Response refused_sign_in(const Request& request) {
+  return refusal(request, {Code::kUnauthenticated, "this token does not count any more"});
 }
 
 }  // namespace
 
 bool is_audited(const Request& request) {
   if (request.method == Method::kGet || request.method == Method::kHead) return false;
-  const auto ends_so = [&](std::string_view end) { return request.path.ends_with(end); };
-  if (request.method == Method::kPost && std::ranges::any_of(kPosts, ends_so)) return true;
-  if (request.method == Method::kDelete && request.path.starts_with("/api/corral/v1/tokens/"))
-    return true;
+  // A server whose store is lost can still be stopped.
+  if (request.path == kStop) return false;
   // Trainings log all the time: their paths are not looked up.
   if (door::owns(request.path) && door::is_quick(request)) return false;
-  return role_for(request).value_or(Role::kAnyone) > Role::kWriter;
+  const std::optional<Role> needed = role_for(request);
+  if (!needed || *needed > Role::kWriter) return needed.has_value();
+  const auto ends_so = [&](std::string_view end) { return request.path.ends_with(end); };
+  if (request.method == Method::kPost) return std::ranges::any_of(kPosts, ends_so);
+  return request.method == Method::kDelete && request.path.starts_with("/api/corral/v1/tokens/");
 }
 
 Response audited(Request request, Context& context) {
-  const bool brings_secret = request.path == kSignIn || request.path == kCodes;
-  const audit::Entry entry{
-      .time = sys::utc_now(),
-      .user = user_of(request, context),
-      .address = request.peer,
-      .request = request_line(request),
-      .detail = brings_secret ? std::string() : short_text(request.body, kMostDetail)};
+  const std::optional<Principal> who = principal(request, context);
+  // Since the gate let it in, its user may have gone.
+  if (!who && request.path != kSignIn) return refused_sign_in(request);
+  const bool listed = who || !context.listed_refusals->take("", sys::boot_now());
+  if (!listed) return route(std::move(request), context);
+  const audit::Entry entry{.time = sys::utc_now(),
+                           .user = who ? who->user : std::string(),
+                           .address = request.peer,
+                           .request = request_line(request),
+                           .detail = detail_of(request)};
   const auto begin = [&](store::Writing& writing) { return audit::begin(writing, entry); };
   const Result<std::int64_t> id = commit(context.store, begin);
   if (!id) return refusal(request, id.error().with_context("the audit's entry"));
-  const auto end = [&store = context.store, id = *id](const Response& response) {
-    // Without its status the entry says that the outcome is unknown, which it then is.
-    [[maybe_unused]] const auto ended = store.change(
-        [&](store::Writing& writing) { return audit::end(writing, id, response.status); });
-  };
+  const auto open = std::make_shared<OpenEntry>(context.store, *id);
   Response response = route(std::move(request), context);
   if (!response.late) {
-    end(response);
+    open->answered(response.status);
     return response;
   }
-  response.late = [end, make = std::move(response.late)](const auto& left) {
+  response.late = [open, make = std::move(response.late)](const auto& left) {
     Response made = make(left);
-    end(made);
+    open->answered(made.status);
     return made;
   };
   return response;

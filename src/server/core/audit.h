@@ -12,8 +12,8 @@
 
 namespace corral::server {
 
-// True for a request that gets an entry: changes that need more than a writer's role,
-// sign-ins, revoked tokens, and the trash.
+// True for a request that gets an entry: changes that need more than a writer's role, but for
+// /stop; sign-ins, revoked tokens, and the trash.
 bool is_audited(const Request& request);
 
 // The answer of the request's route. An entry that cannot be stored refuses it.

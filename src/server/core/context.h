@@ -13,6 +13,7 @@
 #include "core/time.h"
 #include "server/core/answer_cache.h"
 #include "server/core/events.h"
+#include "server/core/rate.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/reader.h"
 #include "store/store.h"
@@ -76,6 +77,8 @@ struct Context {
   Accounts* accounts = nullptr;         // there, once requests are answered
   OnceCodes* once = nullptr;            // as accounts
   const http::Tls* tls = nullptr;       // null: plain HTTP
+  // Refused sign-ins of all addresses together that the audit lists.
+  std::shared_ptr<Rate> listed_refusals = std::make_shared<Rate>(1000, std::chrono::seconds(30));
   std::shared_ptr<Readiness> readiness = std::make_shared<Readiness>();
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
   std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));

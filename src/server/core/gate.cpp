@@ -1,6 +1,8 @@
 #include "server/core/gate.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 
@@ -205,14 +207,23 @@ std::optional<Response> check_way(const Request& request, const GateRules& rules
                            "send 'X-Forwarded-Proto: https'"});
 }
 
-// Slows down guesses at tokens, and bounds what they leave in the audit.
+// The key of a client's bucket: of IPv6 the network, in which one host has all addresses.
+std::string client_key(const std::string& address) {
+  in6_addr bytes{};
+  if (::inet_pton(AF_INET6, address.c_str(), &bytes) != 1 || IN6_IS_ADDR_V4MAPPED(&bytes))
+    return address;
+  return std::string(reinterpret_cast<const char*>(bytes.s6_addr), 8);
+}
+
+// Slows down guesses at the page's form, and bounds what they leave in the audit.
 std::optional<Response> check_rate(const Request& request, const GateRules& rules) {
-  if (rules.sign_ins == nullptr || request.path != "/api/corral/v1/sign-in") return std::nullopt;
-  const auto wait = rules.sign_ins->take(request.peer, sys::boot_now());
+  const bool signs_in = request.method == Method::kPost && request.path == "/api/corral/v1/sign-in";
+  if (rules.sign_ins == nullptr || !signs_in || request.peer.empty()) return std::nullopt;
+  const auto wait = rules.sign_ins->take(client_key(request.peer), sys::boot_now());
   if (!wait) return std::nullopt;
   Response response = refusal(
-      request, {Code::kUnavailable, fmt::format("too many sign-ins from your address: try again in "
-                                                "{} s",
+      request, {Code::kUnavailable, fmt::format("too many sign-ins from your address: try again "
+                                                "in {} s",
                                                 wait->count())});
   response.status = 429;
   response.set_header("Retry-After", std::to_string(wait->count()));
@@ -221,8 +232,10 @@ std::optional<Response> check_rate(const Request& request, const GateRules& rule
 
 std::optional<Response> check_user(const Request& request, const GateRules& rules, Role needed) {
   if (auto no = check_way(request, rules, needed)) return no;
-  if (auto no = check_rate(request, rules)) return no;
-  if (needed == Role::kAnyone) return check_size(request);
+  if (needed == Role::kAnyone) {
+    if (auto no = check_size(request)) return no;
+    return check_rate(request, rules);
+  }
   const auto principal = principal_of(request, *rules.accounts);
   if (!principal) {
     return ask_for_token(

@@ -7,7 +7,10 @@ namespace corral::server {
 std::optional<std::chrono::seconds> Rate::take(std::string_view key, BootTime now) {
   const Lock lock(mutex_);
   if (full_at_.size() >= kMostKeys && !full_at_.contains(key)) {
-    std::erase_if(full_at_, [&](const auto& bucket) { return bucket.second <= now; });
+    if (now >= swept_ + std::chrono::seconds(1)) {
+      std::erase_if(full_at_, [&](const auto& bucket) { return bucket.second <= now; });
+      swept_ = now;
+    }
     if (full_at_.size() >= kMostKeys) key = "";
   }
   const auto at = full_at_.find(key);

@@ -32,6 +32,7 @@ class Rate {
   Mutex mutex_;
   // When the bucket of a key will be full again.
   std::map<std::string, BootTime, std::less<>> full_at_ GUARDED_BY(mutex_);
+  BootTime swept_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace corral::server

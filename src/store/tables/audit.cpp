@@ -9,7 +9,10 @@ namespace corral::store::audit {
 using sql::Statement;
 
 Result<std::int64_t> begin(Writing& writing, const Entry& entry) {
-  TRY(writing->exec("DELETE FROM audit WHERE time < ?1", entry.time - kKept));
+  TRY(
+      writing->exec("DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE time < ?1 ORDER BY "
+                    "time LIMIT 100)",
+                    entry.time - kKept));
   const auto id = TRY(writing->number(
       "INSERT INTO audit (time, person, address, request, detail, status) VALUES (?1, ?2, ?3, ?4, "
       "?5, NULL) RETURNING id",

@@ -23,7 +23,7 @@ struct Entry {
   std::int64_t id = 0;  // ascending
   UtcTime time{};
   std::string user;     // empty: the owner of the server's socket, or nobody in particular
-  std::string address;  // IP address; empty: over the socket
+  std::string address;  // IP address; "unix": over the socket; empty: not known
   std::string request;  // "DELETE /api/corral/v1/users/bob"
   std::string detail;   // the beginning of the request's body
   std::optional<std::int64_t> status{};  // its answer's
@@ -38,8 +38,8 @@ struct Filter {
   std::size_t limit = 100;
 };
 
-// Also deletes entries that are older than kKept at that time. `entry.id` and `entry.status` do not
-// count. Returns the id.
+// Also deletes entries that are older than kKept at that time, at most 100. `entry.id` and
+// `entry.status` do not count. Returns the id.
 Result<std::int64_t> begin(Writing& writing, const Entry& entry);
 // Harmless if there is no such entry any more.
 Result<> end(Writing& writing, std::int64_t id, std::int64_t status);

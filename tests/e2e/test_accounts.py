@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import termios
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,39 @@ def test_the_audit_says_who_did_what(lab: Lab) -> None:
     only = corral("audit", "--user", "will", "--limit", "1", *lab.as_user(lab.files["ada"])).stdout.decode()
     assert "runs/changes" in only
     assert "users" not in only
+
+
+def test_what_happened_before_a_kill_is_in_the_audit(lab: Lab) -> None:
+    corral = lab.corral
+    url, token = corral.url(), lab.token("ada")
+
+    def add_users(worker: int) -> None:
+        for number in range(10_000):
+            body = json.dumps({"name": f"u{worker}-{number}"}).encode()
+            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+            try:
+                urllib.request.urlopen(urllib.request.Request(f"{url}/api/corral/v1/users", body, headers), timeout=60)
+            except (OSError, http.client.HTTPException):
+                return  # the server is gone
+
+    with ThreadPoolExecutor(4) as pool:
+        workers = [pool.submit(add_users, worker) for worker in range(4)]
+        until(lambda: len(json.loads(corral("audit", "--format", "json").stdout)) > 40, "users are added")
+        corral.kill_server()
+        for worker in workers:
+            worker.result()
+    lab.serve()
+    names = {user["name"] for user in json.loads(corral("user", "ls", "--format", "json").stdout)}
+    listed: dict[str, int | None] = {}
+    last: tuple[str, ...] = ()
+    while entries := json.loads(corral("audit", "--format", "json", "--limit", "1000", *last).stdout):
+        last = ("--before", entries[-1]["id"])
+        added = [entry for entry in entries if entry["request"] == "POST /api/corral/v1/users"]
+        listed |= {json.loads(entry["detail"])["name"]: entry["status"] for entry in added}
+    assert names <= listed.keys()
+    done = {name for name, status in listed.items() if status == 200}
+    assert done <= names
+    assert all(status in (200, None) for status in listed.values())
 
 
 def test_who_guesses_tokens_must_wait(lab: Lab) -> None:

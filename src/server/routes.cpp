@@ -194,12 +194,19 @@ constexpr Route file(std::string_view pattern, Handle handle) {
   return {Method::kGet, pattern, handle, "", Role::kAnyone};
 }
 constexpr std::array kPage = {
-    file("/runs/{path...}", ui::page),  file("/experiments/{path...}", ui::page),
-    file("/plans/{path...}", ui::page), file("/reports/{path...}", ui::page),
-    file("/board", ui::page),           file("/summary", ui::page),
-    file("/compare", ui::page),         file("/history", ui::page),
-    file("/collocation", ui::page),     file("/docs", ui::page),
-    file("/docs/{path...}", ui::page),  file("/assets/{path...}", ui::asset),
+    file("/runs/{path...}", ui::page),
+    file("/experiments/{path...}", ui::page),
+    file("/plans/{path...}", ui::page),
+    file("/reports/{path...}", ui::page),
+    file("/board", ui::page),
+    file("/summary", ui::page),
+    file("/compare", ui::page),
+    file("/history", ui::page),
+    file("/collocation", ui::page),
+    file("/docs", ui::page),
+    file("/people", ui::page),
+    file("/docs/{path...}", ui::page),
+    file("/assets/{path...}", ui::asset),
     file("/{path...}", ui::root),
 };
 

@@ -71,6 +71,89 @@ test("a revoked token ends an open page", async () => {
   await close();
 });
 
+test("an admin manages people and tokens on the page, and sees what was done", async () => {
+  const { page, complaints, close } = await open(browser, home, "/");
+  await signIn(page, made(await words("token", "add", "ada")));
+  await page.getByTestId("user").click();
+  await page.getByRole("link", { name: "People and access tokens" }).click();
+  const people = page.getByRole("table", { name: "People" });
+  await people.getByText("bob").waitFor();
+  await page.getByLabel("Name of a new user").fill("carl");
+  await page.getByLabel("Role of the new user").selectOption("reader");
+  await page.getByRole("button", { name: "Add" }).click();
+  await people.getByText("carl").waitFor();
+  await page.getByLabel("Role of carl").selectOption("writer");
+  await soon(async () => assert.match(await words("user", "ls"), /carl .*writer/));
+  assert.deepEqual(await violations(page), []);
+
+  await page.getByRole("button", { name: "New token for carl" }).click();
+  const dialog = page.getByRole("dialog", { name: "New token for carl" });
+  await dialog.getByLabel("For").fill("his laptop");
+  await dialog.getByRole("button", { name: "Make the token" }).click();
+  const token = await dialog.getByLabel("The new token").inputValue();
+  assert.deepEqual(await violations(page), []);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  const me = async () => {
+    const headers = { Authorization: `Bearer ${token}` };
+    const answer = await fetch(`${home.url}/api/corral/v1/me`, { headers });
+    return answer.ok ? (await answer.json()).role : answer.status;
+  };
+  assert.equal(await me(), "writer");
+  await page.getByRole("button", { name: "Disable carl" }).click();
+  await people.getByText("disabled", { exact: true }).waitFor();
+  assert.equal(await me(), 401);
+  await page.getByRole("button", { name: "Enable carl" }).click();
+  await people.getByText("disabled", { exact: true }).waitFor({ state: "detached" });
+  assert.equal(await me(), "writer");
+
+  const tokens = page.getByRole("table", { name: "Access tokens" });
+  await tokens.getByText("his laptop").waitFor();
+  const revoke = `Revoke ${token.split("_")[2]}`;
+  await page.getByRole("button", { name: revoke, exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await me(), "writer", "it was not asked for");
+  await page.getByRole("button", { name: revoke, exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await tokens.getByText("revoked").first().waitFor();
+  assert.equal(await me(), 401);
+
+  await page.getByRole("button", { name: "Delete carl" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await people.getByText("carl").waitFor({ state: "detached" });
+  const done = page.getByRole("table", { name: "What was done" });
+  await done.getByText("DELETE /users/carl").waitFor();
+  assert.deepEqual(
+    complaints.filter((text) => !text.includes("401")),
+    [],
+  );
+  // A refusal by the server is said, and nothing else is shown than what counts.
+  await page.getByLabel("Role of ada").selectOption("reader");
+  await page.getByText("the last admin must stay one").waitFor();
+  assert.equal(await page.getByLabel("Role of ada").inputValue(), "admin");
+  await close();
+});
+
+test("who is no admin sees their own tokens, and revokes them", async () => {
+  const { page, close } = await open(browser, home, "/");
+  const token = made(await words("token", "add", "bob", "--label", "old phone"));
+  await signIn(page, made(await words("token", "add", "bob", "--label", "bob's desk")));
+  await page.getByTestId("user").click();
+  await page.getByRole("link", { name: "Your access tokens" }).click();
+  const tokens = page.getByRole("table", { name: "Access tokens" });
+  await tokens.getByText("old phone").waitFor();
+  assert.equal(await page.getByRole("table").count(), 1);
+  assert.equal(await page.getByLabel("Name of a new user").count(), 0);
+  assert.deepEqual(await violations(page), []);
+  const id = token.split("_")[2];
+  await page.getByRole("button", { name: `Revoke ${id}`, exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page
+    .getByRole("button", { name: `Revoke ${id}`, exact: true })
+    .waitFor({ state: "detached" });
+  assert.match(await words("token", "ls"), new RegExp(`${id}.*old phone`));
+  await close();
+});
+
 test("by HTTPS plain addresses lead to the page, it is live, and its token is never sent without", async () => {
   const lab = new Home();
   try {
@@ -87,10 +170,14 @@ test("by HTTPS plain addresses lead to the page, it is live, and its token is ne
     const token = /corral_pat_\w+/.exec(await wordsOf(lab, "token", "add", "eve"))[0];
     const { page, complaints, close } = await open(browser, lab, "/", { ignoreHTTPSErrors: true });
     await signIn(page, token);
+    await page.getByTestId("user").waitFor();
     await page.getByTestId("live").getByText("live").waitFor();
     const [cookie] = await page.context().cookies();
     assert.ok(cookie.secure && cookie.httpOnly && cookie.sameSite === "Strict");
-    assert.deepEqual(complaints.filter((text) => !text.includes("401")), []);
+    assert.deepEqual(
+      complaints.filter((text) => !text.includes("401")),
+      [],
+    );
     await page.goto(lab.url.replace("https", "http"));
     assert.ok(page.url().startsWith(lab.url));
     await close();

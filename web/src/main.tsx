@@ -7,6 +7,7 @@ import "./styles/basket.css";
 import "./styles/experiment.css";
 import "./styles/board.css";
 import "./styles/controls.css";
+import "./styles/people.css";
 import "./styles/plans.css";
 import "./styles/compare.css";
 import "./styles/docs.css";

@@ -195,6 +195,15 @@ export const reportRoute = createRoute({
   }),
 });
 
+export const peopleRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/people",
+  component: page({
+    what: "The list of people",
+    load: async () => (await import("./pages/people/PeoplePage")).PeoplePage,
+  }),
+});
+
 const docsPage = page({
   what: "The documentation",
   load: async () => (await import("./pages/docs/DocsPage")).DocsPage,
@@ -226,6 +235,7 @@ export const router = createRouter({
     planRoute,
     reportsRoute,
     reportRoute,
+    peopleRoute,
     docsRoute,
     documentRoute,
   ]),

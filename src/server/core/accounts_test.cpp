@@ -137,7 +137,8 @@ const std::map<std::string, Role>& roles_of_routes() {
     list(
         Role::kAnyone, "GET",
         "/health /ready /runs/{path...} /experiments/{path...} /plans/{path...} /reports/{path...} "
-        "/board /summary /compare /history /collocation /docs /docs/{path...} /assets/{path...} "
+        "/board /summary /compare /history /collocation /people /docs /docs/{path...} "
+        "/assets/{path...} "
         "/{path...}");
     api(Role::kAnyone, "POST", "sign-in sign-out");
     list(Role::kReader, "GET",

@@ -98,11 +98,14 @@ function UserMenu() {
   };
   return (
     <Popup button={me.user} label={`Signed in as ${me.user}`} className="button" testid="user">
-      {() => (
+      {(close) => (
         <div className="form">
           <p>
             {me.user}, {me.role}
           </p>
+          <Link to="/people" onClick={close}>
+            {me.role === "admin" ? "People and access tokens" : "Your access tokens"}
+          </Link>
           <button type="button" className="button" onClick={() => void signOut()}>
             Sign out
           </button>

@@ -32,7 +32,7 @@ export interface AuditEntry {
   address: string | null;
   request: string;
   detail: string | null;
-  // Of the answer; null: there was none.
+  // The status of the answer; null: there was none.
   status: number | null;
 }
 

@@ -1,4 +1,4 @@
-// Who did what, the newest first.
+// The audit, the newest entry first.
 import { type AuditEntry, useAudit } from "../../api/people";
 import { Failing, Loading } from "../../app/Notice";
 import { type Column, Rows } from "../../app/Rows";

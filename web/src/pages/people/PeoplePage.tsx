@@ -1,4 +1,4 @@
-// `/people`: who may use the store, their access tokens, and who did what. Who is no admin sees their own tokens.
+// `/people`: who may use the store, their access tokens, and who did what. Others than admins see their own tokens.
 import { useMe } from "../../api/access";
 import { usePeopleChanges } from "../../api/people";
 import { Loading, Notice } from "../../app/Notice";

@@ -2,7 +2,7 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 
 interface SureProps {
-  // Of the button, and of the one that confirms.
+  // The text of the button, and of the one that confirms.
   action: string;
   title: string;
   children: ReactNode;

@@ -15,7 +15,7 @@ export function tokenState(token: AccessToken, now: Date): "valid" | "revoked" |
 
 interface TokenTableProps {
   changes: PeopleChanges;
-  // Of all users, not only one's own.
+  // The tokens of all users, not only one's own.
   all: boolean;
 }
 
@@ -47,8 +47,7 @@ export function TokenTable({ changes, all }: TokenTableProps) {
             title={`Revoke ${token.id}`}
             act={() => void changes.revokeToken(token.id)}
           >
-            This cannot be undone. Whoever uses the token of {token.user} must sign in with another
-            one.
+            This cannot be undone. Programs that use this token of {token.user} need another one.
           </Sure>
         ) : (
           <span className="quiet">{tokenState(token, now)}</span>

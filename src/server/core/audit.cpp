@@ -93,7 +93,7 @@ class OpenEntry {
   int status_ = 500;
 };
 
-Response refused_sign_in(const Request& request) {
+Response token_is_gone(const Request& request) {
   return refusal(request, {Code::kUnauthenticated, "this token does not count any more"});
 }
 
@@ -115,7 +115,7 @@ bool is_audited(const Request& request) {
 Response audited(Request request, Context& context) {
   const std::optional<Principal> who = principal(request, context);
   // Since the gate let it in, its user may have gone.
-  if (!who && request.path != kSignIn) return refused_sign_in(request);
+  if (!who && request.path != kSignIn) return token_is_gone(request);
   const bool listed = who || !context.listed_refusals->take("", sys::boot_now());
   if (!listed) return route(std::move(request), context);
   const audit::Entry entry{.time = sys::utc_now(),

@@ -176,6 +176,17 @@ def test_what_happened_before_a_kill_is_in_the_audit(lab: Lab) -> None:
     assert all(status in (200, None) for status in listed.values())
 
 
+def test_what_cannot_be_listed_is_not_done(lab: Lab) -> None:
+    corral = lab.corral
+    with sqlite3.connect(next(corral.store.glob("*.db"))) as database:
+        database.execute("ALTER TABLE audit RENAME TO lost")
+    assert b"audit" in corral("user", "add", "eve", *lab.as_user(lab.files["ada"]), status=1).stderr
+    assert b"eve" not in corral("user", "ls", *lab.as_user(lab.files["ada"])).stdout
+    corral("run", *lab.as_user(lab.files["will"]), "--no-listeners", "--quiet", "true")
+    assert len(corral.runs()) == 1, "trainings go on"
+    corral("serve", "--stop")
+
+
 def test_who_guesses_tokens_must_wait(lab: Lab) -> None:
     statuses = [lab.ask("", "/api/corral/v1/sign-in", {"token": "guess"})[0] for _ in range(40)]
     assert statuses[:20] == [401] * 20

@@ -17,8 +17,7 @@ std::optional<std::chrono::seconds> Rate::take(std::string_view key, BootTime no
   const BootTime before = at == full_at_.end() ? now : std::max(at->second, now);
   // Positive: with this one, more would be missing than the bucket holds.
   const Nanos over = before + pause_ - now - pause_ * burst_;
-  if (over > Nanos(0))
-    return std::max(std::chrono::ceil<std::chrono::seconds>(over), std::chrono::seconds(1));
+  if (over > Nanos(0)) return std::chrono::ceil<std::chrono::seconds>(over);
   full_at_.insert_or_assign(std::string(key), before + pause_);
   return std::nullopt;
 }

@@ -1,7 +1,5 @@
 #include "store/tables/audit.h"
 
-#include <limits>
-
 #include "store/engine/database.h"
 
 namespace corral::store::audit {
@@ -30,8 +28,7 @@ Result<std::vector<Entry>> entries(Reading& reading, const Filter& filter) {
       reading->query(
           "SELECT id, time, person, address, request, detail, status FROM audit WHERE id < ?1 AND "
           "time >= ?2 AND time <= ?3 AND (?4 = 0 OR person = ?5) ORDER BY id DESC LIMIT ?6",
-          filter.before.value_or(std::numeric_limits<std::int64_t>::max()),
-          filter.from.value_or(UtcTime::min()), filter.to.value_or(UtcTime::max()),
+          filter.before, filter.from.value_or(UtcTime::min()), filter.to.value_or(UtcTime::max()),
           filter.user ? 1 : 0, user, static_cast<std::int64_t>(filter.limit)),
       [](const Statement& row) {
         return Entry{.id = row.integer(0),

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +34,8 @@ struct Entry {
 
 struct Filter {
   std::optional<std::string> user{};
-  std::optional<std::int64_t> before{};  // ids below
-  std::optional<UtcTime> from{}, to{};   // both inside
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();  // ids below
+  std::optional<UtcTime> from{}, to{};                             // both inside
   std::size_t limit = 100;
 };
 

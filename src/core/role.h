@@ -1,8 +1,9 @@
-// Role: what a user of a store, or a token of one, may do there.
+// Role and Principal: what a user of a store, or a token of one, may do there, and who it is.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace corral {
@@ -24,5 +25,12 @@ inline constexpr std::array<std::string_view, 4> kRoleNames = {"reader", "writer
 constexpr std::string_view role_name(Role role) {
   return role == Role::kAnyone ? "anyone" : kRoleNames.at(static_cast<std::size_t>(role) - 1);
 }
+
+// The user behind a request, and what the user may do by it.
+struct Principal {
+  std::string user;  // empty: the owner of the server's Unix socket, or nobody known
+  Role role = Role::kAnyone;
+  std::string token = {};  // id of the token by which the request came; or empty
+};
 
 }  // namespace corral

@@ -25,9 +25,10 @@ Store::~Store() = default;
 
 Result<> Store::intact() const { return machinery_->intact ? machinery_->intact() : Result<>(); }
 
-Result<AppendResult> Store::append(std::span<const codec::Frame> frames, const Change& before) {
+Result<AppendResult> Store::append(std::span<const codec::Frame> frames, const Change& before,
+                                   std::string_view creator) {
   machinery_->sealer.pace();
-  return machinery_->writer.append(frames, before);
+  return machinery_->writer.append(frames, before, creator);
 }
 
 Result<> Store::change(const Change& change) {

@@ -144,8 +144,9 @@ Parsed<RunChanges> parse_run_changes(std::string_view text) {
 Answer change_runs(const Request& request, Context& context) {
   const RunChanges wanted = TRY_PARSED(parse_run_changes(request.body));
   const auto changed = TRY(commit(context.store, [&](store::Writing& writing) {
-    return store::tracking::change_runs(writing, wanted.runs,
-                                        {.now = sys::utc_now(), .force = wanted.force});
+    return store::tracking::change_runs(
+        writing, wanted.runs,
+        {.now = sys::utc_now(), .force = wanted.force, .own_of = trashes_own_of(context)});
   }));
   if (changed.refused) return tl::unexpected(*changed.refused);
   std::vector<RunId> runs;

@@ -109,6 +109,61 @@ TEST_F(ChangeRuns, ARunningRunLeavesTheTrashByForceOnly) {
   EXPECT_EQ(send(Method::kGet, target).status, 404);
 }
 
+// The first is bob's, the second nobody's, the third one ada's.
+TEST_F(ChangeRuns, WhoIsNoOwnerTrashesOwnRunsOnly) {
+  const RunId adas = RunId::random();
+  frames::SessionWriter writer;
+  ASSERT_TRUE(
+      store_->append(std::vector{writer.frame(frames::session_body(adas, "supervisor")),
+                                 writer.frame(codec::RunEndBody{.time = boot_time(9000),
+                                                                .reason = codec::EndReason::kExit,
+                                                                .exit_code = 0,
+                                                                .exit_signal = {}})},
+                     {}, "ada"));
+  const std::string all =
+      R"({"changes":[{"runs":[")" + runs_[0].hex() + R"(",")" + adas.hex() + R"("],"state":")";
+  const auto state = [&] {
+    return ok(Method::kGet, "/api/corral/v1/runs/" + adas.hex()).get_string("state");
+  };
+  context_->who = {.user = "bob", .role = Role::kWriter};
+  const Response refused = send(Method::kPost, kChanges, all + "trashed\"}]}");
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.body.find("recorded by 'ada'"), std::string::npos) << refused.body;
+  EXPECT_EQ(run(0).get_string("state"), "active") << "all or nothing";
+  ok(Method::kPost, kChanges, all + "archived\"}]}");
+  EXPECT_EQ(state(), "archived") << "which loses nothing";
+  EXPECT_EQ(send(Method::kPost, kChanges, all + "trashed\"}]}").status, 403);
+  ok(Method::kPost, kChanges, body(1, R"("state":"trashed")"));
+
+  context_->who = {.user = "ada", .role = Role::kWriter};
+  ok(Method::kPost, kChanges, all + "trashed\"}]}");
+  EXPECT_EQ(state(), "trashed");
+  context_->who = {.user = "bob", .role = Role::kWriter};
+  ok(Method::kPost, kChanges, all + "trashed\"}]}");  // they are there already
+  ok(Method::kPost, kChanges, all + "active\"}]}");
+  EXPECT_EQ(state(), "active");
+  context_->who = {.user = "olga", .role = Role::kOwner};
+  ok(Method::kPost, kChanges, all + "trashed\"}]}");
+  EXPECT_EQ(state(), "trashed");
+}
+
+TEST_F(ChangeRuns, RunsAreFoundByWhoRecordedThem) {
+  const RunId adas = RunId::random();
+  frames::SessionWriter writer;
+  ASSERT_TRUE(store_->append(std::vector{writer.frame(frames::session_body(adas, "supervisor"))},
+                             {}, "ada"));
+  EXPECT_EQ(found(R"({"where":{"creator":["ada"]}})"), 1);
+  EXPECT_EQ(found(R"({"where":{"creator":[""]}})"), 2);
+  EXPECT_EQ(found(R"({"text":"ada"})"), 1);
+  const Json answer =
+      ok(Method::kPost, kSearch,
+         R"({"facets":["creator"],"group":"creator","order":[{"by":"creator"}],"limit":1})");
+  const Json& first = answer.find("runs")->as_array()->at(0);
+  EXPECT_EQ(first.get_string("creator"), "ada") << "those of nobody known come last";
+  EXPECT_EQ(answer.find("facets")->find("creator")->as_array()->size(), 2U);
+  EXPECT_EQ(answer.find("groups")->as_array()->size(), 2U);
+}
+
 TEST_F(ChangeRuns, AllHappensOrNothing) {
   const std::string unknown = RunId::random().hex();
   const Response response =

@@ -115,7 +115,8 @@ Answer post_frames(const Request& request, Context& context) {
   if (split.error) return tl::unexpected(RequestError(*split.error, "", split.position));
   Decoded decoded = decode_all(split.frames);
   store::AppendResult stored;
-  if (!decoded.frames.empty()) stored = TRY(context.store.append(decoded.frames));
+  if (!decoded.frames.empty())
+    stored = TRY(context.store.append(decoded.frames, {}, context.who.user));
   context.events.note(stored.changed_runs, stored.data_runs);
   for (store::Refusal& refusal : stored.refusals) {
     refusal.index = decoded.indices[refusal.index];

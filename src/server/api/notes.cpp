@@ -78,6 +78,7 @@ void write_members(JsonWriter& json, const page::Note& note) {
   write_text(json, "mark",
              note.content.mark ? kMarks.at(static_cast<std::size_t>(*note.content.mark)) : "");
   write_time(json, "created_ns", note.created);
+  write_text(json, "author", note.author);
 }
 
 Response changed(const page::Note& note, RunId run, Context& context) {
@@ -102,7 +103,9 @@ Answer add_note(const Request& request, Context& context) {
   const RunId run = TRY(requested_run(request, context));
   const page::NoteText content = TRY_PARSED(read_note(request));
   const page::Note note = TRY(commit(context.store, [&](store::Writing& writing) {
-    return page::add_note(writing, run, content, sys::utc_now());
+    return page::add_note(
+        writing,
+        {.run = run, .content = content, .now = sys::utc_now(), .author = context.who.user});
   }));
   return changed(note, run, context);
 }
@@ -111,7 +114,9 @@ Answer change_note(const Request& request, Context& context) {
   const NoteId id = TRY_PARSED(requested_note(request, context));
   const page::NoteText content = TRY_PARSED(read_note(request));
   const auto note = TRY(commit(context.store, [&](store::Writing& writing) {
-    return page::change_note(writing, id.run, id.note, content);
+    return page::change_note(
+        writing, id.note,
+        {.run = id.run, .content = content, .now = sys::utc_now(), .author = context.who.user});
   }));
   if (!note) return no_note(id);
   return changed(*note, id.run, context);

@@ -54,6 +54,7 @@ void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss)
   write_optional(json, "exit_code", run.exit_code);
   write_optional(json, "exit_signal", run.exit_signal);
   json.member("host", run.host);
+  write_text(json, "creator", run.creator);
   json.member("state", store::lifecycle_name(run.lifecycle));
   write_time(json, "trashed_ns", run.trashed);
   const std::string* command = find_fact(run.info, "command");
@@ -91,8 +92,8 @@ constexpr std::int64_t kMostRuns = 1000, kUsualRuns = 200;  // per page
 constexpr std::int64_t kMostOffset = 100'000'000;
 
 constexpr std::string_view kFieldNames =
-    "start, duration, name, status, experiment, workload, host, collocation, model, device, "
-    "metrics.NAME, params.KEY or tags.KEY";
+    "start, duration, name, status, experiment, workload, host, creator, collocation, model, "
+    "device, metrics.NAME, params.KEY or tags.KEY";
 
 void read_scope(RequestFields& fields, store::tracking::RunScope& scope) {
   scope.experiments = fields.experiment_ids();
@@ -130,8 +131,8 @@ void read_choices(RequestFields& fields, store::tracking::RunQuestion& question)
       const auto field = name.size() <= kFieldBytes ? parse_run_field(name) : std::nullopt;
       if (!field || !is_choice(*field)) {
         return inner.wrong(name,
-                           "one of status, experiment, workload, host, collocation, model, "
-                           "device, params.KEY or tags.KEY");
+                           "one of status, experiment, workload, host, creator, collocation, "
+                           "model, device, params.KEY or tags.KEY");
       }
       auto texts = inner.optional_texts(name, kMostValues, kValueBytes);
       if (!texts.empty()) question.choices.push_back({*field, std::move(texts)});
@@ -158,7 +159,7 @@ void read_group(RequestFields& fields, store::tracking::RunQuestion& question) {
   question.group = parse_run_field(fields.text("group", kFieldBytes));
   if (!question.group || !is_choice(*question.group)) {
     fields.wrong("group",
-                 "one of status, experiment, workload, host, collocation, model, device, "
+                 "one of status, experiment, workload, host, creator, collocation, model, device, "
                  "params.KEY or tags.KEY");
   }
 }
@@ -169,7 +170,7 @@ void read_facets(RequestFields& fields, RunSearchRequest& request) {
   request.question.tag_facets = std::erase(names, "tags") > 0;
   request.question.facets = fields.parse_all<RunField>(
       "facets", names,
-      "of status, experiment, workload, host, collocation, model, device, params, tags, "
+      "of status, experiment, workload, host, creator, collocation, model, device, params, tags, "
       "params.KEY or tags.KEY",
       [](const std::string& text) {
         const auto field = parse_run_field(text);

@@ -28,9 +28,10 @@ Result<bool> Accounts::refresh() {
     for (accounts::Token& token : TRY(accounts::tokens(reading))) {
       const Role role = std::min(token.role, roles[token.user]);
       if (token.revoked || role == Role::kAnyone) continue;
-      fresh->tokens[token.id] = Known{.hash = token.hash,
-                                      .principal = {.user = std::move(token.user), .role = role},
-                                      .expires = token.expires};
+      fresh->tokens[token.id] =
+          Known{.hash = token.hash,
+                .principal = {.user = std::move(token.user), .role = role, .token = token.id},
+                .expires = token.expires};
     }
     return {};
   };

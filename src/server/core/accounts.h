@@ -23,12 +23,6 @@
 
 namespace corral::server {
 
-// The user behind a request, and what the user may do by it.
-struct Principal {
-  std::string user;  // empty: the owner of the server's Unix socket
-  Role role = Role::kAnyone;
-};
-
 class Accounts {
  public:
   // Knows nobody before the first refresh().

@@ -1,15 +1,17 @@
-// Context: the objects that handlers may use. One per server; everything in it is safe from any
-// thread.
+// Context: the objects that handlers may use, and who asks. One per server, or per request where
+// the store has users; everything in it is safe from any thread.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 
 #include "core/guarded.h"
+#include "core/role.h"
 #include "core/time.h"
 #include "server/core/answer_cache.h"
 #include "server/core/events.h"
@@ -77,13 +79,23 @@ struct Context {
   Accounts* accounts = nullptr;         // there, once requests are answered
   OnceCodes* once = nullptr;            // as accounts
   const http::Tls* tls = nullptr;       // null: plain HTTP
+  // Behind the request that is handled. A store without users lets everybody be everybody.
+  Principal who{.user = "", .role = Role::kAdmin};
   // Refused sign-ins of all addresses together that the audit lists.
   std::shared_ptr<Rate> listed_refusals = std::make_shared<Rate>(1000, std::chrono::seconds(30));
+  // Codes of device_codes.h that a user types, by user: both to look at one and to answer it.
+  std::shared_ptr<Rate> typed_codes = std::make_shared<Rate>(20, std::chrono::seconds(30));
   std::shared_ptr<Readiness> readiness = std::make_shared<Readiness>();
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
   std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));
   std::shared_ptr<Guarded<CountedUnits>> units = std::make_shared<Guarded<CountedUnits>>();
 };
+
+// The user whose own runs alone may go to the trash; nothing: anybody's may.
+inline std::optional<std::string> trashes_own_of(const Context& context) {
+  if (context.who.role >= Role::kOwner) return std::nullopt;
+  return context.who.user;
+}
 
 // The value of `read(store::Reading&)`, a Result, in one snapshot.
 template <class Read>

@@ -43,6 +43,23 @@ TEST_P(StoreConformance, HowARunEndedIsItsStatus) {
   }
 }
 
+TEST_P(StoreConformance, ItsFirstSenderRecordedARun) {
+  const RunId ada = RunId::random();
+  const RunId nobody = RunId::random();
+  SessionWriter first;
+  SessionWriter second;
+  SessionWriter other;
+  const auto send = [&](SessionWriter& writer, RunId id, std::string_view user) {
+    const std::vector sent{writer.frame(session_body(id, "supervisor"))};
+    ASSERT_TRUE(store_->append(sent, {}, user));
+  };
+  send(first, ada, "ada");
+  send(second, ada, "bob");
+  send(other, nobody, "");
+  EXPECT_EQ(run(ada).creator, "ada");
+  EXPECT_EQ(run(nobody).creator, "");
+}
+
 TEST_P(StoreConformance, OnlyAnUnknownEndIsUndoneByAdoption) {
   for (const bool known : {false, true}) {
     const RunId id = RunId::random();

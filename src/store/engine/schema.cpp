@@ -505,9 +505,26 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_time ON audit (time);
 )sql";
 
+// The names of the users who recorded a run and wrote a note; empty: not known. Programs that ask
+// to act for a user (tables/device_codes.h), and the token by which a user let one in.
+constexpr const char* kPeople = R"sql(
+ALTER TABLE runs ADD COLUMN creator TEXT NOT NULL DEFAULT '';
+ALTER TABLE notes ADD COLUMN author TEXT NOT NULL DEFAULT '';
+ALTER TABLE tokens ADD COLUMN parent TEXT;
+CREATE TABLE device_codes (
+  secret  BLOB NOT NULL PRIMARY KEY,
+  code    TEXT NOT NULL UNIQUE,
+  client  TEXT NOT NULL,
+  address TEXT NOT NULL,
+  expires INTEGER NOT NULL,
+  role    INTEGER,
+  token   TEXT
+);
+)sql";
+
 constexpr std::array kMigrations = {
-    kFirst, kTracking, kRemovedArtifacts, kPage,          kPlans,    kHosts,
-    kMarks, kTrash,    kSavedKinds,       kSmallerBlocks, kAccounts, kAudit};
+    kFirst, kTracking,   kRemovedArtifacts, kPage,     kPlans, kHosts, kMarks,
+    kTrash, kSavedKinds, kSmallerBlocks,    kAccounts, kAudit, kPeople};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

@@ -64,7 +64,8 @@ Result<std::int64_t> find_or_make_workload(Connection& db, const NewWorkload& wo
   return *made;
 }
 
-Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames, LockRuns lock) {
+Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames, std::string_view creator,
+                                    LockRuns lock) {
   if (sessions_.size() > kRememberedSessions || remembered_series_ > kRememberedSeries) {
     sessions_.clear();
     remembered_series_ = 0;
@@ -72,6 +73,7 @@ Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames, LockRu
   call_newest_.clear();
   call_batches_.clear();
   Call call;
+  call.creator = creator;
   // All rows are locked before the first change, in an order that all processes share.
   if (db_.dialect().shared) {
     for (const codec::Frame& frame : frames) call.touched.emplace(frame.header.session, nullptr);
@@ -372,8 +374,10 @@ Result<Ingest::RunRow> Ingest::find_or_make_run(Call& call, const codec::Session
                                                                 .created = started}));
   const auto key = TRY(db_.number(
       "INSERT INTO runs (id, name, experiment, workload, status, supervised, started, newest, "
-      "host) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7) ON CONFLICT (id) DO NOTHING RETURNING key",
-      body.run, body.run_name, experiment, workload, RunStatus::kRunning, started, body.host));
+      "host, creator) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING "
+      "RETURNING key",
+      body.run, body.run_name, experiment, workload, RunStatus::kRunning, started, body.host,
+      call.creator));
   if (!key) return lost_race();
   call.changed_runs.insert(body.run);
   return RunRow{.key = *key, .workload = workload};

@@ -73,8 +73,10 @@ class Ingest {
   // The time at which the rows of a call's runs are locked: all at the end, in the order of their
   // keys; or at once, so that a row which another process holds fails this call alone.
   enum class LockRuns : std::uint8_t { kAtTheEnd, kAtOnce };
-  // Refusals are in the answer; an Error means that the caller must roll back.
-  Result<AppendResult> append(std::span<const codec::Frame> frames, LockRuns lock);
+  // Refusals are in the answer; an Error means that the caller must roll back. `creator`: of the
+  // runs that it makes.
+  Result<AppendResult> append(std::span<const codec::Frame> frames, std::string_view creator,
+                              LockRuns lock);
   // Keeps the writes of the last append() in the transaction.
   void keep();
   // Drops the writes of the last append(), which was rolled back, also after an error.
@@ -91,6 +93,7 @@ class Ingest {
   using Batches = std::vector<StoredBatch>;
   // State of one append() call.
   struct Call {
+    std::string_view creator;
     AppendResult result;
     std::map<SessionId, std::shared_ptr<SessionState>> touched;  // null: not known to the store
     std::set<SessionId> refused;

@@ -46,8 +46,10 @@ Writer::~Writer() {
   thread_.join();
 }
 
-Result<AppendResult> Writer::append(std::span<const codec::Frame> frames, const Change& before) {
+Result<AppendResult> Writer::append(std::span<const codec::Frame> frames, const Change& before,
+                                    std::string_view creator) {
   Job job;
+  job.creator = creator;
   job.frames = frames;
   if (before) job.before = &before;
   return wait_for(job);
@@ -260,7 +262,8 @@ Result<> Writer::write_one(const Job& job, Ingest::LockRuns lock, Answers& answe
   TRY(database_->script("SAVEPOINT one"));
   Writing writing(*database_);
   const Result<> agreed = job.before != nullptr ? (*job.before)(writing) : Result<>();
-  answers.push_back(agreed ? ingest_.append(job.frames, lock) : tl::unexpected(agreed.error()));
+  answers.push_back(agreed ? ingest_.append(job.frames, job.creator, lock)
+                           : tl::unexpected(agreed.error()));
   if (answers.back() && (job.before == nullptr || answers.back()->refusals.empty())) {
     TRY(database_->script("RELEASE one"));
     ingest_.keep();

@@ -385,11 +385,14 @@ TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
         "INSERT INTO plans (id, updated, summary, document) SELECT 'p', 1, '{}', id FROM runs "
         "LIMIT 1",
         "INSERT INTO users VALUES (7, 'ada', 'Ada', 4, 0, 1)",
-        "INSERT INTO tokens SELECT 't', id, 7, 'laptop', 2, 3, 4, NULL FROM runs LIMIT 1",
+        "INSERT INTO tokens SELECT 't', id, 7, 'laptop', 2, 3, 4, NULL, 'p' FROM runs LIMIT 1",
         "INSERT INTO account_state VALUES (1, 1, 3)",
+        "INSERT INTO device_codes SELECT id, 'BCDF-GHJK', 'node7', '', 9, NULL, NULL FROM runs "
+        "LIMIT 1",
         "INSERT INTO audit VALUES (5, 1, 'ada', '10.0.0.7', 'DELETE /x', '', NULL)",
-        "INSERT INTO notes (run, time, created, text, ended) SELECT key, NULL, 2, 'of all', 3 FROM "
-        "runs"}) {
+        "INSERT INTO notes (run, time, created, text, ended, author) SELECT key, NULL, 2, 'of "
+        "all', 3, "
+        "'ada' FROM runs"}) {
     const auto done = from->exec(sql);
     ASSERT_TRUE(done) << done.error().message;
   }
@@ -403,11 +406,13 @@ TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
   ASSERT_TRUE(row && *row->step());
   EXPECT_EQ(row->real(0), 0.1);
   EXPECT_TRUE(row->is_null(1));
-  auto note = to->query("SELECT n.text, n.time, n.ended FROM notes n JOIN runs r ON r.key = n.run");
+  auto note = to->query(
+      "SELECT n.text, n.time, n.ended, n.author FROM notes n JOIN runs r ON r.key = n.run");
   ASSERT_TRUE(note && *note->step());
   EXPECT_EQ(note->text(0), "of all");
   EXPECT_TRUE(note->is_null(1));
   EXPECT_EQ(note->integer(2), 3);
+  EXPECT_EQ(note->text(3), "ada");
 }
 
 // The reviewed case: a pending removal in the source, whose cleaning meets new rows in the copy.

@@ -17,7 +17,7 @@ constexpr std::array kTables = {
     Table{"runs",
           "key id# name$ experiment workload status supervised started ended newest end_reason "
           "exit_code exit_signal host$ lifecycle user_id$ artifact_uri$ client_status client_end "
-          "machine trashed",
+          "machine trashed creator$",
           1, true, 1000},
     Table{"facts", "run kind key$ value$", 3, false, 500},
     Table{"sessions",
@@ -71,10 +71,11 @@ constexpr std::array kTables = {
     Table{"boards", "kind name$ updated state$", 2, false, 16},
     Table{"plans", "id$ updated summary$ document#", 1, false, 16},
     Table{"users", "id name$ display$ role disabled created", 1, true, 500},
-    Table{"tokens", "id$ hash# owner label$ role created expires revoked", 1, false, 500},
+    Table{"tokens", "id$ hash# owner label$ role created expires revoked parent$", 1, false, 500},
     Table{"account_state", "id required version", 1, false, 1},
     Table{"audit", "id time person$ address$ request$ detail$ status", 1, true, 200},
-    Table{"notes", "id run time created text$ finding$ mark ended", 1, true, 200},
+    Table{"device_codes", "secret# code$ client$ address$ expires role token$", 1, false, 500},
+    Table{"notes", "id run time created text$ finding$ mark ended author$", 1, true, 200},
 };
 
 // A removed run leaves its sessions for good, the rest until it is cleaned (remove/remove.h).

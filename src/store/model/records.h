@@ -93,6 +93,7 @@ struct Run {
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;
   std::string host;
+  std::string creator;  // the user who recorded it; empty: not known
   Lifecycle lifecycle = Lifecycle::kActive;
   std::optional<UtcTime> trashed;  // since when it is in the trash
   // Facts: info values are JSON text. Empty in lists unless asked for.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kRunColumns =
     "SELECT r.key, r.id, r.name, r.experiment, e.name, w.id, w.name, r.status, r.started, r.ended, "
-    "r.newest, r.end_reason, r.exit_code, r.exit_signal, r.host, r.lifecycle, r.trashed "
+    "r.newest, r.end_reason, r.exit_code, r.exit_signal, r.host, r.lifecycle, r.trashed, r.creator "
     "FROM runs r JOIN experiments e ON e.id = r.experiment JOIN workloads w ON w.key = r.workload ";
 
 template <class T>
@@ -37,6 +37,7 @@ Run run_from_row(const Statement& row) {
   run.host = row.text(14);
   run.lifecycle = static_cast<Lifecycle>(row.integer(15));
   run.trashed = row.maybe_utc(16);
+  run.creator = row.text(17);
   return run;
 }
 

@@ -15,7 +15,7 @@ using sql::Connection;
 
 struct Current {
   std::int64_t key = 0;
-  std::string name;
+  std::string name, creator;
   Lifecycle lifecycle = Lifecycle::kActive;
   RunStatus status = RunStatus::kRunning;
   ExperimentId experiment;
@@ -23,12 +23,13 @@ struct Current {
 
 Result<Current> lock_current(Connection& db, RunId id) {
   auto run = TRY(sql::read_first(
-      db.query("SELECT key, name, lifecycle, status, experiment FROM runs WHERE id = ?1" +
+      db.query("SELECT key, name, lifecycle, status, experiment, creator FROM runs WHERE id = ?1" +
                    std::string(db.dialect().lock_row),
                id),
       [](const sql::Statement& row) {
         return Current{.key = row.integer(0),
                        .name = row.text(1),
+                       .creator = row.text(5),
                        .lifecycle = static_cast<Lifecycle>(row.integer(2)),
                        .status = static_cast<RunStatus>(row.integer(3)),
                        .experiment = ExperimentId{row.integer(4)}};
@@ -86,12 +87,42 @@ Result<ChangedRun> change_run(Connection& db, const Current& run, const RunToCha
   return changed;
 }
 
-bool trashes_running(const Current& run, const RunChange& change) {
-  return change.lifecycle == Lifecycle::kDeleted && run.lifecycle != Lifecycle::kDeleted &&
-         run.status == RunStatus::kRunning;
+std::optional<Error> refusal(const Current& run, const RunToChange& wanted,
+                             const ChangeOptions& options) {
+  const bool trashes =
+      wanted.change.lifecycle == Lifecycle::kDeleted && run.lifecycle != Lifecycle::kDeleted;
+  if (!trashes) return std::nullopt;
+  if (auto no = not_own(run.name, run.creator, options.own_of)) return no;
+  if (options.force || run.status != RunStatus::kRunning) return std::nullopt;
+  return sql::still_running(run.name, wanted.id).value();
 }
 
 }  // namespace
+
+std::optional<Error> not_own(std::string_view name, std::string_view creator,
+                             const std::optional<std::string>& own_of) {
+  if (!own_of || creator.empty() || creator == *own_of) return std::nullopt;
+  return Error{
+      Code::kPermission,
+      fmt::format("'{}' was recorded by '{}': to put others' runs into the trash needs the "
+                  "role owner",
+                  name, creator)};
+}
+
+Result<> check_own(Connection& db, ExperimentId experiment,
+                   const std::optional<std::string>& own_of) {
+  if (!own_of) return {};
+  // Those who make a run in it wait for each other.
+  TRY(db.exec("SELECT id FROM experiments WHERE id = ?1" + std::string(db.dialect().lock_row),
+              experiment));
+  const auto other = TRY(sql::read_first(
+      db.query("SELECT name, creator FROM runs WHERE experiment = ?1 AND lifecycle <> 1 AND "
+               "creator <> '' AND creator <> ?2 LIMIT 1",
+               experiment, *own_of),
+      [&](const sql::Statement& row) { return not_own(row.text(0), row.text(1), own_of); }));
+  if (other && *other) return tl::unexpected(**other);
+  return {};
+}
 
 // Rows are locked by id, so that two requests for the same runs wait for each other.
 Result<ChangedRuns> change_runs(Connection& db, std::span<const RunToChange> changes,
@@ -102,11 +133,9 @@ Result<ChangedRuns> change_runs(Connection& db, std::span<const RunToChange> cha
   ChangedRuns changed;
   std::vector<Current> runs(changes.size());
   for (const std::size_t at : order) {
-    const auto& [id, change] = changes[at];
-    runs[at] = TRY(lock_current(db, id));
-    if (options.force || !trashes_running(runs[at], change)) continue;
-    changed.refused = sql::still_running(runs[at].name, id).value();
-    return changed;
+    runs[at] = TRY(lock_current(db, changes[at].id));
+    changed.refused = refusal(runs[at], changes[at], options);
+    if (changed.refused) return changed;
   }
   for (std::size_t at = 0; at < changes.size(); ++at)
     changed.runs.push_back(TRY(change_run(db, runs[at], changes[at], options.now)));

@@ -45,14 +45,24 @@ struct ChangedRun {
 struct ChangeOptions {
   UtcTime now = {};
   bool force = false;  // moves running runs to the trash, too
+  // Nobody else's runs go to the trash; nothing: anybody's do.
+  std::optional<std::string> own_of = {};
 };
 
 struct ChangedRuns {
   std::vector<ChangedRun> runs;  // one per change, in their order
-  // A running run would go to the trash: nothing was changed. No error of the transaction, which a
-  // writer would try again.
+  // A running run, or one of somebody else, would go to the trash: nothing was changed. No error of
+  // the transaction, which a writer would try again.
   std::optional<Error> refused = {};
 };
+
+// Why a user must not move a run into the trash that `creator` recorded, nullopt if nothing is
+// against it: who is no owner trashes own runs alone, and those of nobody known. `own_of` as above.
+std::optional<Error> not_own(std::string_view name, std::string_view creator,
+                             const std::optional<std::string>& own_of);
+// kPermission: the user must not move all runs of the experiment into the trash.
+Result<> check_own(sql::Connection& db, ExperimentId experiment,
+                   const std::optional<std::string>& own_of);
 
 // kNotFound: there is no such run.
 Result<ChangedRuns> change_runs(sql::Connection& db, std::span<const RunToChange> changes,

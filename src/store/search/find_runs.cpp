@@ -269,7 +269,8 @@ Result<std::vector<std::string>> RunFinder::haystacks() {
   const auto add = [&](std::uint32_t row, std::string_view text) {
     if (misses_[row] == 0) all[row].append(text).push_back('\n');
   };
-  for (const Kind kind : {Kind::kName, Kind::kHost, Kind::kExperiment, Kind::kWorkload}) {
+  for (const Kind kind :
+       {Kind::kName, Kind::kHost, Kind::kCreator, Kind::kExperiment, Kind::kWorkload}) {
     const auto& texts = *TRY(table_.texts({.kind = kind, .key = ""}));
     for (std::uint32_t row = 0; row < texts.size(); ++row) add(row, texts[row]);
   }

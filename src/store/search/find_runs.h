@@ -40,8 +40,8 @@ struct RunOrder {
 struct RunQuestion {
   RunScope scope;
   std::vector<mlflow::Comparison> filter;
-  // Each occurs, whatever the case of A to Z, in the name, experiment, workload, host, command, or
-  // a param or tag as "key=value", or begins the id.
+  // Each occurs, whatever the case of A to Z, in the name, experiment, workload, host, creator,
+  // command, or a param or tag as "key=value", or begins the id.
   std::vector<std::string> words;
   std::vector<RunChoice> choices;  // at most kMostChoices
   // In both directions, NaN comes after all numbers, and then runs without a value. Ties: the

@@ -24,9 +24,9 @@ constexpr std::size_t kFew = 256;
 
 constexpr std::string_view kRows =
     "SELECT r.key, r.id, r.name, r.experiment, r.workload, r.status, r.started, r.ended, r.newest, "
-    "r.host FROM runs r WHERE r.lifecycle BETWEEN {} AND {} AND ";
+    "r.host, r.creator FROM runs r WHERE r.lifecycle BETWEEN {} AND {} AND ";
 
-constexpr std::array<std::pair<std::string_view, Kind>, 10> kNames = {{
+constexpr std::array<std::pair<std::string_view, Kind>, 11> kNames = {{
     {"start", Kind::kStart},
     {"duration", Kind::kDuration},
     {"name", Kind::kName},
@@ -34,6 +34,7 @@ constexpr std::array<std::pair<std::string_view, Kind>, 10> kNames = {{
     {"experiment", Kind::kExperiment},
     {"workload", Kind::kWorkload},
     {"host", Kind::kHost},
+    {"creator", Kind::kCreator},
     {"collocation", Kind::kCollocation},
     {"model", Kind::kModel},
     {"device", Kind::kDevice},
@@ -75,6 +76,7 @@ RunTable::Row run_from_row(const Statement& row) {
   run.start = row.integer(6);
   run.end = row.integer(row.is_null(7) ? 8 : 7);
   run.host = row.text(9);
+  run.creator = row.text(10);
   return run;
 }
 
@@ -294,9 +296,10 @@ Result<RunTable::Texts> RunTable::read_texts(const RunField& field) {
   Texts texts(rows_.size());
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     const Row& run = rows_[row];
-    texts[row] = field.kind == Kind::kStatus ? std::string(status_name(run.status))
-                 : field.kind == Kind::kHost ? run.host
-                                             : run.name;
+    texts[row] = field.kind == Kind::kStatus    ? std::string(status_name(run.status))
+                 : field.kind == Kind::kHost    ? run.host
+                 : field.kind == Kind::kCreator ? run.creator
+                                                : run.name;
   }
   return texts;
 }

@@ -47,6 +47,7 @@ struct RunField {
     kExperiment,  // its name
     kWorkload,    // its name
     kHost,
+    kCreator,
     kCollocation,  // as the run says, else "together" or "alone"
     kModel,
     kDevice,
@@ -76,7 +77,7 @@ class RunTable {
     std::int64_t experiment = 0, workload = 0;  // keys
     RunStatus status = RunStatus::kRunning;
     std::int64_t start = 0, end = 0;  // UTC, ns; end: the newest time while it runs
-    std::string host;
+    std::string host, creator;
   };
   // By row; empty: not set.
   using Texts = std::vector<std::string>;

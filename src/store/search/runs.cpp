@@ -17,7 +17,8 @@ using sql::Statement;
 
 constexpr std::string_view kColumns =
     "SELECT r.key, r.id, r.name, r.experiment, e.artifact_location, r.user_id, r.status, "
-    "r.client_status, r.started, r.ended, r.client_end, r.lifecycle, r.artifact_uri FROM runs r "
+    "r.client_status, r.started, r.ended, r.client_end, r.lifecycle, r.artifact_uri, r.creator "
+    "FROM runs r "
     "JOIN experiments e ON e.id = r.experiment WHERE ";
 
 RunStatus stored_status(ClientStatus status) {
@@ -69,6 +70,7 @@ RunRow run_from_row(const Statement& row) {
   }
   run.lifecycle = static_cast<Lifecycle>(row.integer(11));
   run.artifact_uri = row.text(12);
+  run.creator = row.text(13);
   if (run.experiment_location.empty())
     run.experiment_location = default_artifact_location(run.experiment);
   run.place_is_kept = !run.artifact_uri.empty();
@@ -104,10 +106,11 @@ Result<std::int64_t> create_run(Connection& db, const NewRun& run) {
                     own_workload_of(run.id), run.experiment, run.start));
   const auto key = TRY(db.number(
       "INSERT INTO runs (id, name, experiment, workload, status, supervised, started, newest, "
-      "host, "
-      "user_id, client_status) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5, ?5, ?6, ?7, ?8) RETURNING key",
+      "host, user_id, client_status, creator) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5, ?5, ?6, ?7, ?8, "
+      "?9) "
+      "RETURNING key",
       run.id, run.name, run.experiment, *workload, run.start, run.host, run.user_id,
-      ClientStatus::kRunning));
+      ClientStatus::kRunning, run.creator));
   for (const auto& [name, value] : run.tags) TRY(set_fact(db, *key, Fact::kTag, name, value));
   return *key;
 }

@@ -42,6 +42,7 @@ struct RunRow {
   UtcTime start;
   std::optional<UtcTime> end;
   Lifecycle lifecycle = Lifecycle::kActive;
+  std::string creator;         // as Run::creator has it
   std::string artifact_uri;    // <experiment's location>/<run id>/artifacts unless it is another
   bool place_is_kept = false;  // artifact_uri stays when the run or its experiment changes
 };
@@ -64,6 +65,7 @@ struct NewRun {
   RunId id;
   ExperimentId experiment;
   std::string name, user_id, host;
+  std::string creator = {};  // as Run::creator has it
   UtcTime start;
   Tags tags;
 };

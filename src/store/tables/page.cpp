@@ -154,11 +154,12 @@ std::optional<std::int64_t> mark_number(const NoteText& content) {
 
 }  // namespace
 
-Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcTime now) {
+Result<Note> add_note(Writing& writing, const WrittenNote& note) {
+  const NoteText& content = note.content;
   // Held until the note is written: a removal takes it along, or there is no run any more.
   const auto key = TRY(writing->number(
-      "SELECT key FROM runs WHERE id = ?1" + std::string(writing->dialect().lock_row), run));
-  if (!key) return fail(Code::kNotFound, fmt::format("no run {}", run.hex()));
+      "SELECT key FROM runs WHERE id = ?1" + std::string(writing->dialect().lock_row), note.run));
+  if (!key) return fail(Code::kNotFound, fmt::format("no run {}", note.run.hex()));
   if (content.mark) {
     TRY(writing->exec("DELETE FROM notes WHERE run = ?1 AND finding = ?2 AND mark IS NOT NULL",
                       *key, content.finding));
@@ -169,39 +170,43 @@ Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcT
                 fmt::format("the run has {} notes: delete one that nobody needs", kMostNotes));
   }
   const auto id = TRY(writing->number(
-      "INSERT INTO notes (run, time, created, text, finding, mark, ended) VALUES (?1, ?2, ?3, ?4, "
-      "?5, ?6, ?7) RETURNING id",
-      *key, content.time, now, content.text, content.finding, mark_number(content), content.end));
+      "INSERT INTO notes (run, time, created, text, finding, mark, ended, author) VALUES (?1, ?2, "
+      "?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
+      *key, content.time, note.now, content.text, content.finding, mark_number(content),
+      content.end, note.author));
   if (!id) return fail(Code::kInternal, "the note got no id");
-  return Note{.id = *id, .content = content, .created = now};
+  return Note{.id = *id, .content = content, .created = note.now, .author = note.author};
 }
 
 Result<std::vector<Note>> notes(Reading& reading, RunId run) {
   return sql::read_all(
-      reading->query("SELECT id, time, text, created, finding, mark, ended FROM notes WHERE run = "
-                     "(SELECT key FROM runs WHERE id = ?1) ORDER BY id",
-                     run),
+      reading->query(
+          "SELECT id, time, text, created, finding, mark, ended, author FROM notes WHERE "
+          "run = (SELECT key FROM runs WHERE id = ?1) ORDER BY id",
+          run),
       [](const Statement& row) {
         Note note{.id = row.integer(0),
                   .content = {.time = row.maybe_utc(1),
                               .end = row.maybe_utc(6),
                               .text = row.text(2),
                               .finding = row.text(4)},
-                  .created = row.utc(3)};
+                  .created = row.utc(3),
+                  .author = row.text(7)};
         if (const auto mark = row.maybe_integer(5)) note.content.mark = static_cast<Mark>(*mark);
         return note;
       });
 }
 
-Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,
-                                        const NoteText& content) {
+Result<std::optional<Note>> change_note(Writing& writing, std::int64_t id,
+                                        const WrittenNote& note) {
+  const NoteText& content = note.content;
   const auto created = TRY(writing->number(
-      "UPDATE notes SET time = ?3, text = ?4, finding = ?5, mark = ?6, ended = ?7 "
-      "WHERE id = ?2 AND run = (SELECT key FROM runs WHERE id = ?1) RETURNING "
-      "created",
-      run, id, content.time, content.text, content.finding, mark_number(content), content.end));
+      "UPDATE notes SET time = ?3, text = ?4, finding = ?5, mark = ?6, ended = ?7, author = ?8 "
+      "WHERE id = ?2 AND run = (SELECT key FROM runs WHERE id = ?1) RETURNING created",
+      note.run, id, content.time, content.text, content.finding, mark_number(content), content.end,
+      note.author));
   if (!created) return std::nullopt;
-  return Note{.id = id, .content = content, .created = utc_time(*created)};
+  return Note{.id = id, .content = content, .created = utc_time(*created), .author = note.author};
 }
 
 Result<bool> delete_note(Writing& writing, RunId run, std::int64_t id) {

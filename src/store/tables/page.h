@@ -86,15 +86,21 @@ struct Note {
   std::int64_t id = 0;
   NoteText content;
   UtcTime created;
+  std::string author = {};  // the user who wrote this text; empty: not known
 };
 
+struct WrittenNote {
+  RunId run;
+  NoteText content;
+  UtcTime now;
+  std::string author = {};
+};
 // A marked note replaces those of the same finding. kTooLarge: the run has kMostNotes.
-Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcTime now);
+Result<Note> add_note(Writing& writing, const WrittenNote& note);
 // In the order in which they were written.
 Result<std::vector<Note>> notes(Reading& reading, RunId run);
 // Nothing: the run has no such note.
-Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,
-                                        const NoteText& content);
+Result<std::optional<Note>> change_note(Writing& writing, std::int64_t id, const WrittenNote& note);
 Result<bool> delete_note(Writing& writing, RunId run, std::int64_t id);
 
 }  // namespace corral::store::page

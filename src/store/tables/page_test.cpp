@@ -285,7 +285,9 @@ TEST_P(Page, ThereIsRoomForSoManyBoards) {
 TEST_P(Page, NotesGoWithTheirRun) {
   const auto add = [&](std::optional<UtcTime> time, std::string text) {
     const NoteText content{.time = time, .text = std::move(text)};
-    return write([&](Writing& db) { return add_note(db, run_, content, utc_time(9)); });
+    return write([&](Writing& db) {
+      return add_note(db, {.run = run_, .content = content, .now = utc_time(9), .author = "ada"});
+    });
   };
   const auto all = [&] { return read([&](Reading& r) { return notes(r, run_); }); };
   const Note first = add(utc_time(1234), "\xE2\x9C\x8D here");
@@ -294,13 +296,21 @@ TEST_P(Page, NotesGoWithTheirRun) {
   EXPECT_EQ(all()[0].content.time, utc_time(1234));
   EXPECT_EQ(all()[0].content.text, "\xE2\x9C\x8D here");
   EXPECT_EQ(all()[0].created, utc_time(9));
+  EXPECT_EQ(all()[0].author, "ada");
   EXPECT_FALSE(all()[1].content.time);
   const auto change = [&](RunId run, std::int64_t id) {
     return write([&](Writing& db) {
-      return change_note(db, run, id, {.time = utc_time(5), .text = "anew"});
+      return change_note(db, id,
+                         {.run = run,
+                          .content = {.time = utc_time(5), .text = "anew"},
+                          .now = utc_time(11),
+                          .author = "bob"});
     });
   };
-  EXPECT_EQ(change(run_, second.id)->created, utc_time(9));
+  const auto changed = change(run_, second.id);
+  EXPECT_EQ(changed->created, utc_time(9));
+  EXPECT_EQ(changed->author, "bob") << "whose words they are";
+  EXPECT_EQ(all()[1].author, "bob");
   EXPECT_EQ(all()[1].content.text, "anew");
   EXPECT_EQ(all()[1].content.time, utc_time(5));
   EXPECT_FALSE(change(RunId::random(), second.id)) << "of another run";
@@ -320,7 +330,7 @@ TEST_P(Page, NotesGoWithTheirRun) {
             }),
             0);
   const auto late = store_->change([&](Writing& db) -> Result<> {
-    TRY(add_note(db, run_, {.time = {}, .text = "late"}, utc_time(10)));
+    TRY(add_note(db, {.run = run_, .content = {.time = {}, .text = "late"}, .now = utc_time(10)}));
     return {};
   });
   EXPECT_EQ(late.error().code, Code::kNotFound);
@@ -329,11 +339,15 @@ TEST_P(Page, NotesGoWithTheirRun) {
 TEST_P(Page, ANoteMarksASpanUntilItIsChanged) {
   const auto all = [&] { return read([&](Reading& r) { return notes(r, run_); }); };
   NoteText content{.time = utc_time(5), .end = utc_time(8), .text = "slow"};
-  const auto id = write([&](Writing& db) { return add_note(db, run_, content, utc_time(9)); }).id;
+  const auto id = write([&](Writing& db) {
+                    return add_note(db, {.run = run_, .content = content, .now = utc_time(9)});
+                  }).id;
   EXPECT_EQ(all().at(0).content.time, utc_time(5));
   EXPECT_EQ(all().at(0).content.end, utc_time(8));
   const auto change = [&] {
-    write([&](Writing& db) { return change_note(db, run_, id, content); });
+    write([&](Writing& db) {
+      return change_note(db, id, {.run = run_, .content = content, .now = utc_time(11)});
+    });
     return all().at(0).content.end;
   };
   content.end = utc_time(7);
@@ -344,7 +358,9 @@ TEST_P(Page, ANoteMarksASpanUntilItIsChanged) {
 
 TEST_P(Page, AFindingHasOneMark) {
   const auto add = [&](NoteText content) {
-    return write([&](Writing& db) { return add_note(db, run_, content, utc_time(9)); });
+    return write([&](Writing& db) {
+      return add_note(db, {.run = run_, .content = content, .now = utc_time(9)});
+    });
   };
   const auto all = [&] { return read([&](Reading& r) { return notes(r, run_); }); };
   add({.time = {}, .text = "why?", .finding = "slow rank 3"});

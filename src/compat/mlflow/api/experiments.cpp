@@ -7,6 +7,7 @@
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/wire/names.h"
+#include "store/search/change_runs.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
@@ -49,6 +50,8 @@ Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
       return refuse(ErrorCode::kResourceDoesNotExist,
                     fmt::format("No Experiment with id={} exists", experiment.id.value));
     }
+    if (lifecycle == Lifecycle::kDeleted)
+      TRY_API(tracking::check_own(db, experiment.id, trashes_own_of(context)));
     TRY_API(tracking::set_lifecycle(db, experiment.id, lifecycle, sys::utc_now()));
     return empty_answer();
   });

@@ -13,6 +13,7 @@
 #include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "store/search/change_runs.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
@@ -148,6 +149,10 @@ Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
   TRY_API(in.check());
   const auto run = change(context, [&](Connection& db) -> Answer<RunId> {
     const auto found = TRY_API(find_run(db, id));
+    if (lifecycle == Lifecycle::kDeleted) {
+      if (const auto no = tracking::not_own(found.name, found.creator, trashes_own_of(context)))
+        return tl::unexpected<ApiError>(*no);
+    }
     TRY_API(tracking::set_run_lifecycle(db, found.key, lifecycle, sys::utc_now()));
     return found.id;
   });
@@ -239,6 +244,7 @@ Body create_run(Message& in, Context& context) {
   if (experiment.empty())
     return refuse(ErrorCode::kBadRequest, "Creating a run needs an 'experiment_id'.");
   run.user_id = in.text("user_id");
+  run.creator = context.who.user;
   const std::string name = in.text("run_name");
   run.start = TRY_API(read_time(in, "start_time")).value_or(sys::utc_now());
   run.tags = TRY_API(read_tags(in, "tags", wire::kTagLength));

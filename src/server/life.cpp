@@ -370,6 +370,8 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   rules.accounts = &accounts_;
   rules.once = &once_;
   rules.sign_ins = &sign_ins_;
+  rules.device_codes = &device_codes_;
+  rules.device_polls = &device_polls_;
   rules.tls = tls_.get();
   rules.tokens_by_https =
       accounts_.required() && !tls_ && !options_.insecure && !is_loopback(address.host);
@@ -394,9 +396,24 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   return {};
 }
 
+// That of the server, or, if the store has users, one of the request's own.
+std::shared_ptr<Context> RunningServer::context_of(const Request& request) {
+  if (!accounts_.required()) return {std::shared_ptr<void>(), &context_};
+  auto context = std::make_shared<Context>(context_);
+  if (auto who = principal_of(request, accounts_)) {
+    context->who = *std::move(who);
+  } else {
+    context->who = {};
+  }
+  return context;
+}
+
 Response RunningServer::handle(Request request) {
+  // While it lives, a request is in flight, and the context that its answer uses stays.
   struct Busy {
-    explicit Busy(RunningServer& s) : server(s) { server.in_flight_ += 1; }
+    Busy(RunningServer& s, std::shared_ptr<Context> c) : server(s), context(std::move(c)) {
+      server.in_flight_ += 1;
+    }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
     ~Busy() {
@@ -404,25 +421,30 @@ Response RunningServer::handle(Request request) {
       server.in_flight_ -= 1;
     }
     RunningServer& server;
+    const std::shared_ptr<Context> context;
   };
-  const Busy busy(*this);
+  const std::shared_ptr<Context> context = context_of(request);
+  const Busy busy(*this, context);
   // Reads are refused, too: an answer about a session lets its spool be deleted.
   if (const auto intact = store_->intact(); !intact && request.path != kStopPath)
     return refusal(request, intact.error());
+  // Since the gate let it in, its user may have gone.
+  if (context->who.role == Role::kAnyone && role_for(request) > Role::kAnyone)
+    return token_is_gone(request);
   const bool packed = request.path.starts_with(kPageApi) && http::takes_gzip(request);
   Response response = accounts_.required() && is_audited(request)
-                          ? audited(std::move(request), context_)
-                          : route(std::move(request), context_);
+                          ? audited(std::move(request), *context)
+                          : route(std::move(request), *context);
   if (packed) http::compress_json(response);
   // Until its last byte is out, or in, it is a request in flight.
   if (response.taker) {
-    response.taker->take = [receiving = std::make_shared<Busy>(*this),
+    response.taker->take = [receiving = std::make_shared<Busy>(*this, context),
                             take = std::move(response.taker->take)](std::string_view piece) {
       return take(piece);
     };
   }
   if (response.late) {
-    response.late = [packed, waiting = std::make_shared<Busy>(*this),
+    response.late = [packed, waiting = std::make_shared<Busy>(*this, context),
                      make = std::move(response.late)](const auto& left) {
       Response made = make(left);
       if (packed) http::compress_json(made);
@@ -430,7 +452,7 @@ Response RunningServer::handle(Request request) {
     };
   }
   if (!response.stream) return response;
-  response.stream = [streaming = std::make_shared<Busy>(*this),
+  response.stream = [streaming = std::make_shared<Busy>(*this, context),
                      produce = std::move(response.stream)](std::string& part) {
     return produce(part);
   };

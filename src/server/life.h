@@ -128,6 +128,7 @@ class RunningServer {
   void follow_certificate(const std::stop_token& stop);
   Result<std::vector<Listener>> open_listeners(sys::Fd tcp, const sys::ListenAddress& address);
   Result<> open_http(sys::Fd tcp, const sys::ListenAddress& address);
+  std::shared_ptr<Context> context_of(const Request& request);
   Response handle(Request request);
   void note(const http::Exchange& exchange);
   void ask_to_stop();
@@ -148,6 +149,8 @@ class RunningServer {
   Accounts accounts_;
   OnceCodes once_;
   Rate sign_ins_{20, std::chrono::seconds(3)};
+  Rate device_codes_{10, std::chrono::seconds(30)};
+  Rate device_polls_{600, std::chrono::milliseconds(100)};
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   std::shared_ptr<http::Tls> tls_;                     // null: plain HTTP

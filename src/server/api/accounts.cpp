@@ -1,4 +1,5 @@
-// Users of the store, their tokens, whose request it is, and who did what.
+// Users of the store, their tokens, programs that ask for one, whose request it is, and who did
+// what.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "server/core/once_codes.h"
 #include "store/tables/accounts.h"
 #include "store/tables/audit.h"
+#include "store/tables/device_codes.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {
@@ -29,6 +31,7 @@ constexpr std::size_t kMostToken = 1024;  // bytes
 constexpr std::int64_t kMostEntries = 1000;
 constexpr std::int64_t kDays = 90;
 constexpr std::int64_t kMostDays = 366;
+constexpr Nanos kDeviceWaits = std::chrono::minutes(10);
 
 // Commits the change; the next request meets it.
 template <class Change>
@@ -37,12 +40,6 @@ Result<> commit_accounts(Context& context, Change change) {
   // If another thread has refreshed meanwhile, that one ends the streams.
   if (TRY(context.accounts->refresh())) context.events.close_streams();
   return {};
-}
-
-// A store without users lets everybody be everybody.
-Principal principal(const Request& request, const Context& context) {
-  if (!context.accounts->required()) return {.user = "", .role = Role::kAdmin};
-  return principal_of(request, *context.accounts).value_or(Principal{});
 }
 
 // Without users a server lets everybody in who reaches it: nobody may then make themselves an admin
@@ -83,6 +80,7 @@ void write_token(JsonWriter& json, const accounts::Token& token) {
   write_time(json, "created_ns", token.created);
   write_time(json, "expires_ns", token.expires);
   write_time(json, "revoked_ns", token.revoked);
+  write_text(json, "parent", token.parent);
   json.end_object();
 }
 
@@ -104,12 +102,11 @@ Response named_response(std::string_view name) {
 
 }  // namespace
 
-Answer me(const Request& request, Context& context) {
-  const Principal who = principal(request, context);
+Answer me(const Request&, Context& context) {
   return object_response([&](JsonWriter& json) {
     json.member("users", context.accounts->required());
-    write_text(json, "user", who.user);
-    json.member("role", role_name(who.role));
+    write_text(json, "user", context.who.user);
+    json.member("role", role_name(context.who.role));
   });
 }
 
@@ -195,7 +192,7 @@ Answer delete_user(const Request& request, Context& context) {
 
 Answer tokens(const Request& request, Context& context) {
   TRY(check_place(request, context));
-  const Principal who = principal(request, context);
+  const Principal& who = context.who;
   auto all = TRY(in_snapshot(context.reader, accounts::tokens));
   if (who.role < Role::kAdmin)
     std::erase_if(all, [&](const accounts::Token& token) { return token.user != who.user; });
@@ -230,7 +227,7 @@ Answer add_token(const Request& request, Context& context) {
 
 Answer revoke_token(const Request& request, Context& context) {
   TRY(check_place(request, context));
-  const Principal who = principal(request, context);
+  const Principal& who = context.who;
   const std::string id(request.param("token"));
   std::optional<accounts::TokensOf> only;
   if (who.role < Role::kAdmin) only = {.user = who.user, .role = who.role};
@@ -242,6 +239,150 @@ Answer revoke_token(const Request& request, Context& context) {
   TRY(commit_accounts(context, revoke));
   if (!known) return fail(Code::kNotFound, fmt::format("you have no token '{}'", id));
   return object_response([&](JsonWriter& json) { json.member("id", id); });
+}
+
+// ---- programs that ask for a token
+Answer ask_device(const Request& request, Context& context) {
+  if (!context.accounts->required())
+    return fail(Code::kUnprocessable, "this server asks for no token");
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"client"});
+  const std::string secret = RunId::random().hex() + RunId::random().hex();
+  const UtcTime now = sys::utc_now();
+  accounts::Device device{.secret = sha256(secret),
+                          .code = accounts::new_device_code(),
+                          .client = fields.text("client").value_or(""),
+                          .address = request.peer,
+                          .expires = now + kDeviceWaits};
+  if (!accounts::valid_client_name(device.client))
+    fields.wrong("client", "1 to 64 letters, digits, '.', '-' and '_'");
+  device = TRY_PARSED(fields.finish(std::move(device)));
+  TRY(context.store.change(
+      [&](store::Writing& writing) { return accounts::add_device(writing, device, now); }));
+  Response response = object_response([&](JsonWriter& out) {
+    out.member("device_code", secret).member("code", device.code);
+    write_time(out, "expires_ns", device.expires);
+  });
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
+namespace {
+
+// The code that a user typed. Guesses at those of others are slow.
+Parsed<std::string> typed_code(const Request& request, const Context& context) {
+  if (const auto wait = context.typed_codes->take(context.who.user, sys::boot_now())) {
+    return fail(Code::kUnavailable,
+                fmt::format("too many codes: try again in {} s", wait->count()));
+  }
+  std::string code = accounts::read_device_code(request.param("code"));
+  if (!code.empty()) return code;
+  return fail_about("code", Code::kInvalidArgument,
+                    "a code has eight letters, as BCDF-GHJK, none of them a vowel");
+}
+
+tl::unexpected<Error> nobody_asks(const std::string& code) {
+  return fail(Code::kNotFound, fmt::format("no program waits with the code {}", code));
+}
+
+}  // namespace
+
+Answer asking_device(const Request& request, Context& context) {
+  const std::string code = TRY_PARSED(typed_code(request, context));
+  const auto found = TRY(in_snapshot(context.reader, [&](store::Reading& reading) {
+    return accounts::device(reading, code, sys::utc_now());
+  }));
+  if (!found) return nobody_asks(code);
+  return object_response([&](JsonWriter& json) {
+    json.member("code", found->code).member("client", found->client);
+    write_text(json, "address", found->address);
+    write_time(json, "expires_ns", found->expires);
+  });
+}
+
+Answer answer_device(const Request& request, Context& context) {
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"allow", "role"});
+  const auto allow = fields.boolean("allow");
+  if (!allow) fields.wrong("allow", "true or false");
+  const Role role = read_role(fields).value_or(Role::kWriter);
+  const bool allowed = TRY_PARSED(fields.finish(allow.value_or(false)));
+  const std::string code = TRY_PARSED(typed_code(request, context));
+  const Principal& who = context.who;
+  if (who.token.empty())
+    return fail(Code::kPermission, "only a user can let a program act for them: sign in");
+  const UtcTime now = sys::utc_now();
+  const accounts::DeviceAnswer answer{.token = who.token,
+                                      .role = allowed ? std::min(role, who.role) : Role::kAnyone};
+  const bool answered = TRY(commit(context.store, [&](store::Writing& writing) {
+    return accounts::answer_device(writing, code, answer, now);
+  }));
+  if (!answered) return nobody_asks(code);
+  return object_response([&](JsonWriter& out) { out.member("code", code); });
+}
+
+namespace {
+
+// Makes the token that a user has allowed, once; says so in the audit.
+Result<> hand_out(store::Writing& writing, const accounts::DeviceAnswer& answer,
+                  const AccessToken& made, const Request& request) {
+  const UtcTime now = sys::utc_now();
+  accounts::Token token{.id = made.id,
+                        .hash = sha256(made.text),
+                        .user = "",
+                        .label = "corral login on " + answer.asked.client,
+                        .role = answer.role,
+                        .created = now,
+                        .expires = now + std::chrono::hours(24) * kDays,
+                        .parent = answer.token};
+  token.user = TRY(accounts::add_child_token(writing, token));
+  std::string detail;
+  JsonWriter(detail)
+      .begin_object()
+      .member("token", token.id)
+      .member("label", token.label)
+      .member("code", answer.asked.code)
+      .member("asked_from", answer.asked.address)
+      .end_object();
+  const std::int64_t entry = TRY(store::audit::begin(writing, {.time = now,
+                                                               .user = token.user,
+                                                               .address = request.peer,
+                                                               .request = "POST " + request.path,
+                                                               .detail = detail}));
+  return store::audit::end(writing, entry, 200);
+}
+
+}  // namespace
+
+Answer device_token(const Request& request, Context& context) {
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"device_code"});
+  const std::string code = TRY_PARSED(fields.finish(fields.text("device_code").value_or("")));
+  const Sha256 secret = sha256(code);
+  const auto answer = TRY(in_snapshot(context.reader, [&](store::Reading& reading) {
+    return accounts::device_answer(reading, secret, sys::utc_now());
+  }));
+  const bool allowed = answer && answer->role != Role::kAnyone;
+  const AccessToken made = make_access_token();
+  const auto take = [&](store::Writing& writing) -> Result<> {
+    if (!TRY(accounts::take_device(writing, secret)))
+      return fail(Code::kNotFound, "the token of this sign-in was handed out already");
+    return allowed ? hand_out(writing, *answer, made, request) : Result<>();
+  };
+  if (answer) TRY(context.store.change(take));
+  // If that fails, the server's next round does it: the token is made.
+  if (allowed) {
+    [[maybe_unused]] const auto refreshed = context.accounts->refresh();
+  }
+  Response response = object_response([&](JsonWriter& out) {
+    out.member("state", !answer ? "waiting" : allowed ? "allowed" : "refused");
+    if (allowed) out.member("token", made.text);
+  });
+  response.set_header("Cache-Control", "no-store");
+  return response;
 }
 
 Answer audit(const Request& request, Context& context) {

@@ -37,10 +37,11 @@ Handler plans, plan, save_plan, delete_plan;         // plans.cpp
 Handler profile, request_profile, report_profile;    // profiles.cpp
 Handler list_artifacts, get_artifact, put_artifact;  // artifacts.cpp
 Handler media;
-Handler me, sign_in, sign_out, make_code;           // accounts.cpp
-Handler users, add_user, change_user, delete_user;  // accounts.cpp
-Handler tokens, add_token, revoke_token, audit;     // accounts.cpp
-Handler points, export_points;                      // points.cpp
+Handler me, sign_in, sign_out, make_code;                        // accounts.cpp
+Handler users, add_user, change_user, delete_user;               // accounts.cpp
+Handler tokens, add_token, revoke_token, audit;                  // accounts.cpp
+Handler ask_device, asking_device, answer_device, device_token;  // accounts.cpp
+Handler points, export_points;                                   // points.cpp
 Handler charts, lines, xy, windows, changes;
 Handler compare, history, differences;  // compare.cpp
 

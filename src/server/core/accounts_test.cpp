@@ -137,10 +137,10 @@ const std::map<std::string, Role>& roles_of_routes() {
     list(
         Role::kAnyone, "GET",
         "/health /ready /runs/{path...} /experiments/{path...} /plans/{path...} /reports/{path...} "
-        "/board /summary /compare /history /collocation /people /docs /docs/{path...} "
+        "/board /summary /compare /history /collocation /people /device /docs /docs/{path...} "
         "/assets/{path...} "
         "/{path...}");
-    api(Role::kAnyone, "POST", "sign-in sign-out");
+    api(Role::kAnyone, "POST", "sign-in sign-out device-codes device-tokens");
     list(Role::kReader, "GET",
          "/metrics /version /get-artifact /model-versions/get-artifact /fe_experiments /fe_runs "
          "/fe_metrics_available /fe_metrics");
@@ -154,10 +154,11 @@ const std::map<std::string, Role>& roles_of_routes() {
         "runs/{run}/attribution runs/{run}/logs runs/{run}/logs/search runs/{run}/notes "
         "runs/{run}/profile views/{view} boards lists reports plans plans/{plan} "
         "runs/{run}/export runs/{run}/artifacts runs/{run}/artifacts/{path...} runs/{run}/media "
-        "runs/{run}/latest stream openapi.json me tokens");
+        "runs/{run}/latest stream openapi.json me tokens device-codes/{code}");
     api(Role::kReader, "POST",
         "runs/search sparklines summaries phases/statistics points charts lines windows xy epochs "
         "changes compare history differences views codes");
+    api(Role::kReader, "PUT", "device-codes/{code}");
     api(Role::kReader, "DELETE", "tokens/{token}");
     list(Role::kWriter, "POST", "/v1/traces");
     api(Role::kWriter, "POST", "frames runs/changes runs/{run}/notes runs/{run}/profile");
@@ -334,7 +335,8 @@ TEST_F(AccountsTest, ATokenRevokesNoneThatMayMore) {
   const auto revoke = [&](const std::string& which, const std::string& by) {
     const std::string path =
         "/api/corral/v1/tokens/" + std::string(access_token_id(which).value_or(""));
-    return send(Method::kDelete, path, "", {{"authorization", "Bearer " + by}}).status;
+    context_->who = accounts_.who(by, sys::utc_now()).value();
+    return send(Method::kDelete, path).status;
   };
   EXPECT_EQ(revoke(strong, weak), 404);
   EXPECT_TRUE(accounts_.who(strong, sys::utc_now()));

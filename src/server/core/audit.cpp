@@ -93,10 +93,6 @@ class OpenEntry {
   int status_ = 500;
 };
 
-Response token_is_gone(const Request& request) {
-  return refusal(request, {Code::kUnauthenticated, "this token does not count any more"});
-}
-
 }  // namespace
 
 bool is_audited(const Request& request) {
@@ -109,6 +105,8 @@ bool is_audited(const Request& request) {
   if (!needed || *needed > Role::kWriter) return needed.has_value();
   const auto ends_so = [&](std::string_view end) { return request.path.ends_with(end); };
   if (request.method == Method::kPost) return std::ranges::any_of(kPosts, ends_so);
+  if (request.method == Method::kPut)
+    return request.path.starts_with("/api/corral/v1/device-codes/");
   return request.method == Method::kDelete && request.path.starts_with("/api/corral/v1/tokens/");
 }
 

@@ -215,11 +215,21 @@ std::string client_key(const std::string& address) {
   return std::string(reinterpret_cast<const char*>(bytes.s6_addr), 8);
 }
 
-// Slows down guesses at the page's form, and bounds what they leave in the audit.
+// The limit of a request that anyone may send, by address. Without an address, sign-ins are not
+// limited (a lab behind one proxy), and the others have one bucket together.
+Rate* rate_of(const Request& request, const GateRules& rules) {
+  if (request.method != Method::kPost) return nullptr;
+  if (request.path == "/api/corral/v1/sign-in")
+    return request.peer.empty() ? nullptr : rules.sign_ins;
+  if (request.path == "/api/corral/v1/device-codes") return rules.device_codes;
+  return request.path == "/api/corral/v1/device-tokens" ? rules.device_polls : nullptr;
+}
+
+// Slows down guesses at the page's form, and bounds what they leave in the store.
 std::optional<Response> check_rate(const Request& request, const GateRules& rules) {
-  const bool signs_in = request.method == Method::kPost && request.path == "/api/corral/v1/sign-in";
-  if (rules.sign_ins == nullptr || !signs_in || request.peer.empty()) return std::nullopt;
-  const auto wait = rules.sign_ins->take(client_key(request.peer), sys::boot_now());
+  Rate* rate = rate_of(request, rules);
+  if (rate == nullptr) return std::nullopt;
+  const auto wait = rate->take(client_key(request.peer), sys::boot_now());
   if (!wait) return std::nullopt;
   Response response = refusal(
       request, {Code::kUnavailable, fmt::format("too many sign-ins from your address: try again "
@@ -298,6 +308,10 @@ std::string token_cookie(std::string_view token, bool secure) {
 std::string header_token(const Request& request) {
   const OfferedTokens sent = offered_tokens(request);
   return sent.bearer.empty() ? sent.basic : std::string(sent.bearer);
+}
+
+Response token_is_gone(const Request& request) {
+  return refusal(request, {Code::kUnauthenticated, "this token does not count any more"});
 }
 
 std::optional<Principal> principal_of(const Request& request, const Accounts& accounts) {

@@ -33,7 +33,9 @@ struct GateRules {
   const Accounts* accounts = nullptr;  // null: no users
   const http::Tls* tls = nullptr;      // the names of its certificate are the server's, too
   OnceCodes* once = nullptr;           // null: none are taken
-  Rate* sign_ins = nullptr;            // by address; null: any number
+  Rate* sign_ins = nullptr;            // by address, as the next two; null: any number
+  Rate* device_codes = nullptr;        // programs that ask to act for a user
+  Rate* device_polls = nullptr;        // and that ask for the answer
   bool tokens_by_https = false;        // users' tokens count by HTTPS only, from a proxy in front
 };
 
@@ -50,6 +52,9 @@ Decision decide(const Request& request, const GateRules& rules);
 
 // The token in the header Authorization, as a bearer or as the password of Basic; empty: none.
 std::string header_token(const Request& request);
+
+// The answer to a request whose token has ceased to count since the gate let it in.
+Response token_is_gone(const Request& request);
 
 // The user whose token the request carries; nullopt: it carries none that counts.
 std::optional<Principal> principal_of(const Request& request, const Accounts& accounts);

@@ -128,9 +128,10 @@ Result<> delete_user(Writing& writing, std::string_view name) {
 
 Result<std::vector<Token>> tokens(Reading& reading) {
   return sql::read_all(
-      reading->query("SELECT t.id, t.hash, u.name, t.label, t.role, t.created, t.expires, "
-                     "t.revoked FROM tokens t JOIN users u ON u.id = t.owner ORDER BY t.created "
-                     "DESC, t.id"),
+      reading->query(
+          "SELECT t.id, t.hash, u.name, t.label, t.role, t.created, t.expires, "
+          "t.revoked, t.parent FROM tokens t JOIN users u ON u.id = t.owner ORDER BY t.created "
+          "DESC, t.id"),
       [](const Statement& row) {
         Token token{.id = row.text(0),
                     .user = row.text(2),
@@ -138,7 +139,8 @@ Result<std::vector<Token>> tokens(Reading& reading) {
                     .role = role_at(row, 4),
                     .created = row.utc(5),
                     .expires = row.utc(6),
-                    .revoked = row.maybe_utc(7)};
+                    .revoked = row.maybe_utc(7),
+                    .parent = row.text(8)};
         const sql::Blob hash = row.blob(1);
         // A blob of another length is no hash of any token.
         if (hash.size() == token.hash.size()) {
@@ -160,13 +162,38 @@ Result<> add_token(Writing& writing, const Token& token) {
   const auto owner = TRY(find());
   if (!owner) return tl::unexpected(no_user(token.user));
   const auto added = TRY(writing->number(
-      "INSERT INTO tokens (id, hash, owner, label, role, created, expires) VALUES (?1, ?2, ?3, "
-      "?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING RETURNING 1",
+      "INSERT INTO tokens (id, hash, owner, label, role, created, expires, parent) VALUES (?1, ?2, "
+      "?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING RETURNING 1",
       token.id, sql::Blob(token.hash), owner->first, token.label,
-      number_of(std::min(token.role, owner->second)), token.created, token.expires));
+      number_of(std::min(token.role, owner->second)), token.created, token.expires,
+      token.parent.empty() ? std::nullopt : std::optional<std::string_view>(token.parent)));
   if (!added)
     return fail(Code::kAlreadyExists, fmt::format("there is a token {} already", token.id));
   return {};
+}
+
+// mark_change() comes first: a parent that another server revokes meanwhile is seen to be, or takes
+// this one along.
+Result<std::string> add_child_token(Writing& writing, Token token) {
+  TRY(mark_change(writing));
+  const auto parent = TRY(sql::read_first(
+      writing->query("SELECT u.name, t.role, t.expires FROM tokens t JOIN users u ON u.id = "
+                     "t.owner WHERE t.id = ?1 AND t.revoked IS NULL AND t.expires > ?2 AND "
+                     "u.disabled = 0",
+                     token.parent, token.created),
+      [](const Statement& row) {
+        Token found;
+        found.user = row.text(0);
+        found.role = role_at(row, 1);
+        found.expires = row.utc(2);
+        return found;
+      }));
+  if (!parent) return fail(Code::kPermission, "the user who allowed it is not let in any more");
+  token.user = parent->user;
+  token.role = std::min(token.role, parent->role);
+  token.expires = std::min(token.expires, parent->expires);
+  TRY(add_token(writing, token));
+  return token.user;
 }
 
 Result<bool> revoke_token(Writing& writing, std::string_view id, UtcTime now,
@@ -179,7 +206,11 @@ Result<bool> revoke_token(Writing& writing, std::string_view id, UtcTime now,
       id, user, number_of(most)));
   if (!revoked || *revoked == 1) return revoked.has_value();
   TRY(mark_change(writing));
-  TRY(writing->exec("UPDATE tokens SET revoked = COALESCE(revoked, ?2) WHERE id = ?1", id, now));
+  TRY(writing->exec(
+      "WITH RECURSIVE gone (id) AS (SELECT id FROM tokens WHERE id = ?1 UNION SELECT t.id FROM "
+      "tokens t JOIN gone g ON t.parent = g.id) UPDATE tokens SET revoked = ?2 WHERE revoked IS "
+      "NULL AND id IN (SELECT id FROM gone)",
+      id, now));
   return true;
 }
 

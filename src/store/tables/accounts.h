@@ -38,6 +38,7 @@ struct Token {
   UtcTime created{};
   UtcTime expires{};
   std::optional<UtcTime> revoked{};
+  std::string parent = {};  // id of the token by which its user let a program in; or empty
 };
 
 struct State {
@@ -74,12 +75,16 @@ Result<std::vector<Token>> tokens(Reading& reading);
 // With the user's role of now if that allows less. kNotFound: there is no such user.
 // kAlreadyExists: a token has this id.
 Result<> add_token(Writing& writing, const Token& token);
+// For the user of its parent; it allows no more, and lasts no longer, than that. Returns the user.
+// kPermission: the parent does not count any more.
+Result<std::string> add_child_token(Writing& writing, Token token);
 // Tokens of one user that allow no more than a role.
 struct TokensOf {
   std::string_view user;
   Role role;
 };
-// `only`: if it is one of these. False: there is none. Once revoked it stays so.
+// With those of which it is the parent, and so on. `only`: if it is one of these. False: there is
+// none. Once revoked it stays so.
 Result<bool> revoke_token(Writing& writing, std::string_view id, UtcTime now,
                           const std::optional<TokensOf>& only);
 

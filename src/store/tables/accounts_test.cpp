@@ -49,6 +49,43 @@ TEST_P(Accounts, ANewStoreAsksForNobody) {
   EXPECT_TRUE(all_tokens().empty());
 }
 
+TEST_P(Accounts, AChildIsNoMoreThanItsParent) {
+  add("ada", Role::kAdmin);
+  ASSERT_TRUE(give("parent", "ada"));  // a writer's, until 20
+  const auto child = [&](const std::string& id, const std::string& parent, std::int64_t now = 15) {
+    return store_->change([&](Writing& writing) -> Result<> {
+      TRY(add_child_token(writing, {.id = id,
+                                    .hash = sha256(id),
+                                    .user = "",
+                                    .label = "",
+                                    .role = Role::kAdmin,
+                                    .created = utc_time(now),
+                                    .expires = utc_time(900),
+                                    .parent = parent}));
+      return {};
+    });
+  };
+  const auto token = [&](const std::string& id) {
+    for (const Token& one : all_tokens())
+      if (one.id == id) return one;
+    return Token{};
+  };
+  ASSERT_TRUE(child("child", "parent"));
+  EXPECT_EQ(token("child").user, "ada");
+  EXPECT_EQ(token("child").role, Role::kWriter);
+  EXPECT_EQ(token("child").expires, utc_time(20));
+  EXPECT_EQ(token("child").parent, "parent");
+  ASSERT_TRUE(child("grandchild", "child"));
+  ASSERT_TRUE(give("other", "ada"));
+  EXPECT_EQ(child("x", "nothing").error().code, Code::kPermission);
+  EXPECT_EQ(child("x", "parent", 20).error().code, Code::kPermission) << "expired";
+  EXPECT_TRUE(revoke("parent", 17));
+  for (const char* id : {"parent", "child", "grandchild"})
+    EXPECT_EQ(token(id).revoked, utc_time(17)) << id;
+  EXPECT_FALSE(token("other").revoked);
+  EXPECT_EQ(child("x", "parent").error().code, Code::kPermission) << "revoked";
+}
+
 TEST_P(Accounts, EveryChangeGivesAnotherVersion) {
   std::int64_t version = 0;
   const auto changes = [&](std::string_view what) {

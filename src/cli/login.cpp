@@ -1,16 +1,22 @@
 // corral login and logout: keep the token of a server, so that commands need only its address.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "core/access_token.h"
+#include "core/json.h"
 #include "core/text.h"
 #include "sys/http_client.h"
 #include "sys/private_directory.h"
+#include "sys/socket.h"
 
 namespace corral::cli {
 namespace {
@@ -18,17 +24,26 @@ namespace {
 namespace fs = spool::fs;
 
 constexpr const char* kMe = "/api/corral/v1/me";
+constexpr std::chrono::seconds kAskAgain{2};
 constexpr const char* kLoginExamples =
     "  corral login http://lab:5000                           asks for the token\n"
+    "  corral login http://lab:5000 --browser                 asks where you are signed in\n"
     "  corral login http://lab:5000 --token-file ada.token\n";
 
-Result<int> log_in(const std::string& server, const std::string& token_file,
-                   const std::string& ca_file) {
+struct Login {
+  std::string server, token_file, ca_file;
+  bool browser = false;
+};
+
+// The token of this file or of standard input; empty: somebody at the terminal entered none.
+Result<std::string> given_token(const Login& login) {
   std::string token;
-  if (!token_file.empty()) {
-    token = TRY(sys::read_file(token_file, 4096));
+  if (!login.token_file.empty()) {
+    token = TRY(sys::read_file(login.token_file, 4096));
   } else if (at_terminal()) {
-    token = TRY(ask_secret("Your token of " + server));
+    token =
+        TRY(ask_secret("Your token of " + login.server + " (Enter alone: sign in by a browser)"));
+    if (trim(token).empty()) return "";
   } else {
     std::getline(std::cin, token);
   }
@@ -36,8 +51,53 @@ Result<int> log_in(const std::string& server, const std::string& token_file,
   if (token.empty()) return fail(Code::kInvalidArgument, "no token was given");
   if (is_mistyped_access_token(token))
     return fail(Code::kInvalidArgument, "this token is cut or mistyped");
-  sys::HttpTarget target{.base_url = server, .unix_socket = {}, .token = {}, .ca_file = ca_file};
+  return token;
+}
+
+// This machine, in the letters that the server takes.
+std::string client_name() {
+  std::string name = sys::host_name().substr(0, 64);
+  std::ranges::replace_if(
+      name,
+      [](char c) {
+        return c != '.' && c != '-' && std::isalnum(static_cast<unsigned char>(c)) == 0;
+      },
+      '_');
+  return name.empty() ? "unknown" : name;
+}
+
+// The token that a user lets this program have, who is signed in at a browser anywhere.
+Result<std::string> token_by_browser(const sys::HttpTarget& server) {
+  const auto post = [&](const char* path, const char* name, const std::string& value) {
+    std::string body;
+    JsonWriter(body).begin_object().member(name, value).end_object();
+    return send_json(server, {.method = "POST", .path = path, .body = body});
+  };
+  const Json asked = TRY(post("/api/corral/v1/device-codes", "client", client_name()));
+  fmt::print(stderr,
+             "Open  {}/device  where you are signed in, and enter  {}\n"
+             "Waiting up to 10 minutes; Ctrl-C ends it.\n",
+             printable(server.base_url), printable(asked.get_string("code")));
+  const std::string secret = asked.get_string("device_code");
+  for (;;) {
+    std::this_thread::sleep_for(kAskAgain);
+    Result<Json> polled = post("/api/corral/v1/device-tokens", "device_code", secret);
+    // A server that is started anew, or busy.
+    if (!polled && polled.error().code == Code::kUnavailable) continue;
+    const Json answer = TRY(std::move(polled));
+    const std::string state = answer.get_string("state");
+    if (state == "allowed") return answer.get_string("token");
+    if (state != "waiting") return fail(Code::kPermission, "it was refused in the browser");
+  }
+}
+
+Result<int> log_in(const Login& login) {
+  const std::string& server = login.server;
+  sys::HttpTarget target{
+      .base_url = server, .unix_socket = {}, .token = {}, .ca_file = login.ca_file};
+  std::string token = login.browser ? "" : TRY(given_token(login));
   if (get_json(target, kMe)) return fail(Code::kInvalidArgument, "this server asks for no token");
+  if (token.empty()) token = TRY(token_by_browser(target));
   target.token = token;
   Result<Json> answer = get_json(target, kMe);
   if (!answer && answer.error().code == Code::kUnauthenticated)
@@ -77,18 +137,24 @@ std::string address_of(std::string_view command, std::string_view text) {
 }  // namespace
 
 int login_command(std::span<char* const> args) {
-  std::string server, token_file, ca_file;
+  Login login;
   Arguments arguments("login",
                       "Keeps your token of a server in a file of mode 0600. From then on commands "
                       "with --server URL need no --token-file.",
                       kLoginExamples);
-  arguments.positional("url", server, "address of the server", true);
-  arguments.text("token-file", token_file, "file that holds the token (default: ask)");
+  arguments.positional("url", login.server, "address of the server", true);
+  arguments.text("token-file", login.token_file, "file that holds the token (default: ask)");
   arguments.as_flag_only("token-file");
-  add_authorities(arguments, ca_file);
+  arguments.flag("browser", login.browser, "enter a code where you are signed in already");
+  arguments.as_flag_only("browser");
+  add_authorities(arguments, login.ca_file);
   if (const auto status = arguments.parse(args)) return *status;
-  const std::string address = address_of("login", server);
-  return address.empty() ? kMisuse : finish("login", log_in(address, token_file, ca_file));
+  if (login.browser && !login.token_file.empty()) {
+    fmt::print(stderr, "corral login: --browser or --token-file, not both\n");
+    return kMisuse;
+  }
+  login.server = address_of("login", login.server);
+  return login.server.empty() ? kMisuse : finish("login", log_in(login));
 }
 
 int logout_command(std::span<char* const> args) {

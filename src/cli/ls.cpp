@@ -379,6 +379,9 @@ Result<Table> list_runs(const sys::HttpTarget& server, const LsFlags& flags) {
                                {"duration_s", "DURATION", true, duration_cell},
                                {"loss", "LOSS", true, loss_cell},
                                {"host", "HOST"}};
+  const bool by_users =
+      std::ranges::any_of(runs, [](const Json& run) { return !run.get_string("creator").empty(); });
+  if (by_users || flags.format != "table") fields.push_back({"creator", "RECORDED BY"});
   for (const std::string& column : columns)
     fields.push_back({column, brief(column.substr(column.find('.') + 1), kWidestParam),
                       column.starts_with("metrics."), detail_cell});

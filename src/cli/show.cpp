@@ -98,6 +98,8 @@ void print_head(const Json& run) {
   if (const std::string noise = noise_text(run); !noise.empty())
     fmt::print("  {:<20} {}\n", "noise", printable(noise));
   fmt::print("  {:<20} {}\n", "host", printable(run.get_string("host")));
+  if (const std::string creator = run.get_string("creator"); !creator.empty())
+    fmt::print("  {:<20} {}\n", "recorded by", printable(creator));
   fmt::print("  {:<20} {}\n", "command", printable(command));
 }
 

@@ -9,7 +9,9 @@ import os
 import pty
 import shutil
 import signal
+import socket
 import sqlite3
+import subprocess
 import tempfile
 import termios
 import urllib.error
@@ -122,6 +124,121 @@ def test_each_role_may_what_it_says(lab: Lab) -> None:
     assert corral.runs() == []
     assert b"rita, reader" in corral("whoami", *lab.as_user(lab.files["rita"])).stdout
     assert b"requires a token" in corral("whoami", "--server", corral.url(), status=1).stderr
+
+
+def test_runs_and_notes_say_whose_they_are(lab: Lab) -> None:
+    corral = lab.corral
+    corral("user", "add", "wes", "--role", "writer")
+    wes = lab.new_token("wes")
+    corral("run", "--no-listeners", "--quiet", "--name", "local", "true")  # over the socket
+    for name, token in (("wills", lab.files["will"]), ("wess", wes)):
+        corral("run", "--no-listeners", "--quiet", "--name", name, *lab.as_user(token), "true")
+    runs = {run["name"]: run for run in corral.runs()}
+    assert {name: run["creator"] for name, run in runs.items()} == {"local": None, "wills": "will", "wess": "wes"}
+    assert b"recorded by          will" in corral("show", "wills", *lab.as_user(wes)).stdout
+    assert b"RECORDED BY" in corral("ls", "runs").stdout
+    # A client of MLflow that says to be somebody else.
+    status, made = lab.ask(
+        lab.token("will"), "/api/2.0/mlflow/runs/create", {"experiment_id": "0", "user_id": "wes", "run_name": "logged"}
+    )
+    assert status == 200
+    logged = made["run"]["info"]["run_id"]
+    assert lab.ask(lab.token("rita"), f"/api/corral/v1/runs/{logged}")[1]["creator"] == "will"
+    notes = f"/api/corral/v1/runs/{logged}/notes"
+    note = lab.ask(wes.read_text().strip(), notes, {"time_ns": None, "text": "odd"})[1]
+    assert note["author"] == "wes"
+    lab.ask(lab.token("will"), f"{notes}/{note['id']}", {"time_ns": None, "text": "odd, and why"}, "PUT")
+    (kept,) = lab.ask(lab.token("rita"), notes)[1]["notes"]
+    assert (kept["author"], kept["text"]) == ("will", "odd, and why"), "whose words they are"
+
+    # Others than owners trash their own runs only, through every interface.
+    refused = corral("rm", "wills", "--yes", *lab.as_user(wes), status=1).stderr
+    assert b"'wills' was recorded by 'will': to put others' runs into the trash needs the role owner" in refused
+    for path, body in (("runs/delete", {"run_id": logged}), ("experiments/delete", {"experiment_id": "0"})):
+        status, told = lab.ask(wes.read_text().strip(), f"/api/2.0/mlflow/{path}", body)
+        assert (status, told["error_code"]) == (403, "PERMISSION_DENIED"), path
+    corral("rm", "local", "wess", "--yes", *lab.as_user(wes))
+    assert lab.ask(lab.token("will"), "/api/2.0/mlflow/runs/delete", {"run_id": logged})[0] == 200
+    corral("rm", "wills", "--yes", *lab.as_user(lab.files["ada"]))
+    assert corral.runs() == []
+
+
+def test_a_program_is_let_in_by_a_browser(lab: Lab) -> None:
+    corral = lab.corral
+    url = corral.url()
+    token = lab.token("will")
+
+    def ask() -> tuple[subprocess.Popen[bytes], str]:
+        asking = corral.start("login", url, "--browser", stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert asking.stderr is not None
+        told = asking.stderr.readline().decode()
+        assert f"{url}/device" in told
+        return asking, told.split()[-1]
+
+    def codes(who: str, code: str, allow: bool | None = None) -> tuple[int, Json]:
+        body = None if allow is None else {"allow": allow}
+        return lab.ask(who, f"/api/corral/v1/device-codes/{code}", body, "GET" if allow is None else "PUT")
+
+    asking, code = ask()
+    assert codes("", code)[0] == 401
+    seen = codes(token, code.lower().replace("-", ""))[1]
+    assert (seen["client"], seen["address"]) == (socket.gethostname(), "127.0.0.1")
+    assert codes(token, code, allow=True)[0] == 200
+    assert codes(lab.token("ada"), code, allow=False)[0] == 404, "it is answered"
+    said, _ = asking.communicate(timeout=60)
+    assert asking.returncode == 0
+    assert b"will, writer" in said
+    assert b"will, writer" in corral("whoami", "--server", url).stdout
+    (kept,) = (corral.home / "config" / "corral" / "tokens").iterdir()
+    assert kept.read_text().strip() != token, "a token of its own"
+    label = f"corral login on {socket.gethostname()}"
+    (listed,) = (t for t in lab.ask(token, "/api/corral/v1/tokens")[1]["tokens"] if t["label"] == label)
+    assert listed["role"] == "writer"
+    audit = corral("audit").stdout
+    assert b"/device-codes/" in audit
+    assert b"/device-tokens" in audit
+
+    refused, code = ask()
+    assert codes(token, code, allow=False)[0] == 200
+    assert b"refused in the browser" in refused.communicate(timeout=60)[1]
+    assert refused.returncode == 1
+    assert b"will" in corral("whoami", "--server", url).stdout, "the kept one stays"
+
+    # A token for a day gives none for longer, and one for reading none for writing.
+    short = lab.new_token("ada", "--days", "1", "--role", "reader").read_text().strip()
+    third, code = ask()
+    assert codes(short, code, allow=True)[0] == 200
+    third.communicate(timeout=60)
+    assert b"ada, reader" in corral("whoami", "--server", url).stdout
+    (listed,) = (
+        t for t in lab.ask(lab.token("ada"), "/api/corral/v1/tokens")[1]["tokens"]
+        if t["label"] == label and t["user"] == "ada"
+    )  # fmt: skip
+    assert int(listed["expires_ns"]) - int(listed["created_ns"]) <= 24 * 3600 * 10**9
+
+    # A token takes along those that it has let in, and those that it allowed are not handed out any more.
+    mine = lab.new_token("will").read_text().strip()
+    asked = lab.ask("", "/api/corral/v1/device-codes", {"client": "node7"})[1]
+    poll = {"device_code": asked["device_code"]}
+    assert lab.ask("", "/api/corral/v1/device-tokens", poll)[1] == {"state": "waiting"}
+    assert codes(mine, asked["code"], allow=True)[0] == 200
+    child = lab.ask("", "/api/corral/v1/device-tokens", poll)[1]["token"]
+    assert lab.ask("", "/api/corral/v1/device-tokens", poll)[0] == 404, "once"
+    assert lab.ask(child, "/api/corral/v1/me")[1]["user"] == "will"
+    asked = lab.ask("", "/api/corral/v1/device-codes", {"client": "node7"})[1]
+    assert codes(child, asked["code"], allow=True)[0] == 200
+    corral("token", "rm", mine.split("_")[2])
+    assert lab.ask(child, "/api/corral/v1/me")[0] == 401
+    assert lab.ask("", "/api/corral/v1/device-tokens", {"device_code": asked["device_code"]})[0] == 403
+
+    # Guesses are few, and nothing that was not asked for gets a token.
+    told = [codes(lab.token("rita"), "BBBB-BBBB")[0] for _ in range(21)]
+    assert told == [404] * 20 + [503]
+    assert lab.ask("", "/api/corral/v1/device-tokens", {"device_code": "0" * 64})[0] == 404
+    assert lab.ask("", "/api/corral/v1/device-codes", {"client": "x", "user": "ada"})[0] == 400
+    corral("serve", "--stop")
+    lab.serve("--auth", "none")
+    assert b"asks for no token" in corral("login", corral.url(), "--browser", status=2).stderr
 
 
 def test_the_audit_says_who_did_what(lab: Lab) -> None:

@@ -43,7 +43,8 @@ test("nothing is shown before a token that counts is given", async () => {
   assert.deepEqual(await violations(page), []);
   await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
-  assert.ok(await page.getByTestId("sign-in").isVisible(), "it cannot be put away");
+  // It cannot be put away: the second key closes it, and it opens again.
+  await page.getByTestId("sign-in").waitFor();
   await signIn(page, "corral_pat_0123456789_nonsense");
   await page.getByText("mistyped, expired or revoked").waitFor();
   await signIn(page, made(await words("token", "add", "bob")));
@@ -68,6 +69,44 @@ test("a revoked token ends an open page", async () => {
   await words("token", "rm", token.split("_")[2]);
   // The stream of events ends, and the page asks again.
   await page.getByTestId("sign-in").waitFor();
+  await close();
+});
+
+test("a person lets a program in that asks on the page", async () => {
+  const { page, complaints, close } = await open(browser, home, "/device");
+  await signIn(page, made(await words("token", "add", "bob")));
+  const ask = async () => {
+    const asking = home.start("login", home.url, "--browser");
+    await soon(() => assert.match(asking.output(), /[A-Z]{4}-[A-Z]{4}/));
+    return { asking, code: /[A-Z]{4}-[A-Z]{4}/.exec(asking.output())[0] };
+  };
+  const type = async (code) => {
+    await page.getByLabel("Code that the program shows").fill(code);
+    await page.getByRole("button", { name: "Continue" }).click();
+  };
+  const first = await ask();
+  await page.getByLabel("Code that the program shows").waitFor();
+  assert.deepEqual(await violations(page), []);
+  await type("BBBB-BBBB");
+  await page.getByText("no program waits with the code BBBB-BBBB").waitFor();
+  await type(first.code.toLowerCase());
+  await page.getByText("asks to act for you, bob").waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.getByRole("button", { name: "Allow" }).click();
+  await page.getByText("may sign in now").waitFor();
+  assert.equal(await first.asking.ended, 0, first.asking.output());
+  assert.match(first.asking.output(), /bob, reader/);
+
+  const second = await ask();
+  await page.reload();
+  await type(second.code);
+  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.getByText("was refused").waitFor();
+  assert.equal(await second.asking.ended, 1);
+  assert.deepEqual(
+    complaints.filter((text) => !/401|404/.test(text)),
+    [],
+  );
   await close();
 });
 

@@ -204,6 +204,15 @@ export const peopleRoute = createRoute({
   }),
 });
 
+export const deviceRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/device",
+  component: page({
+    what: "The sign-in of a program",
+    load: async () => (await import("./pages/device/DevicePage")).DevicePage,
+  }),
+});
+
 const docsPage = page({
   what: "The documentation",
   load: async () => (await import("./pages/docs/DocsPage")).DocsPage,
@@ -236,6 +245,7 @@ export const router = createRouter({
     reportsRoute,
     reportRoute,
     peopleRoute,
+    deviceRoute,
     docsRoute,
     documentRoute,
   ]),

@@ -22,6 +22,8 @@ export interface Note {
   finding: string | null;
   mark: MarkKind | null;
   created_ns: string;
+  // The user who wrote it, where the store has users.
+  author?: string | null;
 }
 
 export type MarkKind = "dismissed" | "kept";

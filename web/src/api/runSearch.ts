@@ -62,7 +62,7 @@ export interface FacetKey {
   distinct: number;
 }
 export type Facets = Partial<
-  Record<"status" | "collocation" | "device" | "model" | "host", FacetValue[]>
+  Record<"status" | "collocation" | "device" | "model" | "host" | "creator", FacetValue[]>
 > & { params?: FacetKey[]; tags?: FacetKey[] };
 
 interface SearchAnswer {
@@ -222,7 +222,16 @@ export function useHiddenCount(state: RunState): number {
   return answer.data?.total ?? 0;
 }
 
-const kFacetsAsked = ["status", "collocation", "device", "model", "host", "params", "tags"];
+const kFacetsAsked = [
+  "status",
+  "collocation",
+  "device",
+  "model",
+  "host",
+  "creator",
+  "params",
+  "tags",
+];
 
 // `enabled`: once the rows are there, which the reader waits for.
 export function useFacets(filter: RunFilter, enabled: boolean) {

@@ -38,6 +38,8 @@ export interface Run {
   exit_code: number | null;
   exit_signal: number | null;
   host: string;
+  // The user who recorded it, where the store has users.
+  creator?: string | null;
   // Absent from servers of earlier versions, and so is the time of its move to the trash.
   state?: RunState;
   trashed_ns?: string | null;

@@ -106,6 +106,9 @@ function UserMenu() {
           <Link to="/people" onClick={close}>
             {me.role === "admin" ? "People and access tokens" : "Your access tokens"}
           </Link>
+          <Link to="/device" onClick={close}>
+            Sign in a program
+          </Link>
           <button type="button" className="button" onClick={() => void signOut()}>
             Sign out
           </button>

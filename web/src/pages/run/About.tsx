@@ -278,6 +278,7 @@ function Notes({ run, zoom }: Pick<AboutProps, "run" | "zoom">) {
           <span>
             {note.mark !== null && `${note.mark}: ${note.finding}. `}
             {note.text}
+            {note.author && <span className="quiet"> – {note.author}</span>}
           </span>
           <button
             type="button"

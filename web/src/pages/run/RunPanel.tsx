@@ -120,6 +120,7 @@ export function Facts({ run, duration }: { run: RunDetail; duration: ReactNode }
           </Fact>
         )}
         {run.host !== "" && <Fact name="Host">{run.host}</Fact>}
+        {run.creator && <Fact name="Recorded by">{run.creator}</Fact>}
         {run.command === null ? (
           <Fact name="Logged by">a client, not under corral run</Fact>
         ) : (

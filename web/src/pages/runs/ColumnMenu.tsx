@@ -139,6 +139,7 @@ const kGroupings: readonly Grouping[] = [
   "workload",
   "status",
   "host",
+  "creator",
   "collocation",
   "model",
   "device",

@@ -16,6 +16,7 @@ const kTitles: Record<(typeof kFacets)[number], string> = {
   device: "Device",
   model: "Model",
   host: "Host",
+  creator: "Recorded by",
 };
 const kOpenAtFirst = new Set<Facet>(["status", "collocation"]);
 const kListed = 8;

@@ -164,6 +164,10 @@ const kContents: Record<string, (props: CellProps) => CellContent> = {
     body: <Loss loss={run.loss} />,
   }),
   host: ({ run }) => ({ className: "cut soft", title: run.host, body: run.host }),
+  creator: ({ run: { creator } }) => ({
+    className: "cut soft",
+    ...(creator ? { title: creator, body: creator } : { body: "" }),
+  }),
   collocation: ({ run }) => {
     const way = String(run.values.collocation ?? "");
     return { title: collocationTitle(way), body: collocationWord(way) };

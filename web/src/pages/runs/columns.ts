@@ -48,6 +48,7 @@ export const kColumns: readonly ColumnMeaning[] = [
   plain("start", "Started", 112, { sort: "start" }),
   plain("duration", "Duration", 72, { sort: "duration", number: true }),
   plain("host", "Host", 68, { sort: "host" }),
+  plain("creator", "Recorded by", 84, { sort: "creator", onWish: true }),
   plain("collocation", "Collocation", 92, {
     sort: "collocation",
     value: "collocation",

@@ -16,6 +16,7 @@ const kValues: Record<string, (run: FoundRun) => unknown> = {
   experiment: (run) => run.experiment,
   workload: (run) => run.workload,
   host: (run) => run.host,
+  creator: (run) => run.creator,
 };
 const kHeads: Record<string, string> = { start: "started", duration: "duration_s" };
 

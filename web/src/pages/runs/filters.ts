@@ -63,6 +63,7 @@ const kOrders = new Set([
   "experiment",
   "workload",
   "host",
+  "creator",
 ]);
 // The newest and the longest come first.
 const kDescendingFirst = /^(start|duration)$/;

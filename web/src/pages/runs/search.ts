@@ -2,7 +2,7 @@
 import { defined, list, type Raw, word } from "../../app/search";
 
 // Facets that a run has one value of, and those with a key of their own.
-export const kFacets = ["status", "collocation", "device", "model", "host"] as const;
+export const kFacets = ["status", "collocation", "device", "model", "host", "creator"] as const;
 export type Facet = (typeof kFacets)[number] | `params.${string}` | `tags.${string}`;
 export const isFacet = (key: string): key is Facet =>
   /^(params|tags)\../s.test(key) || kFacets.some((facet) => facet === key);

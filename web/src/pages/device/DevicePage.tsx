@@ -130,7 +130,7 @@ interface QuestionProps {
 }
 
 function Question({ asking, me, answer }: QuestionProps) {
-  const allowed = kRoles.slice(0, kRoles.findIndex((one) => one === me?.role) + 1);
+  const allowed = kRoles.slice(0, kRoles.indexOf((me?.role ?? "reader") as Role) + 1);
   const [role, setRole] = useState<Role>(allowed.includes("writer") ? "writer" : "reader");
   return (
     <div className="form">

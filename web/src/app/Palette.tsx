@@ -1,10 +1,11 @@
 // ⌘K: runs, metrics and actions by a few letters. Loaded when it is first opened.
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { sendJson } from "../api/client";
 import type { Run } from "../api/types";
 import { type Action, openPalette, score, usePalette } from "../state/palette";
+import { useModal } from "./useModal";
 
 const kShown = 14;
 const kRuns = 6;
@@ -46,11 +47,10 @@ function useOffered(typed: string): Action[] {
 }
 
 export function Palette() {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
   const actions = useOffered(typed);
-  useEffect(() => dialog.current?.showModal(), []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: other words, other list
   useEffect(() => setAt(0), [typed]);
   const run = (action: Action | undefined) => {

@@ -1,13 +1,13 @@
 // Asks for a token where the server wants one. The browser keeps it in a cookie that scripts cannot read.
-import { useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { ApiError, sendJson } from "../api/client";
+import { useModal } from "./useModal";
 
 export function SignIn() {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [token, setToken] = useState("");
   const [failed, setFailed] = useState("");
   const sending = useRef(false);
-  useEffect(() => dialog.current?.showModal(), []);
   const signIn = async () => {
     if (sending.current || token.trim() === "") return;
     sending.current = true;

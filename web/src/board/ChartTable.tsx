@@ -1,8 +1,8 @@
 // A chart as a table: each line's statistics over the range, and its values at some thirty places. It shows the chart's
 // content to people who use a screen reader.
 
-import { useEffect, useRef } from "react";
 import { Scrolling } from "../app/Scrolling";
+import { useModal } from "../app/useModal";
 import { valueRange } from "../charts/chart";
 import type { ChartLine } from "../charts/spec";
 import { formatValue } from "../format/units";
@@ -20,8 +20,7 @@ export interface ChartTableProps {
 }
 
 export function ChartTable({ chart, view, lines, close }: ChartTableProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   const { range } = view.gesturesOf(chart);
   const ratio = view.making.baseline?.as === "ratio";
   const unitOf = (line: ChartLine) =>

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { sendJson } from "../api/client";
 import { Choice } from "../app/fields";
+import { useModal } from "../app/useModal";
 import { nsAt } from "../format/time";
 import { useView } from "../state/view";
 import { placeWords } from "./axis";
@@ -21,13 +22,12 @@ export function NoteDialog({ view }: { view: BoardView }) {
 
 function Opened({ view, at }: { view: BoardView; at: Range }) {
   const client = useQueryClient();
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [run, setRun] = useState(view.shown[0]?.id ?? "");
   const [text, setText] = useState("");
   const [failed, setFailed] = useState("");
   const saving = useRef(false);
   const place = placeWords(view.axis, at.to > at.from ? at : view.gestures.range);
-  useEffect(() => dialog.current?.showModal(), []);
   // Once, however often the button is pressed.
   const save = async () => {
     if (saving.current || text.trim() === "") return;

@@ -1,9 +1,10 @@
 // The figure workshop: how a chart leaves the page, with a preview that is the figure itself.
 
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { urlOf } from "../api/client";
 import { download, fileName } from "../app/download";
 import { Choice, NumberField, Switch } from "../app/fields";
+import { useModal } from "../app/useModal";
 import { type ChartFigure, type FigureSource, makeFigure } from "./figure";
 import { pdfFile, svgOf } from "./files";
 import { pixelsOf } from "./pixels";
@@ -41,10 +42,9 @@ async function fileOf(format: Format, figure: ChartFigure): Promise<Blob> {
 }
 
 export function Workshop({ name, source, full, close }: WorkshopProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [options, setOptions] = useState<FigureOptions>(() => optionsOf(kPresets[0] as never));
   const [said, setSaid] = useState("");
-  useEffect(() => dialog.current?.showModal(), []);
   const figure = useMemo(() => makeFigure(source, options), [source, options]);
   const act = (doing: Promise<string>) =>
     void doing

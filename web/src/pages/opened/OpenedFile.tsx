@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
 import { sendJson } from "../../api/client";
 import type { Run } from "../../api/types";
+import { useModal } from "../../app/useModal";
 import { choiceText, plainChoice } from "../../board/choice";
 import { usePageFont } from "../../board/usePageFont";
 import type { BoardSearch } from "../../board/view";
@@ -49,12 +50,11 @@ function useRunsHere({ charts }: Opened) {
 }
 
 export default function OpenedFile({ file }: { file: Opened }) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const root = useRef<HTMLDivElement>(null);
   const dark = useScheme(({ scheme }) => scheme === "dark");
   const font = usePageFont();
   const here = useRunsHere(file).data ?? [];
-  useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
     const element = root.current;
     if (element === null) return;

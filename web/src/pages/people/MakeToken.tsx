@@ -1,7 +1,8 @@
 // Makes an access token of a user, and shows it: the server keeps only its hash.
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { type FormEvent, useState } from "react";
 import { kRoles, type PeopleChanges, type User } from "../../api/people";
 import { Choice } from "../../app/fields";
+import { useModal } from "../../app/useModal";
 
 const kDays = 90;
 const kMostDays = 366;
@@ -30,9 +31,8 @@ function Dialog({
   title,
   close,
 }: MakeTokenProps & { title: string; close: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const [made, setMade] = useState("");
-  useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} className="dialog" aria-label={title} onClose={close}>
       <div className="dialog-body">

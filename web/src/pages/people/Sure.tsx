@@ -1,5 +1,6 @@
 // A button whose action cannot be undone: it asks first.
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useState } from "react";
+import { useModal } from "../../app/useModal";
 
 interface SureProps {
   // The text of the button, and of the one that confirms.
@@ -26,8 +27,7 @@ export function Sure({ action, title, children, act }: SureProps) {
 }
 
 function Question({ action, title, children, act, close }: SureProps & { close: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   return (
     <dialog ref={dialog} className="dialog" aria-label={title} onClose={close}>
       <div className="form dialog-body">

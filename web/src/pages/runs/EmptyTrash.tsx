@@ -1,8 +1,9 @@
 // Removes for good what is in the trash, after a dialog that says what would be lost. Runs that still run stay.
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { type Removal, removeTrashed } from "../../api/changeRuns";
 import { ApiError } from "../../api/client";
 import { allRows } from "../../api/runSearch";
+import { useModal } from "../../app/useModal";
 import { formatCount, formatValue, plural } from "../../format/units";
 import { removeRuns } from "../../state/basket";
 
@@ -91,8 +92,7 @@ function useEmptying(finish: () => void) {
 }
 
 export function EmptyTrash({ close }: { close: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   const { state, remove } = useEmptying(() => dialog.current?.close());
   return (
     <dialog

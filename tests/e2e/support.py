@@ -9,6 +9,7 @@ import json
 import mmap
 import os
 import signal
+import socket
 import subprocess
 import textwrap
 import time
@@ -36,6 +37,13 @@ class Stays(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_: Any) -> None:
         return None
+
+
+def free_port() -> int:
+    """A port that nobody listened on just now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def until(condition: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:

@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from documents import (
     links,
     rules,
 )
-from support import BUILD, ROOT, Corral
+from support import BUILD, ROOT, Corral, free_port
 
 READS_A_STORE = frozenset({"diff", "export", "ls", "rerun", "rm", "show", "store"})
 MAKES_A_STORE = frozenset({"import", "run"})
@@ -65,12 +64,6 @@ corral() {
   done
 }
 """
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def furnish(corral: Corral, own: Rules) -> dict[str, str]:

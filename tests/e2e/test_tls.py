@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from relay_support import QUIET
-from support import PYTHON, ROOT, Corral, Stays, until, until_said
+from support import PYTHON, ROOT, Corral, Stays, free_port, until, until_said
 
 
 class Authority:
@@ -244,3 +247,106 @@ def test_a_proxy_says_who_its_client_is(corral: Corral) -> None:
         assert "; Secure" in answer.headers["Set-Cookie"]
     until(lambda: "192.0.2.5" in log.read_text(), "the client's address is in the log")
     assert "203.0.113.9" not in log.read_text()
+
+
+# ---- behind a real proxy
+
+NGINX = """
+daemon off;
+pid nginx.pid;
+error_log stderr;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+{server}}}
+"""
+
+
+def documented(port: int, backend: str, certificate: Path, key: Path) -> str:
+    """The server of docs/security.md, at these places."""
+    text = (ROOT / "docs/security.md").read_text().partition("```nginx\n")[2].partition("```")[0]
+    for old, new in (
+        ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
+        ("/etc/ssl/corral.lab.pem", str(certificate)),
+        ("/etc/ssl/corral.lab.key", str(key)),
+        ("server_name corral.lab", "server_name localhost"),
+        ("http://127.0.0.1:5000", backend),
+    ):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture
+def proxied(lab: Lab) -> Iterator[str]:
+    """The address of nginx in front of a server with users, as the documentation has it."""
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if nginx is None:
+        pytest.skip("nginx is not installed")
+    lab.corral.serve("--behind-proxy", "127.0.0.1", "--auth", "users")
+    folder = lab.corral.home / "nginx"
+    folder.mkdir()
+    port = free_port()
+    server = documented(port, lab.corral.url(), *lab.authority.sign())
+    (folder / "nginx.conf").write_text(NGINX.format(server=server))
+    told = (folder / "said").open("wb")
+    running = subprocess.Popen([nginx, "-p", folder, "-c", folder / "nginx.conf"], stdout=told, stderr=told)
+    try:
+        url = f"https://localhost:{port}"
+
+        def answers() -> bool:
+            assert running.poll() is None, (folder / "said").read_text()
+            try:
+                return bool(lab.open("/health", url).status == 200)
+            except OSError:
+                return False
+
+        until(answers, "nginx answers")
+        yield url
+    finally:
+        running.terminate()
+        running.wait(60)
+        told.close()
+
+
+def test_nginx_in_front_passes_everything_on(lab: Lab, proxied: str) -> None:
+    corral = lab.corral
+    corral("user", "add", "ada", "--role", "admin")
+    token = corral("token", "add", "ada").stdout.decode().strip()
+    trust = {"CORRAL_CA_FILE": str(lab.authority.file)}
+    corral("login", proxied, stdin=token.encode(), env=trust)
+    server = ("--server", proxied)
+    events = lab.open("/api/corral/v1/stream", proxied, Authorization=f"Bearer {token}")
+    corral("run", "--no-listeners", "--quiet", "--name", "far", *server, "echo", "hello", env=trust)
+    assert b"far" in corral("ls", "runs", *server, env=trust).stdout
+    assert any(line.startswith(b"event: runs") for line in events), "it is not held back"
+    events.close()
+
+    # A file that is greater than what nginx takes by itself, and whose sender says to be elsewhere.
+    context = ssl.create_default_context(cafile=str(lab.authority.file))
+    port = int(proxied.rpartition(":")[2])
+    # The connection to 127.0.0.1 comes from another address than the proxy's own.
+    client = http.client.HTTPSConnection(
+        "localhost", port, timeout=60, context=context, source_address=("127.0.0.2", 0)
+    )
+    own = {"Authorization": f"Bearer {token}", "X-Forwarded-For": "203.0.113.9", "Origin": proxied}
+    run = corral.runs()[0]["id"]
+    content = os.urandom(3 << 20)
+    path = f"/api/corral/v1/runs/{run}/artifacts/big.bin"
+    client.request("PUT", path, content, own | {"Content-Type": "application/octet-stream"})
+    answer = client.getresponse()
+    assert answer.status == 200, answer.read()
+    answer.read()
+    client.request("GET", path, headers=own)
+    assert client.getresponse().read() == content
+    client.request(
+        "POST", "/api/corral/v1/sign-in", json.dumps({"token": token}), own | {"Content-Type": "application/json"}
+    )
+    answer = client.getresponse()
+    assert "; Secure" in (answer.getheader("Set-Cookie") or ""), answer.read()
+    answer.read()
+    client.close()
+    (entry,) = (e for e in json.loads(corral("audit", "--format", "json").stdout) if "sign-in" in e["request"])
+    assert entry["address"] == "127.0.0.2", "what the client says of itself does not count"

@@ -29,7 +29,7 @@ struct Device {
   UtcTime expires{};
 };
 
-// What a user said: the program gets a token of this role. kAnyone: none, it is refused.
+// The answer of a user: the program gets a token of this role. kAnyone: none, it is refused.
 struct DeviceAnswer {
   std::string token;  // id of the one by which the user said it
   Role role = Role::kAnyone;

@@ -15,7 +15,7 @@ import { ExperimentTree } from "../runs/ExperimentTree";
 // A program that waits for an answer.
 interface Asking {
   code: string;
-  // What it says of itself, and from where it asked.
+  // Its own name for itself, and from where it asked.
   client: string;
   address: string | null;
 }

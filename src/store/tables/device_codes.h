@@ -24,7 +24,7 @@ inline constexpr std::int64_t kMostDevices = 1000;
 struct Device {
   Sha256 secret{};      // its hash
   std::string code;     // as new_device_code() makes it
-  std::string client;   // what the program says of itself; see valid_client_name()
+  std::string client;   // the name that the program gives itself; see valid_client_name()
   std::string address;  // from where it asked; may be empty
   UtcTime expires{};
 };

@@ -20,6 +20,7 @@
 #include "core/text.h"
 #include "sys/clock.h"
 #include "sys/inherited.h"
+#include "sys/thread_guard.h"
 
 namespace corral::sys {
 namespace {
@@ -77,7 +78,11 @@ Result<Pipe> make_pipe() {
 [[noreturn]] void child_main(const SpawnOptions& options, char* const* as_script,
                              char* const* environment, int gate, int report) {
   char* const* const argv = as_script + 1;
-  if (options.new_session) ::setsid();
+  if (options.new_session) {
+    ::setsid();
+    // Drops those that came before: the terminal's, and those to the whole group.
+    for (const int s : {SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGTERM}) ::signal(s, SIG_IGN);
+  }
   if (options.new_group) ::setpgid(0, 0);
   if (options.own_terminal) ::ioctl(options.standard_input, TIOCSCTTY, 0);
   // Should the parent be gone by now, the gate is closed.
@@ -154,6 +159,8 @@ Result<GatedChild> GatedChild::spawn(const SpawnOptions& options) {
   std::string shell = "/bin/sh";
   argv.insert(argv.begin(), shell.data());
   const std::vector<char*> environment = pointers(options.environment);
+  // Until the child has its own session, a signal to the group of this process is not for it.
+  const SignalsBlocked held;
   const pid_t pid = fork_known();
   if (pid < 0) return fail_errno("fork", errno);
   if (pid == 0) {

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -121,6 +122,34 @@ TEST(Process, ChildDiesUnseenWhenItsParentNeverReleases) {
   int status = 0;
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_EQ(WEXITSTATUS(status), 126);
+}
+
+// Ctrl-C in a terminal, while a child has been forked and has not run yet.
+TEST(Process, ANewSessionIsNotReachedByTheSignalsOfTheOldOne) {
+  const pid_t group = ::fork();
+  if (group == 0) {
+    ::setpgid(0, 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    ::sched_setaffinity(0, sizeof one, &one);  // so that the child waits for its parent
+    // As a supervisor has them.
+    sigset_t most;
+    ::sigfillset(&most);
+    ::sigprocmask(SIG_SETMASK, &most, nullptr);
+    int killed = 0;
+    for (int i = 0; i < 20; ++i) {
+      auto child = GatedChild::spawn({.argv = {"/bin/true"}, .environment = {}, .directory = {}});
+      for (const int s : {SIGINT, SIGTERM, SIGHUP}) ::kill(0, s);
+      int status = -1;
+      if (!child || !child->release() || ::waitpid(child->pid(), &status, 0) < 0) ::_exit(99);
+      killed += status != 0 ? 1 : 0;
+    }
+    ::_exit(killed);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(group, &status, 0), group);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "children of 20 were ended";
 }
 
 TEST(Process, CaptureGivesOutputAndStopsAtItsLimit) {

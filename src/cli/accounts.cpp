@@ -253,7 +253,8 @@ int token_ls(std::span<char* const> args) {
                                    {"role", "role"},
                                    {"created_ns", "created", false, time_cell},
                                    {"expires_ns", "expires", false, time_cell},
-                                   {"revoked_ns", "revoked", false, time_cell}},
+                                   {"revoked_ns", "revoked", false, time_cell},
+                                   {"parent", "let in by"}},
                         .none = "no tokens yet; one is made by: corral token add USER"};
   return finish("token ls", print_list(destination, listing, format));
 }
@@ -261,8 +262,11 @@ int token_ls(std::span<char* const> args) {
 int token_rm(std::span<char* const> args) {
   DestinationFlags destination;
   std::string id;
-  Arguments arguments("token rm", "Revokes a token for good. Counts at once.",
-                      "  corral token rm 3f2a9c01be\n");
+  Arguments arguments(
+      "token rm",
+      "Revokes a token for good, with those of programs that were let in by it. Counts "
+      "at once.",
+      "  corral token rm 3f2a9c01be\n");
   arguments.positional("id", id, "id of the token, as `corral token ls` shows it", true);
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;

@@ -226,6 +226,18 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   return connect_or_make(flags);
 }
 
+namespace {
+
+// Which token the server has refused, and what to do.
+std::string refused_token(const DestinationFlags& flags, const std::string& token) {
+  if (flags.token_file == kept_token_file(flags.server))
+    return fmt::format(" that was kept: `corral login {}` again", printable(flags.server));
+  return " of --token-file " + flags.token_file +
+         (is_mistyped_access_token(token) ? ", which is cut or mistyped" : "");
+}
+
+}  // namespace
+
 Result<sys::HttpTarget> connect_or_make(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(usable_destination(flags));
   const std::string token = TRY(read_token(flags));
@@ -244,9 +256,7 @@ Result<sys::HttpTarget> connect_or_make(const DestinationFlags& flags) {
   if (!connected && connected.error().message.starts_with("no server at "))
     connected.error().message += "; start `corral serve` or check --server";
   if (!connected && connected.error().code == Code::kUnauthenticated && !token.empty())
-    connected.error().message +=
-        " " + flags.token_file +
-        (is_mistyped_access_token(token) ? ", which is cut or mistyped" : "");
+    connected.error().message += refused_token(flags, token);
   TRY(std::move(connected));
   return upload::target_of(destination, token);
 }

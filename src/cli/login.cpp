@@ -14,9 +14,11 @@
 #include "core/access_token.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "sys/clock.h"
 #include "sys/http_client.h"
 #include "sys/private_directory.h"
 #include "sys/socket.h"
+#include "sys/store_paths.h"
 
 namespace corral::cli {
 namespace {
@@ -25,6 +27,7 @@ namespace fs = spool::fs;
 
 constexpr const char* kMe = "/api/corral/v1/me";
 constexpr std::chrono::seconds kAskAgain{2};
+constexpr std::chrono::minutes kLongest{10};
 constexpr const char* kLoginExamples =
     "  corral login http://lab:5000                           asks for the token\n"
     "  corral login http://lab:5000 --browser                 asks where you are signed in\n"
@@ -48,7 +51,8 @@ Result<std::string> given_token(const Login& login) {
     std::getline(std::cin, token);
   }
   token = trim(std::string_view(token).substr(0, token.find('\n')));
-  if (token.empty()) return fail(Code::kInvalidArgument, "no token was given");
+  if (token.empty())
+    return fail(Code::kInvalidArgument, "no token was given: --token-file FILE, or --browser");
   if (is_mistyped_access_token(token))
     return fail(Code::kInvalidArgument, "this token is cut or mistyped");
   return token;
@@ -73,13 +77,18 @@ Result<std::string> token_by_browser(const sys::HttpTarget& server) {
     JsonWriter(body).begin_object().member(name, value).end_object();
     return send_json(server, {.method = "POST", .path = path, .body = body});
   };
-  const Json asked = TRY(post("/api/corral/v1/device-codes", "client", client_name()));
+  Result<Json> begun = post("/api/corral/v1/device-codes", "client", client_name());
+  if (!begun && begun.error().code == Code::kUnauthenticated)
+    begun.error().message = "this server has one token for all: give it by --token-file";
+  const Json asked = TRY(std::move(begun));
   fmt::print(stderr,
              "Open  {}/device  where you are signed in, and enter  {}\n"
              "Waiting up to 10 minutes; Ctrl-C ends it.\n",
-             printable(server.base_url), printable(asked.get_string("code")));
+             printable(sys::without_passwords(server.base_url)),
+             printable(asked.get_string("code")));
   const std::string secret = asked.get_string("device_code");
-  for (;;) {
+  const BootTime until = sys::boot_now() + kLongest;
+  while (sys::boot_now() < until) {
     std::this_thread::sleep_for(kAskAgain);
     Result<Json> polled = post("/api/corral/v1/device-tokens", "device_code", secret);
     // A server that is started anew, or busy.
@@ -87,8 +96,9 @@ Result<std::string> token_by_browser(const sys::HttpTarget& server) {
     const Json answer = TRY(std::move(polled));
     const std::string state = answer.get_string("state");
     if (state == "allowed") return answer.get_string("token");
-    if (state != "waiting") return fail(Code::kPermission, "it was refused in the browser");
+    if (state == "refused") return fail(Code::kPermission, "it was refused in the browser");
   }
+  return fail(Code::kUnavailable, "nobody answered within 10 minutes");
 }
 
 Result<int> log_in(const Login& login) {
@@ -97,15 +107,19 @@ Result<int> log_in(const Login& login) {
       .base_url = server, .unix_socket = {}, .token = {}, .ca_file = login.ca_file};
   std::string token = login.browser ? "" : TRY(given_token(login));
   if (get_json(target, kMe)) return fail(Code::kInvalidArgument, "this server asks for no token");
-  if (token.empty()) token = TRY(token_by_browser(target));
+  const fs::path file = kept_token_file(server);
+  const auto kept = TRY(sys::PrivateDirectory::make(file.parent_path()));
+  const auto keep = [&] { return kept.replace_file(file.filename(), token + "\n"); };
+  if (token.empty()) {
+    token = TRY(token_by_browser(target));
+    TRY(keep());  // nobody gets it a second time
+  }
   target.token = token;
   Result<Json> answer = get_json(target, kMe);
   if (!answer && answer.error().code == Code::kUnauthenticated)
     answer.error().message = "the server refused this token: it is expired, revoked or not its own";
   const Json me = TRY(std::move(answer));
-  const fs::path file = kept_token_file(server);
-  const auto kept = TRY(sys::PrivateDirectory::make(file.parent_path()));
-  TRY(kept.replace_file(file.filename(), token + "\n"));
+  TRY(keep());
   const std::string user = me.get_string("user");
   fmt::print(
       "{}: {}\nkept for you in {}\n", printable(server),

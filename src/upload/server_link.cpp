@@ -65,9 +65,10 @@ Result<> ServerLink::probe() {
   const sys::HttpReply& reply = *answer;
   const std::string name = sys::without_passwords(target.base_url);
   if (reply.status == 401)
-    return fail(Code::kUnauthenticated,
-                name + (target.token.empty() ? " requires a token: --token-file FILE"
-                                             : " refused the token of --token-file"));
+    return fail(
+        Code::kUnauthenticated,
+        name + (target.token.empty() ? " requires a token: --token-file FILE, or `corral login` it"
+                                     : " refused the token"));
   const auto version = Json::parse(reply.body);
   const Json* error = version ? version->find("error") : nullptr;
   if (error != nullptr && !error->get_string("message").empty()) {

@@ -197,6 +197,7 @@ def test_a_program_is_let_in_by_a_browser(lab: Lab) -> None:
     audit = corral("audit").stdout
     assert b"/device-codes/" in audit
     assert b"/device-tokens" in audit
+    assert b'"role":"writer"' in audit
 
     refused, code = ask()
     assert codes(token, code, allow=False)[0] == 200
@@ -231,10 +232,17 @@ def test_a_program_is_let_in_by_a_browser(lab: Lab) -> None:
     assert lab.ask(child, "/api/corral/v1/me")[0] == 401
     assert lab.ask("", "/api/corral/v1/device-tokens", {"device_code": asked["device_code"]})[0] == 403
 
+    # A token that cannot be kept is not asked for.
+    blocked = corral.home / "blocked"
+    blocked.write_text("a file")
+    told = corral("login", url, "--browser", status=1, env={"XDG_CONFIG_HOME": str(blocked)})
+    assert b"enter" not in told.stderr
+
     # Guesses are few, and nothing that was not asked for gets a token.
     told = [codes(lab.token("rita"), "BBBB-BBBB")[0] for _ in range(21)]
     assert told == [404] * 20 + [503]
     assert lab.ask("", "/api/corral/v1/device-tokens", {"device_code": "0" * 64})[0] == 404
+    assert lab.ask("", "/api/corral/v1/device-tokens", {})[0] == 400
     assert lab.ask("", "/api/corral/v1/device-codes", {"client": "x", "user": "ada"})[0] == 400
     corral("serve", "--stop")
     lab.serve("--auth", "none")
@@ -476,6 +484,9 @@ def test_a_token_that_login_kept_goes_to_its_server_alone(lab: Lab) -> None:
     for token, why in ((b"corral_pat_cut", b"cut or mistyped"), (b"0123456789abcdef", b"refused this token")):
         assert why in corral("login", url, stdin=token, status=None).stderr
     assert b"will" in corral("whoami", "--server", url).stdout, "the kept one stays"
+    corral("token", "rm", lab.token("will").split("_")[2])
+    told = corral("whoami", "--server", url, status=1).stderr.decode()
+    assert f"refused the token that was kept: `corral login {url}` again" in told
     corral("logout", url)
     assert b"requires a token" in corral("whoami", "--server", url, status=1).stderr
     assert b"no token of" in corral("logout", url, status=1).stderr

@@ -243,8 +243,7 @@ Answer revoke_token(const Request& request, Context& context) {
 
 // ---- programs that ask for a token
 Answer ask_device(const Request& request, Context& context) {
-  if (!context.accounts->required())
-    return fail(Code::kUnprocessable, "this server asks for no token");
+  if (!context.accounts->required()) return fail(Code::kUnprocessable, "this server has no users");
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
   fields.only({"client"});
@@ -337,12 +336,14 @@ Result<> hand_out(store::Writing& writing, const accounts::DeviceAnswer& answer,
                         .created = now,
                         .expires = now + std::chrono::hours(24) * kDays,
                         .parent = answer.token};
-  token.user = TRY(accounts::add_child_token(writing, token));
+  token = TRY(accounts::add_child_token(writing, token));
   std::string detail;
   JsonWriter(detail)
       .begin_object()
       .member("token", token.id)
       .member("label", token.label)
+      .member("role", role_name(token.role))
+      .member("parent", token.parent)
       .member("code", answer.asked.code)
       .member("asked_from", answer.asked.address)
       .end_object();
@@ -360,7 +361,9 @@ Answer device_token(const Request& request, Context& context) {
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
   fields.only({"device_code"});
-  const std::string code = TRY_PARSED(fields.finish(fields.text("device_code").value_or("")));
+  std::string code = fields.text("device_code").value_or("");
+  if (code.empty()) fields.wrong("device_code", "the one of POST device-codes");
+  code = TRY_PARSED(fields.finish(std::move(code)));
   const Sha256 secret = sha256(code);
   const auto answer = TRY(in_snapshot(context.reader, [&](store::Reading& reading) {
     return accounts::device_answer(reading, secret, sys::utc_now());

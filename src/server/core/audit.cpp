@@ -22,9 +22,11 @@ namespace audit = store::audit;
 
 constexpr std::string_view kSignIn = "/api/corral/v1/sign-in";
 constexpr std::string_view kCodes = "/api/corral/v1/codes";
+constexpr std::string_view kDeviceCodes = "/api/corral/v1/device-codes/";
 constexpr std::string_view kStop = "/api/corral/v1/stop";
 constexpr std::size_t kMostRequest = 2000;  // bytes
 constexpr std::size_t kMostDetail = 64u << 10;
+constexpr std::size_t kMostAnswer = 200;
 
 // The ends of paths whose POST is audited for what it does. MLflow's have several beginnings.
 constexpr std::array kPosts = {"/sign-in",
@@ -63,7 +65,9 @@ std::string request_line(const Request& request) {
 std::string detail_of(const Request& request) {
   if (is_for_tokens(request)) return {};
   const auto json = Json::parse(request.body);
-  return short_text(json ? json->dump() : request.body, kMostDetail);
+  // Any reader may send an answer to a program.
+  const std::size_t most = request.path.starts_with(kDeviceCodes) ? kMostAnswer : kMostDetail;
+  return short_text(json ? json->dump() : request.body, most);
 }
 
 // The user behind a request; at a sign-in, that of the token in its body.
@@ -105,8 +109,7 @@ bool is_audited(const Request& request) {
   if (!needed || *needed > Role::kWriter) return needed.has_value();
   const auto ends_so = [&](std::string_view end) { return request.path.ends_with(end); };
   if (request.method == Method::kPost) return std::ranges::any_of(kPosts, ends_so);
-  if (request.method == Method::kPut)
-    return request.path.starts_with("/api/corral/v1/device-codes/");
+  if (request.method == Method::kPut) return request.path.starts_with(kDeviceCodes);
   return request.method == Method::kDelete && request.path.starts_with("/api/corral/v1/tokens/");
 }
 

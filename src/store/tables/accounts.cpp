@@ -174,7 +174,7 @@ Result<> add_token(Writing& writing, const Token& token) {
 
 // mark_change() comes first: a parent that another server revokes meanwhile is seen to be, or takes
 // this one along.
-Result<std::string> add_child_token(Writing& writing, Token token) {
+Result<Token> add_child_token(Writing& writing, Token token) {
   TRY(mark_change(writing));
   const auto parent = TRY(sql::read_first(
       writing->query("SELECT u.name, t.role, t.expires FROM tokens t JOIN users u ON u.id = "
@@ -188,12 +188,13 @@ Result<std::string> add_child_token(Writing& writing, Token token) {
         found.expires = row.utc(2);
         return found;
       }));
-  if (!parent) return fail(Code::kPermission, "the user who allowed it is not let in any more");
+  if (!parent)
+    return fail(Code::kPermission, "the token by which this was allowed does not count any more");
   token.user = parent->user;
   token.role = std::min(token.role, parent->role);
   token.expires = std::min(token.expires, parent->expires);
   TRY(add_token(writing, token));
-  return token.user;
+  return token;
 }
 
 Result<bool> revoke_token(Writing& writing, std::string_view id, UtcTime now,
@@ -202,7 +203,8 @@ Result<bool> revoke_token(Writing& writing, std::string_view id, UtcTime now,
   const Role most = only ? only->role : Role::kAdmin;
   const auto revoked = TRY(writing->number(
       "SELECT CASE WHEN t.revoked IS NULL THEN 0 ELSE 1 END FROM tokens t JOIN users u ON u.id = "
-      "t.owner WHERE t.id = ?1 AND u.name = COALESCE(?2, u.name) AND t.role <= ?3",
+      "t.owner WHERE t.id = ?1 AND u.name = COALESCE(?2, u.name) AND (t.role <= ?3 OR u.role <= "
+      "?3)",
       id, user, number_of(most)));
   if (!revoked || *revoked == 1) return revoked.has_value();
   TRY(mark_change(writing));

@@ -75,9 +75,10 @@ Result<std::vector<Token>> tokens(Reading& reading);
 // With the user's role of now if that allows less. kNotFound: there is no such user.
 // kAlreadyExists: a token has this id.
 Result<> add_token(Writing& writing, const Token& token);
-// For the user of its parent; it allows no more, and lasts no longer, than that. Returns the user.
+// For the user of its parent; it allows no more, and lasts no longer, than that. Returns what
+// it made.
 // kPermission: the parent does not count any more.
-Result<std::string> add_child_token(Writing& writing, Token token);
+Result<Token> add_child_token(Writing& writing, Token token);
 // Tokens of one user that allow no more than a role.
 struct TokensOf {
   std::string_view user;

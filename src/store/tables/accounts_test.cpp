@@ -50,6 +50,7 @@ TEST_P(Accounts, ANewStoreAsksForNobody) {
 }
 
 TEST_P(Accounts, AChildIsNoMoreThanItsParent) {
+  add("root", Role::kAdmin);
   add("ada", Role::kAdmin);
   ASSERT_TRUE(give("parent", "ada"));  // a writer's, until 20
   const auto child = [&](const std::string& id, const std::string& parent, std::int64_t now = 15) {
@@ -79,7 +80,8 @@ TEST_P(Accounts, AChildIsNoMoreThanItsParent) {
   ASSERT_TRUE(give("other", "ada"));
   EXPECT_EQ(child("x", "nothing").error().code, Code::kPermission);
   EXPECT_EQ(child("x", "parent", 20).error().code, Code::kPermission) << "expired";
-  EXPECT_TRUE(revoke("parent", 17));
+  ASSERT_TRUE(change({.name = "ada", .role = Role::kReader})) << "whose tokens she still revokes";
+  EXPECT_TRUE(revoke("parent", 17, TokensOf{.user = "ada", .role = Role::kReader}));
   for (const char* id : {"parent", "child", "grandchild"})
     EXPECT_EQ(token(id).revoked, utc_time(17)) << id;
   EXPECT_FALSE(token("other").revoked);

@@ -228,7 +228,7 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
 
 namespace {
 
-// Which token the server has refused, and what to do.
+// Names the token that the server has refused, and says what to do.
 std::string refused_token(const DestinationFlags& flags, const std::string& token) {
   if (flags.token_file == kept_token_file(flags.server))
     return fmt::format(" that was kept: `corral login {}` again", printable(flags.server));

@@ -239,8 +239,8 @@ def test_a_program_is_let_in_by_a_browser(lab: Lab) -> None:
     assert b"enter" not in told.stderr
 
     # Guesses are few, and nothing that was not asked for gets a token.
-    told = [codes(lab.token("rita"), "BBBB-BBBB")[0] for _ in range(21)]
-    assert told == [404] * 20 + [503]
+    statuses = [codes(lab.token("rita"), "BBBB-BBBB")[0] for _ in range(21)]
+    assert statuses == [404] * 20 + [503]
     assert lab.ask("", "/api/corral/v1/device-tokens", {"device_code": "0" * 64})[0] == 404
     assert lab.ask("", "/api/corral/v1/device-tokens", {})[0] == 400
     assert lab.ask("", "/api/corral/v1/device-codes", {"client": "x", "user": "ada"})[0] == 400
@@ -485,8 +485,8 @@ def test_a_token_that_login_kept_goes_to_its_server_alone(lab: Lab) -> None:
         assert why in corral("login", url, stdin=token, status=None).stderr
     assert b"will" in corral("whoami", "--server", url).stdout, "the kept one stays"
     corral("token", "rm", lab.token("will").split("_")[2])
-    told = corral("whoami", "--server", url, status=1).stderr.decode()
-    assert f"refused the token that was kept: `corral login {url}` again" in told
+    refused = corral("whoami", "--server", url, status=1).stderr.decode()
+    assert f"refused the token that was kept: `corral login {url}` again" in refused
     corral("logout", url)
     assert b"requires a token" in corral("whoami", "--server", url, status=1).stderr
     assert b"no token of" in corral("logout", url, status=1).stderr

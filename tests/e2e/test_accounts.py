@@ -572,8 +572,18 @@ def test_what_one_server_revokes_every_server_refuses(nodes: list[Corral]) -> No
     token = one("token", "add", "ada").stdout.decode().strip()
     assert here.ask(token, "/api/corral/v1/runs")[0] == 200
     until(lambda: there.ask(token, "/api/corral/v1/runs")[0] == 200, "the other server knows the token")
+    # A program asks one server, and its user answers at the other.
+    asked = here.ask("", "/api/corral/v1/device-codes", {"client": "node7"})[1]
+    assert there.ask(token, f"/api/corral/v1/device-codes/{asked['code']}", {"allow": True}, "PUT")[0] == 200
+    poll = {"device_code": asked["device_code"]}
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda at: at.ask("", "/api/corral/v1/device-tokens", poll), [here, there] * 4))
+    (child,) = (told["token"] for status, told in answers if status == 200)
+    assert sorted(status for status, _ in answers) == [200] + [404] * 7
+    until(lambda: there.ask(child, "/api/corral/v1/me")[0] == 200, "each server knows its token")
     one("token", "rm", token.split("_")[2])
     assert here.ask(token, "/api/corral/v1/runs")[0] == 401
+    assert here.ask(child, "/api/corral/v1/me")[0] == 401
     until(lambda: there.ask(token, "/api/corral/v1/runs")[0] == 401, "the other server refuses the token")
     # A training's own server would let its user in by the password of the database alone.
     two("serve", "--stop")

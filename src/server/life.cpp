@@ -400,11 +400,7 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
 std::shared_ptr<Context> RunningServer::context_of(const Request& request) {
   if (!accounts_.required()) return {std::shared_ptr<void>(), &context_};
   auto context = std::make_shared<Context>(context_);
-  if (auto who = principal_of(request, accounts_)) {
-    context->who = *std::move(who);
-  } else {
-    context->who = {};
-  }
+  context->who = principal_of(request, accounts_).value_or(Principal{});
   return context;
 }
 

@@ -312,6 +312,33 @@ def test_what_cannot_be_listed_is_not_done(lab: Lab) -> None:
     corral("serve", "--stop")
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/api/corral/v1/users", {"name": "bob"}), ("/api/2.0/mlflow/runs/create", {"experiment_id": "0"})],
+)
+def test_who_loses_the_token_before_the_body_is_there_does_nothing(lab: Lab, path: str, body: Json) -> None:
+    corral = lab.corral
+    token = lab.token("ada")
+    text = json.dumps(body).encode()
+    with socket.create_connection(("127.0.0.1", int(corral.url().rpartition(":")[2])), timeout=60) as client:
+        head = [
+            f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {token}",
+            "Content-Type: application/json", f"Content-Length: {len(text)}", "Expect: 100-continue", "", "",
+        ]  # fmt: skip
+        client.sendall("\r\n".join(head).encode())
+        assert client.recv(4096).startswith(b"HTTP/1.1 100 "), "the gate lets it in by its head"
+        corral("token", "rm", token.split("_")[2])
+        client.sendall(text)
+        answer = http.client.HTTPResponse(client)
+        answer.begin()
+        assert answer.status == 401
+        assert b"does not count any more" in answer.read()
+    assert corral.runs() == []
+    assert b"bob" not in corral("user", "ls").stdout
+    (entry,) = (e for e in json.loads(corral("audit", "--limit", "1", "--format", "json").stdout))
+    assert entry["request"].startswith("DELETE /api/corral/v1/tokens/"), "nothing after the revocation is listed"
+
+
 def test_who_guesses_tokens_must_wait(lab: Lab) -> None:
     statuses = [lab.ask("", "/api/corral/v1/sign-in", {"token": "guess"})[0] for _ in range(40)]
     assert statuses[:20] == [401] * 20

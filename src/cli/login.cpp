@@ -79,7 +79,8 @@ Result<std::string> token_by_browser(const sys::HttpTarget& server) {
   };
   Result<Json> begun = post("/api/corral/v1/device-codes", "client", client_name());
   if (!begun && begun.error().code == Code::kUnauthenticated)
-    begun.error().message = "this server has one token for all: give it by --token-file";
+    begun.error().message =
+        "at this address nobody is let in by a browser: give its token by --token-file";
   const Json asked = TRY(std::move(begun));
   fmt::print(stderr,
              "Open  {}/device  where you are signed in, and enter  {}\n"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "store/engine/readers.h"
+#include "store/engine/views.h"
 #include "store/ingest/writer.h"
 #include "store/read/latest_metrics.h"
 #include "store/read/view.h"
@@ -42,12 +43,39 @@ struct Store::Machinery {
                  sealer.note(batch.session, batch.bytes);
                }),
         readers(parts.open_reader, parts.readers),
+        readers_of_some(
+            [open = parts.open_reader]() -> Result<std::unique_ptr<sql::Connection>> {
+              auto reader = TRY(open());
+              TRY(sql::put_views_before_tables(*reader));
+              return reader;
+            },
+            parts.readers),
         chart_readers(
             parts.open_chart_reader
                 ? std::make_unique<sql::Readers>(std::move(parts.open_chart_reader), parts.readers)
                 : nullptr),
         sealer(readers, writer, std::move(parts.repair)) {}
 
+  // Calls read(connection) in a snapshot of what `access` sees.
+  template <class Read>
+  auto read(const Access& access, Read&& read) -> decltype(read(std::declval<sql::Connection&>())) {
+    if (access.sees_all()) return readers.with(std::forward<Read>(read));
+    return readers_of_some.with([&](sql::Connection& db) -> decltype(read(db)) {
+      TRY(db.hide(access.hidden()));
+      return read(db);
+    });
+  }
+  // kNotFound, unless it sees all of them.
+  Result<> check_seen(const Access& access, std::span<const SeriesId> series) {
+    if (access.sees_all()) return {};
+    return read(access, [&](sql::Connection& db) -> Result<> {
+      for (const SeriesId id : series) {
+        if (!TRY(db.number("SELECT 1 FROM series WHERE id = ?1", id)))
+          return fail(Code::kNotFound, "there is no series " + std::to_string(id.value));
+      }
+      return {};
+    });
+  }
   sql::Readers& charts() { return chart_readers ? *chart_readers : readers; }
   Result<> view(sql::Readers& from, std::span<const SeriesId> series,
                 const std::function<Result<>(PointView&)>& read, Levels levels) {
@@ -68,6 +96,7 @@ struct Store::Machinery {
   std::atomic<std::uint64_t> points{0};
   sql::Writer writer;  // closed last: its connection makes the final checkpoint
   sql::Readers readers;
+  sql::Readers readers_of_some;                       // behind views, for those who do not see all
   const std::unique_ptr<sql::Readers> chart_readers;  // null: the same as readers
   sql::Caches caches;
   sql::LatestMetrics latest{caches};

@@ -8,7 +8,7 @@ namespace corral::store {
 using sql::Connection;
 
 Result<> Reader::inspect(const Inspect& inspect) const {
-  return store_->machinery_->readers.with([&](Connection& db) -> Result<> {
+  return store_->machinery_->read(access_, [&](Connection& db) -> Result<> {
     Reading reading({.db = db, .latest = store_->machinery_->latest}, access_);
     return inspect(reading);
   });
@@ -17,7 +17,7 @@ Result<> Reader::inspect(const Inspect& inspect) const {
 // Calls read(connection, arguments...) in a snapshot.
 template <class Read, class... Arguments>
 auto Reader::call(Read read, const Arguments&... arguments) const {
-  return store_->machinery_->readers.with([&](Connection& db) { return read(db, arguments...); });
+  return store_->machinery_->read(access_, [&](Connection& db) { return read(db, arguments...); });
 }
 
 Result<std::vector<Experiment>> Reader::experiments() const { return call(sql::read_experiments); }
@@ -35,29 +35,33 @@ Result<std::vector<RunId>> Reader::find_runs(std::string_view text) const {
 }
 
 Result<std::vector<Series>> Reader::series_of(RunId run) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_run_series(db, store_->machinery_->caches, run); });
+  return store_->machinery_->read(access_, [&](Connection& db) {
+    return sql::read_run_series(db, store_->machinery_->caches, run);
+  });
 }
 
 Result<std::vector<Series>> Reader::series(std::span<const SeriesId> ids) const {
-  return store_->machinery_->readers.with(
-      [&](Connection& db) { return sql::read_series(db, store_->machinery_->caches, ids); });
+  return store_->machinery_->read(access_, [&](Connection& db) {
+    return sql::read_series(db, store_->machinery_->caches, ids);
+  });
 }
 
 Result<std::vector<std::pair<RunId, Series>>> Reader::series_ending(std::span<const RunId> runs,
                                                                     std::string_view suffix) const {
-  return store_->machinery_->readers.with([&](Connection& db) {
+  return store_->machinery_->read(access_, [&](Connection& db) {
     return sql::read_series_ending(db, store_->machinery_->caches, runs, suffix);
   });
 }
 
 Result<> Reader::view(std::span<const SeriesId> series,
                       const std::function<Result<>(PointView&)>& read, Levels levels) const {
+  TRY(store_->machinery_->check_seen(access_, series));
   return store_->machinery_->view(store_->machinery_->charts(), series, read, levels);
 }
 
 Result<> Reader::fresh_view(std::span<const SeriesId> series,
                             const std::function<Result<>(PointView&)>& read) const {
+  TRY(store_->machinery_->check_seen(access_, series));
   return store_->machinery_->view(store_->machinery_->readers, series, read, Levels::kAll);
 }
 

@@ -25,8 +25,9 @@ class Store;
 
 class Reader {
  public:
-  Reader(Store& store, Access access) : store_(&store), access_(access) {}
+  Reader(Store& store, Access access) : store_(&store), access_(std::move(access)) {}
 
+  [[nodiscard]] const Access& access() const { return access_; }
   // In one snapshot.
   Result<> inspect(const Inspect& inspect) const;
   Result<std::vector<Experiment>> experiments() const;

@@ -175,6 +175,10 @@ struct Dialect {
   std::string_view skip_keys{};
   // Put before a table's name, a statement that gives its space back. Empty: none.
   std::string_view vacuum{};
+  // Put before the name of a table, names the table itself and no view that stands before it.
+  std::string_view own{};
+  // True of a name {0} that begins with a space that Connection::hide() was given, and {1}.
+  std::string_view in_hidden_space{};
 };
 
 class Connection {
@@ -196,6 +200,12 @@ class Connection {
   // possible now.
   virtual Result<> revive() { return {}; }
   [[nodiscard]] virtual bool alive() const { return true; }
+  // Runs a script now, and again whenever the connection was lost and is back, before anything else
+  // is read. Call it outside of a transaction.
+  virtual Result<> make_ready(const std::string& script) = 0;
+  // Hides these spaces for the rest of the transaction. After sql::put_views_before_tables() alone;
+  // kInternal: its views are not in force.
+  virtual Result<> hide(const std::vector<std::string>& spaces) = 0;
   // Waits for deferred statements and returns their first error. Every other call does so first.
   virtual Result<> flush() { return {}; }
   virtual Result<bool> has_table(std::string_view table) = 0;

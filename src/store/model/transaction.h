@@ -7,6 +7,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/result.h"
 
@@ -22,22 +27,45 @@ struct Reading {
 };
 }  // namespace sql
 
-// The part of a store that a reader may see. Every Reader is made with one.
+// The part of a store that a reader may see: all of it, or all but what lies in some spaces. Every
+// Reader is made with one.
 //
-// It has a single value today. everything() is called by cli/, by the server's wiring and by tests
-// alone (tools/check_layers.py); all other code passes on the Reader that it was given.
+// A space holds the experiments, boards, lists and reports whose names begin with its own and '/',
+// and the registered models with '.' instead, because theirs have no '/' (tables/spaces.h).
+// everything() is called by cli/, by the server's wiring and by tests alone
+// (tools/check_layers.py); all other code passes on the Reader that it was given. Cheap to copy.
 class Access {
  public:
   static Access everything() { return {}; }
+  static Access all_but(std::vector<std::string> spaces) {
+    Access access;
+    if (!spaces.empty())
+      access.hidden_ = std::make_shared<const std::vector<std::string>>(std::move(spaces));
+    return access;
+  }
+  [[nodiscard]] bool sees_all() const { return hidden_ == nullptr; }
+  // The hidden space in which this name lies; empty: none.
+  [[nodiscard]] std::string_view hidden_space_of(std::string_view name,
+                                                 char separator = '/') const {
+    if (sees_all()) return {};
+    for (const std::string& space : *hidden_) {
+      if (name.size() > space.size() && name.starts_with(space) && name[space.size()] == separator)
+        return space;
+    }
+    return {};
+  }
+  // Not of one that sees all.
+  [[nodiscard]] const std::vector<std::string>& hidden() const { return *hidden_; }
 
  private:
   Access() = default;
+  std::shared_ptr<const std::vector<std::string>> hidden_;  // null: none
 };
 
 class Reading {
  public:
-  Reading(sql::Reading snapshot, Access access) : snapshot_(snapshot), access_(access) {}
-  [[nodiscard]] Access access() const { return access_; }
+  Reading(sql::Reading snapshot, Access access) : snapshot_(snapshot), access_(std::move(access)) {}
+  [[nodiscard]] const Access& access() const { return access_; }
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator sql::Reading&() { return snapshot_; }
   // NOLINTNEXTLINE(google-explicit-constructor)

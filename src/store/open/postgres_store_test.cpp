@@ -9,6 +9,8 @@
 #include "store/conformance/conformance_remove.h"
 #include "store/engine/postgres/database.h"
 #include "store/engine/postgres/sqlstate.h"
+#include "store/engine/schema.h"
+#include "store/engine/views.h"
 #include "store/open/test_postgres.h"
 
 namespace corral::store {
@@ -232,6 +234,50 @@ TEST_F(PostgresStore, AWriterThatStandsStillLosesItsLocks) {
   EXPECT_EQ(*(*reader)->number("SELECT setting::int FROM pg_settings WHERE name = "
                                "'idle_in_transaction_session_timeout'"),
             0);
+}
+
+TEST_F(PostgresStore, WhatIsHiddenStaysSoOnANewConnection) {
+  const auto url = server_->new_schema();
+  ASSERT_TRUE(url);
+  auto database = postgres::open_database(*url, postgres::Mode::kReadWrite);
+  ASSERT_TRUE(database) << database.error().message;
+  ASSERT_TRUE(sql::migrate(**database));
+  ASSERT_TRUE((*database)->exec("INSERT INTO experiments (name, created) VALUES ('vision/a', 1)"));
+  auto opened = postgres::open_database(*url, postgres::Mode::kReadOnly);
+  ASSERT_TRUE(opened) << opened.error().message;
+  sql::Connection& reader = **opened;
+  ASSERT_TRUE(sql::put_views_before_tables(reader));
+  const auto seen = [&](const std::vector<std::string>& hidden) {
+    EXPECT_TRUE(reader.script(std::string(reader.dialect().begin_read)));
+    const auto hides = reader.hide(hidden);
+    EXPECT_TRUE(hides) << hides.error().message;
+    const auto count = reader.number("SELECT count(*) FROM experiments");
+    EXPECT_TRUE(reader.script("COMMIT"));
+    return count ? count->value_or(-1) : -2;
+  };
+  EXPECT_EQ(seen({"vision"}), 1) << "the default one";
+  EXPECT_EQ(seen({"speech", "robots"}), 2);
+  sql("SELECT pg_terminate_backend(" + std::to_string(**reader.number("SELECT pg_backend_pid()")) +
+      ")");
+  EXPECT_FALSE(reader.number("SELECT 1")) << "the connection is lost";
+  ASSERT_TRUE(reader.revive());
+  EXPECT_EQ(seen({"vision"}), 1);
+  EXPECT_EQ(**reader.number("SELECT count(*) FROM experiments"), 0) << "without hide()";
+}
+
+TEST_F(PostgresStore, ASearchPathThatFindsTablesFirstIsRefused) {
+  const auto url = server_->new_schema();
+  ASSERT_TRUE(url);
+  auto database = postgres::open_database(*url, postgres::Mode::kReadWrite);
+  ASSERT_TRUE(database) << database.error().message;
+  ASSERT_TRUE(sql::migrate(**database));
+  sql::Connection& db = **database;
+  ASSERT_TRUE(sql::put_views_before_tables(db));
+  ASSERT_TRUE(db.hide({"vision"}));
+  ASSERT_TRUE(db.exec("SELECT set_config('search_path', current_schema() || ', pg_temp', false)"));
+  const auto refused = db.hide({"vision"});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("pg_temp"), std::string::npos) << refused.error().message;
 }
 
 TEST(Placeholders, BecomeDollarsOutsideOfQuotesAndComments) {

@@ -214,6 +214,12 @@ constexpr sql::Dialect kDialect = {
         "SELECT pg_sequence_last_value(CAST(pg_get_serial_sequence('{0}', '{1}') AS regclass))",
     .skip_keys = "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), {2})",
     .vacuum = "VACUUM ANALYZE ",
+    .own = "",
+    // Without hide(), everything is hidden.
+    .in_hidden_space =
+        "(current_setting('corral.hidden') = '' OR EXISTS (SELECT 1 FROM "
+        "unnest(string_to_array(current_setting('corral.hidden'), ',')) s (name) WHERE "
+        "starts_with({0}, s.name || '{1}')))",
 };
 
 class PgConnection;
@@ -321,6 +327,8 @@ class PgConnection final : public sql::Connection {
   [[nodiscard]] bool alive() const override { return handle_ != nullptr; }
   [[nodiscard]] bool lock_refused() const override { return lock_refused_; }
   Result<> flush() override;
+  Result<> make_ready(const std::string& script) override;
+  Result<> hide(const std::vector<std::string>& spaces) override;
   Result<bool> has_table(std::string_view table) override {
     return TRY(number("SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND "
                       "tablename = ?1",
@@ -368,6 +376,7 @@ class PgConnection final : public sql::Connection {
   std::optional<BootTime> next_attempt_;
   Nanos pause_ = kFirstPause;
   Error last_error_;
+  std::string ready_;  // the script given to make_ready(); or empty
 };
 
 // ---- Cursor, continued
@@ -459,6 +468,7 @@ Result<> PgConnection::revive() {
   const BootTime now = sys::boot_now();
   if (next_attempt_ && now < *next_attempt_) return tl::unexpected(last_error_);
   auto opened = open();
+  if (opened && !ready_.empty()) opened = script(ready_);
   if (opened) {
     next_attempt_.reset();
     pause_ = kFirstPause;
@@ -470,6 +480,24 @@ Result<> PgConnection::revive() {
   next_attempt_ = sys::boot_now() + pause_;
   pause_ = std::min(pause_ * 2, kLongestPause);
   return tl::unexpected(last_error_);
+}
+
+Result<> PgConnection::make_ready(const std::string& script) {
+  ready_ = "BEGIN READ WRITE; " + script + " COMMIT";
+  return this->script(ready_);
+}
+
+// A search path that names pg_temp behind the tables' schema finds these first.
+Result<> PgConnection::hide(const std::vector<std::string>& spaces) {
+  const auto in_force = TRY(number(
+      "SELECT CASE WHEN to_regclass('runs') = to_regclass('pg_temp.runs') THEN 1 ELSE 0 END + 0 * "
+      "CAST(length(set_config('corral.hidden', ?1, true)) AS BIGINT)",
+      join(spaces, ",")));
+  if (in_force == 1) return {};
+  return fail(Code::kInternal,
+              name_ +
+                  ": tables are found before temporary views: the search_path of the role or "
+                  "of the address must not name pg_temp");
 }
 
 tl::unexpected<Error> PgConnection::lost() {

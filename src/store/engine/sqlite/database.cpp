@@ -159,6 +159,10 @@ constexpr sql::Dialect kDialect = {
         "INSERT INTO sqlite_sequence (name, seq) SELECT '{0}', 0 WHERE NOT EXISTS (SELECT 1 FROM "
         "sqlite_sequence WHERE name = '{0}'); "
         "UPDATE sqlite_sequence SET seq = max(seq, {2}) WHERE name = '{0}'",
+    .own = "main.",
+    .in_hidden_space =
+        "EXISTS (SELECT 1 FROM temp.hidden_spaces s WHERE substr({0}, 1, "
+        "length(s.name) + 1) = s.name || '{1}')",
 };
 
 // ---- Connection
@@ -174,6 +178,18 @@ class SqliteConnection final : public sql::Connection {
   Result<> script(const std::string& sql) override {
     const int rc = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
     if (rc != SQLITE_OK) return failed(handle_.get(), rc);
+    return {};
+  }
+  Result<> make_ready(const std::string& script) override {
+    return this->script(
+        "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE hidden_spaces (name TEXT PRIMARY KEY) "
+        "WITHOUT ROWID; " +
+        script);
+  }
+  Result<> hide(const std::vector<std::string>& spaces) override {
+    TRY(exec("DELETE FROM temp.hidden_spaces"));
+    for (const std::string& space : spaces)
+      TRY(exec("INSERT INTO temp.hidden_spaces (name) VALUES (?1)", space));
     return {};
   }
   Result<bool> has_table(std::string_view table) override {

@@ -1,0 +1,99 @@
+#include "store/engine/views.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace corral::store::sql {
+namespace {
+
+constexpr std::string_view kSeenExperiment =
+    "experiment NOT IN (SELECT id FROM hidden_experiments)";
+constexpr std::string_view kOfRun = "EXISTS (SELECT 1 FROM runs r WHERE r.key = t.run)";
+constexpr std::string_view kOfLoggedModel =
+    "EXISTS (SELECT 1 FROM logged_models m WHERE m.id = t.model)";
+constexpr std::string_view kOfTrace = "EXISTS (SELECT 1 FROM traces x WHERE x.id = t.trace)";
+constexpr std::string_view kSeenName = "NOT {in_hidden_space}";
+
+// A table, and the rows `t` of it that are shown. A view may use those above it.
+struct View {
+  std::string_view table, rows;
+  std::string_view name = "";  // column of the name that may lie in a space
+  char separator = '/';        // between the space and the rest of the name
+};
+constexpr std::array kViews = {
+    View{"experiments", kSeenName, "t.name"},
+    View{"workloads", kSeenExperiment},
+    View{"runs", kSeenExperiment},
+    View{"facts", kOfRun},
+    View{"sessions", kOfRun},
+    View{"phases", kOfRun},
+    View{"events", kOfRun},
+    View{"logs", kOfRun},
+    View{"log_streams", kOfRun},
+    View{"notes", kOfRun},
+    // Those of hosts belong to nobody.
+    View{"series",
+         "CASE owner_kind WHEN 0 THEN EXISTS (SELECT 1 FROM runs r WHERE r.key = t.owner) WHEN 1 "
+         "THEN EXISTS (SELECT 1 FROM workloads w WHERE w.key = t.owner) ELSE 1 = 1 END"},
+    View{"experiment_tags", kSeenExperiment},
+    View{"datasets", kSeenExperiment},
+    View{"run_inputs", kOfRun},
+    View{"run_models", kOfRun},
+    View{"logged_models", kSeenExperiment},
+    View{"logged_model_facts", kOfLoggedModel},
+    View{"logged_model_metrics", kOfLoggedModel},
+    View{"traces", kSeenExperiment},
+    View{"trace_facts", kOfTrace},
+    View{"spans", kOfTrace},
+    View{"registered_models", kSeenName, "t.name", '.'},
+    View{"registered_model_tags", kSeenName, "t.model", '.'},
+    View{"registered_model_aliases", kSeenName, "t.model", '.'},
+    View{"model_versions", kSeenName, "t.model", '.'},
+    View{"model_version_tags", kSeenName, "t.model", '.'},
+    View{"boards", kSeenName, "t.name"},
+};
+
+constexpr std::array kTables = [] {
+  std::array<std::string_view, kViews.size()> tables;
+  for (std::size_t i = 0; i < tables.size(); ++i) tables[i] = kViews[i].table;
+  return tables;
+}();
+
+}  // namespace
+
+std::span<const std::string_view> tables_behind_views() { return kTables; }
+
+Result<> put_views_before_tables(Connection& db) {
+  const auto hidden = [&](std::string_view name, char separator) {
+    return fmt::format(fmt::runtime(db.dialect().in_hidden_space), name, separator);
+  };
+  std::string script = fmt::format(
+      "CREATE TEMP VIEW hidden_experiments AS SELECT id, artifact_location FROM {0}experiments t "
+      "WHERE {1};"
+      " CREATE TEMP VIEW hidden_runs AS SELECT * FROM {0}runs WHERE {2};"
+      " CREATE TEMP VIEW hidden_workloads AS SELECT * FROM {0}workloads WHERE {2};"
+      " CREATE TEMP VIEW hidden_facts AS SELECT * FROM {0}facts f WHERE (key IN "
+      "('corral.devices', 'corral.cpus', 'corral.plan') OR key > 'device.' AND key < 'device/') "
+      "AND EXISTS (SELECT 1 FROM hidden_runs r WHERE r.key = f.run);"
+      " CREATE TEMP VIEW hidden_ids AS SELECT id FROM hidden_runs"
+      " UNION ALL SELECT id FROM hidden_workloads"
+      " UNION ALL SELECT id FROM {0}sessions WHERE run IN (SELECT key FROM hidden_runs);"
+      " CREATE TEMP VIEW hidden_names AS SELECT id FROM {0}logged_models WHERE {2}"
+      " UNION ALL SELECT id FROM {0}traces WHERE {2};",
+      db.dialect().own, hidden("t.name", '/'), "experiment IN (SELECT id FROM hidden_experiments)");
+  for (const View& view : kViews) {
+    const std::string rows =
+        view.name.empty()
+            ? std::string(view.rows)
+            : fmt::format(fmt::runtime(view.rows),
+                          fmt::arg("in_hidden_space", hidden(view.name, view.separator)));
+    script += fmt::format(" CREATE TEMP VIEW {0} AS SELECT * FROM {1}{0} t WHERE {2};", view.table,
+                          db.dialect().own, rows);
+  }
+  return db.make_ready(script);
+}
+
+}  // namespace corral::store::sql

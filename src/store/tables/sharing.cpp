@@ -1,10 +1,13 @@
 #include "store/tables/sharing.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <unordered_map>
 
 #include "codec/frame.h"
 #include "core/json.h"
+#include "core/sha256.h"
 #include "store/engine/database.h"
 
 namespace corral::store::page {
@@ -13,9 +16,46 @@ namespace {
 using sql::Connection;
 using sql::Statement;
 
-constexpr std::string_view kColumns =
-    "SELECT r.key, r.id, r.name, w.id, w.name, r.status, r.started, coalesce(r.ended, r.newest), "
-    "r.host, r.experiment FROM runs r JOIN workloads w ON w.key = r.workload ";
+// Hidden runs are neighbours, too: a device is shared with them all the same. Only where and when
+// they were is read of them.
+enum class Part : std::uint8_t { kSeen, kHidden };
+
+std::span<const Part> parts_of(const Reading& reading) {
+  static constexpr std::array kBoth = {Part::kSeen, Part::kHidden};
+  return reading.access().sees_all() ? std::span(kBoth).first(1) : std::span(kBoth);
+}
+
+// The table's name, or that of the view of its hidden rows.
+std::string table_of(Part part, std::string_view table) {
+  return (part == Part::kHidden ? "hidden_" : "") + std::string(table);
+}
+
+std::string columns_of(Part part) {
+  return "SELECT r.key, r.id, r.name, w.id, w.name, r.status, r.started, coalesce(r.ended, "
+         "r.newest), r.host, r.experiment FROM " +
+         table_of(part, "runs") + " r JOIN " + table_of(part, "workloads") +
+         " w ON w.key = r.workload ";
+}
+
+// An id that stands for another one and does not tell it.
+template <class Id>
+Id stand_in(const Id& id) {
+  const Sha256 hash = sha256("hidden " + id.hex());
+  Id other;
+  std::copy_n(hash.begin(), other.bytes.size(), other.bytes.begin());
+  return other;
+}
+
+void hide(SharingRun& run) {
+  run.hidden = true;
+  run.id = stand_in(run.id);
+  run.workload = stand_in(run.workload);
+  run.name = "a run that you may not see";
+  run.workload_name.clear();
+  run.experiment = ExperimentId{-1};
+  for (auto& [key, value] : run.tags)
+    if (key == "corral.plan") value = "hidden";
+}
 
 SharingRun run_from_row(const Statement& row) {
   SharingRun run;
@@ -46,25 +86,25 @@ void add_uuid(SharingRun& run, std::string_view key, const std::string& value) {
 }
 
 // Keys with a prefix are a range of the table's own order: '/' follows '.'.
-Result<> read_facts(Connection& db, SharingRun& run) {
+Result<> read_facts(Connection& db, Part part, SharingRun& run) {
+  const std::string facts = "SELECT key, value FROM " + table_of(part, "facts");
   {
-    Statement tag =
-        TRY(db.query("SELECT key, value FROM facts WHERE run = ?1 AND kind = ?2 AND key > "
-                     "'corral.' AND key < 'corral/' ORDER BY key",
-                     run.key, codec::FactKind::kTag));
+    Statement tag = TRY(db.query(facts + " WHERE run = ?1 AND kind = ?2 AND key > 'corral.' AND "
+                                         "key < 'corral/' ORDER BY key",
+                                 run.key, codec::FactKind::kTag));
     while (TRY(tag.step())) run.tags.emplace_back(tag.text(0), tag.text(1));
   }
-  Statement info =
-      TRY(db.query("SELECT key, value FROM facts WHERE run = ?1 AND kind = ?2 AND key > 'device.' "
-                   "AND key < 'device/' ORDER BY key",
-                   run.key, codec::FactKind::kInfo));
+  Statement info = TRY(db.query(facts + " WHERE run = ?1 AND kind = ?2 AND key > 'device.' AND key "
+                                        "< 'device/' ORDER BY key",
+                                run.key, codec::FactKind::kInfo));
   while (TRY(info.step())) add_uuid(run, info.text(0), info.text(1));
   return {};
 }
 
-Result<std::vector<SharingRun>> read_runs(Connection& db, Result<Statement> query) {
+Result<std::vector<SharingRun>> read_runs(Connection& db, Part part, Result<Statement> query) {
   auto runs = TRY(sql::read_all(std::move(query), run_from_row));
-  for (SharingRun& run : runs) TRY(read_facts(db, run));
+  for (SharingRun& run : runs) TRY(read_facts(db, part, run));
+  if (part == Part::kHidden) std::ranges::for_each(runs, hide);
   return runs;
 }
 
@@ -84,16 +124,16 @@ std::map<std::string, Stay> host_stays(const std::vector<SharingRun>& runs) {
   return hosts;
 }
 
-// Many runs and their facts, in three queries. `where` is about runs r.
+// Many runs of a part and their facts, in three queries. `where` is about runs r.
 template <class... Values>
-Result<std::vector<SharingRun>> runs_where(Connection& db, const std::string& where,
+Result<std::vector<SharingRun>> runs_where(Connection& db, Part part, const std::string& where,
                                            const Values&... values) {
   const std::string living = " WHERE " + where + " AND r.lifecycle <= 0";
   std::vector<SharingRun> runs;
   std::unordered_map<std::int64_t, std::size_t> places;
   {
     Statement row =
-        TRY(db.query(std::string(kColumns) + living + " ORDER BY r.started, r.id", values...));
+        TRY(db.query(columns_of(part) + living + " ORDER BY r.started, r.id", values...));
     while (TRY(row.step())) {
       places.emplace(row.integer(0), runs.size());
       runs.push_back(run_from_row(row));
@@ -101,11 +141,11 @@ Result<std::vector<SharingRun>> runs_where(Connection& db, const std::string& wh
   }
   const auto facts = [&](std::string_view kind, std::string_view begin, const auto& take) {
     return db
-        .query(
-            "SELECT f.run, f.key, f.value FROM runs r JOIN facts f ON f.run = r.key AND f.kind = " +
-                std::string(kind) + " AND f.key > '" + std::string(begin) + ".' AND f.key < '" +
-                std::string(begin) + "/'" + living + " ORDER BY f.key",
-            values...)
+        .query("SELECT f.run, f.key, f.value FROM " + table_of(part, "runs") + " r JOIN " +
+                   table_of(part, "facts") + " f ON f.run = r.key AND f.kind = " +
+                   std::string(kind) + " AND f.key > '" + std::string(begin) + ".' AND f.key < '" +
+                   std::string(begin) + "/'" + living + " ORDER BY f.key",
+               values...)
         .and_then([&](Statement fact) -> Result<> {
           while (TRY(fact.step())) {
             const auto run = places.find(fact.integer(0));
@@ -122,6 +162,7 @@ Result<std::vector<SharingRun>> runs_where(Connection& db, const std::string& wh
             [](SharingRun& run, const std::string& key, const std::string& value) {
               add_uuid(run, key, value);
             }));
+  if (part == Part::kHidden) std::ranges::for_each(runs, hide);
   return runs;
 }
 
@@ -181,16 +222,17 @@ Result<bool> is_imported(Reading& reading, RunId run) {
 }
 
 Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id) {
-  return runs_where(reading, "r.workload = (SELECT key FROM workloads WHERE id = ?1)", id);
+  return runs_where(reading, Part::kSeen, "r.workload = (SELECT key FROM workloads WHERE id = ?1)",
+                    id);
 }
 
 Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
                                                    std::optional<ExperimentId> id) {
-  return runs_where(reading, "(?1 IS NULL OR r.experiment = ?1)", id);
+  return runs_where(reading, Part::kSeen, "(?1 IS NULL OR r.experiment = ?1)", id);
 }
 
 Result<std::vector<SharingRun>> runs_of_plan(Reading& reading, const std::string& plan) {
-  return runs_where(reading,
+  return runs_where(reading, Part::kSeen,
                     "EXISTS (SELECT 1 FROM facts p WHERE p.run = r.key AND p.kind = ?1 AND p.key = "
                     "'corral.plan' AND p.value = ?2)",
                     codec::FactKind::kTag, plan);
@@ -208,24 +250,32 @@ Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, Experim
     first = row.utc(0);
     last = row.utc(1);
   }
-  return runs_where(reading,
-                    "r.experiment <> ?1 AND r.started >= ?2 AND r.started < ?3 AND "
-                    "coalesce(r.ended, r.newest) > ?4",
-                    id, first - kLongestNeighbour, last, first);
+  std::vector<SharingRun> all;
+  for (const Part part : parts_of(reading)) {
+    auto found = TRY(runs_where(reading, part,
+                                "r.experiment <> ?1 AND r.started >= ?2 AND r.started < ?3 AND "
+                                "coalesce(r.ended, r.newest) > ?4",
+                                id, first - kLongestNeighbour, last, first));
+    std::ranges::move(found, std::back_inserter(all));
+  }
+  std::ranges::sort(all, {}, [](const SharingRun& run) { return std::pair(run.start, run.id); });
+  return all;
 }
 
 Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
                                               const std::vector<SharingRun>& runs) {
   std::vector<SharingRun> all;
   for (const auto& [host, stay] : host_stays(runs)) {
-    auto found = TRY(read_runs(
-        reading,
-        reading->query(
-            std::string(kColumns) + "WHERE r.host = ?1 AND r.started >= ?2 AND r.started < ?3 AND "
-                                    "coalesce(r.ended, r.newest) > ?4 AND w.id <> ?5 AND "
-                                    "r.lifecycle <= 0 ORDER BY r.started DESC, r.id DESC LIMIT ?6",
-            host, stay.start - kLongestNeighbour, stay.end, stay.start, id, kMostNeighbours)));
-    std::ranges::move(found, std::back_inserter(all));
+    for (const Part part : parts_of(reading)) {
+      auto found = TRY(read_runs(
+          reading, part,
+          reading->query(
+              columns_of(part) + "WHERE r.host = ?1 AND r.started >= ?2 AND r.started < ?3 AND "
+                                 "coalesce(r.ended, r.newest) > ?4 AND w.id <> ?5 AND "
+                                 "r.lifecycle <= 0 ORDER BY r.started DESC, r.id DESC LIMIT ?6",
+              host, stay.start - kLongestNeighbour, stay.end, stay.start, id, kMostNeighbours)));
+      std::ranges::move(found, std::back_inserter(all));
+    }
   }
   return all;
 }
@@ -233,13 +283,14 @@ Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
 Result<std::vector<SharingRun>> tagged_runs_of_host(Reading& reading, const std::string& host,
                                                     std::string_view tag, std::int64_t limit) {
   return read_runs(
-      reading, reading->query(
-                   std::string(kColumns) +
-                       "WHERE r.host = ?1 AND r.ended IS NOT NULL AND r.lifecycle <= 0 AND EXISTS "
-                       "(SELECT 1 FROM facts f WHERE f.run = r.key AND f.kind = ?2 AND f.key = "
-                       "?3 AND f.value NOT IN ('', '0', 'false')) ORDER BY r.started DESC, r.id "
-                       "DESC LIMIT ?4",
-                   host, codec::FactKind::kTag, tag, limit));
+      reading, Part::kSeen,
+      reading->query(
+          columns_of(Part::kSeen) +
+              "WHERE r.host = ?1 AND r.ended IS NOT NULL AND r.lifecycle <= 0 AND EXISTS "
+              "(SELECT 1 FROM facts f WHERE f.run = r.key AND f.kind = ?2 AND f.key = "
+              "?3 AND f.value NOT IN ('', '0', 'false')) ORDER BY r.started DESC, r.id "
+              "DESC LIMIT ?4",
+          host, codec::FactKind::kTag, tag, limit));
 }
 
 }  // namespace corral::store::page

@@ -26,7 +26,9 @@ struct SharingRun {
   RunStatus status = RunStatus::kRunning;
   UtcTime start, end;  // end: the newest time while it runs
   std::string host;
-  std::vector<std::pair<std::string, std::string>> tags;   // those that begin with "corral."
+  std::vector<std::pair<std::string, std::string>> tags;  // those that begin with "corral."
+  // Its reader does not see it: id and workload stand for others, and its name says so.
+  bool hidden = false;
   std::vector<std::pair<std::string, std::string>> uuids;  // "gpu0", "GPU-…": what it saw
 };
 
@@ -44,10 +46,11 @@ Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
 // Runs that the scheduler of a plan started (tag corral.plan), repeated ones included; the oldest
 // first.
 Result<std::vector<SharingRun>> runs_of_plan(Reading& reading, const std::string& plan);
-// Runs of other experiments that overlapped in time with a run of this one, on any host; the oldest
-// first.
+// Runs of other experiments that overlapped in time with a run of this one, on any host, hidden
+// ones too; the oldest first.
 Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, ExperimentId id);
-// Runs of other workloads that overlapped in time with one of `runs`, on its host.
+// Runs of other workloads that overlapped in time with one of `runs`, on its host; hidden ones,
+// too.
 Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
                                               const std::vector<SharingRun>& runs);
 

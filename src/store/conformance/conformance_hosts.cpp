@@ -110,13 +110,14 @@ TEST_P(StoreHosts, AStoreOfSchema5MigratesAndKeepsItsWorkloadsSeries) {
         "DROP INDEX runs_in_trash; ALTER TABLE runs DROP COLUMN trashed; "
         "ALTER TABLE notes DROP COLUMN finding; ALTER TABLE notes DROP COLUMN mark; "
         "ALTER TABLE notes DROP COLUMN ended; "
+        "DROP TABLE space_members; DROP TABLE spaces; "
         "DROP TABLE tokens; DROP TABLE users; DROP TABLE account_state; DROP TABLE audit; "
         "DROP TABLE device_codes; "
         "ALTER TABLE runs DROP COLUMN creator; ALTER TABLE notes DROP COLUMN author; "
         "UPDATE meta SET value = 5 WHERE key = 'schema_version'");
   }));
   reopen();
-  EXPECT_EQ(store_->info()->schema_version, 13);
+  EXPECT_EQ(store_->info()->schema_version, 14);
   measure(old, {{2 * kSecond, 2.0}});
   const Series series = only_series(before, "host.load.1m");
   EXPECT_EQ(series.owner, metric::Owner::kWorkload);

@@ -522,9 +522,24 @@ CREATE TABLE device_codes (
 );
 )sql";
 
+// Spaces and who may see what lies in them (tables/spaces.h).
+constexpr const char* kSpaces = R"sql(
+CREATE TABLE spaces (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  name    TEXT NOT NULL UNIQUE,
+  created INTEGER NOT NULL
+);
+CREATE TABLE space_members (
+  space  INTEGER NOT NULL REFERENCES spaces (id),
+  member INTEGER NOT NULL REFERENCES users (id),
+  PRIMARY KEY (space, member)
+) WITHOUT ROWID;
+CREATE INDEX space_members_by_member ON space_members (member);
+)sql";
+
 constexpr std::array kMigrations = {
-    kFirst, kTracking,   kRemovedArtifacts, kPage,     kPlans, kHosts, kMarks,
-    kTrash, kSavedKinds, kSmallerBlocks,    kAccounts, kAudit, kPeople};
+    kFirst, kTracking,   kRemovedArtifacts, kPage,     kPlans, kHosts,  kMarks,
+    kTrash, kSavedKinds, kSmallerBlocks,    kAccounts, kAudit, kPeople, kSpaces};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

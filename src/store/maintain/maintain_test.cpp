@@ -386,7 +386,8 @@ TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
         "LIMIT 1",
         "INSERT INTO users VALUES (7, 'ada', 'Ada', 4, 0, 1)",
         "INSERT INTO tokens SELECT 't', id, 7, 'laptop', 2, 3, 4, NULL, 'p' FROM runs LIMIT 1",
-        "INSERT INTO account_state VALUES (1, 1, 3)",
+        "INSERT INTO account_state VALUES (1, 1, 3)", "INSERT INTO spaces VALUES (3, 'vision', 4)",
+        "INSERT INTO space_members VALUES (3, 7)",
         "INSERT INTO device_codes SELECT id, 'BCDF-GHJK', 'node7', '', 9, NULL, NULL FROM runs "
         "LIMIT 1",
         "INSERT INTO audit VALUES (5, 1, 'ada', '10.0.0.7', 'DELETE /x', '', NULL)",
@@ -446,8 +447,8 @@ TEST_P(Copies, KeysOfWhatIsGoneAreNotGivenAgain) {
   for (const Table& table : tables()) {
     if (!table.identity || table.name == "experiments" || table.name == "events") continue;
     if (table.name == "logs" || table.name == "datasets" || table.name == "removed_artifacts" ||
-        table.name == "notes" || table.name == "hosts" || table.name == "users" ||
-        table.name == "audit")
+        table.name == "notes" || table.name == "hosts" || table.name == "spaces" ||
+        table.name == "users" || table.name == "audit")
       continue;
     const auto rows = to->number(fmt::format("SELECT count(*) FROM {} WHERE {} > {}", table.name,
                                              parse_columns(table).front().name,

@@ -75,6 +75,8 @@ constexpr std::array kTables = {
     Table{"account_state", "id required version", 1, false, 1},
     Table{"audit", "id time person$ address$ request$ detail$ status", 1, true, 200},
     Table{"device_codes", "secret# code$ client$ address$ expires role token$", 1, false, 500},
+    Table{"spaces", "id name$ created", 1, true, 500},
+    Table{"space_members", "space member", 2, false, 1000},
     Table{"notes", "id run time created text$ finding$ mark ended author$", 1, true, 200},
 };
 
@@ -125,6 +127,8 @@ constexpr std::array kReferences = {
     Reference{"spans", "trace", "traces", "id"},
     Reference{"notes", "run", "runs", "key", kRunGoes},
     Reference{"tokens", "owner", "users", "id"},
+    Reference{"space_members", "space", "spaces", "id"},
+    Reference{"space_members", "member", "users", "id"},
 };
 
 }  // namespace

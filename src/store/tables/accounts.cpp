@@ -26,18 +26,6 @@ Role role_at(const Statement& row, int column) {
 
 std::int64_t number_of(Role role) { return static_cast<std::int64_t>(role); }
 
-// Call before a change: the row that it locks makes changes by several servers wait for each other.
-// Never the version of another state, as that of a backup would be if it counted up.
-Result<> mark_change(Writing& writing) {
-  const auto bytes = detail::random_id_bytes();
-  std::int64_t version = 0;
-  std::memcpy(&version, bytes.data(), sizeof version);
-  return writing->exec(
-      "INSERT INTO account_state (id, required, version) VALUES (1, 0, ?1) ON CONFLICT (id) DO "
-      "UPDATE SET version = ?1",
-      version);
-}
-
 Error no_user(std::string_view name) {
   return {.code = Code::kNotFound, .message = fmt::format("there is no user '{}'", name)};
 }
@@ -64,6 +52,18 @@ bool valid_user_name(std::string_view name) {
   return !name.empty() && name.size() <= kMostNameBytes && plain(name.front()) &&
          std::ranges::all_of(name,
                              [&](char c) { return plain(c) || c == '.' || c == '-' || c == '_'; });
+}
+
+// The row that it locks makes changes by several servers wait for each other. Never the version of
+// another state, as that of a backup would be if it counted up.
+Result<> mark_change(Writing& writing) {
+  const auto bytes = detail::random_id_bytes();
+  std::int64_t version = 0;
+  std::memcpy(&version, bytes.data(), sizeof version);
+  return writing->exec(
+      "INSERT INTO account_state (id, required, version) VALUES (1, 0, ?1) ON CONFLICT (id) DO "
+      "UPDATE SET version = ?1",
+      version);
 }
 
 Result<State> state(Reading& reading) {
@@ -122,6 +122,7 @@ Result<> delete_user(Writing& writing, std::string_view name) {
   const auto id = TRY(writing->number("SELECT id FROM users WHERE name = ?1", name));
   if (!id) return tl::unexpected(no_user(name));
   TRY(writing->exec("DELETE FROM tokens WHERE owner = ?1", *id));
+  TRY(writing->exec("DELETE FROM space_members WHERE member = ?1", *id));
   TRY(writing->exec("DELETE FROM users WHERE id = ?1", *id));
   return check_admin_is_left(writing, had_admin);
 }

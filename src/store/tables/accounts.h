@@ -57,6 +57,9 @@ struct UserChange {
 // 1 to 64 of a-z, 0-9, '.', '-' and '_', a letter or digit first.
 bool valid_user_name(std::string_view name);
 
+// Gives the accounts another version. Call it before a change that servers must learn of: changes by
+// several servers wait for each other from there on.
+Result<> mark_change(Writing& writing);
 Result<State> state(Reading& reading);
 // Asks for users from now on, or does no longer.
 Result<> require_users(Writing& writing, bool required);
@@ -67,7 +70,7 @@ Result<std::vector<User>> users(Reading& reading);
 Result<> add_user(Writing& writing, const User& user);
 // kNotFound. kUnprocessable: no admin would be left who is not disabled.
 Result<> change_user(Writing& writing, const UserChange& change);
-// With the user's tokens. Errors as of change_user().
+// With the user's tokens and memberships. Errors as of change_user().
 Result<> delete_user(Writing& writing, std::string_view name);
 
 // The newest first.

@@ -1,0 +1,52 @@
+// Spaces: names that only their members see. Rows of `spaces` and `space_members`.
+//
+// An experiment lies in the space "vision" if its name begins with "vision/"; so do boards, lists
+// and reports, and registered models whose names begin with "vision.". Everything that belongs to
+// one of them lies there with it. Everybody sees the rest. Free functions over the caller's snapshot or
+// transaction. Every change gives the accounts another version (accounts.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "store/model/transaction.h"
+
+namespace corral::store::accounts {
+
+struct Space {
+  std::string name;                  // unique; as a user's (valid_user_name())
+  std::vector<std::string> members;  // names of users, sorted
+  UtcTime created{};
+
+  bool operator==(const Space&) const = default;
+};
+
+// By name.
+Result<std::vector<Space>> spaces(Reading& reading);
+// kAlreadyExists. kNotFound: a member is no user. Experiments of such names already lie in it at once.
+Result<> add_space(Writing& writing, const Space& space);
+
+struct MemberChange {
+  std::string space;
+  std::vector<std::string> add, remove;  // names of users
+};
+// kNotFound: there is no such space, or one of them is no user.
+Result<> change_members(Writing& writing, const MemberChange& change);
+
+enum class IfUsed : std::uint8_t { kRefuse, kOpen };
+// Everybody then sees what lay in it, and with kRefuse nothing may: kUnprocessable. kNotFound.
+Result<> delete_space(Writing& writing, std::string_view name, IfUsed used);
+
+// ---- what a reader does not see; nothing, of one who sees all
+// An id of a run, workload, session, logged model ("m-...") or trace ("tr-...").
+Result<bool> is_hidden_id(Reading& reading, std::string_view id);
+Result<bool> is_hidden(Reading& reading, ExperimentId id);
+// `artifact_location` of hidden experiments, but for default places.
+Result<std::vector<std::string>> hidden_locations(Reading& reading);
+
+}  // namespace corral::store::accounts

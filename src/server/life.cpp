@@ -13,8 +13,10 @@
 #include "server/core/audit.h"
 #include "server/core/gate.h"
 #include "server/core/router.h"
+#include "server/core/unseen.h"
 #include "store/artifacts/open/open_artifacts.h"
 #include "store/tables/accounts.h"
+#include "store/tables/spaces.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
 #include "sys/private_directory.h"
@@ -147,6 +149,12 @@ bool reads_json(const Request& request) {
   return !is_file && !is_protobuf && request.path != kFramesPath;
 }
 
+Result<bool> has_spaces(const store::Reader& reader) {
+  return in_snapshot(reader, [](store::Reading& reading) -> Result<bool> {
+    return !TRY(store::accounts::spaces(reading)).empty();
+  });
+}
+
 // The calls of trainings, which wait for each of them.
 bool is_quick(const Request& request) {
   if (door::owns(request.path)) return door::is_quick(request);
@@ -248,6 +256,11 @@ Result<> RunningServer::check_users() {
   const bool users = options_.users.value_or(users_before_);
   if ((users || users_before_) && options_.refuse_users)
     return fail(Code::kPermission, std::string(kUsersOnly));
+  if (users_before_ && !users && TRY(has_spaces(reader_))) {
+    return fail(Code::kInvalidArgument,
+                "this store has spaces, which --auth none would open to everybody: `corral space "
+                "ls` and `corral space rm NAME --open` first");
+  }
   if (users && options_.token_file)
     return fail(Code::kInvalidArgument,
                 "this store asks each user for a token of their own: leave out --token-file, or "
@@ -401,6 +414,13 @@ std::shared_ptr<Context> RunningServer::context_of(const Request& request) {
   if (!accounts_.required()) return {std::shared_ptr<void>(), &context_};
   auto context = std::make_shared<Context>(context_);
   context->who = principal_of(request, accounts_).value_or(Principal{});
+  // The owner of the server's socket could read the database itself.
+  if (context->who.user.empty() && context->who.role == Role::kAdmin) return context;
+  store::Access access = accounts_.access_of(context->who.user);
+  if (access.sees_all()) return context;
+  context->reader = {*store_, std::move(access)};
+  context->seen_artifacts = seen_artifacts(*artifacts_, context->reader);
+  context->artifacts = context->seen_artifacts.get();
   return context;
 }
 

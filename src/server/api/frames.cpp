@@ -10,6 +10,7 @@
 #include "server/api/requests.h"
 #include "server/api/write.h"
 #include "server/core/profile_requests.h"
+#include "server/core/unseen.h"
 
 namespace corral::server::api {
 
@@ -93,6 +94,24 @@ void write_profiles(JsonWriter& json, const store::AppendResult& stored, Context
   if (!profiles.empty()) write_array(json, "profiles", profiles, write_profile);
 }
 
+// kPermission: a frame belongs to a run, workload or experiment that its sender does not see. The
+// sender keeps it.
+Result<> check_seen(const store::Reader& reader, const std::vector<codec::Frame>& frames) {
+  if (reader.access().sees_all()) return {};
+  std::string ids;
+  for (const codec::Frame& frame : frames) {
+    ids += frame.header.session.hex() + ' ';
+    if (frame.header.kind != codec::FrameKind::kSession) continue;
+    const auto session = codec::decode_session(frame);
+    if (!session) continue;
+    TRY(check_name(reader.access(), session->experiment));
+    ids += session->run.hex() + ' ' + session->workload.hex() + ' ';
+  }
+  if (check_ids(reader, ids)) return {};
+  return fail(Code::kPermission,
+              "these frames belong to a run in a space that you are no member of");
+}
+
 void write_ack(JsonWriter& json, const store::Ack& ack) {
   json.begin_object().member("session", ack.session.hex());
   json.member("durable_seq", std::to_string(ack.durable_seq)).end_object();
@@ -114,6 +133,7 @@ Answer post_frames(const Request& request, Context& context) {
   const SplitFrames split = split_frames(body);
   if (split.error) return tl::unexpected(RequestError(*split.error, "", split.position));
   Decoded decoded = decode_all(split.frames);
+  TRY(check_seen(context.reader, decoded.frames));
   store::AppendResult stored;
   if (!decoded.frames.empty())
     stored = TRY(context.store.append(decoded.frames, {}, context.who.user));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/json.h"
+#include "core/text.h"
 #include "server/core/answer_cache.h"
 #include "store/tables/run_state.h"
 
@@ -12,13 +13,15 @@ namespace corral::server::api {
 namespace {
 
 // The question with those parameters that late answers have, each by its length, so that no two are
-// alike.
-std::string question_of(const Request& request) {
+// alike, and what is hidden from who asks.
+std::string question_of(const Request& request, const store::Access& access) {
   std::string question = request.path;
   for (const std::string_view name : {"from_ns", "to_ns", "lane", "metric", "source", "job"}) {
     const auto value = request.query_value(name);
     question += value ? fmt::format("?{} {}", value->size(), *value) : "?";
   }
+  // Others may see fewer neighbours of the same run.
+  if (!access.sees_all()) question += "?without " + join(access.hidden(), " ");
   return question;
 }
 
@@ -44,7 +47,8 @@ Result<std::shared_ptr<const analyze::TrainingUnits>> counted_units(const Contex
 
 Answer late_answer(const Request& request, Context& context, State state,
                    std::function<Answer(const Left& left)> make) {
-  const auto key_of = [state = std::move(state), question = question_of(request)] {
+  const auto key_of = [state = std::move(state),
+                       question = question_of(request, context.reader.access())] {
     return state().map([&](const std::string& text) { return text + question; });
   };
   if (auto body = context.answers->find(TRY(key_of()))) return json_response(*std::move(body));

@@ -11,6 +11,7 @@
 #include "server/api/handlers.h"
 #include "server/api/requests.h"
 #include "server/api/write.h"
+#include "server/core/unseen.h"
 #include "store/tables/plans.h"
 #include "sys/clock.h"
 
@@ -62,6 +63,7 @@ void check_tail(RequestFields& fields, const Json& run) {
 struct Totals {
   std::map<std::string, std::int64_t> states;
   std::set<std::string> experiments;
+  std::set<std::string> spaces;  // in which an experiment may lie
   std::set<std::pair<std::string, std::string>> workloads;
   std::int64_t runs = 0;
 };
@@ -89,6 +91,8 @@ std::optional<RequestError> add_run(std::string_view text, const Json& run, Tota
   check_tail(fields, run);
   ++totals.runs;
   ++totals.states[state];
+  if (const std::size_t end = experiment.find('/'); end != experiment.npos)
+    totals.spaces.insert(experiment.substr(0, end));
   totals.experiments.insert(experiment);
   totals.workloads.emplace(std::move(experiment), std::move(workload));
   return fields.error();
@@ -104,6 +108,8 @@ void write_totals(JsonWriter& json, const Totals& totals) {
   for (const std::string& experiment : totals.experiments) {
     if (named++ < kMostExperiments) json.value(experiment);
   }
+  json.end_array().key("spaces").begin_array();
+  for (const std::string& space : totals.spaces) json.value(space);
   json.end_array();
 }
 
@@ -165,6 +171,33 @@ void write_plan(JsonWriter& json, const page::PlanSummary& plan) {
   json.end_object();
 }
 
+// If it has no run in a hidden space. Plans of before there were spaces name their experiments, at
+// most kMostExperiments of them.
+Result<> check_plan(const store::Access& access, const std::string& summary) {
+  if (access.sees_all()) return {};
+  const auto json = Json::parse(summary);
+  if (!json) return {};
+  for (const std::string_view member : {"spaces", "experiments"}) {
+    const Json* list = json->find(member);
+    if (list == nullptr || list->as_array() == nullptr) continue;
+    for (const Json& name : *list->as_array()) {
+      if (name.as_string() == nullptr) continue;
+      const bool is_space = member == "spaces";
+      TRY(check_name(access, is_space ? *name.as_string() + '/' : *name.as_string()));
+    }
+  }
+  return {};
+}
+
+// One that is not there is no secret.
+Result<> check_known_plan(const store::Reader& reader, std::string_view id) {
+  if (reader.access().sees_all()) return {};
+  const auto summary = TRY(in_snapshot(
+      reader, [&](store::Reading& reading) { return page::plan_summary(reading, id); }));
+  if (summary && !check_plan(reader.access(), *summary)) return no_plan(id);
+  return {};
+}
+
 Parsed<page::PlanDocument> read_plan(const Request& request) {
   const std::string_view id = request.param("plan");
   if (!is_plan_id(id))
@@ -179,11 +212,16 @@ Parsed<page::PlanDocument> read_plan(const Request& request) {
 }  // namespace
 
 Answer plans(const Request&, Context& context) {
-  return array_response("plans", TRY(in_snapshot(context.reader, page::plans)), write_plan);
+  auto all = TRY(in_snapshot(context.reader, page::plans));
+  std::erase_if(all, [&](const page::PlanSummary& plan) {
+    return !check_plan(context.reader.access(), plan.summary).has_value();
+  });
+  return array_response("plans", all, write_plan);
 }
 
 Answer plan(const Request& request, Context& context) {
   const std::string_view id = request.param("plan");
+  TRY(check_known_plan(context.reader, id));
   auto document = TRY(in_snapshot(
       context.reader, [&](store::Reading& reading) { return page::plan_document(reading, id); }));
   if (!document) return no_plan(id);
@@ -192,6 +230,8 @@ Answer plan(const Request& request, Context& context) {
 
 Answer save_plan(const Request& request, Context& context) {
   const page::PlanDocument plan = TRY_PARSED(read_plan(request));
+  TRY(check_known_plan(context.reader, plan.id));
+  TRY(check_plan(context.reader.access(), plan.summary));
   const UtcTime now = sys::utc_now();
   TRY(context.store.change(
       [&](store::Writing& writing) { return page::save_plan(writing, plan, now); }));
@@ -204,6 +244,7 @@ Answer save_plan(const Request& request, Context& context) {
 
 Answer delete_plan(const Request& request, Context& context) {
   const std::string id(request.param("plan"));
+  TRY(check_known_plan(context.reader, id));
   const bool deleted = TRY(commit(
       context.store, [&](store::Writing& writing) { return page::delete_plan(writing, id); }));
   if (!deleted) return no_plan(id);

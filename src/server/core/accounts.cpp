@@ -2,14 +2,27 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/access_token.h"
 #include "store/tables/accounts.h"
+#include "store/tables/spaces.h"
 
 namespace corral::server {
 
 namespace accounts = store::accounts;
+
+namespace {
+
+store::Access all_but_own(const std::vector<accounts::Space>& spaces, std::string_view user) {
+  std::vector<std::string> hidden;
+  for (const accounts::Space& space : spaces)
+    if (std::ranges::find(space.members, user) == space.members.end()) hidden.push_back(space.name);
+  return store::Access::all_but(std::move(hidden));
+}
+
+}  // namespace
 
 Result<bool> Accounts::refresh() {
   const Lock lock(refreshing_);
@@ -33,6 +46,9 @@ Result<bool> Accounts::refresh() {
                 .principal = {.user = std::move(token.user), .role = role, .token = token.id},
                 .expires = token.expires};
     }
+    const auto spaces = TRY(accounts::spaces(reading));
+    fresh->of_others = all_but_own(spaces, "");
+    for (const auto& [user, role] : roles) fresh->access.emplace(user, all_but_own(spaces, user));
     return {};
   };
   TRY(reader_.inspect(read));
@@ -44,6 +60,12 @@ Result<bool> Accounts::refresh() {
 bool Accounts::required() const { return snapshot()->required; }
 
 bool Accounts::has_users() const { return snapshot()->users; }
+
+store::Access Accounts::access_of(std::string_view user) const {
+  const auto current = snapshot();
+  const auto known = current->access.find(user);
+  return known == current->access.end() ? current->of_others : known->second;
+}
 
 bool Accounts::any_expired(UtcTime from, UtcTime to) const {
   return std::ranges::any_of(snapshot()->tokens, [&](const auto& token) {

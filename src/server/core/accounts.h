@@ -1,5 +1,5 @@
-// Accounts: the users of the server's store and their tokens, as the server remembers them, so that
-// the gate needs no database (store/tables/accounts.h).
+// Accounts: the users of the server's store, their tokens and what they see, as the server
+// remembers them, so that the gate needs no database (store/tables/accounts.h, spaces.h).
 //
 // refresh() reads them again once their version in the store has changed, and is called every half
 // second, because other servers of a shared database change them as well. A server that asks for
@@ -35,6 +35,8 @@ class Accounts {
   [[nodiscard]] bool has_users() const;
   // A token ceased to count within the time (from, to].
   [[nodiscard]] bool any_expired(UtcTime from, UtcTime to) const;
+  // The part of the store that a user sees: all but the spaces whose member they are not.
+  [[nodiscard]] store::Access access_of(std::string_view user) const;
   // The user of a token, if it counts at that time; reads nothing.
   [[nodiscard]] std::optional<Principal> who(std::string_view token, UtcTime now) const;
 
@@ -48,7 +50,9 @@ class Accounts {
     std::optional<std::int64_t> version{};
     bool required = false;
     bool users = false;
-    std::map<std::string, Known, std::less<>> tokens;  // by id
+    std::map<std::string, Known, std::less<>> tokens;          // by id
+    std::map<std::string, store::Access, std::less<>> access;  // all users', by name
+    store::Access of_others = store::Access::all_but({});
   };
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
   // nullptr: it is none of the snapshot's.

@@ -73,6 +73,7 @@ struct Context {
   door::State* door = nullptr;       // null: no other tool's interface is served
   const Figures* figures = nullptr;  // the transport's; null without a transport
   store::artifacts::ArtifactStore* artifacts = nullptr;
+  std::shared_ptr<store::artifacts::ArtifactStore> seen_artifacts{};  // null: all are seen
   MakeThumbnail make_thumbnail{};  // empty: images are served as they are
   ArtifactRemoval* artifact_removal = nullptr;
   ProfileRequests* profiles = nullptr;  // null: none can be asked for

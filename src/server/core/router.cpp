@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "server/core/door.h"
+#include "server/core/unseen.h"
 
 namespace corral::server {
 namespace {
@@ -128,6 +129,7 @@ std::optional<Response> no_route(const Request& request, std::span<const Route> 
 }
 
 Response route(Request request, Context& context, std::span<const Route> table) {
+  if (const auto seen = check_names(request, context); !seen) return refusal(request, seen.error());
   if (door::owns(request.path)) return door::dispatch(std::move(request), context);
   auto found = find_route(request, table);
   if (!found) return std::move(found.error());

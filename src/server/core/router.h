@@ -48,7 +48,8 @@ std::optional<Role> role_for(const Request& request, std::span<const Route> tabl
 std::optional<Response> no_route(const Request& request, std::span<const Route> table = routes());
 
 // Finds the route, fills request.params and calls the handler; requests without a route are
-// answered with 404 or 405.
+// answered with 404 or 405, and those that name what their user does not see are refused
+// (unseen.h).
 Response route(Request request, Context& context, std::span<const Route> table = routes());
 
 // The answer to a request that is refused before a handler is called, in the form of the interface

@@ -58,6 +58,11 @@ Result<std::vector<PlanSummary>> plans(Reading& reading) {
       });
 }
 
+Result<std::optional<std::string>> plan_summary(Reading& reading, std::string_view id) {
+  return sql::read_first(reading->query("SELECT summary FROM plans WHERE id = ?1", id),
+                         [](const Statement& row) { return row.text(0); });
+}
+
 Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id) {
   Statement row = TRY(reading->query("SELECT document FROM plans WHERE id = ?1", id));
   if (!TRY(row.step())) return std::nullopt;

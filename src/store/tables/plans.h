@@ -34,6 +34,8 @@ struct PlanSummary {
 Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now);
 // The most recently updated plan comes first.
 Result<std::vector<PlanSummary>> plans(Reading& reading);
+// Nothing: there is none.
+Result<std::optional<std::string>> plan_summary(Reading& reading, std::string_view id);
 // The document as it was saved; nothing: there is none. kCorruption: it cannot be unpacked.
 Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id);
 // False: there was none.

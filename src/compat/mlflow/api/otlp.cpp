@@ -11,6 +11,7 @@
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/wire/trace_of_spans.h"
 #include "core/text.h"
+#include "server/core/unseen.h"
 
 namespace corral::server::mlflow {
 namespace {
@@ -132,6 +133,9 @@ void name_traces(SpanExport& spans) {
 Answer<> store_spans(Context& context, const Request& request,
                      const std::vector<TraceOfSpans>& traces) {
   const std::string_view run = request.header("x-mlflow-run-id");
+  std::string ids;
+  for (const TraceOfSpans& trace : traces) ids += trace.id + ' ';
+  TRY_API(check_ids(context.reader, ids));
   const auto put = [&](Connection& db) -> Answer<> {
     const auto experiment = TRY_API(find_experiment(db, request.header("x-mlflow-experiment-id")));
     for (const TraceOfSpans& trace : traces) {

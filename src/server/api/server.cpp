@@ -15,6 +15,7 @@
 #include "server/core/figures.h"
 #include "server/core/gate.h"
 #include "server/core/router.h"
+#include "server/core/unseen.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/thread_guard.h"
@@ -104,9 +105,19 @@ Answer stop(const Request& request, Context& context) {
   return json_response(R"({"stopping":true})");
 }
 
+namespace {
+
+// Tells of no run while the store cannot be read.
+EventHub::Sees seen_by(const store::Reader& reader) {
+  if (reader.access().sees_all()) return {};
+  return [reader](const RunId& run) { return check_ids(reader, run.hex()).has_value(); };
+}
+
+}  // namespace
+
 Answer stream(const Request& request, Context& context) {
   Response response;
-  response.events = context.events.subscribe();
+  response.events = context.events.subscribe(seen_by(context.reader));
   if (!response.events) return fail(Code::kUnavailable, "too many event streams are open");
   // A token that was revoked while the request waited: the streams of that time are closed already.
   if (context.accounts->required() && !principal_of(request, *context.accounts)) {

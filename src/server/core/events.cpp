@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "core/json.h"
 #include "sys/thread_guard.h"
@@ -40,16 +42,31 @@ EventHub::EventHub(Options options)
 EventHub::~EventHub() {
   thread_.request_stop();
   thread_.join();
-  for (const auto& stream : streams_) stream->close();
+  for (const Stream& one : streams_) one.stream->close();
 }
 
-std::shared_ptr<PushStream> EventHub::subscribe() {
+std::string EventHub::News::text() const {
+  std::string text;
+  append_event(text, {"runs", "runs"}, changed);
+  append_event(text, {"data", "runs"}, data);
+  append_event(text, {"plans", "plans"}, plans);
+  return text;
+}
+
+EventHub::News EventHub::News::seen_by(const Sees& sees) const {
+  News seen{.changed = {}, .data = {}, .plans = plans};
+  std::ranges::copy_if(changed, std::inserter(seen.changed, seen.changed.end()), sees);
+  std::ranges::copy_if(data, std::inserter(seen.data, seen.data.end()), sees);
+  return seen;
+}
+
+std::shared_ptr<PushStream> EventHub::subscribe(Sees sees) {
   auto stream = std::make_shared<PushStream>();
   stream->push("retry: 2000\n\n");
   const Lock lock(mutex_);
-  std::erase_if(streams_, [](const auto& other) { return other->closed(); });
+  std::erase_if(streams_, [](const Stream& other) { return other.stream->closed(); });
   if (streams_.size() >= options_.max_streams) return nullptr;
-  streams_.push_back(stream);
+  streams_.push_back({.stream = stream, .sees = std::move(sees)});
   return stream;
 }
 
@@ -57,66 +74,66 @@ void EventHub::note(std::span<const RunId> changed_runs, std::span<const RunId> 
   if (changed_runs.empty() && data_runs.empty()) return;
   const Lock lock(mutex_);
   wake_for_first();
-  changed_.insert(changed_runs.begin(), changed_runs.end());
-  data_.insert(data_runs.begin(), data_runs.end());
+  news_.changed.insert(changed_runs.begin(), changed_runs.end());
+  news_.data.insert(data_runs.begin(), data_runs.end());
 }
 
 void EventHub::note_plan(const std::string& id) {
   const Lock lock(mutex_);
   wake_for_first();
-  plans_.insert(id);
+  news_.plans.insert(id);
 }
 
 // Later news goes with the first, until the thread sends.
 void EventHub::wake_for_first() {
-  if (!has_news()) wake_.notify_one();
+  if (news_.empty()) wake_.notify_one();
 }
 
 void EventHub::close_streams() {
   const Lock lock(mutex_);
-  for (const auto& stream : streams_) stream->close();
+  for (const Stream& one : streams_) one.stream->close();
   streams_.clear();
 }
 
 std::size_t EventHub::open_streams() const {
   const Lock lock(mutex_);
   return static_cast<std::size_t>(
-      std::ranges::count_if(streams_, [](const auto& stream) { return !stream->closed(); }));
+      std::ranges::count_if(streams_, [](const Stream& one) { return !one.stream->closed(); }));
 }
 
-void EventHub::send(const std::string& text) {
-  std::vector<std::shared_ptr<PushStream>> streams;
+// A comment line, where there is no news.
+void EventHub::send(const News& news) {
+  std::vector<Stream> streams;
   {
     const Lock lock(mutex_);
     streams = streams_;
   }
-  for (const auto& stream : streams) stream->push(text);
+  const std::string text = news.empty() ? ": still here\n\n" : news.text();
+  for (const Stream& one : streams)
+    one.stream->push(one.sees && !news.empty() ? news.seen_by(one.sees).text() : text);
   const Lock lock(mutex_);
-  std::erase_if(streams_, [](const auto& stream) { return stream->closed(); });
+  std::erase_if(streams_, [](const Stream& one) { return one.stream->closed(); });
 }
 
 void EventHub::run(const std::stop_token& stop) {
   auto last_sent = SteadyClock::now() - options_.interval;
   auto next_heartbeat = SteadyClock::now() + options_.heartbeat;
+  const auto has_news = [this]() REQUIRES(mutex_) { return !news_.empty(); };
   while (!stop.stop_requested()) {
-    std::string text;
+    News news;
     {
       Lock lock(mutex_);
-      wake_.wait_until(lock, stop, next_heartbeat,
-                       [this]() REQUIRES(mutex_) { return has_news(); });
+      wake_.wait_until(lock, stop, next_heartbeat, has_news);
       if (has_news() && SteadyClock::now() < last_sent + options_.interval) {
         wake_.wait_until(lock, stop, last_sent + options_.interval, [] { return false; });
       }
-      append_event(text, {"runs", "runs"}, std::exchange(changed_, {}));
-      append_event(text, {"data", "runs"}, std::exchange(data_, {}));
-      append_event(text, {"plans", "plans"}, std::exchange(plans_, {}));
+      news = std::exchange(news_, {});
     }
     const auto now = SteadyClock::now();
-    if (!text.empty()) last_sent = now;
-    if (text.empty() && now >= next_heartbeat) text = ": still here\n\n";
-    if (text.empty()) continue;
+    if (!news.empty()) last_sent = now;
+    if (news.empty() && now < next_heartbeat) continue;
     next_heartbeat = now + options_.heartbeat;
-    send(text);
+    send(news);
   }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -34,8 +35,10 @@ class EventHub {
   EventHub& operator=(const EventHub&) = delete;
   ~EventHub();  // closes every stream
 
-  // nullptr when too many are open.
-  std::shared_ptr<PushStream> subscribe();
+  // If those who read the stream may know of this run. Called on the hub's thread; may block.
+  using Sees = std::function<bool(const RunId& run)>;
+  // Empty: of every run. nullptr when too many are open.
+  std::shared_ptr<PushStream> subscribe(Sees sees = {});
   void note(std::span<const RunId> changed_runs, std::span<const RunId> data_runs);
   void note_plan(const std::string& id);
   // Ends every stream. Clients that may still read subscribe again.
@@ -43,12 +46,19 @@ class EventHub {
   [[nodiscard]] std::size_t open_streams() const;
 
  private:
-  using Ids = std::set<RunId>;
+  struct News {
+    std::set<RunId> changed, data;
+    std::set<std::string> plans;
+    [[nodiscard]] bool empty() const { return changed.empty() && data.empty() && plans.empty(); }
+    [[nodiscard]] std::string text() const;  // as events
+    [[nodiscard]] News seen_by(const Sees& sees) const;
+  };
+  struct Stream {
+    std::shared_ptr<PushStream> stream;
+    Sees sees;
+  };
   void run(const std::stop_token& stop);
-  void send(const std::string& text);
-  [[nodiscard]] bool has_news() const REQUIRES(mutex_) {
-    return !changed_.empty() || !data_.empty() || !plans_.empty();
-  }
+  void send(const News& news);
   void wake_for_first() REQUIRES(mutex_);
 
   // Constant after construction.
@@ -57,10 +67,8 @@ class EventHub {
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
   // Guarded by mutex_.
-  Ids changed_ GUARDED_BY(mutex_);
-  Ids data_ GUARDED_BY(mutex_);
-  std::set<std::string> plans_ GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<PushStream>> streams_ GUARDED_BY(mutex_);
+  News news_ GUARDED_BY(mutex_);
+  std::vector<Stream> streams_ GUARDED_BY(mutex_);
 
   std::jthread thread_;  // declared last because it uses the members above
 };

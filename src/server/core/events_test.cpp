@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <semaphore>
 
 namespace corral::server {
@@ -45,6 +46,19 @@ TEST(EventHub, NamesChangedRunsAndRunsWithNewData) {
   hub.note(std::span(&kRun, 1), std::span(&kOther, 1));
   EXPECT_TRUE(reader.read_until("event: runs\ndata: {\"runs\":[\"" + kRun.hex() + "\"]}\n\n"));
   EXPECT_TRUE(reader.read_until("event: data\ndata: {\"runs\":[\"" + kOther.hex() + "\"]}\n\n"));
+}
+
+TEST(EventHub, TellsEachReaderOfTheRunsThatTheySee) {
+  EventHub hub;
+  Reader all(hub.subscribe());
+  Reader one(hub.subscribe([](const RunId& run) { return run == kOther; }));
+  const std::array runs{kRun, kOther};
+  hub.note(runs, runs);
+  EXPECT_TRUE(one.read_until("event: data\ndata: {\"runs\":[\"" + kOther.hex() + "\"]}\n\n"));
+  EXPECT_TRUE(all.read_until("event: data"));
+  EXPECT_EQ(one.count(kOther.hex()), 2U);
+  EXPECT_EQ(one.count(kRun.hex()), 0U);
+  EXPECT_EQ(all.count(kRun.hex()), 2U);
 }
 
 TEST(EventHub, NamesPlansThatWereToldOf) {

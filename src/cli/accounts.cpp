@@ -1,4 +1,5 @@
-// corral user, token, whoami and audit: who may use a store that is served to users, and who did.
+// corral user, space, token, whoami and audit: who may use a store that is served to users, what
+// they see of it, and what they did.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ namespace corral::cli {
 namespace {
 
 constexpr std::string_view kUsers = "/api/corral/v1/users";
+constexpr std::string_view kSpaces = "/api/corral/v1/spaces";
 constexpr std::string_view kTokens = "/api/corral/v1/tokens";
 
 std::string below(std::string_view path, const std::string& name) {
@@ -199,6 +201,138 @@ constexpr std::string_view kUserFoot =
     "  corral user set bob --disable\n"
     "\ncorral user VERB --help shows the options.\n";
 
+// ---- corral space
+
+// Users, each given by an option of its own or all of them with commas between.
+Json users_of(const std::vector<std::string>& given) {
+  Json::Array names;
+  for (const std::string& some : given)
+    for (const std::string_view name : split(some, ','))
+      if (!trim(name).empty()) names.emplace_back(std::string(trim(name)));
+  return Json(std::move(names));
+}
+
+void own_texts(Arguments& arguments, const std::string& name, std::vector<std::string>& values,
+               const std::string& help) {
+  arguments.texts(name, values, help);
+  arguments.as_flag_only(name);
+}
+
+int space_add(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name;
+  std::vector<std::string> members;
+  Arguments arguments("space add",
+                      "Adds a space: only its members see the experiments whose names begin with "
+                      "its name and '/', those of before too.",
+                      "  corral space add vision --member ada --member bob\n"
+                      "  corral run --experiment vision/resnet python train.py\n");
+  arguments.positional("name", name, "name: a-z, 0-9, '.', '-' and '_'", true);
+  own_texts(arguments, "member", members, "a user who sees it; may be repeated");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto add = [&]() -> Result<int> {
+    TRY(ask(destination, {.method = "POST",
+                          .path = std::string(kSpaces),
+                          .body = body_of({{"name", name}, {"members", users_of(members)}})}));
+    fmt::print("added {0}: its experiments are named {0}/...\n", name);
+    if (members.empty()) fmt::print("next: corral space set {} --add USER\n", name);
+    return kDone;
+  };
+  return finish("space add", add());
+}
+
+Cell members_cell(const Json& space, const char* name) {
+  std::string text;
+  for (const Json& member : items(space, name))
+    text += (text.empty() ? "" : ", ") + printable(member.as_string() ? *member.as_string() : "");
+  return {text, text};
+}
+
+int space_ls(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string format = "table";
+  Arguments arguments("space ls", "Lists your spaces; for admins all of them.",
+                      "  corral space ls\n");
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const Listing listing{.path = kSpaces,
+                        .member = "spaces",
+                        .fields = {{"name", "name"},
+                                   {"members", "members", false, members_cell},
+                                   {"created_ns", "created", false, time_cell}},
+                        .none = "no spaces yet; one is made by: corral space add NAME"};
+  return finish("space ls", print_list(destination, listing, format));
+}
+
+int space_set(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name;
+  std::vector<std::string> add, remove;
+  Arguments arguments("space set",
+                      "Lets users into a space, and out of it. Counts at once, also for their open "
+                      "pages.",
+                      "  corral space set vision --add eve --remove bob\n");
+  arguments.positional("name", name, "name of the space", true);
+  own_texts(arguments, "add", add, "a user who sees it from now on; may be repeated");
+  own_texts(arguments, "remove", remove, "a user who no longer does; may be repeated");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  if (add.empty() && remove.empty()) {
+    fmt::print(stderr, "corral space set: give --add USER, --remove USER or both\n");
+    return kMisuse;
+  }
+  const auto change = [&]() -> Result<int> {
+    TRY(ask(destination,
+            {.method = "PUT",
+             .path = below(kSpaces, name),
+             .body = body_of({{"add", users_of(add)}, {"remove", users_of(remove)}})}));
+    fmt::print("changed {}\n", name);
+    return kDone;
+  };
+  return finish("space set", change());
+}
+
+int space_rm(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name;
+  bool open = false;
+  Arguments arguments("space rm",
+                      "Deletes a space. Experiments and their runs stay; while there are any in "
+                      "it, --open is needed, because everybody sees them then.",
+                      "  corral space rm vision\n"
+                      "  corral space rm vision --open     everybody may see what lay in it\n");
+  arguments.positional("name", name, "name of the space", true);
+  arguments.flag("open", open, "let everybody see what lies in it");
+  arguments.as_flag_only("open");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto remove = [&]() -> Result<int> {
+    TRY(ask(destination, {.method = "DELETE",
+                          .path = below(kSpaces, name) + (open ? "?open=true" : ""),
+                          .body = {}}));
+    fmt::print("deleted {}\n", name);
+    return kDone;
+  };
+  return finish("space rm", remove());
+}
+
+constexpr std::array kSpaceVerbs = {
+    Verb{"add", "add a space", space_add},
+    Verb{"ls", "list spaces with their members", space_ls},
+    Verb{"set", "let users in and out", space_set},
+    Verb{"rm", "delete a space", space_rm},
+};
+constexpr std::string_view kSpaceHead =
+    "Manages spaces: experiments that only their members see (docs/lab.md).\n\n"
+    "Usage: corral space VERB [OPTIONS]\n\n";
+constexpr std::string_view kSpaceFoot =
+    "\nExamples:\n"
+    "  corral space add vision --member ada --member bob\n"
+    "  corral space set vision --add eve\n"
+    "\ncorral space VERB --help shows the options.\n";
+
 // ---- corral token
 
 int token_add(std::span<char* const> args) {
@@ -296,6 +430,11 @@ constexpr std::string_view kTokenFoot =
 int user_command(std::span<char* const> args) {
   return call_verb(
       {.name = "corral user", .head = kUserHead, .foot = kUserFoot, .verbs = kUserVerbs}, args);
+}
+
+int space_command(std::span<char* const> args) {
+  return call_verb(
+      {.name = "corral space", .head = kSpaceHead, .foot = kSpaceFoot, .verbs = kSpaceVerbs}, args);
 }
 
 int token_command(std::span<char* const> args) {

@@ -44,6 +44,7 @@ int rm_command(std::span<char* const> args);
 int restore_command(std::span<char* const> args);
 int store_command(std::span<char* const> args);
 int user_command(std::span<char* const> args);
+int space_command(std::span<char* const> args);
 int token_command(std::span<char* const> args);
 int login_command(std::span<char* const> args);
 int logout_command(std::span<char* const> args);

@@ -43,8 +43,8 @@ constexpr auto kCommands = std::to_array<std::string_view>(
     {"run",     "serve",       "demo",    "ls",      "show",    "logs",   "open",   "watch",
      "explain", "collocation", "compare", "history", "report",  "plot",   "export", "import",
      "plan",    "diff",        "rerun",   "undo",    "profile", "rename", "tag",    "archive",
-     "rm",      "restore",     "store",   "user",    "token",   "login",  "logout", "whoami",
-     "audit",   "doctor",      "trust",   "bench",   "help"});
+     "rm",      "restore",     "store",   "user",    "space",   "token",  "login",  "logout",
+     "whoami",  "audit",       "doctor",  "trust",   "bench",   "help"});
 
 bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();

@@ -47,6 +47,7 @@ constexpr std::array kCommands = {
     Verb{"store", "maintain a store: check, stats, backup, load, migrate, rebuild, gc, prune",
          store_command},
     Verb{"user", "manage the users of a store", user_command},
+    Verb{"space", "manage spaces, which only their members see", space_command},
     Verb{"token", "make, list and revoke access tokens of users", token_command},
     Verb{"login", "keep your token of a server", login_command},
     Verb{"logout", "delete the kept token of a server", logout_command},

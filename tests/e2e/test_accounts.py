@@ -436,6 +436,115 @@ def test_mlflows_client_is_its_user(lab: Lab, python: Path, way: str) -> None:
     assert told["runs"] == 1
 
 
+def test_a_space_is_for_its_members(lab: Lab) -> None:
+    corral = lab.corral
+    record = ("run", "--no-listeners", "--quiet")
+    corral(*record, "--experiment", "vision/net", "--name", "early", "true")  # before there is a space
+    corral(*record, "--experiment", "speech", "--name", "open", "true")
+    will, rita, ada = (lab.as_user(lab.files[name]) for name in ("will", "rita", "ada"))
+    assert b"there is no user 'eve'" in corral("space", "add", "vision", "--member", "eve", *ada, status=1).stderr
+    assert b"needs the role admin" in corral("space", "add", "vision", *will, status=1).stderr
+    corral("space", "add", "vision", "--member", "will", *ada)
+    assert b"vision" in corral("space", "ls", *will).stdout
+    assert b"no spaces yet" in corral("space", "ls", *rita).stdout
+
+    def runs(who: tuple[str, ...]) -> set[str]:
+        table = corral("ls", "runs", *who, "--format", "json").stdout
+        return {run["name"] for run in json.loads(table)}
+
+    assert runs(will) == {"early", "open"}
+    assert runs(rita) == runs(ada) == {"open"}, "an admin is no member"
+    assert b"vision" not in corral("ls", "experiments", *rita).stdout
+    early = next(run["id"] for run in corral.runs() if run["name"] == "early")
+    assert b"there is no" in corral("show", early, *rita, status=1).stderr
+    assert lab.ask(lab.token("rita"), f"/api/corral/v1/runs/{early}")[0] == 404
+    assert lab.ask(lab.token("ada"), f"/api/corral/v1/runs/{early}?force=true", None, "DELETE")[0] == 404
+
+    corral(*record, *will, "--experiment", "vision/net", "--name", "late", "true")
+    assert runs(will) == {"early", "late", "open"}
+    corral("space", "set", "vision", "--add", "ada", "--remove", "will", *ada)
+    assert runs(ada) == {"early", "late", "open"}
+    assert runs(will) == {"open"}
+    # The training goes on, and its data waits until its user is let in again.
+    own = {"CORRAL_SPOOL": str(corral.home / "spool-of-will")}
+    said = corral(*record, *will, "--experiment", "vision/net", "--name", "waits", "echo", "trained", env=own)
+    assert b"trained" in said.stdout
+    assert runs(ada) == {"early", "late", "open"}
+    corral("space", "set", "vision", "--add", "will", *ada)
+    corral(*record, *will, "--experiment", "vision/net", "--name", "next", "true", env=own)
+    until(lambda: "waits" in runs(ada), "the spool that waited is sent")
+
+    refused = corral("space", "rm", "vision", *ada, status=1).stderr
+    assert b"1 experiments lie in the space 'vision', and everybody would see them" in refused
+    corral("serve", "--stop")
+    said = corral("serve", "--auth", "none", status=1).stderr
+    assert b"this store has spaces, which --auth none would open to everybody" in said
+    lab.serve()
+    corral("space", "rm", "vision", "--open", *ada)
+    assert runs(rita) == {"early", "late", "open", "waits", "next"}
+    listed = corral("audit", *ada).stdout.decode()
+    assert "DELETE /api/corral/v1/spaces/vision?open=true" in listed
+
+
+def test_mlflows_client_knows_nothing_of_foreign_spaces(lab: Lab, python: Path) -> None:
+    corral = lab.corral
+    corral("space", "add", "vision", "--member", "will")
+    script = corral.script(
+        "train.py",
+        """
+        import json, os, sys, mlflow
+        from mlflow.exceptions import MlflowException
+        client = mlflow.MlflowClient()
+        said = {"experiments": sorted(one.name for one in client.search_experiments())}
+        def attempt(name, call):
+            try:
+                call()
+                said[name] = "done"
+            except MlflowException as refused:
+                said[name] = refused.error_code
+        def train():
+            mlflow.set_experiment("vision/net")
+            with mlflow.start_run() as run:
+                mlflow.log_metric("loss", 0.5)
+                mlflow.log_text("secret", "note.txt")
+            said["run"] = run.info.run_id
+        def download(run):
+            return mlflow.artifacts.load_text(client.get_run(run).info.artifact_uri + "/note.txt")
+        attempt("train", train)
+        for run in sys.argv[1:2]:
+            attempt("get", lambda: client.get_run(run))
+            attempt("log", lambda: client.log_metric(run, "loss", 0.1))
+            attempt("tag", lambda: client.set_tag(run, "a", "b"))
+            attempt("delete", lambda: client.delete_run(run))
+            attempt("files", lambda: client.list_artifacts(run))
+            attempt("history", lambda: client.get_metric_history(run, "loss"))
+            attempt("model", lambda: mlflow.register_model(f"runs:/{run}/note.txt", "mine"))
+        said["found"] = len(mlflow.search_runs(search_all_experiments=True))
+        print(json.dumps(said))
+        """,
+    )
+
+    def log(user: str, *arguments: str) -> Json:
+        done = corral(
+            "run", "--store", corral.home / "elsewhere", "--no-mlflow", "--no-listeners", python, script, *arguments,
+            env=QUIET | {"MLFLOW_TRACKING_TOKEN": lab.token(user), "MLFLOW_TRACKING_URI": corral.url()},
+        )  # fmt: skip
+        return json.loads(done.stdout.decode().strip().splitlines()[-1])
+
+    mine = log("will")
+    assert (mine["train"], mine["found"]) == ("done", 1)
+    corral("user", "add", "wes", "--role", "owner")
+    lab.files["wes"] = lab.new_token("wes")
+    foreign = log("wes", mine["run"])
+    assert foreign.pop("experiments") == ["Default"]
+    assert foreign.pop("found") == 0
+    assert foreign.pop("train") == "PERMISSION_DENIED"
+    assert set(foreign.values()) == {"RESOURCE_DOES_NOT_EXIST"}, foreign
+    own = log("will")
+    assert own["experiments"] == ["Default", "vision/net"]
+    assert own["found"] == 2
+
+
 def test_nobody_finds_a_token_in_the_store_or_its_copies(lab: Lab) -> None:
     corral = lab.corral
     secret = lab.token("ada").split("_")[3]

@@ -18,6 +18,7 @@
 #include "store/tables/accounts.h"
 #include "store/tables/audit.h"
 #include "store/tables/device_codes.h"
+#include "store/tables/spaces.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {
@@ -29,6 +30,8 @@ constexpr std::size_t kMostDisplay = 200;  // characters
 constexpr std::size_t kMostLabel = 200;
 constexpr std::size_t kMostToken = 1024;  // bytes
 constexpr std::int64_t kMostEntries = 1000;
+constexpr std::size_t kMostMembers = 1000;  // in one request
+constexpr std::size_t kMostUserName = 64;
 constexpr std::int64_t kDays = 90;
 constexpr std::int64_t kMostDays = 366;
 constexpr Nanos kDeviceWaits = std::chrono::minutes(10);
@@ -81,6 +84,14 @@ void write_token(JsonWriter& json, const accounts::Token& token) {
   write_time(json, "expires_ns", token.expires);
   write_time(json, "revoked_ns", token.revoked);
   write_text(json, "parent", token.parent);
+  json.end_object();
+}
+
+void write_space(JsonWriter& json, const accounts::Space& space) {
+  json.begin_object().member("name", space.name).key("members").begin_array();
+  for (const std::string& member : space.members) json.value(member);
+  json.end_array();
+  write_time(json, "created_ns", space.created);
   json.end_object();
 }
 
@@ -239,6 +250,59 @@ Answer revoke_token(const Request& request, Context& context) {
   TRY(commit_accounts(context, revoke));
   if (!known) return fail(Code::kNotFound, fmt::format("you have no token '{}'", id));
   return object_response([&](JsonWriter& json) { json.member("id", id); });
+}
+
+// ---- spaces
+Answer spaces(const Request& request, Context& context) {
+  TRY(check_place(request, context));
+  const Principal& who = context.who;
+  auto all = TRY(in_snapshot(context.reader, accounts::spaces));
+  if (who.role < Role::kAdmin)
+    std::erase_if(all, [&](const accounts::Space& space) {
+      return std::ranges::find(space.members, who.user) == space.members.end();
+    });
+  return array_response("spaces", all, write_space);
+}
+
+Answer add_space(const Request& request, Context& context) {
+  TRY(check_place(request, context));
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"name", "members"});
+  accounts::Space space{.name = fields.text("name").value_or(""),
+                        .members = fields.optional_texts("members", kMostMembers, kMostUserName),
+                        .created = sys::utc_now()};
+  if (!accounts::valid_user_name(space.name))
+    fields.wrong("name", "1 to 64 of a-z, 0-9, '.', '-' and '_', a letter or digit first");
+  space = TRY_PARSED(fields.finish(std::move(space)));
+  TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::add_space(w, space); }));
+  return named_response(space.name);
+}
+
+Answer change_space(const Request& request, Context& context) {
+  TRY(check_place(request, context));
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"add", "remove"});
+  accounts::MemberChange change{
+      .space = std::string(request.param("space")),
+      .add = fields.optional_texts("add", kMostMembers, kMostUserName),
+      .remove = fields.optional_texts("remove", kMostMembers, kMostUserName)};
+  change = TRY_PARSED(fields.finish(std::move(change)));
+  TRY(commit_accounts(context,
+                      [&](store::Writing& w) { return accounts::change_members(w, change); }));
+  return named_response(change.space);
+}
+
+Answer delete_space(const Request& request, Context& context) {
+  TRY(check_place(request, context));
+  const std::string name(request.param("space"));
+  const auto open = query_flag(request, "open");
+  if (!open) return bad_query(request, "open", "true or false");
+  const auto used = *open ? accounts::IfUsed::kOpen : accounts::IfUsed::kRefuse;
+  TRY(commit_accounts(context,
+                      [&](store::Writing& w) { return accounts::delete_space(w, name, used); }));
+  return named_response(name);
 }
 
 // ---- programs that ask for a token

@@ -40,6 +40,7 @@ Handler media;
 Handler me, sign_in, sign_out, make_code;                        // accounts.cpp
 Handler users, add_user, change_user, delete_user;               // accounts.cpp
 Handler tokens, add_token, revoke_token, audit;                  // accounts.cpp
+Handler spaces, add_space, change_space, delete_space;           // accounts.cpp
 Handler ask_device, asking_device, answer_device, device_token;  // accounts.cpp
 Handler points, export_points;                                   // points.cpp
 Handler charts, lines, xy, windows, changes;

@@ -10,14 +10,6 @@
 namespace corral::server::api {
 namespace {
 
-// True or false of a query parameter; absent is false, empty is true.
-std::optional<bool> query_flag(const Request& request, std::string_view name) {
-  const auto text = request.query_value(name);
-  if (!text || *text == "false" || *text == "0") return false;
-  if (text->empty() || *text == "true" || *text == "1") return true;
-  return std::nullopt;
-}
-
 Parsed<store::RemoveOptions> read_options(const Request& request) {
   store::RemoveOptions options;
   for (const auto& [name, value] :

@@ -21,6 +21,13 @@ Result<store::Run> read_run(const store::Reader& store, RunId id) {
   return *std::move(run);
 }
 
+std::optional<bool> query_flag(const Request& request, std::string_view name) {
+  const auto text = request.query_value(name);
+  if (!text || *text == "false" || *text == "0") return false;
+  if (text->empty() || *text == "true" || *text == "1") return true;
+  return std::nullopt;
+}
+
 tl::unexpected<RequestError> bad_query(const Request& request, std::string_view name,
                                        std::string_view expected) {
   const std::string got = to_utf8(request.query_value(name).value_or(""));

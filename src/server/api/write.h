@@ -29,6 +29,8 @@ Result<store::Run> read_run(const store::Reader& store, RunId id);
 // 400 that names a query parameter and quotes its value.
 tl::unexpected<RequestError> bad_query(const Request& request, std::string_view name,
                                        std::string_view expected);
+// True or false of a query parameter: absent is false, empty is true; nothing: it is neither.
+std::optional<bool> query_flag(const Request& request, std::string_view name);
 // The parameter as an integer in [low, high]; `fallback` when absent.
 struct IntRange {
   std::int64_t low;

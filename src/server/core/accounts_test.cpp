@@ -154,7 +154,7 @@ const std::map<std::string, Role>& roles_of_routes() {
         "runs/{run}/attribution runs/{run}/logs runs/{run}/logs/search runs/{run}/notes "
         "runs/{run}/profile views/{view} boards lists reports plans plans/{plan} "
         "runs/{run}/export runs/{run}/artifacts runs/{run}/artifacts/{path...} runs/{run}/media "
-        "runs/{run}/latest stream openapi.json me tokens device-codes/{code}");
+        "runs/{run}/latest stream openapi.json me tokens spaces device-codes/{code}");
     api(Role::kReader, "POST",
         "runs/search sparklines summaries phases/statistics points charts lines windows xy epochs "
         "changes compare history differences views codes");
@@ -169,9 +169,9 @@ const std::map<std::string, Role>& roles_of_routes() {
         "runs/{run}/notes/{note} boards/{board} lists/{list} reports/{report} plans/{plan}");
     api(Role::kOwner, "DELETE", "runs/{run} experiments/{experiment}");
     api(Role::kAdmin, "GET", "users audit");
-    api(Role::kAdmin, "POST", "users tokens stop");
-    api(Role::kAdmin, "PUT", "users/{user}");
-    api(Role::kAdmin, "DELETE", "users/{user}");
+    api(Role::kAdmin, "POST", "users tokens spaces stop");
+    api(Role::kAdmin, "PUT", "users/{user} spaces/{space}");
+    api(Role::kAdmin, "DELETE", "users/{user} spaces/{space}");
     return all;
   }();
   return roles;

@@ -172,6 +172,38 @@ test("an admin manages people and tokens on the page, and sees what was done", a
   await close();
 });
 
+test("an admin lets people into a space and out of it, and others see nothing of it", async () => {
+  await words("run", "--no-listeners", "--quiet", "--experiment", "vision/net", "true");
+  const { page: admin, close: leave } = await open(browser, home, "/people");
+  await signIn(admin, made(await words("token", "add", "ada")));
+  await admin.getByLabel("Name of a new space").fill("vision");
+  await admin.getByRole("button", { name: "Create" }).click();
+  const spaces = admin.getByRole("table", { name: "Spaces" });
+  await spaces.getByText("vision/").waitFor();
+
+  const { page, close } = await open(browser, home, "/");
+  await signIn(page, made(await words("token", "add", "bob")));
+  await page.getByTestId("run-status").first().waitFor();
+  assert.equal(await page.getByText("vision/net").count(), 0);
+  await admin.getByLabel("Let somebody into vision").selectOption("bob");
+  await page.getByText("vision/net").first().waitFor();
+  await page.goto(`${home.url}/people`);
+  await page.getByRole("table", { name: "Spaces" }).getByText("bob").waitFor();
+  assert.equal(await page.getByLabel("Name of a new space").count(), 0);
+  assert.deepEqual(await violations(page), []);
+  await page.goto(home.url);
+  await page.getByText("vision/net").first().waitFor();
+
+  await admin.getByRole("button", { name: "Remove bob from vision" }).click();
+  await page.getByText("vision/net").first().waitFor({ state: "detached" });
+  assert.deepEqual(await violations(admin), []);
+  await admin.getByRole("button", { name: "Open vision to everybody" }).click();
+  await admin.getByRole("dialog").getByRole("button", { name: "Open" }).click();
+  await page.getByText("vision/net").first().waitFor();
+  await leave();
+  await close();
+});
+
 test("who is no admin sees their own tokens, and revokes them", async () => {
   const { page, close } = await open(browser, home, "/");
   const token = made(await words("token", "add", "bob", "--label", "old phone"));

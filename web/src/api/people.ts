@@ -25,6 +25,12 @@ export interface AccessToken {
   revoked_ns: string | null;
 }
 
+export interface Space {
+  name: string;
+  members: string[]; // names of users
+  created_ns: string;
+}
+
 export interface AuditEntry {
   id: string;
   time_ns: string;
@@ -53,6 +59,14 @@ export const useTokens = () =>
       getJson<{ tokens: AccessToken[] }>("/tokens", {}, signal).then(({ tokens }) => tokens),
   });
 
+// One's own; for admins all of them.
+export const useSpaces = () =>
+  useQuery({
+    queryKey: ["people", "spaces"],
+    queryFn: ({ signal }) =>
+      getJson<{ spaces: Space[] }>("/spaces", {}, signal).then(({ spaces }) => spaces),
+  });
+
 export const useAudit = () =>
   useInfiniteQuery({
     queryKey: ["people", "audit"],
@@ -74,6 +88,7 @@ export interface NewToken {
 }
 
 const of = (name: string) => `/users/${encodeURIComponent(name)}`;
+const ofSpace = (name: string) => `/spaces/${encodeURIComponent(name)}`;
 
 // `failed`: why the last change failed; the changes return nothing then.
 export function usePeopleChanges() {
@@ -97,6 +112,10 @@ export function usePeopleChanges() {
     changeUser: (name: string, to: Partial<Pick<User, "role" | "disabled">>) =>
       act(sendJson("PUT", of(name), to)),
     deleteUser: (name: string) => act(sendJson("DELETE", of(name))),
+    addSpace: (name: string) => act(sendJson("POST", "/spaces", { name })),
+    changeSpace: (name: string, to: { add?: string[]; remove?: string[] }) =>
+      act(sendJson("PUT", ofSpace(name), to)),
+    openSpace: (name: string) => act(sendJson("DELETE", `${ofSpace(name)}?open=true`)),
     addToken: (token: NewToken) => act(sendJson<{ token: string }>("POST", "/tokens", token)),
     revokeToken: (id: string) => act(sendJson("DELETE", `/tokens/${encodeURIComponent(id)}`)),
   };

@@ -7,6 +7,7 @@ import { useTitle } from "../../app/useTitle";
 import { PanelWithBasket } from "../basket/BasketPanel";
 import { ExperimentTree } from "../runs/ExperimentTree";
 import { AuditTable } from "./AuditTable";
+import { SpaceTable } from "./SpaceTable";
 import { TokenTable } from "./TokenTable";
 import { NewUser, UserTable } from "./UserTable";
 
@@ -45,6 +46,7 @@ export function PeoplePage() {
         <div className="content">
           <div className="about people">
             {admin && <UserTable changes={changes} />}
+            <SpaceTable changes={changes} admin={admin} />
             <TokenTable changes={changes} all={admin} />
             {admin && <AuditTable />}
           </div>

@@ -25,10 +25,12 @@ struct View {
 };
 constexpr std::array kViews = {
     View{"experiments", kSeenName, "t.name"},
-    View{"workloads", kSeenExperiment},
     View{"runs", kSeenExperiment},
+    // A run may have left the experiment of its workload.
+    View{"workloads",
+         "experiment NOT IN (SELECT id FROM hidden_experiments) OR EXISTS (SELECT 1 FROM runs r "
+         "WHERE r.workload = t.key)"},
     View{"facts", kOfRun},
-    View{"sessions", kOfRun},
     View{"phases", kOfRun},
     View{"events", kOfRun},
     View{"logs", kOfRun},
@@ -37,7 +39,9 @@ constexpr std::array kViews = {
     // Those of hosts belong to nobody.
     View{"series",
          "CASE owner_kind WHEN 0 THEN EXISTS (SELECT 1 FROM runs r WHERE r.key = t.owner) WHEN 1 "
-         "THEN EXISTS (SELECT 1 FROM workloads w WHERE w.key = t.owner) ELSE 1 = 1 END"},
+         "THEN EXISTS (SELECT 1 FROM workloads w WHERE w.key = t.owner) AND NOT EXISTS (SELECT 1 "
+         "FROM "
+         "hidden_runs h WHERE h.workload = t.owner) ELSE 1 = 1 END"},
     View{"experiment_tags", kSeenExperiment},
     View{"datasets", kSeenExperiment},
     View{"run_inputs", kOfRun},
@@ -74,12 +78,13 @@ Result<> put_views_before_tables(Connection& db) {
       "CREATE TEMP VIEW hidden_experiments AS SELECT id, artifact_location FROM {0}experiments t "
       "WHERE {1};"
       " CREATE TEMP VIEW hidden_runs AS SELECT * FROM {0}runs WHERE {2};"
-      " CREATE TEMP VIEW hidden_workloads AS SELECT * FROM {0}workloads WHERE {2};"
+      " CREATE TEMP VIEW whole_workloads AS SELECT * FROM {0}workloads;"
       " CREATE TEMP VIEW hidden_facts AS SELECT * FROM {0}facts f WHERE (key IN "
       "('corral.devices', 'corral.cpus', 'corral.plan') OR key > 'device.' AND key < 'device/') "
       "AND EXISTS (SELECT 1 FROM hidden_runs r WHERE r.key = f.run);"
       " CREATE TEMP VIEW hidden_ids AS SELECT id FROM hidden_runs"
-      " UNION ALL SELECT id FROM hidden_workloads"
+      " UNION ALL SELECT id FROM {0}workloads w WHERE {2} AND NOT EXISTS (SELECT 1 FROM {0}runs r "
+      "WHERE r.workload = w.key AND r.experiment NOT IN (SELECT id FROM hidden_experiments))"
       " UNION ALL SELECT id FROM {0}sessions WHERE run IN (SELECT key FROM hidden_runs);"
       " CREATE TEMP VIEW hidden_names AS SELECT id FROM {0}logged_models WHERE {2}"
       " UNION ALL SELECT id FROM {0}traces WHERE {2};",

@@ -14,13 +14,14 @@ namespace corral::store::sql {
 // that reads must hide() first. They cannot be written to. Call it outside of a transaction.
 //
 // Rows of a run, experiment, workload, registered model, logged model or trace are hidden with it,
-// and so are boards, lists and reports by their names. Tables of points (batches, blocks,
-// pyramids...) are as before: they are read by the ids of series and sessions, which are not.
+// and so are boards, lists and reports by their names. Tables of sessions and points (batches,
+// blocks, pyramids...) are as before: they are read by the ids of series and sessions, which are
+// not.
 //
-// Further views show hidden rows: hidden_experiments (id, artifact_location), hidden_runs and
-// hidden_workloads (all columns), hidden_facts (devices and CPUs of hidden runs), hidden_ids (id:
-// those of runs, workloads and sessions) and hidden_names (id: those of logged models and traces,
-// which are texts).
+// Further views show hidden rows: hidden_experiments (id, artifact_location), hidden_runs (all
+// columns), hidden_facts (plan, devices and CPUs of hidden runs), hidden_ids (id: those of runs,
+// workloads and sessions) and hidden_names (id: those of logged models and traces, which are
+// texts); whole_workloads shows all of them.
 Result<> put_views_before_tables(Connection& db);
 // Names of the tables that get one.
 std::span<const std::string_view> tables_behind_views();

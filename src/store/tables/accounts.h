@@ -57,8 +57,8 @@ struct UserChange {
 // 1 to 64 of a-z, 0-9, '.', '-' and '_', a letter or digit first.
 bool valid_user_name(std::string_view name);
 
-// Gives the accounts another version. Call it before a change that servers must learn of: changes by
-// several servers wait for each other from there on.
+// Gives the accounts another version. Call it before a change that servers must learn of: changes
+// by several servers wait for each other from there on.
 Result<> mark_change(Writing& writing);
 Result<State> state(Reading& reading);
 // Asks for users from now on, or does no longer.

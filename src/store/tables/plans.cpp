@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 #include <zstd.h>
+
+#include "codec/frame.h"
 #include "store/engine/database.h"
 
 namespace corral::store::page {
@@ -61,6 +63,16 @@ Result<std::vector<PlanSummary>> plans(Reading& reading) {
 Result<std::optional<std::string>> plan_summary(Reading& reading, std::string_view id) {
   return sql::read_first(reading->query("SELECT summary FROM plans WHERE id = ?1", id),
                          [](const Statement& row) { return row.text(0); });
+}
+
+Result<std::set<std::string>> plans_of_hidden_runs(Reading& reading) {
+  if (reading.access().sees_all()) return std::set<std::string>();
+  const auto all = TRY(sql::read_all(
+      reading->query("SELECT DISTINCT f.value FROM hidden_runs r JOIN hidden_facts f ON f.run = "
+                     "r.key AND f.kind = ?1 AND f.key = 'corral.plan'",
+                     codec::FactKind::kTag),
+      [](const Statement& row) { return row.text(0); }));
+  return std::set<std::string>(all.begin(), all.end());
 }
 
 Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now);
 Result<std::vector<PlanSummary>> plans(Reading& reading);
 // Nothing: there is none.
 Result<std::optional<std::string>> plan_summary(Reading& reading, std::string_view id);
+// Ids of those that have a run which the reader does not see, whatever its experiment was named
+// then.
+Result<std::set<std::string>> plans_of_hidden_runs(Reading& reading);
 // The document as it was saved; nothing: there is none. kCorruption: it cannot be unpacked.
 Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id);
 // False: there was none.

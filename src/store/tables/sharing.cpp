@@ -33,14 +33,15 @@ std::string table_of(Part part, std::string_view table) {
 std::string columns_of(Part part) {
   return "SELECT r.key, r.id, r.name, w.id, w.name, r.status, r.started, coalesce(r.ended, "
          "r.newest), r.host, r.experiment FROM " +
-         table_of(part, "runs") + " r JOIN " + table_of(part, "workloads") +
-         " w ON w.key = r.workload ";
+         table_of(part, "runs") + " r JOIN " +
+         (part == Part::kHidden ? "whole_workloads" : "workloads") + " w ON w.key = r.workload ";
 }
 
-// An id that stands for another one and does not tell it.
+// An id that stands for another one until this process ends, and does not tell it.
 template <class Id>
 Id stand_in(const Id& id) {
-  const Sha256 hash = sha256("hidden " + id.hex());
+  static const std::string secret = RunId::random().hex();
+  const Sha256 hash = sha256(secret + id.hex());
   Id other;
   std::copy_n(hash.begin(), other.bytes.size(), other.bytes.begin());
   return other;

@@ -107,10 +107,20 @@ Result<> delete_space(Writing& writing, std::string_view name, IfUsed used) {
 
 Result<bool> is_hidden_id(Reading& reading, std::string_view id) {
   if (reading.access().sees_all()) return false;
-  const auto number = RunId::parse(id);
-  if (number)
-    return TRY(reading->number("SELECT 1 FROM hidden_ids WHERE id = ?1", *number)).has_value();
+  if (const auto number = RunId::parse(id)) {
+    if (TRY(reading->number("SELECT 1 FROM hidden_ids WHERE id = ?1", *number))) return true;
+  }
   return TRY(reading->number("SELECT 1 FROM hidden_names WHERE id = ?1", id)).has_value();
+}
+
+Result<bool> is_seen_id(Reading& reading, std::string_view id) {
+  if (const auto run = RunId::parse(id)) {
+    if (TRY(reading->number("SELECT 1 FROM runs WHERE id = ?1", *run))) return true;
+  }
+  return TRY(reading->number("SELECT 1 FROM logged_models WHERE id = ?1 UNION ALL SELECT 1 FROM "
+                             "traces WHERE id = ?1",
+                             id))
+      .has_value();
 }
 
 Result<bool> is_hidden(Reading& reading, ExperimentId id) {

@@ -2,8 +2,8 @@
 //
 // An experiment lies in the space "vision" if its name begins with "vision/"; so do boards, lists
 // and reports, and registered models whose names begin with "vision.". Everything that belongs to
-// one of them lies there with it. Everybody sees the rest. Free functions over the caller's snapshot or
-// transaction. Every change gives the accounts another version (accounts.h).
+// one of them lies there with it. Everybody sees the rest. Free functions over the caller's
+// snapshot or transaction. Every change gives the accounts another version (accounts.h).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ struct Space {
 
 // By name.
 Result<std::vector<Space>> spaces(Reading& reading);
-// kAlreadyExists. kNotFound: a member is no user. Experiments of such names already lie in it at once.
+// kAlreadyExists. kNotFound: a member is no user. Experiments of such names already lie in it at
+// once.
 Result<> add_space(Writing& writing, const Space& space);
 
 struct MemberChange {
@@ -43,8 +44,10 @@ enum class IfUsed : std::uint8_t { kRefuse, kOpen };
 Result<> delete_space(Writing& writing, std::string_view name, IfUsed used);
 
 // ---- what a reader does not see; nothing, of one who sees all
-// An id of a run, workload, session, logged model ("m-...") or trace ("tr-...").
+// An id of a run, workload, session, logged model or trace.
 Result<bool> is_hidden_id(Reading& reading, std::string_view id);
+// An id of a run, logged model or trace that is there.
+Result<bool> is_seen_id(Reading& reading, std::string_view id);
 Result<bool> is_hidden(Reading& reading, ExperimentId id);
 // `artifact_location` of hidden experiments, but for default places.
 Result<std::vector<std::string>> hidden_locations(Reading& reading);

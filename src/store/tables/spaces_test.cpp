@@ -120,7 +120,7 @@ TEST_P(Spaces, NobodyElseReadsWhatLiesInThem) {
   const Reader some = without("vision");
   EXPECT_EQ(count(all, "experiments"), 3) << "with the default one";
   EXPECT_EQ(count(some, "experiments"), 2);
-  for (const char* table : {"runs", "workloads", "sessions", "series"}) {
+  for (const char* table : {"runs", "workloads", "series"}) {
     EXPECT_EQ(count(all, table), 2) << table;
     EXPECT_EQ(count(some, table), 1) << table;
   }
@@ -198,9 +198,9 @@ TEST_P(Spaces, ReadersOfDifferentPartsShareConnections) {
 
 // Each table is behind a view, or is listed here with the reason.
 TEST(Views, StandBeforeEveryTableThatTellsOfARun) {
-  constexpr std::array<std::string_view, 8> kByIdsOfSeenRows = {
-      "session_series", "batches", "slices",  "row_groups",
-      "block_times",    "blocks",  "pyramid", "removed_runs"};
+  constexpr std::array<std::string_view, 9> kByIdsOfSeenRows = {
+      "sessions",    "session_series", "batches", "slices",      "row_groups",
+      "block_times", "blocks",         "pyramid", "removed_runs"};
   constexpr std::array<std::string_view, 12> kOfTheStore =
       {"hosts",        "removals", "removed_artifacts", "views", "users",
        "tokens",       "spaces",   "space_members",     "audit", "account_state",

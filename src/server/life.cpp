@@ -37,8 +37,6 @@ constexpr std::string_view kUsersOnly =
 constexpr std::string_view kPageApi = "/api/corral/v1/";
 constexpr std::string_view kStopPath = "/api/corral/v1/stop";
 constexpr std::string_view kFramesPath = "/api/corral/v1/frames";
-constexpr std::string_view kFilePattern = "/api/corral/v1/runs/{run}/artifacts/{path...}";
-constexpr std::string_view kSpansPath = "/v1/traces";
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch())
@@ -135,18 +133,6 @@ bool has_body(const Request& request) {
 bool takes_body(const Request& request) {
   const bool reads = request.method == Method::kGet || request.method == Method::kHead;
   return !reads || door::owns(request.path);
-}
-
-// Frames, files and protobuf are of any content.
-bool reads_json(const Request& request) {
-  if (door::owns(request.path)) return !door::takes_file(request);
-  const std::string_view type = request.header("content-type");
-  Pairs params;
-  const bool is_file =
-      request.method == Method::kPut && match(kFilePattern, request.path, params).value_or(false);
-  const bool is_protobuf = request.path == kSpansPath &&
-                           trim(type.substr(0, type.find(';'))) == "application/x-protobuf";
-  return !is_file && !is_protobuf && request.path != kFramesPath;
 }
 
 Result<bool> has_spaces(const store::Reader& reader) {

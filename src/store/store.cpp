@@ -3,6 +3,7 @@
 #include "core/failpoint.h"
 #include "store/engine/schema.h"
 #include "store/machinery.h"
+#include "store/read/host_series.h"
 #include "store/read/reads.h"
 #include "sys/clock.h"
 
@@ -26,9 +27,9 @@ Store::~Store() = default;
 Result<> Store::intact() const { return machinery_->intact ? machinery_->intact() : Result<>(); }
 
 Result<AppendResult> Store::append(std::span<const codec::Frame> frames, const Change& before,
-                                   std::string_view creator) {
+                                   const Sender& sender) {
   machinery_->sealer.pace();
-  return machinery_->writer.append(frames, before, creator);
+  return machinery_->writer.append(frames, before, sender);
 }
 
 Result<> Store::change(const Change& change) {
@@ -53,6 +54,20 @@ StoreActivity Store::activity() const {
   StoreActivity activity = machinery_->sealer.waiting();
   activity.points = machinery_->points.load(std::memory_order_relaxed);
   return activity;
+}
+
+Result<> Store::Machinery::check_seen(const Access& access, std::span<const SeriesId> series) {
+  if (access.sees_all()) return {};
+  return read(access, [&](Connection& db) -> Result<> {
+    for (const SeriesId id : series) {
+      const auto part = sql::parse_host_part(id);
+      const auto seen =
+          part ? TRY(db.number("SELECT 1 FROM workloads WHERE key = ?1", part->workload))
+               : TRY(db.number("SELECT 1 FROM series WHERE id = ?1", id));
+      if (!seen) return fail(Code::kNotFound, "there is no series " + std::to_string(id.value));
+    }
+    return {};
+  });
 }
 
 // ---- removal

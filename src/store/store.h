@@ -45,10 +45,9 @@ class Store {
   // durable_seq is acknowledged and ignored. An Error means that nothing of this call was stored
   // (disk full, I/O): retry.
   // With `before`, appends only if that succeeds, in the same transaction; a refused frame then
-  // rolls the whole call back, including the writes of `before`, whatever the acks say. `creator`
-  // is the user who records the runs that the frames make; empty: not known.
+  // rolls the whole call back, including the writes of `before`, whatever the acks say.
   Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before = {},
-                              std::string_view creator = {});
+                              const Sender& sender = {});
   // In one transaction with whatever else is waiting; durable when this returns.
   Result<> change(const Change& change);
   Result<std::optional<Ack>> session(SessionId id);

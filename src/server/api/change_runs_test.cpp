@@ -119,7 +119,7 @@ TEST_F(ChangeRuns, WhoIsNoOwnerTrashesOwnRunsOnly) {
                                                                 .reason = codec::EndReason::kExit,
                                                                 .exit_code = 0,
                                                                 .exit_signal = {}})},
-                     {}, "ada"));
+                     {}, {.user = "ada"}));
   const std::string all =
       R"({"changes":[{"runs":[")" + runs_[0].hex() + R"(",")" + adas.hex() + R"("],"state":")";
   const auto state = [&] {
@@ -151,7 +151,7 @@ TEST_F(ChangeRuns, RunsAreFoundByWhoRecordedThem) {
   const RunId adas = RunId::random();
   frames::SessionWriter writer;
   ASSERT_TRUE(store_->append(std::vector{writer.frame(frames::session_body(adas, "supervisor"))},
-                             {}, "ada"));
+                             {}, {.user = "ada"}));
   EXPECT_EQ(found(R"({"where":{"creator":["ada"]}})"), 1);
   EXPECT_EQ(found(R"({"where":{"creator":[""]}})"), 2);
   EXPECT_EQ(found(R"({"text":"ada"})"), 1);

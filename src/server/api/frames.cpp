@@ -90,22 +90,25 @@ void write_profiles(JsonWriter& json, const store::AppendResult& stored, Context
   if (context.profiles == nullptr) return;
   std::vector<RunId> runs = stored.data_runs;
   runs.insert(runs.end(), stored.changed_runs.begin(), stored.changed_runs.end());
+  // Points of a host are data of all runs there.
+  std::erase_if(
+      runs, [&](const RunId& run) { return !check_ids(context.reader, {run.hex()}).has_value(); });
   const std::vector<ProfileRequest> profiles = context.profiles->undelivered(runs);
   if (!profiles.empty()) write_array(json, "profiles", profiles, write_profile);
 }
 
-// kPermission: a frame belongs to a run, workload or experiment that its sender does not see. The
-// sender keeps it.
+// kPermission: a frame belongs to a run or experiment that its sender does not see. The sender
+// keeps it.
 Result<> check_seen(const store::Reader& reader, const std::vector<codec::Frame>& frames) {
   if (reader.access().sees_all()) return {};
-  std::string ids;
+  std::vector<std::string> ids;
   for (const codec::Frame& frame : frames) {
-    ids += frame.header.session.hex() + ' ';
+    ids.push_back(frame.header.session.hex());
     if (frame.header.kind != codec::FrameKind::kSession) continue;
     const auto session = codec::decode_session(frame);
     if (!session) continue;
     TRY(check_name(reader.access(), session->experiment));
-    ids += session->run.hex() + ' ' + session->workload.hex() + ' ';
+    ids.push_back(session->run.hex());
   }
   if (check_ids(reader, ids)) return {};
   return fail(Code::kPermission,
@@ -136,7 +139,8 @@ Answer post_frames(const Request& request, Context& context) {
   TRY(check_seen(context.reader, decoded.frames));
   store::AppendResult stored;
   if (!decoded.frames.empty())
-    stored = TRY(context.store.append(decoded.frames, {}, context.who.user));
+    stored = TRY(context.store.append(
+        decoded.frames, {}, {.user = context.who.user, .access = context.reader.access()}));
   context.events.note(stored.changed_runs, stored.data_runs);
   for (store::Refusal& refusal : stored.refusals) {
     refusal.index = decoded.indices[refusal.index];

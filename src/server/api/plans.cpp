@@ -189,12 +189,14 @@ Result<> check_plan(const store::Access& access, const std::string& summary) {
   return {};
 }
 
-// One that is not there is no secret.
+// kNotFound: it is hidden. One that is not there is no secret.
 Result<> check_known_plan(const store::Reader& reader, std::string_view id) {
   if (reader.access().sees_all()) return {};
+  const auto hidden = TRY(in_snapshot(reader, page::plans_of_hidden_runs));
   const auto summary = TRY(in_snapshot(
       reader, [&](store::Reading& reading) { return page::plan_summary(reading, id); }));
-  if (summary && !check_plan(reader.access(), *summary)) return no_plan(id);
+  const bool seen = !summary || check_plan(reader.access(), *summary).has_value();
+  if (!seen || hidden.contains(std::string(id))) return no_plan(id);
   return {};
 }
 
@@ -213,8 +215,9 @@ Parsed<page::PlanDocument> read_plan(const Request& request) {
 
 Answer plans(const Request&, Context& context) {
   auto all = TRY(in_snapshot(context.reader, page::plans));
+  const auto hidden = TRY(in_snapshot(context.reader, page::plans_of_hidden_runs));
   std::erase_if(all, [&](const page::PlanSummary& plan) {
-    return !check_plan(context.reader.access(), plan.summary).has_value();
+    return hidden.contains(plan.id) || !check_plan(context.reader.access(), plan.summary);
   });
   return array_response("plans", all, write_plan);
 }

@@ -110,7 +110,7 @@ namespace {
 // Tells of no run while the store cannot be read.
 EventHub::Sees seen_by(const store::Reader& reader) {
   if (reader.access().sees_all()) return {};
-  return [reader](const RunId& run) { return check_ids(reader, run.hex()).has_value(); };
+  return [reader](const RunId& run) { return check_ids(reader, {run.hex()}).has_value(); };
 }
 
 }  // namespace

@@ -13,6 +13,10 @@
 namespace corral::server {
 namespace {
 
+constexpr std::string_view kFramesPath = "/api/corral/v1/frames";
+constexpr std::string_view kFilePattern = "/api/corral/v1/runs/{run}/artifacts/{path...}";
+constexpr std::string_view kSpansPath = "/v1/traces";
+
 constexpr std::string_view kRest = "...}";
 
 std::string_view parameter_name(std::string_view segment) {
@@ -137,6 +141,17 @@ Response route(Request request, Context& context, std::span<const Route> table) 
   Response response = found->route->handle(request, context);
   response.route = found->route->pattern;
   return response;
+}
+
+bool reads_json(const Request& request) {
+  if (door::owns(request.path)) return !door::takes_file(request);
+  const std::string_view type = request.header("content-type");
+  Pairs params;
+  const bool is_file =
+      request.method == Method::kPut && match(kFilePattern, request.path, params).value_or(false);
+  const bool is_protobuf = request.path == kSpansPath &&
+                           trim(type.substr(0, type.find(';'))) == "application/x-protobuf";
+  return !is_file && !is_protobuf && request.path != kFramesPath;
 }
 
 Response refusal(const Request& request, const Error& error, std::string_view field) {

@@ -52,6 +52,9 @@ std::optional<Response> no_route(const Request& request, std::span<const Route> 
 // (unseen.h).
 Response route(Request request, Context& context, std::span<const Route> table = routes());
 
+// Its body is JSON, if it has one: not frames, a file or protobuf.
+bool reads_json(const Request& request);
+
 // The answer to a request that is refused before a handler is called, in the form of the interface
 // that the path belongs to: MLflow's clients look for "error_code", ours for "error". `field`: the
 // invalid header or parameter, included if the form has a place for it.

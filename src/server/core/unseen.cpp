@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,12 +24,22 @@ namespace files = store::artifacts;
 
 constexpr std::size_t kIdDigits = 32;
 // Members that hold what people and scripts keep.
-constexpr std::array<std::string_view, 3> kTexts = {"value", "text", "description"};
+constexpr std::array<std::string_view, 4> kTexts = {"value", "text", "description", "tags"};
 constexpr std::array<std::string_view, 2> kExperiments = {"experiment_id", "experiment_ids"};
 constexpr std::array<std::string_view, 2> kNames = {"name", "new_name"};
+// Clients may give traces any ids.
+constexpr std::array<std::string_view, 4> kTraces = {"trace_id", "trace_ids", "request_id",
+                                                     "request_ids"};
+constexpr std::string_view kTracePath = "/mlflow/traces/";
+constexpr std::string_view kModelScheme = "models:/";
+constexpr std::string_view kMark = "\xEF\xBB\xBF";  // at the start of a text, of its encoding
 // Headers of spans.
 constexpr std::string_view kExperimentHeader = "x-mlflow-experiment-id";
 constexpr std::string_view kRunHeader = "x-mlflow-run-id";
+
+constexpr bool is_among(std::string_view word, std::span<const std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 constexpr bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -61,10 +72,17 @@ struct Named {
     if (const auto number = text == nullptr ? std::nullopt : parse_int(*text))
       experiments.insert(*number);
   }
+  void add_text(std::string_view member, const std::string& text) {
+    add_ids(text);
+    if (is_among(member, kTraces)) ids.insert(text);
+    if (!text.starts_with(kModelScheme)) return;
+    const std::string_view rest = std::string_view(text).substr(kModelScheme.size());
+    names.emplace_back(rest.substr(0, rest.find_first_of("/@")), '.');
+  }
   void add(std::string_view member, const Json& value) {
-    if (std::ranges::find(kTexts, member) != kTexts.end()) return;
-    if (std::ranges::find(kExperiments, member) != kExperiments.end()) add_experiment(value);
-    if (const std::string* text = value.as_string()) add_ids(*text);
+    if (is_among(member, kTexts)) return;
+    if (is_among(member, kExperiments)) add_experiment(value);
+    if (const std::string* text = value.as_string()) add_text(member, *text);
     if (const Json::Array* items = value.as_array())
       for (const Json& item : *items) add(member, item);
     if (const Json::Object* members = value.as_object())
@@ -88,19 +106,23 @@ Result<> check_hidden(const store::Reader& reader, const Named& named) {
   });
 }
 
-// Handlers read bodies by the same parser, and refuse those that it does.
-void add_body(const Request& request, Named& named) {
-  auto json = Json::parse(request.body);
+// kInvalidArgument for JSON that cannot be read, whatever its handler makes of it.
+Result<> add_body(const Request& request, Named& named) {
+  if (!reads_json(request)) return {};
+  std::string_view body = request.body;
+  while (body.starts_with(kMark)) body.remove_prefix(kMark.size());
+  if (trim(body).empty()) return {};
+  Json json = TRY(Json::parse(body));
   // MLflow's interface takes JSON that is encoded twice.
-  if (json && json->as_string() != nullptr) json = Json::parse(std::string(*json->as_string()));
-  if (!json) return;
-  named.add("", *json);
-  if (!door::owns(request.path)) return;
+  if (const std::string* inner = json.as_string()) json = TRY(Json::parse(std::string(*inner)));
+  named.add("", json);
+  if (!door::owns(request.path)) return {};
   const bool model = request.path.find("/registered-models/") != std::string::npos ||
                      request.path.find("/model-versions/") != std::string::npos;
   for (const std::string_view member : kNames)
-    if (const Json* name = json->find(member); name != nullptr && name->as_string() != nullptr)
+    if (const Json* name = json.find(member); name != nullptr && name->as_string() != nullptr)
       named.names.emplace_back(*name->as_string(), model ? '.' : '/');
+  return {};
 }
 
 // The path of what is named in a route "…/boards/{name}", else empty.
@@ -119,6 +141,14 @@ std::optional<std::int64_t> experiment_in(std::string_view path) {
   if (!path.starts_with(kBefore)) return std::nullopt;
   path.remove_prefix(kBefore.size());
   return parse_int(path.substr(0, path.find('/')));
+}
+
+// The id in "…/mlflow/traces/{id}/…", if there is one.
+std::string_view trace_in(std::string_view path) {
+  const std::size_t at = path.find(kTracePath);
+  if (at == std::string_view::npos) return {};
+  path.remove_prefix(at + kTracePath.size());
+  return path.substr(0, path.find('/'));
 }
 
 // ---- files
@@ -145,11 +175,19 @@ class SeenArtifacts final : public files::ArtifactStore {
     TRY(check(path));
     return all_.create(path, size);
   }
+  // A directory goes only with the run or model that it belongs to: hidden files may lie in others.
   Result<> remove(std::string_view path) override {
     TRY(check(path));
-    const auto entries = TRY(all_.list(path));
-    for (const files::Entry& entry : entries) TRY(check(below(path, entry.name)));
-    return all_.remove(path);
+    Named named;
+    named.add_ids(path);
+    const bool whole = !named.ids.empty() || all_.open(path) || TRY(all_.list(path)).empty();
+    const auto places = TRY(hidden_places());
+    if (whole && std::ranges::none_of(
+                     places, [&](const std::string& place) { return is_below(place, path); }))
+      return all_.remove(path);
+    return fail(Code::kPermission, fmt::format("'{}' may hold files in spaces that you are no "
+                                               "member of",
+                                               to_utf8(path)));
   }
   Result<files::MultipartUpload> create_multipart(std::string_view path, int parts) override {
     TRY(check(path));
@@ -169,21 +207,42 @@ class SeenArtifacts final : public files::ArtifactStore {
   static std::string below(std::string_view path, std::string_view name) {
     return path.empty() ? std::string(name) : fmt::format("{}/{}", path, name);
   }
-  // kNotFound. The default places begin with the number of their experiment.
-  [[nodiscard]] Result<> check(std::string_view path) const {
+  // It is below the place of a run, model or trace that is seen, and of none that is not.
+  [[nodiscard]] Result<bool> belongs_to_seen(std::string_view path) const {
     Named named;
     named.add_ids(path);
+    TRY(check_hidden(reader_, named));
+    return in_snapshot(reader_, [&](store::Reading& reading) -> Result<bool> {
+      for (const std::string& id : named.ids)
+        if (TRY(accounts::is_seen_id(reading, id))) return true;
+      return false;
+    });
+  }
+  // kNotFound. The default places begin with the number of their experiment.
+  [[nodiscard]] Result<> check(std::string_view path) const {
+    if (TRY(belongs_to_seen(path))) return {};
+    Named named;
     if (const auto number = parse_int(path.substr(0, path.find('/'))))
       named.experiments.insert(*number);
     TRY(check_hidden(reader_, named));
-    const std::vector<std::string> locations =
-        TRY(in_snapshot(reader_, accounts::hidden_locations));
+    const auto places = TRY(hidden_places());
+    if (std::ranges::none_of(places,
+                             [&](const std::string& place) { return is_below(path, place); }))
+      return {};
+    return fail(Code::kNotFound, fmt::format("there is no file '{}'", to_utf8(path)));
+  }
+  static bool is_below(std::string_view path, std::string_view place) {
+    return path.starts_with(place) && (path.size() == place.size() || path[place.size()] == '/');
+  }
+  // Paths of hidden experiments that do not have the default place.
+  [[nodiscard]] Result<std::vector<std::string>> hidden_places() const {
+    std::vector<std::string> places;
+    const auto locations = TRY(in_snapshot(reader_, accounts::hidden_locations));
     for (const std::string& location : locations) {
-      const auto place = path_in_store(all_, location, "");
-      if (place && !place->empty() && (path == *place || path.starts_with(*place + "/")))
-        return fail(Code::kNotFound, fmt::format("there is no file '{}'", to_utf8(path)));
+      auto place = path_in_store(all_, location, "");
+      if (place && !place->empty()) places.push_back(*std::move(place));
     }
-    return {};
+    return places;
   }
 
   files::ArtifactStore& all_;
@@ -201,10 +260,10 @@ Result<> check_name(const store::Access& access, std::string_view name, char sep
                           space, space));
 }
 
-Result<> check_ids(const store::Reader& reader, std::string_view text) {
+Result<> check_ids(const store::Reader& reader, const std::vector<std::string>& ids) {
   if (reader.access().sees_all()) return {};
   Named named;
-  named.add_ids(text);
+  named.ids.insert(ids.begin(), ids.end());
   return check_hidden(reader, named);
 }
 
@@ -214,13 +273,14 @@ Result<> check_names(const Request& request, const Context& context) {
   Named named;
   const std::string path = percent_decode(request.path).value_or(request.path);
   named.add_ids(path);
+  if (const std::string_view trace = trace_in(path); !trace.empty()) named.ids.emplace(trace);
   named.names.emplace_back(saved_name(request.path), '/');
   if (const auto number = experiment_in(path)) named.experiments.insert(*number);
   if (role_for(request) > Role::kReader) {
     for (const auto& [name, value] : request.query) named.add(name, Json(value));
     named.add(kExperiments[0], Json(std::string(request.header(kExperimentHeader))));
     named.add_ids(request.header(kRunHeader));
-    add_body(request, named);
+    TRY(add_body(request, named));
   }
   for (const auto& [name, separator] : named.names) TRY(check_name(access, name, separator));
   return check_hidden(context.reader, named);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 #include "server/core/context.h"
@@ -19,13 +20,13 @@ namespace corral::server {
 
 // kNotFound: the path, or of a request that changes something the query, a header or the JSON body
 // names what is hidden: by the id of a run, workload, session, logged model or trace wherever it
-// stands, but not in texts that people or scripts keep (values of params and tags, notes); by the
+// stands, but not in texts that people or scripts keep (values of params, tags, notes); by the
 // number of an experiment. kPermission: it would make or change what lies in a foreign space by
-// its name.
+// its name. kInvalidArgument: the body is no JSON, where it should be.
 Result<> check_names(const Request& request, const Context& context);
-// The same of a name and of a text that may hold ids.
+// The same of a name and of ids.
 Result<> check_name(const store::Access& access, std::string_view name, char separator = '/');
-Result<> check_ids(const store::Reader& reader, std::string_view text);
+Result<> check_ids(const store::Reader& reader, const std::vector<std::string>& ids);
 
 // A store of files without those of what `reader` does not see: they are not found, not listed and
 // not written. `all` outlives it.

@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "server/core/test_handlers.h"
 #include "store/artifacts/open/open_artifacts.h"
+#include "store/tables/spaces.h"
 #include "store/test_frames.h"
 #include "store/test_rows.h"
 
@@ -34,6 +35,11 @@ class Unseen : public HandlerTest {
     files_ = store::artifacts::open_artifact_store((directory_ / "artifacts").string(),
                                                    (directory_ / "store").string())
                  .value();
+    for (const char* space : {"hidden", "seen"}) {
+      ASSERT_TRUE(store_->change([&](store::Writing& writing) {
+        return store::accounts::add_space(writing, {.name = space, .members = {}});
+      }));
+    }
     see_all();
     for (Side* side : {&hidden_, &seen_}) fill(*side);
   }
@@ -269,6 +275,8 @@ TEST_F(Unseen, FilesAreNeitherListedNorReadNorReplaced) {
   EXPECT_EQ(send(Method::kPut, proxy + "/" + place, "mine").status, 404);
   EXPECT_EQ(send(Method::kDelete, proxy + "/" + place).status, 404);
   EXPECT_EQ(send(Method::kDelete, proxy + "/" + hidden_.ids["experiment_id"]).status, 404);
+  EXPECT_EQ(send(Method::kDelete, proxy + "/" + seen_.ids["experiment_id"]).status, 403)
+      << "a run that was moved may have its files there";
   const std::string root = send(Method::kGet, proxy).body;
   EXPECT_EQ(root.find('"' + hidden_.ids["experiment_id"] + '"'), std::string::npos) << root;
   EXPECT_NE(root.find('"' + seen_.ids["experiment_id"] + '"'), std::string::npos) << root;
@@ -323,6 +331,102 @@ TEST_F(Unseen, NamesInAForeignSpaceAreNotTaken) {
   EXPECT_EQ(post(thief.frame(store::testing::samples(1, {{4000, 9.0}}))), 403);
   EXPECT_EQ(hidden_rows(), before);
   ok(Method::kPost, "/api/2.0/mlflow/experiments/create", R"({"name": "hiddenness/new"})");
+}
+
+// Each of these would be another text to a check that reads it otherwise than its handler does.
+TEST_F(Unseen, BodiesInDisguiseAreReadAsTheirHandlersReadThem) {
+  see_all_but("hidden");
+  const std::string before = hidden_rows();
+  const std::string update =
+      fmt::format(R"({{"experiment_id": "{}", "new_name": "mine"}})", hidden_.ids["experiment_id"]);
+  const std::string mark = "\xEF\xBB\xBF";
+  std::string twice;
+  JsonWriter(twice).value(update);
+  for (const std::string& body : {update, mark + update, mark + mark + update, twice, " " + update})
+    EXPECT_NE(send(Method::kPost, "/api/2.0/mlflow/experiments/update", body).status, 200) << body;
+  const std::string deep = std::string(100, '[') + std::string(100, ']');
+  EXPECT_EQ(
+      send(Method::kPost, "/api/2.0/mlflow/runs/log-batch",
+           fmt::format(R"({{"run_id": "{}", "tags": [{{"key": "k", "value": "v"}}], "x": {}}})",
+                       hidden_.run.hex(), deep))
+          .status,
+      400);
+  EXPECT_NE(refused(Method::kPost, "/api/2.0/mlflow/model-versions/create",
+                    fmt::format(R"({{"name": "{}", "source": "models:/{}/1"}})", seen_.ids["name"],
+                                hidden_.ids["name"]))
+                .find("PERMISSION_DENIED"),
+            std::string::npos);
+  EXPECT_EQ(hidden_rows(), before);
+}
+
+TEST_F(Unseen, TracesMayHaveAnyId) {
+  std::map<std::string, std::string> ids = hidden_.ids;
+  for (const std::string& id : {std::string("my_trace"), RunId::random().hex()}) {
+    see_all();
+    ids["trace_id"] = id;
+    ok(Method::kPost, "/api/3.0/mlflow/traces", trace_of(ids));
+    see_all_but("hidden");
+    const std::string before = hidden_rows();
+    auto stolen = seen_.ids;
+    stolen["trace_id"] = id;
+    EXPECT_EQ(send(Method::kPost, "/api/3.0/mlflow/traces", trace_of(stolen)).status, 404) << id;
+    for (const char* path : {"/api/3.0/mlflow/traces/", "/api/2.0/mlflow/traces/"})
+      EXPECT_EQ(send(Method::kPatch, path + id + "/tags", R"({"key": "a", "value": "b"})").status,
+                404);
+    EXPECT_EQ(hidden_rows(), before);
+  }
+}
+
+TEST_F(Unseen, AScriptThatMovesItsRunIntoAForeignSpaceLeavesItWhereItIs) {
+  see_all_but("hidden");
+  const std::string before = hidden_rows();
+  store::testing::SessionWriter writer;
+  auto body = store::testing::session_body(RunId::random(), "supervisor");
+  body.experiment = "seen/mine";
+  const codec::FactsBody facts{{{codec::FactKind::kInfo, "mlflow.update",
+                                 R"({"name": "named", "experiment": "hidden/x"})"}}};
+  std::string frames;
+  for (const codec::Frame& frame : {writer.frame(body), writer.frame(facts)})
+    frames.append(frame.raw.begin(), frame.raw.end());
+  EXPECT_EQ(send(Method::kPost, std::string(kApi) + "frames", frames).status, 200);
+  const Json run = ok(Method::kGet, std::string(kApi) + "runs/" + body.run.hex());
+  EXPECT_EQ(run.get_string("experiment"), "seen/mine");
+  EXPECT_EQ(run.get_string("name"), "named");
+  EXPECT_EQ(hidden_rows(), before);
+}
+
+// A workload's id follows from the names of its experiment and its own.
+TEST_F(Unseen, AWorkloadThatWasMadeAheadIsNotJoined) {
+  const WorkloadId guessed = workload_id_of("hidden/resnet", "w");
+  const auto record = [&](const std::string& experiment) {
+    store::testing::SessionWriter writer;
+    auto body = store::testing::session_body(RunId::random(), "supervisor");
+    body.experiment = experiment;
+    body.workload = guessed;
+    body.workload_name = "w";
+    EXPECT_TRUE(store_->append(std::array{writer.frame(body)}));
+    return body.run;
+  };
+  const RunId theirs = record("seen/mine");
+  const RunId ours = record("hidden/resnet");
+  const store::Reader all(*store_, store::Access::everything());
+  EXPECT_EQ(all.run(theirs)->value().workload, guessed);
+  EXPECT_NE(all.run(ours)->value().workload, guessed);
+}
+
+TEST_F(Unseen, APlanWithARunThatBecameHiddenIsHidden) {
+  const std::string plan = RunId::random().hex();
+  ok(Method::kPut, std::string(kApi) + "plans/" + plan, plan_of("early", "secret"));
+  see_all_but("hidden");
+  ok(Method::kGet, std::string(kApi) + "plans/" + plan);
+  see_all();
+  ok(Method::kPost, "/api/2.0/mlflow/runs/set-tag",
+     fmt::format(R"({{"run_id": "{}", "key": "corral.plan", "value": "{}"}})", hidden_.run.hex(),
+                 plan));
+  see_all_but("hidden");
+  EXPECT_EQ(send(Method::kGet, std::string(kApi) + "plans/" + plan).status, 404);
+  EXPECT_EQ(send(Method::kDelete, std::string(kApi) + "plans/" + plan).status, 404);
+  EXPECT_EQ(send(Method::kGet, std::string(kApi) + "plans").body.find("secret"), std::string::npos);
 }
 
 TEST_F(Unseen, TextsThatPeopleKeepMayNameAnything) {

@@ -51,7 +51,7 @@ TEST_P(StoreConformance, ItsFirstSenderRecordedARun) {
   SessionWriter other;
   const auto send = [&](SessionWriter& writer, RunId id, std::string_view user) {
     const std::vector sent{writer.frame(session_body(id, "supervisor"))};
-    ASSERT_TRUE(store_->append(sent, {}, user));
+    ASSERT_TRUE(store_->append(sent, {}, {.user = std::string(user)}));
   };
   send(first, ada, "ada");
   send(second, ada, "bob");

@@ -8,6 +8,7 @@
 #include "core/failpoint.h"
 #include "core/json.h"
 #include "core/limits.h"
+#include "core/sha256.h"
 #include "store/engine/stored.h"
 #include "sys/clock.h"
 
@@ -48,9 +49,27 @@ std::string lock_run(const Connection& db) {
   return "SELECT key FROM runs WHERE key = ?1" + std::string(db.dialect().lock_row);
 }
 
+// The id of a workload can be worked out from the name of its experiment: one that is in another
+// space was not meant.
+Result<WorkloadId> id_in_space(Connection& db, const NewWorkload& workload) {
+  const auto elsewhere = TRY(db.number(
+      "SELECT 1 FROM workloads w JOIN experiments e ON e.id = w.experiment JOIN experiments x ON "
+      "x.id = ?2 WHERE w.id = ?1 AND e.id <> x.id AND EXISTS (SELECT 1 FROM spaces s WHERE "
+      "(substr(e.name, 1, length(s.name) + 1) = s.name || '/') <> (substr(x.name, 1, "
+      "length(s.name) + 1) = s.name || '/'))",
+      workload.id, workload.experiment));
+  if (!elsewhere) return workload.id;
+  const Sha256 hash = sha256(workload.id.hex() + " in " + std::to_string(workload.experiment));
+  WorkloadId other;
+  std::copy_n(hash.begin(), other.bytes.size(), other.bytes.begin());
+  return other;
+}
+
 }  // namespace
 
-Result<std::int64_t> find_or_make_workload(Connection& db, const NewWorkload& workload) {
+Result<std::int64_t> find_or_make_workload(Connection& db, const NewWorkload& given) {
+  NewWorkload workload = given;
+  workload.id = TRY(id_in_space(db, given));
   if (const auto known = TRY(db.number("SELECT key FROM workloads WHERE id = ?1", workload.id))) {
     TRY(db.exec("UPDATE workloads SET created = ?2 WHERE key = ?1 AND created > ?2", *known,
                 workload.created));
@@ -64,7 +83,7 @@ Result<std::int64_t> find_or_make_workload(Connection& db, const NewWorkload& wo
   return *made;
 }
 
-Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames, std::string_view creator,
+Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames, const Sender& sender,
                                     LockRuns lock) {
   if (sessions_.size() > kRememberedSessions || remembered_series_ > kRememberedSeries) {
     sessions_.clear();
@@ -73,7 +92,7 @@ Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames, std::s
   call_newest_.clear();
   call_batches_.clear();
   Call call;
-  call.creator = creator;
+  call.sender = &sender;
   // All rows are locked before the first change, in an order that all processes share.
   if (db_.dialect().shared) {
     for (const codec::Frame& frame : frames) call.touched.emplace(frame.header.session, nullptr);
@@ -377,7 +396,7 @@ Result<Ingest::RunRow> Ingest::find_or_make_run(Call& call, const codec::Session
       "host, creator) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING "
       "RETURNING key",
       body.run, body.run_name, experiment, workload, RunStatus::kRunning, started, body.host,
-      call.creator));
+      call.sender->user));
   if (!key) return lost_race();
   call.changed_runs.insert(body.run);
   return RunRow{.key = *key, .workload = workload};
@@ -446,7 +465,7 @@ Result<> Ingest::store(Call& call, SessionState& session, const codec::Frame& fr
                                    : store_event(session, at, event));
   }
   if (content.log) TRY(store_log(session, *content.log));
-  if (TRY(store_facts(session, content.facts))) call.changed_runs.insert(session.run_id);
+  if (TRY(store_facts(call, session, content.facts))) call.changed_runs.insert(session.run_id);
   if (content.end) TRY(store_end(call, session, *content.end));
   if (content.gap) TRY(store_gap(call, session, frame, *content.gap));
   if (content.times) {
@@ -604,10 +623,10 @@ Result<> Ingest::store_phases(const SessionState& session,
 
 // True when there were any. Counts of drops (decimal) only grow: a supervisor that took over starts
 // its own at 0.
-Result<bool> Ingest::store_facts(const SessionState& session,
+Result<bool> Ingest::store_facts(const Call& call, const SessionState& session,
                                  const std::vector<codec::Fact>& facts) {
   for (const codec::Fact& fact : facts) {
-    if (TRY(apply_client_fact(session, fact))) continue;
+    if (TRY(apply_client_fact(call, session, fact))) continue;
     const bool drop = fact.kind == codec::FactKind::kDrop;
     TRY(db_.defer(
         drop ? "INSERT INTO facts (run, kind, key, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT "
@@ -707,7 +726,8 @@ RunStatus stored_status(std::int64_t client) {
 
 }  // namespace
 
-Result<bool> Ingest::apply_client_fact(const SessionState& session, const codec::Fact& fact) {
+Result<bool> Ingest::apply_client_fact(const Call& call, const SessionState& session,
+                                       const codec::Fact& fact) {
   if (fact.kind == codec::FactKind::kTag && fact.key == "mlflow.runName") {
     TRY(db_.defer("UPDATE runs SET name = ?2 WHERE key = ?1", session.run, fact.value));
     return false;  // it is a tag, too
@@ -724,10 +744,11 @@ Result<bool> Ingest::apply_client_fact(const SessionState& session, const codec:
     TRY(db_.defer("UPDATE runs SET name = ?2 WHERE key = ?1", session.run, name));
   if (const std::string user = json->get_string("user"); !user.empty())
     TRY(db_.defer("UPDATE runs SET user_id = ?2 WHERE key = ?1", session.run, user));
-  if (const std::string name = json->get_string("experiment"); !name.empty())
-    TRY(move_run(session.run, name));
+  const std::string experiment = json->get_string("experiment");
+  const bool may_move = call.sender->access.hidden_space_of(experiment).empty();
+  if (!experiment.empty() && may_move) TRY(move_run(session.run, experiment));
   TRY(client_status(session.run, json->get_int("status"), json->get_int("end_ms")));
-  return true;
+  return may_move;  // else it is kept: the run is not where its script wants it
 }
 
 // The workload of the run moves with it, unless it has other runs, too.

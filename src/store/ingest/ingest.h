@@ -27,6 +27,7 @@
 #include "store/model/content.h"
 #include "store/model/records.h"
 #include "store/model/statistics.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::sql {
 
@@ -58,7 +59,7 @@ struct NewWorkload {
   UtcTime created;
 };
 // The key of the workload with this id, which is made when it is missing; an earlier `created`
-// replaces its own. kConflict: lost_race().
+// replaces its own. One of this id in another space is not meant. kConflict: lost_race().
 Result<std::int64_t> find_or_make_workload(Connection& db, const NewWorkload& workload);
 
 struct StoredBatch {
@@ -73,9 +74,8 @@ class Ingest {
   // The time at which the rows of a call's runs are locked: all at the end, in the order of their
   // keys; or at once, so that a row which another process holds fails this call alone.
   enum class LockRuns : std::uint8_t { kAtTheEnd, kAtOnce };
-  // Refusals are in the answer; an Error means that the caller must roll back. `creator`: of the
-  // runs that it makes.
-  Result<AppendResult> append(std::span<const codec::Frame> frames, std::string_view creator,
+  // Refusals are in the answer; an Error means that the caller must roll back.
+  Result<AppendResult> append(std::span<const codec::Frame> frames, const Sender& sender,
                               LockRuns lock);
   // Keeps the writes of the last append() in the transaction.
   void keep();
@@ -93,7 +93,7 @@ class Ingest {
   using Batches = std::vector<StoredBatch>;
   // State of one append() call.
   struct Call {
-    std::string_view creator;
+    const Sender* sender = nullptr;
     AppendResult result;
     std::map<SessionId, std::shared_ptr<SessionState>> touched;  // null: not known to the store
     std::set<SessionId> refused;
@@ -117,7 +117,8 @@ class Ingest {
   Result<> store_batch(Call& call, SessionState& session, const codec::Frame& frame,
                        const Content& content);
   Result<> store_phases(const SessionState& session, const std::vector<codec::PhaseRecord>& phases);
-  Result<bool> store_facts(const SessionState& session, const std::vector<codec::Fact>& facts);
+  Result<bool> store_facts(const Call& call, const SessionState& session,
+                           const std::vector<codec::Fact>& facts);
   // The run's start is known.
   Result<> begin_run(Call& call, const SessionState& session, UtcTime at);
   Result<> store_event(const SessionState& session, UtcTime time, const codec::Event& event);
@@ -127,7 +128,8 @@ class Ingest {
   Result<> store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
                      const codec::GapBody& gap);
   // A fact of an MLflow client that changes the run's row. True: the fact is no row of its own.
-  Result<bool> apply_client_fact(const SessionState& session, const codec::Fact& fact);
+  Result<bool> apply_client_fact(const Call& call, const SessionState& session,
+                                 const codec::Fact& fact);
   Result<> move_run(std::int64_t run, const std::string& experiment);
   Result<> client_status(std::int64_t run, std::int64_t status, std::int64_t end_ms);
   using SeriesDefs = std::vector<const codec::SeriesDef*>;

@@ -47,9 +47,9 @@ Writer::~Writer() {
 }
 
 Result<AppendResult> Writer::append(std::span<const codec::Frame> frames, const Change& before,
-                                    std::string_view creator) {
+                                    const Sender& sender) {
   Job job;
-  job.creator = creator;
+  job.sender = &sender;
   job.frames = frames;
   if (before) job.before = &before;
   return wait_for(job);
@@ -262,7 +262,7 @@ Result<> Writer::write_one(const Job& job, Ingest::LockRuns lock, Answers& answe
   TRY(database_->script("SAVEPOINT one"));
   Writing writing(*database_);
   const Result<> agreed = job.before != nullptr ? (*job.before)(writing) : Result<>();
-  answers.push_back(agreed ? ingest_.append(job.frames, job.creator, lock)
+  answers.push_back(agreed ? ingest_.append(job.frames, *job.sender, lock)
                            : tl::unexpected(agreed.error()));
   if (answers.back() && (job.before == nullptr || answers.back()->refusals.empty())) {
     TRY(database_->script("RELEASE one"));

@@ -46,9 +46,8 @@ class Writer {
 
   // Calls before(transaction) first, if there is one, in the same savepoint; its error becomes the
   // call's, and a refused frame rolls the whole call back. `frames` may be empty then.
-  // `creator`: of the runs that the frames make.
   Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before = {},
-                              std::string_view creator = {});
+                              const Sender& sender = {});
   // Calls write(transaction) in a transaction of its own, tried once. kForget: it changes data of
   // cached sessions.
   using Write = Change;
@@ -58,7 +57,7 @@ class Writer {
  private:
   struct Job {
     std::span<const codec::Frame> frames;  // the waiting caller's
-    std::string_view creator = {};         // the waiting caller's
+    const Sender* sender = nullptr;        // the waiting caller's; null without frames
     const Change* before = nullptr;        // may be null
     const Write* write = nullptr;          // instead of both
     Sessions sessions = Sessions::kKeep;

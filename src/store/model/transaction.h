@@ -62,6 +62,13 @@ class Access {
   std::shared_ptr<const std::vector<std::string>> hidden_;  // null: none
 };
 
+// The user from whom frames come.
+struct Sender {
+  std::string user = {};  // records the runs that the frames make; empty: not known
+  // A run does not move to an experiment that its sender does not see.
+  Access access = Access::all_but({});
+};
+
 class Reading {
  public:
   Reading(sql::Reading snapshot, Access access) : snapshot_(snapshot), access_(std::move(access)) {}

@@ -133,8 +133,8 @@ void name_traces(SpanExport& spans) {
 Answer<> store_spans(Context& context, const Request& request,
                      const std::vector<TraceOfSpans>& traces) {
   const std::string_view run = request.header("x-mlflow-run-id");
-  std::string ids;
-  for (const TraceOfSpans& trace : traces) ids += trace.id + ' ';
+  std::vector<std::string> ids;
+  for (const TraceOfSpans& trace : traces) ids.push_back(trace.id);
   TRY_API(check_ids(context.reader, ids));
   const auto put = [&](Connection& db) -> Answer<> {
     const auto experiment = TRY_API(find_experiment(db, request.header("x-mlflow-experiment-id")));

@@ -8,6 +8,7 @@
 #include "compat/mlflow/tables/logged_models.h"
 #include "compat/mlflow/wire/names.h"
 #include "core/text.h"
+#include "server/core/unseen.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
@@ -366,6 +367,9 @@ Body create_model_version(Message& in, Context& context) {
   TRY_API(in.check());
   version.tags = TRY_API(read_registry_tags(in));
   if (!asked.run_id.empty()) TRY_API(wire::check_run_id(asked.run_id));
+  const auto is_seen = [&](const std::string& model) {
+    return check_ids(context.reader, {model}).has_value();
+  };
   return change(context, [&](Connection& db) -> Body {
     TRY_API(check_registered_model(db, version.model));
     ModelSource source = TRY_API(find_source(db, asked, version.tags));
@@ -374,7 +378,7 @@ Body create_model_version(Message& in, Context& context) {
     version.run_id = std::move(source.run_id);
     version.model_id = std::move(source.model_id);
     const VersionKey key = TRY_API(tracking::create_model_version(db, version, sys::utc_now()));
-    if (!version.model_id.empty() && !is_prompt(version.tags))
+    if (!version.model_id.empty() && !is_prompt(version.tags) && is_seen(version.model_id))
       TRY_API(add_to_logged_model(db, version.model_id, key));
     return model_version_answer(TRY_API(find_model_version(db, key)));
   });

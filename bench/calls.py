@@ -1,8 +1,8 @@
 """One small call: MLflow's log-metric beside `GET /health` on the same kind of connection, in memory and on disk.
 
 The rounds of all kinds are taken in turns. CPU is the server's alone. The limit is the smallest durable write of this
-disk: one page by `pwrite` and `fdatasync`, one after another. Two further servers acknowledge before data is on the
-disk; one of them has users, and each of its calls carries a token.
+disk: one page by `pwrite` and `fdatasync`, one after another. Three further servers acknowledge before data is on the
+disk. One of them has users, and each of its calls carries a token; a third also has a space that its user does not see.
 """
 
 from __future__ import annotations
@@ -69,11 +69,13 @@ def figures(build: Path) -> list[Figure]:
             "memory": stack.enter_context(serving(build, 5892, ":memory:")),
             "disk": stack.enter_context(serving(build, 5893)),
         }
-        homes = [stack.enter_context(Home(build)) for _ in range(2)]
-        open_to_all = relaxed(homes[0])
-        of_users = relaxed(homes[1], "--auth", "users")
-        homes[1].corral("user", "add", "bench", "--role", "writer")
-        token = homes[1].corral("token", "add", "bench").strip()
+        homes = [stack.enter_context(Home(build)) for _ in range(3)]
+        relaxed_servers = [("no users", relaxed(homes[0]), "")]
+        for name, home in zip(("users", "a foreign space"), homes[1:], strict=True):
+            served = relaxed(home, "--auth", "users")
+            home.corral("user", "add", "bench", "--role", "writer")
+            relaxed_servers.append((name, served, home.corral("token", "add", "bench").strip()))
+        homes[2].corral("space", "add", "elsewhere")
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="corral-bench-")))
         for _ in range(1 if store.quick else ROUNDS):
             for where, server in servers.items():
@@ -81,16 +83,19 @@ def figures(build: Path) -> list[Figure]:
                     for part in ("get", "singles"):
                         got = exchange(build, server, part, connections)
                         rounds.setdefault((where, part, connections), []).append(got)
-            for name, server, sent in (("no users", open_to_all, ""), ("users", of_users, token)):
+            for name, server, sent in relaxed_servers:
                 rounds.setdefault((name, "singles", 1), []).append(exchange(build, server, "singles", 1, sent))
             bare.append({"rate": synchronised(directory)})
-    return [*in_memory(rounds), *on_disk(rounds, median(bare, "rate")), with_a_token(rounds)]
+    return [*in_memory(rounds), *on_disk(rounds, median(bare, "rate")), *with_a_token(rounds)]
 
 
-def with_a_token(rounds: dict[tuple[str, str, int], list[dict[str, float]]]) -> Figure:
-    rate, peer = median(rounds["users", "singles", 1], "rate"), median(rounds["no users", "singles", 1], "rate")
+def with_a_token(rounds: dict[tuple[str, str, int], list[dict[str, float]]]) -> list[Figure]:
+    peer = median(rounds["no users", "singles", 1], "rate")
     words = "log-metric with a user's token, 1 connection: calls per second"
-    return Figure(words, rate, "/s", least=0.95 * peer, peer=Peer("no users", peer))
+    return [
+        Figure(what, median(rounds[name, "singles", 1], "rate"), "/s", least=0.95 * peer, peer=Peer("no users", peer))
+        for what, name in ((words, "users"), ("  beside a foreign space", "a foreign space"))
+    ]
 
 
 def in_memory(rounds: dict[tuple[str, str, int], list[dict[str, float]]]) -> list[Figure]:

@@ -477,7 +477,7 @@ def test_a_space_is_for_its_members(lab: Lab) -> None:
     refused = corral("space", "rm", "vision", *ada, status=1).stderr
     assert b"1 experiments lie in the space 'vision', and everybody would see them" in refused
     corral("serve", "--stop")
-    said = corral("serve", "--auth", "none", status=1).stderr
+    said = corral("serve", "--auth", "none", status=2).stderr
     assert b"this store has spaces, which --auth none would open to everybody" in said
     lab.serve()
     corral("space", "rm", "vision", "--open", *ada)
@@ -708,6 +708,17 @@ def test_what_one_server_revokes_every_server_refuses(nodes: list[Corral]) -> No
     token = one("token", "add", "ada").stdout.decode().strip()
     assert here.ask(token, "/api/corral/v1/runs")[0] == 200
     until(lambda: there.ask(token, "/api/corral/v1/runs")[0] == 200, "the other server knows the token")
+    # A member that one server lets in is let in by the other, too.
+    one("run", "--no-listeners", "--quiet", "--experiment", "vision/net", "true")
+
+    def seen() -> bool:
+        return any(run["experiment"] == "vision/net" for run in there.ask(token, "/api/corral/v1/runs")[1]["runs"])
+
+    until(seen, "there is no space yet")
+    one("space", "add", "vision")
+    until(lambda: not seen(), "the other server hides it")
+    one("space", "set", "vision", "--add", "ada")
+    until(seen, "the other server lets its member in")
     # A program asks one server, and its user answers at the other.
     asked = here.ask("", "/api/corral/v1/device-codes", {"client": "node7"})[1]
     assert there.ask(token, f"/api/corral/v1/device-codes/{asked['code']}", {"allow": True}, "PUT")[0] == 200

@@ -46,8 +46,8 @@ export function PeoplePage() {
         <div className="content">
           <div className="about people">
             {admin && <UserTable changes={changes} />}
-            <SpaceTable changes={changes} admin={admin} />
             <TokenTable changes={changes} all={admin} />
+            <SpaceTable changes={changes} admin={admin} />
             {admin && <AuditTable />}
           </div>
         </div>

@@ -227,7 +227,7 @@ int space_add(std::span<char* const> args) {
                       "its name and '/', those of before too.",
                       "  corral space add vision --member ada --member bob\n"
                       "  corral run --experiment vision/resnet python train.py\n");
-  arguments.positional("name", name, "name: a-z, 0-9, '.', '-' and '_'", true);
+  arguments.positional("name", name, "name: a-z, 0-9, '-' and '_'", true);
   own_texts(arguments, "member", members, "a user who sees it; may be repeated");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
@@ -279,15 +279,16 @@ int space_set(std::span<char* const> args) {
   own_texts(arguments, "remove", remove, "a user who no longer does; may be repeated");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
-  if (add.empty() && remove.empty()) {
+  const Json added = users_of(add);
+  const Json removed = users_of(remove);
+  if (added.as_array()->empty() && removed.as_array()->empty()) {
     fmt::print(stderr, "corral space set: give --add USER, --remove USER or both\n");
     return kMisuse;
   }
   const auto change = [&]() -> Result<int> {
-    TRY(ask(destination,
-            {.method = "PUT",
-             .path = below(kSpaces, name),
-             .body = body_of({{"add", users_of(add)}, {"remove", users_of(remove)}})}));
+    TRY(ask(destination, {.method = "PUT",
+                          .path = below(kSpaces, name),
+                          .body = body_of({{"add", added}, {"remove", removed}})}));
     fmt::print("changed {}\n", name);
     return kDone;
   };

@@ -475,7 +475,7 @@ def test_a_space_is_for_its_members(lab: Lab) -> None:
     until(lambda: "waits" in runs(ada), "the spool that waited is sent")
 
     refused = corral("space", "rm", "vision", *ada, status=1).stderr
-    assert b"1 experiments lie in the space 'vision', and everybody would see them" in refused
+    assert b"in the space 'vision' lie 1 experiment, which everybody would see" in refused
     corral("serve", "--stop")
     said = corral("serve", "--auth", "none", status=2).stderr
     assert b"this store has spaces, which --auth none would open to everybody" in said

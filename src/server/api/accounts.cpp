@@ -272,8 +272,8 @@ Answer add_space(const Request& request, Context& context) {
   accounts::Space space{.name = fields.text("name").value_or(""),
                         .members = fields.optional_texts("members", kMostMembers, kMostUserName),
                         .created = sys::utc_now()};
-  if (!accounts::valid_user_name(space.name))
-    fields.wrong("name", "1 to 64 of a-z, 0-9, '.', '-' and '_', a letter or digit first");
+  if (!accounts::valid_space_name(space.name))
+    fields.wrong("name", "1 to 64 of a-z, 0-9, '-' and '_', a letter or digit first");
   space = TRY_PARSED(fields.finish(std::move(space)));
   TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::add_space(w, space); }));
   return named_response(space.name);

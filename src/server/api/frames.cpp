@@ -158,7 +158,8 @@ Answer post_frames(const Request& request, Context& context) {
 
 Answer session(const Request& request, Context& context) {
   const SessionId id = TRY_PARSED(about("session", SessionId::parse(request.param("session"))));
-  const std::optional<store::Ack> ack = TRY(context.store.session(id));
+  std::optional<store::Ack> ack;
+  if (check_ids(context.reader, {id.hex()})) ack = TRY(context.store.session(id));
   return object_response([&](JsonWriter& json) {
     json.member("session", id.hex()).member("known", ack.has_value());
     json.member("durable_seq", std::to_string(ack ? ack->durable_seq : 0));

@@ -189,17 +189,6 @@ Result<> check_plan(const store::Access& access, const std::string& summary) {
   return {};
 }
 
-// kNotFound: it is hidden. One that is not there is no secret.
-Result<> check_known_plan(const store::Reader& reader, std::string_view id) {
-  if (reader.access().sees_all()) return {};
-  const auto hidden = TRY(in_snapshot(reader, page::plans_of_hidden_runs));
-  const auto summary = TRY(in_snapshot(
-      reader, [&](store::Reading& reading) { return page::plan_summary(reading, id); }));
-  const bool seen = !summary || check_plan(reader.access(), *summary).has_value();
-  if (!seen || hidden.contains(std::string(id))) return no_plan(id);
-  return {};
-}
-
 Parsed<page::PlanDocument> read_plan(const Request& request) {
   const std::string_view id = request.param("plan");
   if (!is_plan_id(id))
@@ -212,6 +201,16 @@ Parsed<page::PlanDocument> read_plan(const Request& request) {
 }
 
 }  // namespace
+
+Result<> check_known_plan(const store::Reader& reader, std::string_view id) {
+  if (reader.access().sees_all()) return {};
+  const auto hidden = TRY(in_snapshot(reader, page::plans_of_hidden_runs));
+  const auto summary = TRY(in_snapshot(
+      reader, [&](store::Reading& reading) { return page::plan_summary(reading, id); }));
+  const bool seen = !summary || check_plan(reader.access(), *summary).has_value();
+  if (!seen || hidden.contains(std::string(id))) return no_plan(id);
+  return {};
+}
 
 Answer plans(const Request&, Context& context) {
   auto all = TRY(in_snapshot(context.reader, page::plans));

@@ -43,6 +43,8 @@ Result<std::vector<SharingRun>> read_run_group(const store::Reader& store, const
     return {};
   };
   TRY(store.inspect(read));
+  // Without a run that is seen, the whole plan may be hidden.
+  if (known && runs.empty() && !check_known_plan(store, group.id)) known = false;
   if (!known)
     return fail(Code::kNotFound, fmt::format("no {} {}", group.kind, printable(group.id)));
   return runs;

@@ -26,6 +26,8 @@ Result<RunId> requested_run(const Request& request, const Context& context);
 // kNotFound, too, if it was removed meanwhile.
 Result<store::Run> read_run(const store::Reader& store, std::string_view name);
 Result<store::Run> read_run(const store::Reader& store, RunId id);
+// kNotFound: the plan is hidden from its reader. One that is not there is no secret.
+Result<> check_known_plan(const store::Reader& reader, std::string_view id);
 // 400 that names a query parameter and quotes its value.
 tl::unexpected<RequestError> bad_query(const Request& request, std::string_view name,
                                        std::string_view expected);

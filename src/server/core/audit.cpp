@@ -34,6 +34,7 @@ constexpr std::array kPosts = {"/sign-in",
                                "/runs/delete",
                                "/runs/restore",
                                "/experiments/delete",
+                               "/experiments/update",
                                "/experiments/restore"};
 
 // Without what databases do not take as text; says how much was cut off.

@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 2> kNames = {"name", "new_name"};
 // Clients may give traces any ids.
 constexpr std::array<std::string_view, 4> kTraces = {"trace_id", "trace_ids", "request_id",
                                                      "request_ids"};
+constexpr std::string_view kSessions = "/api/corral/v1/sessions/";
 constexpr std::string_view kTracePath = "/mlflow/traces/";
 constexpr std::string_view kModelScheme = "models:/";
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // at the start of a text, of its encoding
@@ -100,7 +101,7 @@ Result<> check_hidden(const store::Reader& reader, const Named& named) {
     }
     for (const std::int64_t id : named.experiments) {
       if (TRY(accounts::is_hidden(reading, ExperimentId{id})))
-        return fail(Code::kNotFound, fmt::format("there is no experiment {}", id));
+        return fail(Code::kNotFound, fmt::format("no experiment {}", id));
     }
     return {};
   });
@@ -272,7 +273,8 @@ Result<> check_names(const Request& request, const Context& context) {
   if (access.sees_all()) return {};
   Named named;
   const std::string path = percent_decode(request.path).value_or(request.path);
-  named.add_ids(path);
+  // The answer about a session that is not known tells nothing.
+  if (!path.starts_with(kSessions)) named.add_ids(path);
   if (const std::string_view trace = trace_in(path); !trace.empty()) named.ids.emplace(trace);
   named.names.emplace_back(saved_name(request.path), '/');
   if (const auto number = experiment_in(path)) named.experiments.insert(*number);

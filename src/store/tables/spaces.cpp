@@ -41,9 +41,9 @@ Result<std::string> used_by(Writing& writing, std::string_view space) {
     std::string_view table, word;
     char separator;
   };
-  constexpr std::array kKinds = {Kind{"experiments", "experiments", '/'},
-                                 Kind{"registered_models", "registered models", '.'},
-                                 Kind{"boards", "boards, lists or reports", '/'}};
+  constexpr std::array kKinds = {Kind{"experiments", "experiment", '/'},
+                                 Kind{"registered_models", "registered model", '.'},
+                                 Kind{"boards", "board, list or report", '/'}};
   std::string words;
   for (const auto& [table, word, separator] : kKinds) {
     const std::string prefix = std::string(space) + separator;
@@ -51,12 +51,17 @@ Result<std::string> used_by(Writing& writing, std::string_view space) {
         fmt::format("SELECT count(*) FROM {} WHERE substr(name, 1, {}) = ?1", table, prefix.size()),
         prefix));
     if (count.value_or(0) > 0)
-      words += fmt::format("{}{} {}", words.empty() ? "" : ", ", *count, word);
+      words +=
+          fmt::format("{}{} {}{}", words.empty() ? "" : ", ", *count, word, *count == 1 ? "" : "s");
   }
   return words;
 }
 
 }  // namespace
+
+bool valid_space_name(std::string_view name) {
+  return valid_user_name(name) && name.find('.') == std::string_view::npos;
+}
 
 Result<std::vector<Space>> spaces(Reading& reading) {
   std::vector<Space> all;
@@ -99,10 +104,19 @@ Result<> delete_space(Writing& writing, std::string_view name, IfUsed used) {
   const std::string words = TRY(used_by(writing, name));
   if (used == IfUsed::kRefuse && !words.empty()) {
     return fail(Code::kUnprocessable,
-                fmt::format("{} lie in the space '{}', and everybody would see them", words, name));
+                fmt::format("in the space '{}' lie {}, which everybody would see", name, words));
   }
   TRY(writing->exec("DELETE FROM space_members WHERE space = ?1", space));
   return writing->exec("DELETE FROM spaces WHERE id = ?1", space);
+}
+
+Result<bool> are_in_different_spaces(Writing& writing, std::string_view name,
+                                     std::string_view other) {
+  return TRY(writing->number("SELECT 1 FROM spaces s WHERE (substr(?1, 1, length(s.name) + 1) = "
+                             "s.name || '/') <> (substr(?2, 1, length(s.name) + 1) = s.name || "
+                             "'/') LIMIT 1",
+                             name, other))
+      .has_value();
 }
 
 Result<bool> is_hidden_id(Reading& reading, std::string_view id) {

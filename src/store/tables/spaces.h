@@ -19,12 +19,15 @@
 namespace corral::store::accounts {
 
 struct Space {
-  std::string name;                  // unique; as a user's (valid_user_name())
+  std::string name;                  // unique; see valid_space_name()
   std::vector<std::string> members;  // names of users, sorted
   UtcTime created{};
 
   bool operator==(const Space&) const = default;
 };
+
+// 1 to 64 of a-z, 0-9, '-' and '_', a letter or digit first: no sign that ends a space in a name.
+bool valid_space_name(std::string_view name);
 
 // By name.
 Result<std::vector<Space>> spaces(Reading& reading);
@@ -42,6 +45,10 @@ Result<> change_members(Writing& writing, const MemberChange& change);
 enum class IfUsed : std::uint8_t { kRefuse, kOpen };
 // Everybody then sees what lay in it, and with kRefuse nothing may: kUnprocessable. kNotFound.
 Result<> delete_space(Writing& writing, std::string_view name, IfUsed used);
+
+// An experiment that is renamed so goes from one space to another, or to none.
+Result<bool> are_in_different_spaces(Writing& writing, std::string_view name,
+                                     std::string_view other);
 
 // ---- what a reader does not see; nothing, of one who sees all
 // An id of a run, workload, session, logged model or trace.

@@ -108,7 +108,7 @@ TEST_P(Spaces, WithSomethingInThemAreDeletedOnlyOnPurpose) {
   };
   const auto refused = gone(IfUsed::kRefuse);
   EXPECT_EQ(refused.error().code, Code::kUnprocessable);
-  EXPECT_NE(refused.error().message.find("1 experiments"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("1 experiment,"), std::string::npos);
   EXPECT_TRUE(gone(IfUsed::kOpen));
   EXPECT_EQ(gone(IfUsed::kOpen).error().code, Code::kNotFound);
 }

@@ -8,6 +8,7 @@
 #include "compat/mlflow/tables/search_experiments.h"
 #include "compat/mlflow/wire/names.h"
 #include "store/search/change_runs.h"
+#include "store/tables/spaces.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
@@ -94,6 +95,17 @@ Body get_experiment_by_name(Message& in, Context& context) {
   });
 }
 
+// With the experiment go the runs of others.
+Answer<> check_move(Connection& db, const Principal& who, std::string_view from,
+                    std::string_view to) {
+  store::Writing writing(db);
+  if (who.role >= Role::kOwner ||
+      !TRY_API(store::accounts::are_in_different_spaces(writing, from, to)))
+    return {};
+  return refuse(ErrorCode::kPermissionDenied,
+                "to move an experiment into a space, or out of it, needs the role owner");
+}
+
 Body update_experiment(Message& in, Context& context) {
   const std::string id = in.need_text("experiment_id");
   const std::string name = in.need_text("new_name");
@@ -103,6 +115,7 @@ Body update_experiment(Message& in, Context& context) {
     const auto experiment = TRY_API(find_experiment(db, id));
     if (experiment.lifecycle != Lifecycle::kActive)
       return refuse(ErrorCode::kInvalidState, "Cannot rename a non-active experiment.");
+    TRY_API(check_move(db, context.who, experiment.name, name));
     TRY_API(
         rename_error(tracking::rename_experiment(db, experiment.id, name, sys::utc_now()), name));
     return empty_answer();

@@ -121,7 +121,7 @@ function NewSpace({ add }: { add: PeopleChanges["addSpace"] }) {
         type="text"
         aria-label="Name of a new space"
         placeholder="New space"
-        title="a-z, 0-9, '.', '-' and '_'"
+        title="a-z, 0-9, '-' and '_'"
         autoComplete="off"
         maxLength={64}
         value={name}

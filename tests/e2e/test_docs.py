@@ -80,6 +80,8 @@ def furnish(corral: Corral, own: Rules) -> dict[str, str]:
         "SERVER": "",
         "FIXTURES": str(ROOT / "tests" / "fixtures"),
         "CORRAL_LISTEN": f"127.0.0.1:{free_port()}",
+        # One thread of MLflow's reads a variable of its telemetry while another one takes it away.
+        "MLFLOW_DISABLE_TELEMETRY": "true",
     }
 
 

@@ -32,6 +32,8 @@ constexpr std::array<std::string_view, 4> kTraces = {"trace_id", "trace_ids", "r
                                                      "request_ids"};
 constexpr std::string_view kSessions = "/api/corral/v1/sessions/";
 constexpr std::string_view kTracePath = "/mlflow/traces/";
+constexpr std::array<std::string_view, 6> kTraceCalls = {
+    "search", "get", "batchGet", "batchGetInfos", "delete-traces", "link-to-run"};
 constexpr std::string_view kModelScheme = "models:/";
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // at the start of a text, of its encoding
 // Headers of spans.
@@ -144,12 +146,13 @@ std::optional<std::int64_t> experiment_in(std::string_view path) {
   return parse_int(path.substr(0, path.find('/')));
 }
 
-// The id in "…/mlflow/traces/{id}/…", if there is one.
+// The id in "…/mlflow/traces/{id}/…", if there is one. A trace may be called as a call is.
 std::string_view trace_in(std::string_view path) {
   const std::size_t at = path.find(kTracePath);
   if (at == std::string_view::npos) return {};
   path.remove_prefix(at + kTracePath.size());
-  return path.substr(0, path.find('/'));
+  const std::string_view id = path.substr(0, path.find('/'));
+  return is_among(id, kTraceCalls) ? std::string_view() : id;
 }
 
 // ---- files

@@ -381,6 +381,17 @@ TEST_F(Unseen, TracesMayHaveAnyId) {
   }
 }
 
+TEST_F(Unseen, ATraceThatIsCalledAsACallIsStopsNobody) {
+  auto ids = hidden_.ids;
+  ids["trace_id"] = "search";
+  ok(Method::kPost, "/api/3.0/mlflow/traces", trace_of(ids));
+  see_all_but("hidden");
+  ok(Method::kPost, "/api/3.0/mlflow/traces/search",
+     fmt::format(R"({{"locations": [{{"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": )"
+                 R"({{"experiment_id": "{}"}}}}], "max_results": 10}})",
+                 seen_.ids["experiment_id"]));
+}
+
 TEST_F(Unseen, AScriptThatMovesItsRunIntoAForeignSpaceLeavesItWhereItIs) {
   see_all_but("hidden");
   const std::string before = hidden_rows();

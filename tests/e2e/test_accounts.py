@@ -477,8 +477,8 @@ def test_a_space_is_for_its_members(lab: Lab) -> None:
     refused = corral("space", "rm", "vision", *ada, status=1).stderr
     assert b"in the space 'vision' lie 1 experiment, which everybody would see" in refused
     corral("serve", "--stop")
-    said = corral("serve", "--auth", "none", status=2).stderr
-    assert b"this store has spaces, which --auth none would open to everybody" in said
+    refused = corral("serve", "--auth", "none", status=2).stderr
+    assert b"this store has spaces, which --auth none would open to everybody" in refused
     lab.serve()
     corral("space", "rm", "vision", "--open", *ada)
     assert runs(rita) == {"early", "late", "open", "waits", "next"}

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/guarded.h"
 #include "core/mutex.h"
@@ -26,7 +27,7 @@ namespace corral::server {
 class Accounts {
  public:
   // Knows nobody before the first refresh().
-  explicit Accounts(store::Reader reader) : reader_(reader) {}
+  explicit Accounts(store::Reader reader) : reader_(std::move(reader)) {}
 
   // True if they had changed. After an error, what was known stays.
   Result<bool> refresh();

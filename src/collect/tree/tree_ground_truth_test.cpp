@@ -337,9 +337,8 @@ class TraineeWithOrphans : public Trainee {
     group_.reset();
   }
 
-  // The kernel's record of an exit is made before it gives the memory back. Where others use the
-  // machine's caches, or with AddressSanitizer's shadow, that takes over 100 us: the group counts
-  // it.
+  // The kernel's record of an exit is made before it gives the memory back. The group counts that,
+  // too: over 100 us beside other load, or with AddressSanitizer's shadow.
   static constexpr double kSeenOfGroup = 0.95;
 
   // Once all that `command` starts is gone, the processes' own clocks and the group's are met: the

@@ -179,6 +179,8 @@ struct Dialect {
   std::string_view own{};
   // True of a name {0} that begins with a space that Connection::hide() was given, and {1}.
   std::string_view in_hidden_space{};
+  // hide() replaces the rows of temp.hidden_spaces (name), and triggers may follow that up.
+  bool lists_hidden = false;
 };
 
 class Connection {
@@ -203,6 +205,7 @@ class Connection {
   // Runs a script now, and again whenever the connection was lost and is back, before anything else
   // is read. Call it outside of a transaction.
   virtual Result<> make_ready(const std::string& script) = 0;
+  [[nodiscard]] virtual bool was_made_ready() const = 0;
   // Hides these spaces for the rest of the transaction. After sql::put_views_before_tables() alone;
   // kInternal: its views are not in force.
   virtual Result<> hide(const std::vector<std::string>& spaces) = 0;

@@ -17,6 +17,19 @@ constexpr std::string_view kOfLoggedModel =
 constexpr std::string_view kOfTrace = "EXISTS (SELECT 1 FROM traces x WHERE x.id = t.trace)";
 constexpr std::string_view kSeenName = "NOT {in_hidden_space}";
 
+// Hidden experiments, which nearly every view asks for: a list that hide() fills, by the index of
+// names ('0' is what follows '/'). A view of them would be read in each statement.
+constexpr std::string_view kList =
+    "CREATE TEMP TABLE hidden_experiments (id INTEGER PRIMARY KEY, artifact_location TEXT);"
+    " CREATE TEMP TRIGGER nothing_hidden AFTER DELETE ON hidden_spaces BEGIN"
+    " DELETE FROM hidden_experiments; END;"
+    " CREATE TEMP TRIGGER space_hidden AFTER INSERT ON hidden_spaces BEGIN"
+    " INSERT INTO hidden_experiments SELECT id, artifact_location FROM main.experiments"
+    " WHERE name >= new.name || '/' AND name < new.name || '0'; END;";
+constexpr std::string_view kNoList =
+    "CREATE TEMP VIEW hidden_experiments AS SELECT id, artifact_location FROM experiments t WHERE "
+    "{};";
+
 // A table, and the rows `t` of it that are shown. A view may use those above it.
 struct View {
   std::string_view table, rows;
@@ -75,10 +88,9 @@ Result<> put_views_before_tables(Connection& db) {
     return fmt::format(fmt::runtime(db.dialect().in_hidden_space), name, separator);
   };
   std::string script = fmt::format(
-      "CREATE TEMP VIEW hidden_experiments AS SELECT id, artifact_location FROM {0}experiments t "
-      "WHERE {1};"
-      " CREATE TEMP VIEW hidden_runs AS SELECT * FROM {0}runs WHERE {2};"
+      "{3} CREATE TEMP VIEW hidden_runs AS SELECT * FROM {0}runs WHERE {2};"
       " CREATE TEMP VIEW whole_workloads AS SELECT * FROM {0}workloads;"
+      " CREATE TEMP VIEW whole_facts AS SELECT * FROM {0}facts;"
       " CREATE TEMP VIEW hidden_facts AS SELECT * FROM {0}facts f WHERE (key IN "
       "('corral.devices', 'corral.cpus', 'corral.plan') OR key > 'device.' AND key < 'device/') "
       "AND EXISTS (SELECT 1 FROM hidden_runs r WHERE r.key = f.run);"
@@ -88,7 +100,9 @@ Result<> put_views_before_tables(Connection& db) {
       " UNION ALL SELECT id FROM {0}sessions WHERE run IN (SELECT key FROM hidden_runs);"
       " CREATE TEMP VIEW hidden_names AS SELECT id FROM {0}logged_models WHERE {2}"
       " UNION ALL SELECT id FROM {0}traces WHERE {2};",
-      db.dialect().own, hidden("t.name", '/'), "experiment IN (SELECT id FROM hidden_experiments)");
+      db.dialect().own, hidden("t.name", '/'), "experiment IN (SELECT id FROM hidden_experiments)",
+      db.dialect().lists_hidden ? std::string(kList)
+                                : fmt::format(fmt::runtime(kNoList), hidden("t.name", '/')));
   for (const View& view : kViews) {
     const std::string rows =
         view.name.empty()
@@ -99,6 +113,10 @@ Result<> put_views_before_tables(Connection& db) {
                           db.dialect().own, rows);
   }
   return db.make_ready(script);
+}
+
+std::string_view whole_facts(const Connection& db) {
+  return db.was_made_ready() ? "whole_facts" : "facts";
 }
 
 }  // namespace corral::store::sql

@@ -23,6 +23,9 @@ namespace corral::store::sql {
 // workloads and sessions) and hidden_names (id: those of logged models and traces, which are
 // texts); whole_workloads shows all of them.
 Result<> put_views_before_tables(Connection& db);
+// Names all rows of "facts", for queries that reach them by the keys of runs that were seen
+// already: the view would look each of these up again.
+std::string_view whole_facts(const Connection& db);
 // Names of the tables that get one.
 std::span<const std::string_view> tables_behind_views();
 

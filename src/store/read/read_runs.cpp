@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "store/engine/keys.h"
+#include "store/engine/views.h"
 #include "store/read/reads.h"
 
 namespace corral::store::sql {
@@ -166,15 +167,15 @@ Result<std::vector<Run>> read_listed_runs(Connection& db, std::span<const std::i
   static_assert(static_cast<int>(codec::FactKind::kTag) == 1);
   static_assert(static_cast<int>(codec::FactKind::kInfo) == 2);
   // The ends of runs in words, which a list shows.
-  TRY(for_rows_of(db,
-                  "SELECT run, value FROM facts WHERE kind = 1 AND key = 'corral.outcome' AND {}",
-                  "run", keys, [&](const Statement& row) {
+  const std::string values = fmt::format("SELECT run, value FROM {} WHERE ", sql::whole_facts(db));
+  TRY(for_rows_of(db, values + "kind = 1 AND key = 'corral.outcome' AND {}", "run", keys,
+                  [&](const Statement& row) {
                     const auto run = found.find(row.integer(0));
                     if (run != found.end())
                       run->second.tags.emplace_back("corral.outcome", row.text(1));
                   }));
-  TRY(for_rows_of(db, "SELECT run, value FROM facts WHERE kind = 2 AND key = 'command' AND {}",
-                  "run", keys, [&](const Statement& row) {
+  TRY(for_rows_of(db, values + "kind = 2 AND key = 'command' AND {}", "run", keys,
+                  [&](const Statement& row) {
                     const auto run = found.find(row.integer(0));
                     if (run != found.end()) run->second.info.emplace_back("command", row.text(1));
                   }));

@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "metric/loss_name.h"
 #include "store/engine/keys.h"
+#include "store/engine/views.h"
 #include "store/read/reads.h"
 #include "store/search/search.h"
 
@@ -454,8 +455,10 @@ Result<> RunFinder::fill_facts(const std::vector<std::uint32_t>& page, Values& v
     keys.push_back(table_.rows()[row].key);
   }
   return for_rows_of<std::int64_t>(
-      reading_.db, "SELECT run, kind, key, value FROM facts WHERE kind IN (0, 1) AND {}", "run",
-      keys, [&](const Statement& row) {
+      reading_.db,
+      fmt::format("SELECT run, kind, key, value FROM {} WHERE kind IN (0, 1) AND {{}}",
+                  sql::whole_facts(reading_.db)),
+      "run", keys, [&](const Statement& row) {
         const std::string key = row.text(2);
         const auto found = wanted.find({row.integer(1), key});
         if (found == wanted.end()) return;

@@ -9,6 +9,7 @@
 
 #include "compat/mlflow/wire/times.h"
 #include "core/text.h"
+#include "store/engine/views.h"
 #include "store/search/search.h"
 
 namespace corral::store::tracking {
@@ -223,21 +224,22 @@ Result<> RunTable::read_facts(codec::FactKind kind, std::string_view key, Take&&
     }
     return {};
   };
+  const std::string_view whole = sql::whole_facts(reading_.db);
   if (rows_.size() > kFew) {
-    constexpr std::string_view kAll =
-        "SELECT f.run, f.key, f.value FROM runs r JOIN facts f ON f.run = r.key AND f.kind = ?3 "
-        "WHERE r.experiment BETWEEN ?1 AND ?2";
+    const std::string all = fmt::format(
+        "SELECT f.run, f.key, f.value FROM runs r JOIN {} f ON f.run = r.key AND f.kind = ?3 "
+        "WHERE r.experiment BETWEEN ?1 AND ?2",
+        whole);
     if (key.empty())
-      return take_all(reading_.db.query(kAll, first_experiment_, last_experiment_, kind));
-    return take_all(reading_.db.query(std::string(kAll) + " AND f.key = ?4", first_experiment_,
-                                      last_experiment_, kind, key));
+      return take_all(reading_.db.query(all, first_experiment_, last_experiment_, kind));
+    return take_all(
+        reading_.db.query(all + " AND f.key = ?4", first_experiment_, last_experiment_, kind, key));
   }
-  constexpr std::string_view kOne =
-      "SELECT run, key, value FROM facts WHERE run = ?1 AND kind = ?2";
+  const std::string one =
+      fmt::format("SELECT run, key, value FROM {} WHERE run = ?1 AND kind = ?2", whole);
   for (const Row& run : rows_) {
-    TRY(take_all(key.empty()
-                     ? reading_.db.query(kOne, run.key, kind)
-                     : reading_.db.query(std::string(kOne) + " AND key = ?3", run.key, kind, key)));
+    TRY(take_all(key.empty() ? reading_.db.query(one, run.key, kind)
+                             : reading_.db.query(one + " AND key = ?3", run.key, kind, key)));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "store/engine/keys.h"
+#include "store/engine/views.h"
 #include "store/ingest/ingest.h"
 
 namespace corral::store::tracking {
@@ -151,7 +152,10 @@ Result<std::vector<RunDetails>> details(Connection& db, std::span<const std::int
   std::unordered_map<std::int64_t, RunDetails*> by_key;
   for (std::size_t i = 0; i < keys.size(); ++i) by_key.emplace(keys[i], &all[i]);
   TRY(sql::for_rows_of(
-      db, "SELECT run, kind, key, value FROM facts WHERE {} AND kind <= 1 ORDER BY run, kind, key",
+      db,
+      fmt::format("SELECT run, kind, key, value FROM {} WHERE {{}} AND kind <= 1 ORDER BY run, "
+                  "kind, key",
+                  sql::whole_facts(db)),
       "run", keys, [&](const Statement& row) {
         RunDetails& one = *by_key.at(row.integer(0));
         (row.integer(1) == 0 ? one.params : one.tags).emplace_back(row.text(2), row.text(3));

@@ -1,7 +1,10 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "store/engine/views.h"
 #include "store/read/latest_metrics.h"
 #include "store/search/runs.h"
 #include "store/search/search.h"
@@ -143,8 +146,9 @@ Result<Column> RunColumns::facts(Fact kind, const std::string& key) {
   Column column;
   for (const Bounds& some : scope_.bounds()) {
     Statement row = TRY(reading_.db.query(
-        "SELECT f.run, f.value FROM runs r JOIN facts f ON f.run = r.key AND f.kind = ?3 AND "
-        "f.key = ?4 WHERE r.experiment BETWEEN ?1 AND ?2",
+        fmt::format("SELECT f.run, f.value FROM runs r JOIN {} f ON f.run = r.key AND f.kind = ?3 "
+                    "AND f.key = ?4 WHERE r.experiment BETWEEN ?1 AND ?2",
+                    sql::whole_facts(reading_.db)),
         some.first, some.last, kind, key));
     TRY(add_texts(column, row, rows_));
   }

@@ -328,6 +328,7 @@ class PgConnection final : public sql::Connection {
   [[nodiscard]] bool lock_refused() const override { return lock_refused_; }
   Result<> flush() override;
   Result<> make_ready(const std::string& script) override;
+  [[nodiscard]] bool was_made_ready() const override { return !ready_.empty(); }
   Result<> hide(const std::vector<std::string>& spaces) override;
   Result<bool> has_table(std::string_view table) override {
     return TRY(number("SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND "

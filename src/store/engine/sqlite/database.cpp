@@ -163,6 +163,7 @@ constexpr sql::Dialect kDialect = {
     .in_hidden_space =
         "EXISTS (SELECT 1 FROM temp.hidden_spaces s WHERE substr({0}, 1, "
         "length(s.name) + 1) = s.name || '{1}')",
+    .lists_hidden = true,
 };
 
 // ---- Connection
@@ -181,11 +182,13 @@ class SqliteConnection final : public sql::Connection {
     return {};
   }
   Result<> make_ready(const std::string& script) override {
+    ready_ = true;
     return this->script(
         "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE hidden_spaces (name TEXT PRIMARY KEY) "
         "WITHOUT ROWID; " +
         script);
   }
+  [[nodiscard]] bool was_made_ready() const override { return ready_; }
   Result<> hide(const std::vector<std::string>& spaces) override {
     TRY(exec("DELETE FROM temp.hidden_spaces"));
     for (const std::string& space : spaces)
@@ -230,6 +233,7 @@ class SqliteConnection final : public sql::Connection {
   fs::path file_;
   std::function<bool()> stop_;
   std::unique_ptr<sqlite3, Close> handle_;
+  bool ready_ = false;  // make_ready() was called
   std::map<std::string, std::unique_ptr<SqliteCursor>, std::less<>>
       statements_;  // goes before handle_
 };

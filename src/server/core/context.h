@@ -16,6 +16,7 @@
 #include "server/core/answer_cache.h"
 #include "server/core/events.h"
 #include "server/core/rate.h"
+#include "server/core/seen_ids.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/reader.h"
 #include "store/store.h"
@@ -89,6 +90,7 @@ struct Context {
   std::shared_ptr<Readiness> readiness = std::make_shared<Readiness>();
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
   std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));
+  std::shared_ptr<SeenIds> seen_ids = std::make_shared<SeenIds>();
   std::shared_ptr<Guarded<CountedUnits>> units = std::make_shared<Guarded<CountedUnits>>();
 };
 

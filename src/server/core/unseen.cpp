@@ -63,7 +63,7 @@ struct Named {
         const std::string_view before = text.substr(0, at);
         std::string id(text.substr(at, kIdDigits));
         for (const std::string_view kind : {"m-", "tr-"})
-          if (before.ends_with(kind)) id = std::string(kind) + id;
+          if (before.ends_with(kind)) id.insert(0, kind);
         ids.insert(std::move(id));
       }
       at = end + 1;
@@ -105,6 +105,17 @@ Result<> check_hidden(const store::Reader& reader, const Named& named) {
       if (TRY(accounts::is_hidden(reading, ExperimentId{id})))
         return fail(Code::kNotFound, fmt::format("no experiment {}", id));
     }
+    return {};
+  });
+}
+
+// One that is nowhere yet may be hidden in a moment.
+Result<> keep_seen(const Context& context, const Named& named) {
+  if (named.ids.empty()) return {};
+  return context.reader.inspect([&](store::Reading& reading) -> Result<> {
+    for (const std::string& id : named.ids)
+      if (TRY(accounts::is_seen_id(reading, id)))
+        context.seen_ids->add(context.reader.access(), id);
     return {};
   });
 }
@@ -288,7 +299,11 @@ Result<> check_names(const Request& request, const Context& context) {
     TRY(add_body(request, named));
   }
   for (const auto& [name, separator] : named.names) TRY(check_name(access, name, separator));
-  return check_hidden(context.reader, named);
+  // A run is logged to again and again.
+  std::erase_if(named.ids,
+                [&](const std::string& id) { return context.seen_ids->has(access, id); });
+  TRY(check_hidden(context.reader, named));
+  return keep_seen(context, named);
 }
 
 std::unique_ptr<files::ArtifactStore> seen_artifacts(files::ArtifactStore& all,

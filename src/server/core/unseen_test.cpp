@@ -446,6 +446,31 @@ TEST_F(Unseen, AWorkloadThatWasMadeAheadIsNotJoined) {
   EXPECT_NE(all.run(ours)->value().workload, guessed);
 }
 
+TEST_F(Unseen, WhatIsKeptOfRunsThatWereSeenIsForgotten) {
+  const auto log = [&](const std::string& run) {
+    return send(Method::kPost, "/api/2.0/mlflow/runs/log-parameter",
+                fmt::format(R"({{"run_id": "{}", "key": "p", "value": "1"}})", run))
+        .status;
+  };
+  see_all_but("hidden");
+  EXPECT_EQ(log(seen_.run.hex()), 200);
+  EXPECT_TRUE(context_->seen_ids->has(context_->reader.access(), seen_.run.hex()));
+  EXPECT_FALSE(context_->seen_ids->has(store::Access::all_but({"seen"}), seen_.run.hex()));
+  EXPECT_EQ(log(hidden_.run.hex()), 404);
+  EXPECT_FALSE(context_->seen_ids->has(context_->reader.access(), hidden_.run.hex()));
+  const std::string nowhere = RunId::random().hex();
+  EXPECT_EQ(log(nowhere), 404);
+  EXPECT_FALSE(context_->seen_ids->has(context_->reader.access(), nowhere)) << "hidden in a moment";
+
+  see_all();
+  ok(Method::kPost, "/api/2.0/mlflow/experiments/update",
+     fmt::format(R"({{"experiment_id": "{}", "new_name": "hidden/moved"}})",
+                 seen_.ids["experiment_id"]));
+  see_all_but("hidden");
+  context_->seen_ids->age(SeenIds::kLongest);
+  EXPECT_EQ(log(seen_.run.hex()), 404);
+}
+
 TEST_F(Unseen, APlanWithARunThatBecameHiddenIsHidden) {
   const std::string plan = RunId::random().hex();
   ok(Method::kPut, std::string(kApi) + "plans/" + plan, plan_of("early", "secret"));

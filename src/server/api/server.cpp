@@ -107,10 +107,12 @@ Answer stop(const Request& request, Context& context) {
 
 namespace {
 
-// Tells of no run while the store cannot be read.
-EventHub::Sees seen_by(const store::Reader& reader) {
-  if (reader.access().sees_all()) return {};
-  return [reader](const RunId& run) { return check_ids(reader, {run.hex()}).has_value(); };
+// Tells of nothing while the store cannot be read.
+std::optional<EventHub::Sees> seen_by(const store::Reader& reader) {
+  if (reader.access().sees_all()) return std::nullopt;
+  return EventHub::Sees{
+      .run = [reader](const RunId& run) { return check_ids(reader, {run.hex()}).has_value(); },
+      .plan = [reader](const std::string& id) { return check_known_plan(reader, id).has_value(); }};
 }
 
 }  // namespace

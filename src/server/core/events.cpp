@@ -54,13 +54,14 @@ std::string EventHub::News::text() const {
 }
 
 EventHub::News EventHub::News::seen_by(const Sees& sees) const {
-  News seen{.changed = {}, .data = {}, .plans = plans};
-  std::ranges::copy_if(changed, std::inserter(seen.changed, seen.changed.end()), sees);
-  std::ranges::copy_if(data, std::inserter(seen.data, seen.data.end()), sees);
+  News seen;
+  std::ranges::copy_if(changed, std::inserter(seen.changed, seen.changed.end()), sees.run);
+  std::ranges::copy_if(data, std::inserter(seen.data, seen.data.end()), sees.run);
+  std::ranges::copy_if(plans, std::inserter(seen.plans, seen.plans.end()), sees.plan);
   return seen;
 }
 
-std::shared_ptr<PushStream> EventHub::subscribe(Sees sees) {
+std::shared_ptr<PushStream> EventHub::subscribe(std::optional<Sees> sees) {
   auto stream = std::make_shared<PushStream>();
   stream->push("retry: 2000\n\n");
   const Lock lock(mutex_);
@@ -110,7 +111,7 @@ void EventHub::send(const News& news) {
   }
   const std::string text = news.empty() ? ": still here\n\n" : news.text();
   for (const Stream& one : streams)
-    one.stream->push(one.sees && !news.empty() ? news.seen_by(one.sees).text() : text);
+    one.stream->push(one.sees && !news.empty() ? news.seen_by(*one.sees).text() : text);
   const Lock lock(mutex_);
   std::erase_if(streams_, [](const Stream& one) { return one.stream->closed(); });
 }

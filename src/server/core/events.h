@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -35,10 +36,13 @@ class EventHub {
   EventHub& operator=(const EventHub&) = delete;
   ~EventHub();  // closes every stream
 
-  // If those who read the stream may know of this run. Called on the hub's thread; may block.
-  using Sees = std::function<bool(const RunId& run)>;
-  // Empty: of every run. nullptr when too many are open.
-  std::shared_ptr<PushStream> subscribe(Sees sees = {});
+  // If those who read a stream may know of a run or plan. Called on the hub's thread; may block.
+  struct Sees {
+    std::function<bool(const RunId& run)> run;
+    std::function<bool(const std::string& plan)> plan;
+  };
+  // Without `sees`: of all. nullptr when too many are open.
+  std::shared_ptr<PushStream> subscribe(std::optional<Sees> sees = std::nullopt);
   void note(std::span<const RunId> changed_runs, std::span<const RunId> data_runs);
   void note_plan(const std::string& id);
   // Ends every stream. Clients that may still read subscribe again.
@@ -55,7 +59,7 @@ class EventHub {
   };
   struct Stream {
     std::shared_ptr<PushStream> stream;
-    Sees sees;
+    std::optional<Sees> sees;
   };
   void run(const std::stop_token& stop);
   void send(const News& news);

@@ -48,14 +48,21 @@ TEST(EventHub, NamesChangedRunsAndRunsWithNewData) {
   EXPECT_TRUE(reader.read_until("event: data\ndata: {\"runs\":[\"" + kOther.hex() + "\"]}\n\n"));
 }
 
-TEST(EventHub, TellsEachReaderOfTheRunsThatTheySee) {
+TEST(EventHub, TellsEachReaderOfWhatTheySee) {
   EventHub hub;
   Reader all(hub.subscribe());
-  Reader one(hub.subscribe([](const RunId& run) { return run == kOther; }));
+  Reader one(
+      hub.subscribe(EventHub::Sees{.run = [](const RunId& run) { return run == kOther; },
+                                   .plan = [](const std::string& plan) { return plan == "bb"; }}));
   const std::array runs{kRun, kOther};
   hub.note(runs, runs);
+  hub.note_plan("aa");
+  hub.note_plan("bb");
   EXPECT_TRUE(one.read_until("event: data\ndata: {\"runs\":[\"" + kOther.hex() + "\"]}\n\n"));
-  EXPECT_TRUE(all.read_until("event: data"));
+  EXPECT_TRUE(one.read_until("event: plans\ndata: {\"plans\":[\"bb\"]}\n\n"));
+  EXPECT_TRUE(all.read_until("\"aa\""));
+  EXPECT_TRUE(all.read_until("\"bb\""));
+  EXPECT_EQ(one.count("\"aa\""), 0U);
   EXPECT_EQ(one.count(kOther.hex()), 2U);
   EXPECT_EQ(one.count(kRun.hex()), 0U);
   EXPECT_EQ(all.count(kRun.hex()), 2U);

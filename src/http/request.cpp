@@ -78,16 +78,19 @@ std::optional<std::string_view> Request::query_value(std::string_view name) cons
 }
 
 std::string_view Request::cookie(std::string_view name) const {
+  std::optional<std::string_view> found;
   for (const auto& [key, value] : headers) {
     if (key != "cookie") continue;
     for (const std::string_view part : split(value, ';')) {
       const std::string_view item = trim(part);
-      if (item.size() > name.size() && item.starts_with(name) && item[name.size()] == '=') {
-        return item.substr(name.size() + 1);
-      }
+      if (item.size() <= name.size() || !item.starts_with(name) || item[name.size()] != '=')
+        continue;
+      const std::string_view one = item.substr(name.size() + 1);
+      if (found.value_or(one) != one) return {};
+      found = one;
     }
   }
-  return {};
+  return found.value_or("");
 }
 
 std::optional<std::uint64_t> Request::body_length() const {

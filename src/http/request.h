@@ -48,6 +48,8 @@ struct Request {
   [[nodiscard]] std::string_view param(std::string_view name) const;
   // The first value of that name.
   [[nodiscard]] std::optional<std::string_view> query_value(std::string_view name) const;
+  // Empty also if there are several of that name that differ: a neighbour of this host's domain can
+  // add one.
   [[nodiscard]] std::string_view cookie(std::string_view name) const;
 
   // Returns the length of the body, streamed or not; nothing if only its end will tell.

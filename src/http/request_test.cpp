@@ -46,6 +46,16 @@ TEST(Request, CookiesAreFoundByWholeName) {
   EXPECT_EQ(request.cookie("b"), "");
 }
 
+TEST(Request, OfTwoCookiesOfANameNeitherCounts) {
+  Request request;
+  request.headers = {{"cookie", "token=mine; token=mine"}};
+  EXPECT_EQ(request.cookie("token"), "mine");
+  request.headers = {{"cookie", "token=theirs; token=mine"}};
+  EXPECT_EQ(request.cookie("token"), "");
+  request.headers = {{"cookie", "token="}, {"cookie", "token=mine"}};
+  EXPECT_EQ(request.cookie("token"), "");
+}
+
 TEST(Host, IsWithoutItsPort) {
   EXPECT_EQ(host_without_port("LOCALHOST:5000"), "localhost");
   EXPECT_EQ(host_without_port("node_7.lab."), "node_7.lab");

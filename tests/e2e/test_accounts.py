@@ -549,13 +549,16 @@ def test_mlflows_client_knows_nothing_of_foreign_spaces(lab: Lab, python: Path) 
     assert own["found"] == 2
 
 
-def test_nobody_finds_a_token_in_the_store_or_its_copies(lab: Lab) -> None:
+def test_nobody_finds_a_token_in_the_store_or_its_copies_or_in_a_spool(lab: Lab) -> None:
     corral = lab.corral
     secret = lab.token("ada").split("_")[3]
     backup = corral.home / "backup.corral"
     corral("store", "backup", backup)
+    away = lab.as_user(lab.files["ada"])
     corral("serve", "--stop")
-    for path in [backup, *(p for p in corral.store.rglob("*") if p.is_file())]:
+    corral("run", "--no-listeners", "--quiet", *away, "true")
+    assert corral.spooled(), "its data waits for the server"
+    for path in [backup, *(p for place in (corral.store, corral.spool) for p in place.rglob("*") if p.is_file())]:
         assert secret.encode() not in path.read_bytes(), path
     with sqlite3.connect(backup) as copy:
         (kept,) = copy.execute("SELECT count(*) FROM tokens WHERE hash = ?", (token_hash(lab.token("ada")),)).fetchone()

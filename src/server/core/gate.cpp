@@ -171,6 +171,8 @@ Response ask_for_token(const Request& request, std::string message) {
   return response;
 }
 
+std::string_view cookie_name(bool secure) { return secure ? kSecureTokenCookie : kTokenCookie; }
+
 // The tokens of a request; the first one that it has counts.
 struct OfferedTokens {
   std::string_view bearer;
@@ -180,7 +182,7 @@ struct OfferedTokens {
 OfferedTokens offered_tokens(const Request& request) {
   return {.bearer = credentials(request, "bearer"),
           .basic = basic_password(credentials(request, "basic")),
-          .cookie = request.cookie(kTokenCookie)};
+          .cookie = request.cookie(cookie_name(request.over_tls))};
 }
 
 // Bodies of nobody in particular take little memory: they are read before it is known who sends
@@ -301,7 +303,7 @@ bool same_secret(std::string_view a, std::string_view b) {
 }
 
 std::string token_cookie(std::string_view token, bool secure) {
-  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}", kTokenCookie, token,
+  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}", cookie_name(secure), token,
                      token.empty() ? "; Max-Age=0" : "", secure ? "; Secure" : "");
 }
 

@@ -39,7 +39,10 @@ struct GateRules {
   bool tokens_by_https = false;        // users' tokens count by HTTPS only, from a proxy in front
 };
 
+// Browsers take the name that is for HTTPS from this very host only. A neighbour of its domain could
+// set the other one, and so sign a user in as somebody else.
 inline constexpr std::string_view kTokenCookie = "corral_token";
+inline constexpr std::string_view kSecureTokenCookie = "__Host-corral_token";
 
 // The gate's decision.
 struct Decision {

@@ -77,6 +77,19 @@ TEST(Gate, ATokenOpensAsBearerAndAsCookie) {
   EXPECT_EQ(status(wrong, kClosed), 401);
 }
 
+TEST(Gate, ByHttpsOnlyTheCookieCountsThatThisVeryHostHasSet) {
+  Request request = get("localhost");
+  request.over_tls = true;
+  request.headers.emplace_back("cookie", "corral_token=" + std::string(kToken));
+  EXPECT_EQ(status(request, kClosed), 401);
+  request.headers.back().second = "__Host-corral_token=" + std::string(kToken);
+  EXPECT_EQ(status(request, kClosed), 200);
+  const std::string set = token_cookie(kToken, true);
+  EXPECT_TRUE(set.starts_with("__Host-corral_token=0123456789abcdef; Path=/; ")) << set;
+  EXPECT_TRUE(set.ends_with("; Secure")) << set;
+  EXPECT_EQ(set.find("Domain"), std::string::npos) << set;
+}
+
 TEST(Gate, BasicTakesTheTokenAsPasswordWhoeverTheUserIs) {
   const auto with = [](std::string_view value) {
     Request request = get("localhost");

@@ -174,6 +174,7 @@ def tracked(*patterns: str) -> list[str]:
 
 # Each proof is a module of its own name there, whose main file has the name of every other's.
 # The frameworks' scripts and the held-out ones are written as users write: for packages of another environment.
+PROOFS_IMPORT = f"{ROOT}/tests/proofs:{ROOT}/python/tests:{ROOT}/tests/e2e"
 PROOFS_TYPED = [
     "--strict",
     "--explicit-package-bases",
@@ -200,7 +201,7 @@ def lint(options: Options) -> Outcome:
             lambda: check("mypy of the tools", [VENV / "mypy", "--strict", "tools", "tests/e2e"]),
             lambda: check(
                 "mypy of the proofs",
-                ["env", f"MYPYPATH={ROOT}/tests/proofs:{ROOT}/python/tests", VENV / "mypy", *PROOFS_TYPED, "."],
+                ["env", f"MYPYPATH={PROOFS_IMPORT}", VENV / "mypy", *PROOFS_TYPED, "."],
                 ROOT / "tests/proofs",
             ),
             lambda: check(

@@ -1,0 +1,157 @@
+"""Proves that a lab of 200 people works on one server, and that nobody sees or changes what is another team's.
+
+    ./dev proof lab                  200 people for 30 minutes, and 10^5 random requests as each of four roles
+    ./dev proof lab --minutes 5 --requests 20000
+    ./dev proof lab --smoke          20 people for 10 seconds
+
+Ten teams have a space each. Their people look at the page, train by MLflow's interface and under `corral run`, sweep,
+work in notebooks, or scrape. A reader, a writer, an owner and an admin who are members of no team's space ask random
+questions. Passed: nothing of a foreign space was in any answer or event, what lay in a vault is as before, no request
+failed, every acknowledged point is stored, and the server's memory grew by no more than a quarter in the last third.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import _build
+
+sys.path.insert(0, str(_build.ROOT / "tests" / "e2e"))
+
+from lab.people import Analyst, Person, Reader, Scraper, Sweeper, Trainer, Writer
+from lab.place import Lab, content, fill
+from lab.strangers import Stranger
+from support import Corral
+
+ROLES = ("reader", "writer", "owner", "admin")
+# Of 20 people.
+KINDS: list[type[Person]] = [Reader] * 8 + [Writer] * 5 + [Sweeper] * 2 + [Analyst] * 4 + [Scraper]
+TRAINERS = 4
+MEMORY_MAY_GROW = 1.25
+SLACK = 32 << 20
+
+
+@contextmanager
+def opened() -> Iterator[Lab]:
+    """A lab on a disk, in a folder of its own below build/."""
+    place = _build.BUILD.parent / "proofs"
+    place.mkdir(parents=True, exist_ok=True)
+    home, runtime = Path(tempfile.mkdtemp(prefix="lab-", dir=place)), Path(tempfile.mkdtemp(prefix="corral-"))
+    corral = Corral(home, runtime)
+    try:
+        yield Lab(corral)
+    finally:
+        corral.close()
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(runtime, ignore_errors=True)
+
+
+def settle(lab: Lab, people: int, seconds: float) -> list[Person]:
+    """Spaces with something in them, and their people."""
+    spaces = [lab.add_space(name) for name in ("", "guests", *(f"team{i}" for i in range(10)))]
+    for i, space in enumerate(spaces):
+        fill(lab, lab.add_user(f"founder{i}", "writer", space), space)
+    teams = spaces[2:]
+    settled: list[Person] = []
+    for i in range(people):
+        settled.append(KINDS[i * len(KINDS) // people](lab, f"person{i}", teams[i % 10]))
+    return settled + [Trainer(lab, f"trainer{i}", teams[i], min(60.0, seconds / 2)) for i in range(TRAINERS)]
+
+
+def strangers(lab: Lab, requests: int, seconds: float) -> list[Stranger]:
+    """Two for each role: one of no space, one of a space that is nobody's in the lab."""
+    guests = next(space for space in lab.spaces if space.name == "guests")
+    return [
+        Stranger(lab, lab.add_user(f"stranger-{role}-{i}", role, *spaces), role, requests // 2, seconds)
+        for role in ROLES
+        for i, spaces in enumerate(([], [guests]))
+    ]
+
+
+def work(lab: Lab, people: list[Person], asking: list[Stranger], seconds: float) -> list[int]:
+    """The server's memory, each second. Strangers may take half as long again."""
+    memory, began = [], time.monotonic()
+    for thread in (*people, *asking):
+        thread.start()
+    told = 0
+    while True:
+        passed = time.monotonic() - began
+        if passed > 1.5 * seconds or (passed > seconds and not any(one.is_alive() for one in asking)):
+            break
+        memory.append(lab.memory())
+        if passed // 60 > told:
+            told = int(passed // 60)
+            asked = " ".join(f"{role} {lab.seen.asked[role]}" for role in ROLES)
+            print(f"{told:3} min, {memory[-1] >> 20} MiB, asked as: {asked}", flush=True)
+        time.sleep(1)
+    lab.stop.set()
+    for thread in (*people, *asking):
+        thread.join(timeout=180)
+    return memory
+
+
+def print_figures(lab: Lab, seconds: float) -> None:
+    print(f"\n{'what':24} {'asked':>8} {'per s':>7} {'p50 ms':>8} {'p99 ms':>8} {'most ms':>8}")
+    for what, times in sorted(lab.seen.seconds.items()):
+        ordered = sorted(times)
+        middle, late = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
+        figures = f"{len(ordered) / seconds:7.1f} {middle * 1e3:8.1f} {late * 1e3:8.1f} {ordered[-1] * 1e3:8.1f}"
+        print(f"{what:24} {len(ordered):8} {figures}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--people", type=int, default=200)
+    parser.add_argument("--requests", type=int, default=100_000, help="random requests as each role (default: 100000)")
+    parser.add_argument("--smoke", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.smoke:
+        chosen.minutes, chosen.people, chosen.requests = 1 / 6, 20, 400
+    seconds = chosen.minutes * 60
+    _build.corral()
+    with opened() as lab:
+        people = settle(lab, chosen.people, seconds)
+        vault = lab.add_space("vault")
+        keeper = lab.add_user("keeper", "writer", vault)
+        fill(lab, keeper, vault)
+        before = content(keeper, vault)
+        began = time.monotonic()
+        memory = work(lab, people, strangers(lab, chosen.requests, seconds), seconds)
+        passed = time.monotonic() - began
+        lab.corral.wait_spool_empty()
+        lost = sum(one.lost() for one in people if isinstance(one, Writer | Trainer))
+        points = sum(sum(one.acknowledged.values()) for one in people if isinstance(one, Writer))
+        changed = [a for a, b in zip(before, content(keeper, vault), strict=True) if a != b]
+    print_figures(lab, passed)
+    third = max(1, len(memory) // 3)
+    middle, last = statistics.median(memory[third : 2 * third] or memory), statistics.median(memory[-third:])
+    seen = lab.seen
+    for leak in seen.leaks:
+        print(f"seen: {leak}")
+    for was in changed:
+        print(f"changed: {was[:500]!r}")
+    for failure, times in seen.failures.most_common(20):
+        print(f"failed {times} times: {failure}")
+    told = [f"{chosen.people} people and {TRAINERS} trainings for {passed / 60:.1f} min"]
+    told += [f"{min(seen.asked[role] for role in ROLES)} random requests as each role"]
+    told += [f"{len(seen.leaks)} foreign data seen, {len(changed)} changed, {sum(seen.failures.values())} failed"]
+    told += [f"{lost} of {points} acknowledged points lost, {max(memory) >> 20} MiB at most"]
+    grew = last > MEMORY_MAY_GROW * middle + SLACK
+    if grew:
+        told.append(f"memory grew from {middle / (1 << 20):.0f} to {last / (1 << 20):.0f} MiB")
+    print("; ".join(told))
+    enough = chosen.smoke or all(seen.asked[role] >= chosen.requests // 2 * 2 for role in ROLES)
+    return 0 if enough and not (seen.leaks or changed or seen.failures or lost or grew) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

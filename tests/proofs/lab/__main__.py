@@ -27,12 +27,12 @@ import _build
 sys.path.insert(0, str(_build.ROOT / "tests" / "e2e"))
 
 from lab.people import Analyst, Person, Reader, Scraper, Sweeper, Trainer, Writer
-from lab.place import Lab, content, fill
+from lab.place import Client, Lab, Space, content, fill
 from lab.strangers import Stranger
 from support import Corral
 
 ROLES = ("reader", "writer", "owner", "admin")
-# Of 20 people.
+# For each 20 people.
 KINDS: list[type[Person]] = [Reader] * 8 + [Writer] * 5 + [Sweeper] * 2 + [Analyst] * 4 + [Scraper]
 TRAINERS = 4
 MEMORY_MAY_GROW = 1.25
@@ -74,6 +74,14 @@ def strangers(lab: Lab, requests: int, seconds: float) -> list[Stranger]:
         for role in ROLES
         for i, spaces in enumerate(([], [guests]))
     ]
+
+
+def check_the_looking(lab: Lab, keeper: Client, vault: Space) -> None:
+    """A client that takes the vault for foreign finds its mark in everything."""
+    told = content(Client(lab, keeper.token, []), vault)
+    if len(lab.seen.leaks) < len(told) - 1:
+        raise AssertionError(f"foreign data are not noticed: {len(lab.seen.leaks)} of {len(told)}")
+    lab.seen.leaks.clear()
 
 
 def work(lab: Lab, people: list[Person], asking: list[Stranger], seconds: float) -> list[int]:
@@ -124,6 +132,7 @@ def main() -> int:
         keeper = lab.add_user("keeper", "writer", vault)
         fill(lab, keeper, vault)
         before = content(keeper, vault)
+        check_the_looking(lab, keeper, vault)
         began = time.monotonic()
         memory = work(lab, people, strangers(lab, chosen.requests, seconds), seconds)
         passed = time.monotonic() - began
@@ -135,6 +144,7 @@ def main() -> int:
     third = max(1, len(memory) // 3)
     middle, last = statistics.median(memory[third : 2 * third] or memory), statistics.median(memory[-third:])
     seen = lab.seen
+    print("strangers were answered", ", ".join(f"{status}: {n}" for status, n in sorted(seen.statuses.items())))
     for leak in seen.leaks:
         print(f"seen: {leak}")
     for was in changed:

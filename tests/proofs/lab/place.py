@@ -42,12 +42,13 @@ class Space:
 
 @dataclass
 class Seen:
-    """What all clients of a lab saw."""
+    """Findings and figures of all clients of a lab."""
 
     leaks: list[str] = field(default_factory=list)
     failures: Counter[str] = field(default_factory=Counter)
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     asked: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[int] = field(default_factory=Counter)  # that strangers were answered
 
 
 class Lab:
@@ -189,6 +190,7 @@ def fill(lab: Lab, client: Client, space: Space) -> None:
     client.ok("PUT", f"{API}/plans/{ids['plan'][0]}", plan)
     for workload in client.ok("GET", f"{API}/workloads?experiment={experiment}")["workloads"]:
         lab.note_id(space, "workload", workload["id"])
+    client.ok("POST", f"{MLFLOW}/runs/update", {"run_id": run, "status": "FINISHED", "end_time": 60000})
     series = client.ok("GET", f"{API}/runs/{run}/metrics")["metrics"]
     ids["series"] += [str(one["series"]) for one in series]
 
@@ -197,9 +199,13 @@ def content(client: Client, space: Space) -> list[bytes]:
     """All that fill() put there."""
     run, ids = space.ids["run"][0], space.ids
     paths = [f"{API}/runs/{run}{part}" for part in ("", "/notes", "/artifacts", "/artifacts/note.txt", "/export")]
-    paths += [f"{API}/plans/{ids['plan'][0]}", f"{API}/boards", f"{API}/lists", f"{API}/reports"]
-    paths += [f"{MLFLOW}/runs/get?run_id={run}", f"{MLFLOW}/experiments/get?experiment_id={ids['experiment'][0]}"]
+    paths += [f"{API}/plans/{ids['plan'][0]}", f"{MLFLOW}/runs/get?run_id={run}"]
+    paths += [f"{MLFLOW}/experiments/get?experiment_id={ids['experiment'][0]}"]
     paths += [f"{MLFLOW}/registered-models/get?name={ids['name'][0]}"]
     paths += [f"{MLFLOW}/logged-models/m-{ids['model'][0]}"]
     answers = [client.ask("GET", path) for path in paths]
-    return [f"{path}: {status} ".encode() + answer for path, (status, answer) in zip(paths, answers, strict=True)]
+    told = [f"{path}: {status} ".encode() + answer for path, (status, answer) in zip(paths, answers, strict=True)]
+    for kind in ("boards", "lists", "reports"):
+        saved = client.ok("GET", f"{API}/{kind}")[kind]
+        told.append(f"{kind}: {[one for one in saved if space.mark in one['name']]}".encode())
+    return told

@@ -152,7 +152,8 @@ Answer make_code(const Request& request, Context& context) {
 
 Answer sign_out(const Request&, Context&) {
   Response response = json_response("{}");
-  response.set_header("Set-Cookie", token_cookie(""));
+  for (const bool secure : {false, true})
+    response.headers.emplace_back("Set-Cookie", token_cookie("", secure));
   return response;
 }
 

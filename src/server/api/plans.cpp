@@ -171,21 +171,25 @@ void write_plan(JsonWriter& json, const page::PlanSummary& plan) {
   json.end_object();
 }
 
-// If it has no run in a hidden space. Plans of before there were spaces name their experiments, at
-// most kMostExperiments of them.
+// Names of experiments of a plan's runs; or of their spaces, with a '/'. Plans of before there were
+// spaces name their experiments, at most kMostExperiments of them.
+std::vector<std::string> names_in(const std::string& summary) {
+  std::vector<std::string> names;
+  const auto json = Json::parse(summary);
+  for (const std::string_view member : {"spaces", "experiments"}) {
+    const Json* list = json ? json->find(member) : nullptr;
+    if (list == nullptr || list->as_array() == nullptr) continue;
+    for (const Json& one : *list->as_array())
+      if (const std::string* name = one.as_string())
+        names.push_back(member == "spaces" ? *name + '/' : *name);
+  }
+  return names;
+}
+
+// If it has no run in a hidden space.
 Result<> check_plan(const store::Access& access, const std::string& summary) {
   if (access.sees_all()) return {};
-  const auto json = Json::parse(summary);
-  if (!json) return {};
-  for (const std::string_view member : {"spaces", "experiments"}) {
-    const Json* list = json->find(member);
-    if (list == nullptr || list->as_array() == nullptr) continue;
-    for (const Json& name : *list->as_array()) {
-      if (name.as_string() == nullptr) continue;
-      const bool is_space = member == "spaces";
-      TRY(check_name(access, is_space ? *name.as_string() + '/' : *name.as_string()));
-    }
-  }
+  for (const std::string& name : names_in(summary)) TRY(check_name(access, name));
   return {};
 }
 
@@ -202,14 +206,27 @@ Parsed<page::PlanDocument> read_plan(const Request& request) {
 
 }  // namespace
 
+namespace {
+
+Result<std::optional<std::string>> summary_of(const store::Reader& reader, std::string_view id) {
+  return in_snapshot(reader,
+                     [&](store::Reading& reading) { return page::plan_summary(reading, id); });
+}
+
+}  // namespace
+
 Result<> check_known_plan(const store::Reader& reader, std::string_view id) {
   if (reader.access().sees_all()) return {};
   const auto hidden = TRY(in_snapshot(reader, page::plans_of_hidden_runs));
-  const auto summary = TRY(in_snapshot(
-      reader, [&](store::Reading& reading) { return page::plan_summary(reading, id); }));
+  const auto summary = TRY(summary_of(reader, id));
   const bool seen = !summary || check_plan(reader.access(), *summary).has_value();
   if (!seen || hidden.contains(std::string(id))) return no_plan(id);
   return {};
+}
+
+bool sees_plan(const store::Reader& reader, const std::string& id) {
+  const auto summary = summary_of(reader, id);
+  return summary && summary->has_value() && check_known_plan(reader, id);
 }
 
 Answer plans(const Request&, Context& context) {
@@ -247,10 +264,11 @@ Answer save_plan(const Request& request, Context& context) {
 Answer delete_plan(const Request& request, Context& context) {
   const std::string id(request.param("plan"));
   TRY(check_known_plan(context.reader, id));
+  const auto summary = TRY(summary_of(context.reader, id));
   const bool deleted = TRY(commit(
       context.store, [&](store::Writing& writing) { return page::delete_plan(writing, id); }));
   if (!deleted) return no_plan(id);
-  context.events.note_plan(id);
+  context.events.note_removed_plan(id, names_in(summary.value_or("")));
   return object_response([&](JsonWriter& json) { json.member("id", id); });
 }
 

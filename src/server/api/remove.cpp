@@ -1,6 +1,8 @@
 // Removing runs and experiments.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "core/json.h"
 #include "core/text.h"
 #include "server/api/handlers.h"
@@ -21,10 +23,11 @@ Parsed<store::RemoveOptions> read_options(const Request& request) {
   return options;
 }
 
-Response removed(const store::Removal& removal, const store::RemoveOptions& options,
-                 Context& context) {
+// `experiment`: the name of that in which they were.
+Response removed(const store::Removal& removal, const std::string& experiment,
+                 const store::RemoveOptions& options, Context& context) {
   if (!options.dry_run) {
-    context.events.note(removal.runs, {});
+    context.events.note_removed(removal.runs, experiment);
     if (context.artifact_removal != nullptr) context.artifact_removal->wake();
   }
   return object_response([&](JsonWriter& json) {
@@ -43,8 +46,11 @@ Answer remove_run(const Request& request, Context& context) {
   const auto state = request.query_value("state");
   if (state && *state != "trashed") return bad_query(request, "state", "trashed, or absent");
   const RunId id = TRY(requested_run(request, context));
-  if (state) return removed(TRY(context.store.remove_trashed(id, options)), options, context);
-  return removed(TRY(context.store.remove_runs(std::span(&id, 1), options)), options, context);
+  const auto run = TRY(context.reader.run(id));
+  const std::string experiment = run ? run->experiment_name : "";
+  const auto removal = TRY(state ? context.store.remove_trashed(id, options)
+                                 : context.store.remove_runs(std::span(&id, 1), options));
+  return removed(removal, experiment, options, context);
 }
 
 Answer remove_experiment(const Request& request, Context& context) {
@@ -54,8 +60,10 @@ Answer remove_experiment(const Request& request, Context& context) {
   if (!id)
     return fail_about("experiment", Code::kInvalidArgument,
                       fmt::format("'{}' is no id of an experiment", name));
-  return removed(TRY(context.store.remove_experiment(ExperimentId{*id}, options)), options,
-                 context);
+  const auto all = TRY(context.reader.experiments());
+  const auto known = std::ranges::find(all, ExperimentId{*id}, &store::Experiment::id);
+  return removed(TRY(context.store.remove_experiment(ExperimentId{*id}, options)),
+                 known == all.end() ? "" : known->name, options, context);
 }
 
 }  // namespace corral::server::api

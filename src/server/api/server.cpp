@@ -111,8 +111,10 @@ namespace {
 std::optional<EventHub::Sees> seen_by(const store::Reader& reader) {
   if (reader.access().sees_all()) return std::nullopt;
   return EventHub::Sees{
-      .run = [reader](const RunId& run) { return check_ids(reader, {run.hex()}).has_value(); },
-      .plan = [reader](const std::string& id) { return check_known_plan(reader, id).has_value(); }};
+      .run = [reader](const RunId& run) { return sees_id(reader, run.hex()).value_or(false); },
+      .plan = [reader](const std::string& id) { return sees_plan(reader, id); },
+      .experiment = [access = reader.access()](
+                        const std::string& name) { return check_name(access, name).has_value(); }};
 }
 
 }  // namespace

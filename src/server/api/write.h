@@ -28,6 +28,8 @@ Result<store::Run> read_run(const store::Reader& store, std::string_view name);
 Result<store::Run> read_run(const store::Reader& store, RunId id);
 // kNotFound: the plan is hidden from its reader. One that is not there is no secret.
 Result<> check_known_plan(const store::Reader& reader, std::string_view id);
+// It is there, and seen.
+bool sees_plan(const store::Reader& reader, const std::string& id);
 // 400 that names a query parameter and quotes its value.
 tl::unexpected<RequestError> bad_query(const Request& request, std::string_view name,
                                        std::string_view expected);

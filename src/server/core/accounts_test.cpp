@@ -364,6 +364,15 @@ TEST_F(AccountsTest, SigningInKeepsTheTokenWhereScriptsCannotReadIt) {
   EXPECT_EQ(send(Method::kPost, "/api/corral/v1/sign-in", R"({"token":"no"})").status, 401);
 }
 
+TEST_F(AccountsTest, SigningOutForgetsTheTokenBesideWhateverItCameBy) {
+  std::string forgotten;
+  for (const auto& [name, value] : send(Method::kPost, "/api/corral/v1/sign-out", "{}").headers)
+    if (name == "Set-Cookie") forgotten += "\n" + value;
+  for (const char* cookie : {"\ncorral_token=;", "\n__Host-corral_token=;"})
+    EXPECT_NE(forgotten.find(cookie), std::string::npos) << forgotten;
+  EXPECT_NE(forgotten.find("Max-Age=0; Secure"), std::string::npos) << forgotten;
+}
+
 // ---- ways to send a token
 TEST_F(AccountsTest, ATokenComesAsBearerPasswordOrCookie) {
   add("ada", Role::kAdmin);

@@ -47,9 +47,13 @@ EventHub::~EventHub() {
 
 std::string EventHub::News::text() const {
   std::string text;
-  append_event(text, {"runs", "runs"}, changed);
+  std::set<RunId> runs = changed;
+  for (const auto& [run, experiment] : removed) runs.insert(run);
+  std::set<std::string> all_plans = plans;
+  for (const auto& [plan, experiments] : removed_plans) all_plans.insert(plan);
+  append_event(text, {"runs", "runs"}, runs);
   append_event(text, {"data", "runs"}, data);
-  append_event(text, {"plans", "plans"}, plans);
+  append_event(text, {"plans", "plans"}, all_plans);
   return text;
 }
 
@@ -58,6 +62,11 @@ EventHub::News EventHub::News::seen_by(const Sees& sees) const {
   std::ranges::copy_if(changed, std::inserter(seen.changed, seen.changed.end()), sees.run);
   std::ranges::copy_if(data, std::inserter(seen.data, seen.data.end()), sees.run);
   std::ranges::copy_if(plans, std::inserter(seen.plans, seen.plans.end()), sees.plan);
+  for (const auto& [run, experiment] : removed)
+    if (sees.experiment(experiment)) seen.removed.emplace(run, experiment);
+  for (const auto& [plan, experiments] : removed_plans)
+    if (std::ranges::all_of(experiments, sees.experiment))
+      seen.removed_plans.emplace(plan, experiments);
   return seen;
 }
 
@@ -83,6 +92,19 @@ void EventHub::note_plan(const std::string& id) {
   const Lock lock(mutex_);
   wake_for_first();
   news_.plans.insert(id);
+}
+
+void EventHub::note_removed(std::span<const RunId> runs, const std::string& experiment) {
+  if (runs.empty()) return;
+  const Lock lock(mutex_);
+  wake_for_first();
+  for (const RunId& run : runs) news_.removed.emplace(run, experiment);
+}
+
+void EventHub::note_removed_plan(const std::string& id, std::vector<std::string> experiments) {
+  const Lock lock(mutex_);
+  wake_for_first();
+  news_.removed_plans.insert_or_assign(id, std::move(experiments));
 }
 
 // Later news goes with the first, until the thread sends.

@@ -51,21 +51,45 @@ TEST(EventHub, NamesChangedRunsAndRunsWithNewData) {
 TEST(EventHub, TellsEachReaderOfWhatTheySee) {
   EventHub hub;
   Reader all(hub.subscribe());
-  Reader one(
-      hub.subscribe(EventHub::Sees{.run = [](const RunId& run) { return run == kOther; },
-                                   .plan = [](const std::string& plan) { return plan == "bb"; }}));
+  Reader one(hub.subscribe(EventHub::Sees{
+      .run = [](const RunId& run) { return run == kOther; },
+      .plan = [](const std::string& plan) { return plan == "bb"; },
+      .experiment = [](const std::string& name) { return name == "open"; },
+  }));
   const std::array runs{kRun, kOther};
   hub.note(runs, runs);
   hub.note_plan("aa");
   hub.note_plan("bb");
   EXPECT_TRUE(one.read_until("event: data\ndata: {\"runs\":[\"" + kOther.hex() + "\"]}\n\n"));
   EXPECT_TRUE(one.read_until("event: plans\ndata: {\"plans\":[\"bb\"]}\n\n"));
+  EXPECT_TRUE(all.read_until("event: data"));
   EXPECT_TRUE(all.read_until("\"aa\""));
   EXPECT_TRUE(all.read_until("\"bb\""));
   EXPECT_EQ(one.count("\"aa\""), 0U);
   EXPECT_EQ(one.count(kOther.hex()), 2U);
   EXPECT_EQ(one.count(kRun.hex()), 0U);
   EXPECT_EQ(all.count(kRun.hex()), 2U);
+}
+
+TEST(EventHub, TellsOfWhatIsGoneByTheNameOfItsExperiment) {
+  EventHub hub;
+  Reader all(hub.subscribe());
+  const auto nothing = [](const auto&) { return false; };
+  Reader one(hub.subscribe(
+      EventHub::Sees{.run = nothing, .plan = nothing, .experiment = [](const std::string& name) {
+                       return name == "open";
+                     }}));
+  hub.note_removed(std::span(&kRun, 1), "hidden/x");
+  hub.note_removed_plan("aa", {"open", "hidden/"});
+  hub.note_removed_plan("bb", {"open"});
+  hub.note_removed(std::span(&kOther, 1), "open");
+  for (const std::string& gone : {kOther.hex(), std::string("\"bb\"")}) {
+    EXPECT_TRUE(one.read_until(gone));
+    EXPECT_TRUE(all.read_until(gone));
+  }
+  EXPECT_EQ(one.count(kRun.hex()) + one.count("\"aa\""), 0U);
+  EXPECT_TRUE(all.read_until(kRun.hex()));
+  EXPECT_TRUE(all.read_until("\"aa\""));
 }
 
 TEST(EventHub, NamesPlansThatWereToldOf) {

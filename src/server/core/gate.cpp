@@ -171,18 +171,19 @@ Response ask_for_token(const Request& request, std::string message) {
   return response;
 }
 
-std::string_view cookie_name(bool secure) { return secure ? kSecureTokenCookie : kTokenCookie; }
-
 // The tokens of a request; the first one that it has counts.
 struct OfferedTokens {
   std::string_view bearer;
   std::string basic;
   std::string_view cookie;
 };
+// A browser sends the cookie for HTTPS by HTTPS only, which a proxy may have ended.
 OfferedTokens offered_tokens(const Request& request) {
+  std::string_view cookie = request.cookie(kSecureTokenCookie);
+  if (cookie.empty() && !request.over_tls) cookie = request.cookie(kTokenCookie);
   return {.bearer = credentials(request, "bearer"),
           .basic = basic_password(credentials(request, "basic")),
-          .cookie = request.cookie(cookie_name(request.over_tls))};
+          .cookie = cookie};
 }
 
 // Bodies of nobody in particular take little memory: they are read before it is known who sends
@@ -303,7 +304,8 @@ bool same_secret(std::string_view a, std::string_view b) {
 }
 
 std::string token_cookie(std::string_view token, bool secure) {
-  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}", cookie_name(secure), token,
+  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict{}{}",
+                     secure ? kSecureTokenCookie : kTokenCookie, token,
                      token.empty() ? "; Max-Age=0" : "", secure ? "; Secure" : "");
 }
 

@@ -39,8 +39,8 @@ struct GateRules {
   bool tokens_by_https = false;        // users' tokens count by HTTPS only, from a proxy in front
 };
 
-// Browsers take the name that is for HTTPS from this very host only. A neighbour of its domain could
-// set the other one, and so sign a user in as somebody else.
+// Browsers take the name that is for HTTPS from this very host only. A neighbour of its domain
+// could set the other one, and so sign a user in as somebody else.
 inline constexpr std::string_view kTokenCookie = "corral_token";
 inline constexpr std::string_view kSecureTokenCookie = "__Host-corral_token";
 
@@ -64,7 +64,7 @@ std::optional<Principal> principal_of(const Request& request, const Accounts& ac
 
 // The header that keeps a token in a browser; an empty one makes it forget its token. `secure`: the
 // browser sends it by HTTPS only.
-std::string token_cookie(std::string_view token, bool secure = false);
+std::string token_cookie(std::string_view token, bool secure);
 
 // The token of a --token-file: its trimmed content, at least 16 of the characters that a bearer
 // token may have.

@@ -282,6 +282,11 @@ Result<> check_ids(const store::Reader& reader, const std::vector<std::string>& 
   return check_hidden(reader, named);
 }
 
+Result<bool> sees_id(const store::Reader& reader, const std::string& id) {
+  return in_snapshot(reader,
+                     [&](store::Reading& reading) { return accounts::is_seen_id(reading, id); });
+}
+
 Result<> check_names(const Request& request, const Context& context) {
   const store::Access& access = context.reader.access();
   if (access.sees_all()) return {};

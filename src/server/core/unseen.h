@@ -27,6 +27,8 @@ Result<> check_names(const Request& request, const Context& context);
 // The same of a name and of ids.
 Result<> check_name(const store::Access& access, std::string_view name, char separator = '/');
 Result<> check_ids(const store::Reader& reader, const std::vector<std::string>& ids);
+// It is there, and seen.
+Result<bool> sees_id(const store::Reader& reader, const std::string& id);
 
 // A store of files without those of what `reader` does not see: they are not found, not listed and
 // not written. `all` outlives it.

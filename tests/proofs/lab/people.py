@@ -7,9 +7,10 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
-from lab.place import API, MLFLOW, Client, Lab, Space
+from lab.place import API, MLFLOW, Client, Lab, Space, plan_of
 
 METRICS = 20
 TRAINING = """
@@ -56,7 +57,7 @@ class Reader(Person):
         super().run()
 
     def act(self) -> None:
-        question = {"limit": 50, "columns": [f"metrics.loss-{self.space.mark}"], "facets": ["status", "host"]}
+        question = {"limit": 50, "columns": [f"metrics.loss-{self.space.handle}"], "facets": ["status", "host"]}
         page = self.client.ok("POST", f"{API}/runs/search", question, "list of runs")
         if not page or not page["runs"]:
             return
@@ -78,7 +79,7 @@ class Writer(Person):
         super().__init__(lab, name, space)
         made = self.client.ok("POST", f"{MLFLOW}/experiments/create", {"name": space.name_of(f"exp-{name}")})
         self.experiment = lab.note_id(space, "experiment", made["experiment_id"])
-        self.acknowledged: dict[str, int] = {}  # points of each metric, by run
+        self.acknowledged: dict[str, int] = {}  # points, by run
         self.current = ""
         self.until = 0.0
 
@@ -93,17 +94,15 @@ class Writer(Person):
         return run
 
     def log(self, run: str, metrics: int) -> None:
-        step = self.acknowledged[run]
+        step = self.acknowledged[run] // metrics
         now = time.time_ns() // 1_000_000
-        names = [f"loss-{self.space.mark}", *(f"m{i}-{self.space.mark}" for i in range(1, metrics))]
+        names = [f"loss-{self.space.handle}", *(f"m{i}-{self.space.handle}" for i in range(1, metrics))]
         points = [{"key": name, "value": self.random.random(), "timestamp": now, "step": step} for name in names]
         status, _ = self.client.ask(
             "POST", f"{MLFLOW}/runs/log-batch", {"run_id": run, "metrics": points}, "acknowledgement"
         )
         if status == 200:
-            self.acknowledged[run] += 1
-        elif status:
-            self.lab.seen.failures[f"log-batch: {status}"] += 1
+            self.acknowledged[run] += metrics
 
     def end(self, run: str) -> None:
         self.client.ok("POST", f"{MLFLOW}/runs/update", {"run_id": run, "status": "FINISHED", "end_time": 2})
@@ -117,12 +116,12 @@ class Writer(Person):
             self.log(self.current, METRICS)
 
     def lost(self) -> int:
-        """Acknowledged points of the first metric that the store does not have."""
+        """Acknowledged points that the store does not have."""
         missing = 0
         for run, points in self.acknowledged.items():
             answer = self.client.ok("GET", f"{API}/runs/{run}/metrics")
-            stored = {one["name"]: one["points"] for one in (answer or {"metrics": []})["metrics"]}
-            missing += max(0, points - stored.get(f"loss-{self.space.mark}", 0))
+            stored = [one["points"] for one in (answer or {"metrics": []})["metrics"] if one["owner"] == "run"]
+            missing += max(0, points - sum(stored))
         return missing
 
 
@@ -152,7 +151,7 @@ class Analyst(Person):
         if not runs:
             return
         run = self.random.choice(runs)
-        history = f"{MLFLOW}/metrics/get-history?run_id={run}&metric_key=loss-{self.space.mark}"
+        history = f"{MLFLOW}/metrics/get-history?run_id={run}&metric_key=loss-{self.space.handle}"
         self.client.ok("GET", history, what="points of a metric")
         self.client.ask("GET", f"{API}/runs/{run}/export", what="export of a run")
         self.client.ok("GET", f"{API}/runs/{run}/explain", what="explanation of a run")
@@ -166,6 +165,26 @@ class Scraper(Person):
     def act(self) -> None:
         self.client.ask("GET", "/health", what="health")
         self.client.ask("GET", "/metrics", what="figures of the server")
+
+
+class Tidier(Person):
+    """Makes a run and a plan, and removes both."""
+
+    role = "owner"
+    pause = 5.0
+
+    def act(self) -> None:
+        start = {"experiment_id": self.space.ids["experiment"][0], "start_time": 1}
+        made = self.client.ok("POST", f"{MLFLOW}/runs/create", start)
+        if not made:
+            return
+        run = str(made["run"]["info"]["run_id"])
+        plan = token_hex(16)
+        self.lab.space_of[run] = self.lab.space_of[plan] = self.space
+        self.client.ok("PUT", f"{API}/plans/{plan}", plan_of(self.space))
+        self.lab.stop.wait(1)
+        self.client.ok("DELETE", f"{API}/plans/{plan}")
+        self.client.ok("DELETE", f"{API}/runs/{run}?force=true")
 
 
 class Trainer(Person):
@@ -187,7 +206,7 @@ class Trainer(Person):
         experiment = self.space.name_of(f"trained-{self.name}")
         words = ["run", "--server", f"http://{self.lab.host}:{self.lab.port}", "--token-file", str(self.file)]
         words += ["--quiet", "--experiment", experiment, "--", "python3", str(self.script)]
-        process = self.lab.corral.start(*words, self.space.mark, str(self.seconds), stderr=subprocess.STDOUT)
+        process = self.lab.corral.start(*words, self.space.handle, str(self.seconds), stderr=subprocess.STDOUT)
         said, _ = process.communicate()
         if process.returncode == 0:
             self.logged.append(int(said.split()[-1]))

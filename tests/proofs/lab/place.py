@@ -18,9 +18,8 @@ from urllib.parse import quote, urlsplit
 
 from support import Corral
 
-MARK = re.compile(rb"zz[a-z]+\d*x[0-9a-f]{8}zz")
+MARK = re.compile(rb"zz[mh][a-z]+\d*x[0-9a-f]{8}zz")
 ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
-MOST_EXAMPLES = 20
 API = "/api/corral/v1"
 MLFLOW = "/api/2.0/mlflow"
 
@@ -30,14 +29,16 @@ class Space:
     """A space and what lies in it, by kind of id; or what everybody sees."""
 
     name: str  # empty: no space
-    mark: str = field(init=False)
+    mark: str = ""  # in all values, descriptions and files; no stranger sends it
+    handle: str = ""  # in all names, by which strangers ask
     ids: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
-        self.mark = f"zz{self.name or 'open'}x{token_hex(4)}zz"
+        rest = f"{self.name or 'open'}x{token_hex(4)}zz"
+        self.mark, self.handle = self.mark or f"zzm{rest}", self.handle or f"zzh{rest}"
 
     def name_of(self, rest: str, separator: str = "/") -> str:
-        return f"{self.name}{separator}{rest}-{self.mark}" if self.name else f"{rest}-{self.mark}"
+        return f"{self.name}{separator}{rest}-{self.handle}" if self.name else f"{rest}-{self.handle}"
 
 
 @dataclass
@@ -74,7 +75,7 @@ class Lab:
         if name:
             self.admin.ok("POST", f"{API}/spaces", {"name": name})
         self.spaces.append(space)
-        self.space_of[space.mark] = space
+        self.space_of[space.mark] = self.space_of[space.handle] = space
         return space
 
     def add_user(self, name: str, role: str, *spaces: Space) -> Client:
@@ -103,7 +104,7 @@ class Client:
 
     def __init__(self, lab: Lab, token: str, spaces: list[Space]) -> None:
         self.lab, self.token = lab, token
-        self.sees = {space.mark for space in spaces}
+        self.sees = {id(space) for space in spaces}
         self._connection = http.client.HTTPConnection(lab.host, lab.port, timeout=120)
 
     def ask(self, method: str, path: str, body: Any = None, what: str = "") -> tuple[int, bytes]:
@@ -122,8 +123,8 @@ class Client:
             return 0, b""
         if what:
             self.lab.seen.seconds[what].append(time.monotonic() - began)
-        if response.status == 500:
-            self.lab.seen.failures[f"{method} {path}: {answer[:200]!r}"] += 1
+        if response.status >= 500 or response.status == 429 or (what and response.status != 200):
+            self.lab.seen.failures[f"{what or method + ' ' + path}: {response.status} {answer[:200]!r}"] += 1
         self.look_at(f"{method} {path}", (path.encode(), content or b""), answer)
         return response.status, answer
 
@@ -132,18 +133,20 @@ class Client:
         status, answer = self.ask(method, path, body, what)
         if status == 200:
             return json.loads(answer) if answer[:1] in (b"{", b"[") else answer
-        if status:
-            self.lab.seen.failures[f"{what or method + ' ' + path}: {status} {answer[:200]!r}"] += 1
+        if 0 < status < 500 and not what:
+            self.lab.seen.failures[f"{method} {path}: {status} {answer[:200]!r}"] += 1
         return None
 
     def look_at(self, question: str, asked: tuple[bytes, ...], answer: bytes) -> None:
         for found in {*MARK.findall(answer), *ID.findall(answer)}:
             space = self.lab.space_of.get(found.decode())
-            if space is None or space.mark in self.sees or any(found in part for part in asked):
+            if space is None or id(space) in self.sees or any(found in part for part in asked):
                 continue
-            if len(self.lab.seen.leaks) < MOST_EXAMPLES:
-                at = answer.index(found)
-                self.lab.seen.leaks.append(f"{question}: {answer[max(0, at - 80) : at + 80]!r}")
+            at = answer.index(found)
+            self.leak(f"{question}: {answer[max(0, at - 80) : at + 80]!r}")
+
+    def leak(self, what: str) -> None:
+        self.lab.seen.leaks.append(what)
 
     def follow(self) -> None:
         """Reads the stream of what changes until the lab stops."""
@@ -164,35 +167,48 @@ class Client:
 
 
 def fill(lab: Lab, client: Client, space: Space) -> None:
-    """Puts one of everything that can lie in a space into it, as one of its writers."""
-    mark, ids = space.mark, space.ids
+    """Puts runs, models, traces, files, notes and what people save into a space, as one of its writers."""
+    mark, handle, ids = space.mark, space.handle, space.ids
     made = client.ok("POST", f"{MLFLOW}/experiments/create", {"name": space.name_of("still")})
     experiment = lab.note_id(space, "experiment", made["experiment_id"])
-    start: dict[str, Any] = {"experiment_id": experiment, "run_name": f"run-{mark}", "start_time": 1}
+    start: dict[str, Any] = {"experiment_id": experiment, "run_name": f"run-{handle}", "start_time": 1}
     run = lab.note_id(space, "run", client.ok("POST", f"{MLFLOW}/runs/create", start)["run"]["info"]["run_id"])
-    points = [{"key": f"loss-{mark}", "value": i / 7, "timestamp": 1000 * i, "step": i} for i in range(50)]
-    params, tags = [{"key": f"p-{mark}", "value": mark}], [{"key": f"t-{mark}", "value": mark}]
-    batch = {"run_id": run, "metrics": points, "params": params, "tags": tags}
-    client.ok("POST", f"{MLFLOW}/runs/log-batch", batch)
+    points = [{"key": f"loss-{handle}", "value": i / 7, "timestamp": 1000 * i, "step": i} for i in range(50)]
+    params, tags = [{"key": f"p-{handle}", "value": mark}], [{"key": f"t-{handle}", "value": mark}]
+    client.ok("POST", f"{MLFLOW}/runs/log-batch", {"run_id": run, "metrics": points, "params": params, "tags": tags})
+    dataset = {"name": f"d-{handle}", "digest": "1", "source_type": "local", "source": mark}
+    client.ok("POST", f"{MLFLOW}/runs/log-inputs", {"run_id": run, "datasets": [{"dataset": dataset, "tags": []}]})
     client.ok("POST", f"{API}/runs/{run}/notes", {"text": mark})
     client.ok("PUT", f"{API}/runs/{run}/artifacts/note.txt", mark.encode())
-    model = {"experiment_id": experiment, "name": f"m-{mark}"}
+    model = {"experiment_id": experiment, "name": f"m-{handle}", "source_run_id": run}
     made = client.ok("POST", f"{MLFLOW}/logged-models", model)
     lab.note_id(space, "model", made["model"]["info"]["model_id"].removeprefix("m-"))
-    ids["name"].append(space.name_of("model", "."))
-    client.ok("POST", f"{MLFLOW}/registered-models/create", {"name": ids["name"][0], "description": mark})
+    name = space.name_of("model", ".")
+    ids["name"].append(name)
+    client.ok("POST", f"{MLFLOW}/registered-models/create", {"name": name, "description": mark})
+    version = {"name": name, "source": f"mlflow-artifacts:/{experiment}/{run}/artifacts", "description": mark}
+    client.ok("POST", f"{MLFLOW}/model-versions/create", version)
+    client.ok("POST", f"{MLFLOW}/registered-models/alias", {"name": name, "alias": "a", "version": "1"})
+    lab.note_id(space, "trace", token_hex(16))
+    where = {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": experiment}}
+    info = {"trace_id": f"tr-{ids['trace'][0]}", "trace_location": where, "request_time": "2026-11-21T19:10:20Z"}
+    info |= {"state": "OK", "trace_metadata": {"mlflow.sourceRun": run, "about": mark}}
+    client.ok("POST", "/api/3.0/mlflow/traces", {"trace": {"trace_info": info}})
     ids["saved"].append(quote(space.name_of("saved"), safe=""))
     for kind in ("boards", "lists", "reports"):
         client.ok("PUT", f"{API}/{kind}/{ids['saved'][0]}", {"state": mark})
     lab.note_id(space, "plan", token_hex(16))
-    rows = [{"key": mark, "experiment": space.name_of("still"), "workload": "1", "state": "waiting"}]
-    plan = {"file": f"{mark}.csv", "host": "node7", "state": "running", "updated_ns": "5", "runs": rows}
-    client.ok("PUT", f"{API}/plans/{ids['plan'][0]}", plan)
+    client.ok("PUT", f"{API}/plans/{ids['plan'][0]}", plan_of(space))
     for workload in client.ok("GET", f"{API}/workloads?experiment={experiment}")["workloads"]:
         lab.note_id(space, "workload", workload["id"])
     client.ok("POST", f"{MLFLOW}/runs/update", {"run_id": run, "status": "FINISHED", "end_time": 60000})
     series = client.ok("GET", f"{API}/runs/{run}/metrics")["metrics"]
     ids["series"] += [str(one["series"]) for one in series]
+
+
+def plan_of(space: Space) -> dict[str, Any]:
+    rows = [{"key": space.mark, "experiment": space.name_of("still"), "workload": "1", "state": "waiting"}]
+    return {"file": f"{space.mark}.csv", "host": "node7", "state": "running", "updated_ns": "5", "runs": rows}
 
 
 def content(client: Client, space: Space) -> list[bytes]:
@@ -202,10 +218,11 @@ def content(client: Client, space: Space) -> list[bytes]:
     paths += [f"{API}/plans/{ids['plan'][0]}", f"{MLFLOW}/runs/get?run_id={run}"]
     paths += [f"{MLFLOW}/experiments/get?experiment_id={ids['experiment'][0]}"]
     paths += [f"{MLFLOW}/registered-models/get?name={ids['name'][0]}"]
-    paths += [f"{MLFLOW}/logged-models/m-{ids['model'][0]}"]
+    paths += [f"{MLFLOW}/logged-models/m-{ids['model'][0]}", f"/api/3.0/mlflow/traces/tr-{ids['trace'][0]}"]
+    paths += [f"{MLFLOW}/model-versions/get?name={ids['name'][0]}&version=1"]
     answers = [client.ask("GET", path) for path in paths]
     told = [f"{path}: {status} ".encode() + answer for path, (status, answer) in zip(paths, answers, strict=True)]
     for kind in ("boards", "lists", "reports"):
         saved = client.ok("GET", f"{API}/{kind}")[kind]
-        told.append(f"{kind}: {[one for one in saved if space.mark in one['name']]}".encode())
+        told.append(f"{kind}: {[one for one in saved if space.handle in one['name']]}".encode())
     return told

@@ -225,8 +225,10 @@ Result<> check_known_plan(const store::Reader& reader, std::string_view id) {
 }
 
 bool sees_plan(const store::Reader& reader, const std::string& id) {
+  const auto hidden = in_snapshot(reader, page::plans_of_hidden_runs);
   const auto summary = summary_of(reader, id);
-  return summary && summary->has_value() && check_known_plan(reader, id);
+  return hidden && summary && *summary && !hidden->contains(id) &&
+         check_plan(reader.access(), **summary);
 }
 
 Answer plans(const Request&, Context& context) {

@@ -13,11 +13,13 @@ failed, every acknowledged point is stored, and the server's memory grew by no m
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +29,7 @@ import _build
 sys.path.insert(0, str(_build.ROOT / "tests" / "e2e"))
 
 from lab.people import Analyst, Person, Reader, Scraper, Sweeper, Tidier, Trainer, Writer
-from lab.place import Lab, content, fill
+from lab.place import Client, Lab, content, fill
 from lab.strangers import Stranger
 from support import Corral
 
@@ -72,17 +74,20 @@ def settle(lab: Lab, people: int, seconds: float) -> list[Person]:
 def strangers(lab: Lab, requests: int, seconds: float) -> list[Stranger]:
     """Two for each role: one of no space, one of a space that is nobody's in the lab."""
     guests = next(space for space in lab.spaces if space.name == "guests")
-    return [
+    asking = [
         Stranger(lab, lab.add_user(f"stranger-{role}-{i}", role, *spaces), role, requests // 2, seconds)
         for role in ROLES
         for i, spaces in enumerate(([], [guests]))
     ]
+    for one in asking:
+        one.client.sees.add(id(guests))  # its members show it: they link its runs to open models
+    return asking
 
 
 def check_the_looking(lab: Lab) -> None:
     """A stranger who sees two spaces in truth, but should not, is caught in most routes and calls."""
-    spaces = [lab.spaces[0], lab.add_space("lost0"), lab.add_space("lost1")]
-    for one in spaces[1:]:
+    spaces = [lab.add_space(f"lost{i}") for i in range(3)]
+    for one in spaces:
         fill(lab, lab.add_user(f"loser-{one.name}", "writer", one), one)
     client = lab.add_user("traitor", "writer", *spaces)
     client.sees = {id(spaces[0])}
@@ -155,16 +160,20 @@ def main() -> int:
         lab.corral.wait_spool_empty()
         lost = sum(one.lost() for one in people if isinstance(one, Writer | Trainer))
         points = sum(sum(one.acknowledged.values()) for one in people if isinstance(one, Writer))
-        changed = [a for a, b in zip(before, content(keeper, vault), strict=True) if a != b]
+        keeper = Client(
+            lab, keeper.token, [vault, lab.spaces[0]]
+        )  # the server closed the other connection, which was idle
+        changed = [(a, b) for a, b in zip(before, content(keeper, vault), strict=True) if a != b]
     print_figures(lab, passed)
     third = max(1, len(memory) // 3)
     middle, last = statistics.median(memory[third : 2 * third] or memory), statistics.median(memory[-third:])
     seen = lab.seen
     print("strangers were answered", ", ".join(f"{status}: {n}" for status, n in sorted(seen.statuses.items())))
-    for leak in seen.leaks[:20]:
-        print(f"seen: {leak}")
-    for was in changed:
-        print(f"changed: {was[:500]!r}")
+    for leak, times in Counter(re.sub(r"[0-9a-f]{8,}|\d+", "N", one)[:400] for one in seen.leaks).most_common(20):
+        print(f"seen {times} times: {leak}")
+    for was, now in changed:
+        at = next(i for i, (a, b) in enumerate(zip(was + b" ", now + b" ", strict=False)) if a != b)
+        print(f"changed: {was[:80]!r}: {was[max(0, at - 80) : at + 80]!r} is {now[max(0, at - 80) : at + 80]!r}")
     for failure, times in seen.failures.most_common(20):
         print(f"failed {times} times: {failure}")
     told = [f"{chosen.people} people and {TRAINERS} trainings for {passed / 60:.1f} min"]

@@ -184,6 +184,7 @@ class Tidier(Person):
         self.client.ok("PUT", f"{API}/plans/{plan}", plan_of(self.space))
         self.lab.stop.wait(1)
         self.client.ok("DELETE", f"{API}/plans/{plan}")
+        self.lab.removed.append(run)
         self.client.ok("DELETE", f"{API}/runs/{run}?force=true")
 
 

@@ -204,10 +204,6 @@ Parsed<page::PlanDocument> read_plan(const Request& request) {
       .id = std::string(id), .summary = std::move(summary), .document = request.body};
 }
 
-}  // namespace
-
-namespace {
-
 Result<std::optional<std::string>> summary_of(const store::Reader& reader, std::string_view id) {
   return in_snapshot(reader,
                      [&](store::Reading& reading) { return page::plan_summary(reading, id); });

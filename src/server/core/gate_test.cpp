@@ -85,7 +85,7 @@ TEST(Gate, ByHttpsOnlyTheCookieCountsThatThisVeryHostHasSet) {
   request.headers.back().second = "__Host-corral_token=" + std::string(kToken);
   EXPECT_EQ(status(request, kClosed), 200);
   request.over_tls = false;
-  EXPECT_EQ(status(request, kClosed), 200) << "a proxy that nobody told of may have ended TLS";
+  EXPECT_EQ(status(request, kClosed), 200) << "a proxy in front may have ended TLS";
   const std::string set = token_cookie(kToken, true);
   EXPECT_TRUE(set.starts_with("__Host-corral_token=0123456789abcdef; Path=/; ")) << set;
   EXPECT_TRUE(set.ends_with("; Secure")) << set;

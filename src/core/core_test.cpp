@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "core/access_token.h"
+#include "core/base64.h"
 #include "core/cpu_list.h"
 #include "core/guarded.h"
 #include "core/ids.h"
@@ -442,6 +443,20 @@ TEST(CpuList, IsReadAndWrittenAsTheKernelDoes) {
     EXPECT_FALSE(parse_cpu_list(bad)) << bad;
   EXPECT_EQ(format_cpu_list(Cpus{0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
   EXPECT_EQ(format_cpu_list(Cpus{}), "");
+}
+
+// ---- base64
+RC_GTEST_PROP(Base64, ComesBack, (const std::string& bytes)) {
+  RC_ASSERT(from_base64(base64(bytes)) == bytes);
+  RC_ASSERT(from_base64(base64url(bytes)) == bytes);
+}
+
+TEST(Base64, IsAsRfc4648Says) {
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64("fooba"), "Zm9vYmE=");
+  EXPECT_EQ(base64url("\xff\xef\xfe"), "_-_-");
+  EXPECT_EQ(base64url("f"), "Zg");
+  for (const char* none : {"Zg=a", "Z", "Zm9v!", "Zm 9"}) EXPECT_FALSE(from_base64(none)) << none;
 }
 
 }  // namespace

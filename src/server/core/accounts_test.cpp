@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "compat/mlflow/wire/span.h"
 #include "core/access_token.h"
+#include "core/base64.h"
 #include "core/text.h"
 #include "server/core/gate.h"
 #include "server/core/test_handlers.h"
@@ -379,7 +379,7 @@ TEST_F(AccountsTest, ATokenComesAsBearerPasswordOrCookie) {
   const std::string token = give("ada", Role::kAdmin);
   require_users();
   Request basic = request(Method::kPost, "/api/corral/v1/frames");
-  basic.headers.emplace_back("authorization", "Basic " + corral::mlflow::base64("ada:" + token));
+  basic.headers.emplace_back("authorization", "Basic " + base64("ada:" + token));
   EXPECT_EQ(gate(basic), 200);
 
   const auto with_cookie = [&](Method method, std::string_view path) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compat/mlflow/wire/span.h"
+#include "core/base64.h"
 #include "core/text.h"
 
 namespace corral::mlflow {

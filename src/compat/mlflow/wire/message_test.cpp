@@ -5,7 +5,7 @@
 #include <array>
 
 #include "compat/mlflow/wire/names.h"
-#include "compat/mlflow/wire/span.h"
+#include "core/base64.h"
 
 namespace corral::mlflow {
 namespace {

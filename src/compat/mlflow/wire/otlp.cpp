@@ -6,6 +6,7 @@
 #include <span>
 
 #include "compat/mlflow/wire/otlp_parts.h"
+#include "core/base64.h"
 #include "core/text.h"
 
 namespace corral::mlflow {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/base64.h"
 #include "core/text.h"
 
 namespace corral::mlflow::otlp {

@@ -181,10 +181,6 @@ RC_GTEST_PROP(Otlp, AnyBytesEnd, (const std::string& bytes)) {
   }
 }
 
-RC_GTEST_PROP(Base64, ComesBack, (const std::string& bytes)) {
-  RC_ASSERT(from_base64(base64(bytes)) == bytes);
-}
-
 TEST(PhasesOfSpans, ASpanIsAPhaseWithinTheLimits) {
   Span span = parse_otlp_json(kJson)->front().spans.at(0);
   span.attributes.emplace_back(kSpanTypeAttribute, "CHAT_MODEL");

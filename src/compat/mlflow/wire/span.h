@@ -78,9 +78,4 @@ Result<Span> decode_span(std::string_view bytes);
 
 void write_span(JsonWriter& json, const Span& span);
 
-// Standard base64 with padding.
-std::string base64(std::string_view bytes);
-// Accepts missing padding and the URL-safe alphabet; fails on anything else.
-Result<std::string> from_base64(std::string_view text);
-
 }  // namespace corral::mlflow

@@ -403,7 +403,8 @@ Bytes encode_body(const SessionBody& body) {
   out.put(body.anchor.utc_minus_boot.count());
   out.put(body.anchor.error.count());
   out.put(ns_of(body.started));
-  if (!body.machine.empty()) out.text16(body.machine);
+  if (!body.machine.empty() || body.attempt) out.text16(body.machine);
+  if (body.attempt) out.put(*body.attempt);
   return out.take();
 }
 
@@ -569,8 +570,17 @@ Result<SessionBody> decode_session(const Frame& frame) {
   body.anchor.utc_minus_boot = Nanos(in.get<std::int64_t>("clock offset"));
   body.anchor.error = Nanos(in.get<std::int64_t>("clock error"));
   body.started = boot_time(in.get<std::int64_t>("started"));
-  // Older writers say nothing about the machine.
-  if (in.ok() && in.remaining() > 0) body.machine = get_name(in, "machine");
+  // Older writers say nothing about the machine, and most nothing about other supervisors.
+  if (in.ok() && in.remaining() > 0) {
+    body.machine = in.text16("machine");
+    if (body.machine.size() > limits::kNameBytes || !is_utf8(body.machine))
+      in.bad("machine", "longer than 250 bytes or not UTF-8");
+    if (in.ok() && in.remaining() > 0) {
+      body.attempt = in.get<std::uint32_t>("attempt");
+    } else if (body.machine.empty()) {
+      in.bad("machine", "empty");
+    }
+  }
   if (body.run.is_nil()) in.bad("run", "no id");
   if (body.workload.is_nil()) in.bad("workload", "no id");
   return in.finish(std::move(body));

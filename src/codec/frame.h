@@ -65,6 +65,9 @@ struct SessionBody {
   std::string boot_id;
   ClockAnchor anchor;
   BootTime started;  // start of the writer; for role "supervisor": the run's start
+  // Of a supervisor that records the run together with others, each a rank or a host of one job:
+  // how often the job was started anew before. nullopt: no others record it.
+  std::optional<std::uint32_t> attempt = {};
   bool operator==(const SessionBody&) const = default;
 };
 
@@ -177,6 +180,13 @@ struct GapBody {
   GapReason reason = GapReason::kEmpty;
   std::string message;  // the rejected item and the reason
 };
+
+// The tags by which a supervisor tells how its run ended (run/outcome.h).
+inline constexpr std::string_view kOutcomeTag = "corral.outcome";
+inline constexpr std::string_view kOutcomeReasonTag = "corral.outcome.reason";
+inline bool is_outcome(const Fact& fact) {
+  return fact.kind == FactKind::kTag && (fact.key == kOutcomeTag || fact.key == kOutcomeReasonTag);
+}
 
 // The event by which a supervisor says when its run's command could execute: its time is the run's
 // start. It may come twice: the second is better known (a container's first instruction, after the

@@ -149,6 +149,18 @@ TEST(FrameBody, LimitsAreChecked) {
       framed(LogBody{.time = {}, .stream = LogStream::kTty, .offset = -1, .bytes = ""})));
 }
 
+TEST(FrameBody, ASessionOfOneOfSeveralSupervisorsTellsTheAttempt) {
+  SessionBody session;
+  session.run = RunId::random();
+  session.workload = WorkloadId::random();
+  session.experiment = "e";
+  session.attempt = 0;
+  EXPECT_EQ(decode_session(framed(session)).value(), session);
+  session.machine = "m";
+  session.attempt = 70000;
+  EXPECT_EQ(decode_session(framed(session)).value(), session);
+}
+
 TEST(FrameBody, ASessionThatNamesNoMachineEndsAsEarlierVersionsWroteIt) {
   SessionBody session;
   session.run = RunId::random();

@@ -642,6 +642,15 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "Time in which at least one task of the group waited for storage (io.pressure, v2)."},
     {"cgroup.pressure.io.full", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
      "Time in which all non-idle tasks of the group waited for storage."},
+    // The clock of the run's host against the server's.
+    {kClockOffset, "s", "", kGauge, kMean, kRun, "collector", kSlow,
+     "The server's clock minus the host's, by the quickest of up to eight questions every 16 s. "
+     "Positive: the host's is behind. Of runs with several processes, and where the server is on "
+     "another machine."},
+    {kClockError, "s", "", kGauge, kMean, kRun, "collector", kSlow,
+     "Bound of the error of corral.clock.offset: half the time from the question to its answer, "
+     "and "
+     "by how much the host's clock was set since the run began."},
     // The overhead of measuring.
     {"corral.collector.cpu", "s", "cores", kCounter, kSum, kRun, "collector", kSlow,
      "CPU time of one sampling thread: the host's, and one for each listener (the source) that "

@@ -41,6 +41,9 @@ struct Metric {
   std::string_view describe;  // one sentence: the quantity, its source, its limits
 };
 
+inline constexpr std::string_view kClockOffset = "corral.clock.offset";
+inline constexpr std::string_view kClockError = "corral.clock.error";
+
 std::span<const Metric> catalogue();
 // nullptr when Corral does not measure it itself.
 const Metric* find_metric(std::string_view name);

@@ -31,6 +31,7 @@ constexpr auto kOfUnits = std::to_array<Named>({
 });
 
 constexpr auto kOfMetrics = std::to_array<Named>({
+    {"corral.clock.offset", {-1e9, 1e9}},
     {"host.gpu.performance_state", {0, 15}},
     {"host.gpu.power", {0, 5e3}},
     {"host.gpu.power.instant", {0, 5e3}},

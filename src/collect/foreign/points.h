@@ -27,6 +27,7 @@ struct ForeignSeries {
   std::string unit;
   metric::Kind kind = metric::Kind::kGauge;
   metric::Owner owner = metric::Owner::kRun;
+  bool own = false;  // Corral's, of the catalogue; others that take such a name get a source
   bool operator==(const ForeignSeries&) const = default;
 };
 

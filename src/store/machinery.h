@@ -37,6 +37,7 @@ struct Store::Machinery {
   explicit Machinery(StoreParts parts)
       : location(std::move(parts.location)),
         intact(std::move(parts.intact)),
+        clock(parts.writer->dialect().clock),
         writer(std::move(parts.writer), intact,
                [this](const sql::StoredBatch& batch) {
                  points.fetch_add(batch.points, std::memory_order_relaxed);
@@ -84,6 +85,7 @@ struct Store::Machinery {
 
   const std::string location;
   const sql::Intact intact;
+  const std::string clock;  // a statement (Dialect::clock)
   std::atomic<std::uint64_t> points{0};
   sql::Writer writer;  // closed last: its connection makes the final checkpoint
   sql::Readers readers;

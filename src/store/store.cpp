@@ -50,6 +50,14 @@ Result<StoreInfo> Store::info() {
   return info;
 }
 
+Result<StoreTime> Store::now() {
+  if (machinery_->clock.empty()) return StoreTime{.time = sys::utc_now(), .of_this_machine = true};
+  const auto ns =
+      TRY(machinery_->readers.with([&](Connection& db) { return db.number(machinery_->clock); }));
+  if (!ns) return fail(Code::kUnavailable, "the database tells no time");
+  return StoreTime{.time = utc_time(*ns), .of_this_machine = false};
+}
+
 StoreActivity Store::activity() const {
   StoreActivity activity = machinery_->sealer.waiting();
   activity.points = machinery_->points.load(std::memory_order_relaxed);

@@ -52,6 +52,8 @@ class Store {
   Result<> change(const Change& change);
   Result<std::optional<Ack>> session(SessionId id);
   Result<StoreInfo> info();
+  // The time now, by the one clock that all servers of the store have in common.
+  Result<StoreTime> now();
   // Reads nothing; any thread.
   [[nodiscard]] StoreActivity activity() const;
   // Runs that do not exist are ignored. The removed runs are gone for every reader when this

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "store/engine/database.h"
+#include "sys/clock.h"
 
 namespace corral::store {
 
@@ -71,6 +72,14 @@ TEST_P(StoreConformance, AnEmptyStoreHasNothing) {
   EXPECT_FALSE(*reader_of(*store_).run(RunId::random()));
   EXPECT_TRUE(reader_of(*store_).find_runs("abcd")->empty());
   EXPECT_GT(store_->info()->schema_version, 0);
+}
+
+// The database is on this machine, and its clock may have whole microseconds only.
+TEST_P(StoreConformance, TellsTheTime) {
+  const UtcTime before = sys::utc_now() - std::chrono::microseconds(1);
+  const StoreTime now = store_->now().value();
+  EXPECT_GE(now.time, before);
+  EXPECT_LE(now.time, sys::utc_now());
 }
 
 TEST_P(StoreConformance, ASessionFrameMakesExperimentWorkloadAndRun) {

@@ -179,6 +179,8 @@ struct Dialect {
   std::string_view own{};
   // True of a name {0} that begins with a space that Connection::hide() was given, and {1}.
   std::string_view in_hidden_space{};
+  // Selects the database's time in ns since 1970. Empty: its clock is this machine's.
+  std::string_view clock{};
   // hide() replaces the rows of temp.hidden_spaces (name), and triggers may follow that up.
   bool lists_hidden = false;
 };

@@ -174,6 +174,16 @@ struct LogChunk {
   UtcTime time;
   std::string bytes;
 };
+// The number of a stream of a run's output. Each of several supervisors (ingest/members.h) has
+// streams of its own.
+constexpr std::int64_t stored_stream(codec::LogStream stream, std::int64_t member) {
+  return member * 4 + static_cast<std::int64_t>(stream);
+}
+constexpr codec::LogStream stream_of(std::int64_t stored) {
+  return static_cast<codec::LogStream>(stored % 4);
+}
+
+// The output of all supervisors.
 struct LogQuery {
   RunId run;
   std::optional<codec::LogStream> stream;
@@ -192,6 +202,11 @@ struct StoreInfo {
   int schema_version = 0;
   std::int64_t bytes = 0;
   std::string problem;  // problem of sealing; empty if there is none
+};
+
+struct StoreTime {
+  UtcTime time;
+  bool of_this_machine = true;  // else the clock of a database that may be elsewhere
 };
 
 // Counted since the store was opened, by this process.

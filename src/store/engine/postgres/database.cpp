@@ -220,6 +220,7 @@ constexpr sql::Dialect kDialect = {
         "(current_setting('corral.hidden') = '' OR EXISTS (SELECT 1 FROM "
         "unnest(string_to_array(current_setting('corral.hidden'), ',')) s (name) WHERE "
         "starts_with({0}, s.name || '{1}')))",
+    .clock = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000000 AS bigint)",
 };
 
 class PgConnection;

@@ -123,8 +123,7 @@ TEST_F(Bodies, WithoutRoomForLongTheAnswerIs503AndTheRoomIsFreeAgain) {
     }
     return text_response(std::to_string(request.body.size()));
   };
-  start(
-      {.body_limit = kBody, .body_memory = kBody, .write_timeout = std::chrono::milliseconds(200)});
+  start({.body_limit = kBody, .body_memory = kBody, .write_timeout = std::chrono::seconds(2)});
   TestClient holder(port_);
   holder.send(head(kBody, "X-Hold: 1\r\n") + std::string(kBody, 'x'));
   entered.wait();

@@ -130,7 +130,7 @@ TEST_F(Documents, WithoutRoomForLongTheAnswerIs503) {
     leave.wait();
     return text_response("done");
   };
-  start({.json_memory = json_memory(body), .write_timeout = std::chrono::milliseconds(200)});
+  start({.json_memory = json_memory(body), .write_timeout = std::chrono::seconds(2)});
   TestClient first(port_), second(port_);
   first.send(post("/first", body));
   entered.wait();

@@ -7,6 +7,7 @@
 // and no page of another site may embed it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,8 +30,8 @@ using StreamProducer = std::function<Result<bool>(std::string& part)>;
 struct Response;
 
 // Makes the answer on a thread for slow work, which has a low priority: for answers that take a
-// second of CPU. They wait for each other, pictures for pictures and others for others, and no
-// other request waits for them. `left` may be called from any thread while the call lasts; true:
+// second of CPU. They wait for each other, those of a kind (Response::late_kind), and no other
+// request waits for them. `left` may be called from any thread while the call lasts; true:
 // nobody waits for the answer any more, and any will do. Not called if the client left before its
 // turn.
 using LateAnswer = std::function<Response(const std::function<bool()>& left)>;
@@ -58,7 +59,8 @@ struct Response {
   std::optional<std::uint64_t> stream_length = {};
   std::shared_ptr<PushStream> events;  // instead of a body, when set
   LateAnswer late = {};                // instead of an answer, when set
-  bool late_is_picture = false;
+  // Answers of a kind wait for each other alone. kElsewhere: another server is asked.
+  enum class Late : std::uint8_t { kComputed, kPicture, kElsewhere } late_kind = Late::kComputed;
   // Instead of an answer, to a request whose body is streamed: it makes the answer (take_body).
   std::shared_ptr<BodyTaker> taker = {};
   std::string_view route = {};  // pattern that answered, for figures; lives for ever

@@ -71,7 +71,7 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
 }
 
 Result<JsonBudget::Room> Engine::prepare(Request& request) {
-  TRY(unpack(request, options.body_limit));
+  if (!handlers.unpacks || !handlers.unpacks(request)) TRY(unpack(request, options.body_limit));
   if (handlers.reads_json && !handlers.reads_json(request)) return JsonBudget::Room();
   return documents.acquire(request.body, options.write_timeout);
 }
@@ -268,6 +268,7 @@ Result<> HttpServer::Impl::start(std::vector<Listener> listeners) {
   TRY(engine.upload_pool.start("the uploads of HTTP"));
   TRY(engine.late_answers.pool.start("the slow answers of HTTP"));
   TRY(engine.late_pictures.pool.start("the pictures of HTTP"));
+  TRY(engine.late_elsewhere.pool.start("the questions of HTTP"));
   for (const auto& io : engine.io) TRY(io->pool().start("the I/O of HTTP"));
   TRY(engine.door.start("accepting connections"));
   for (Listener& listener : listeners) doormen.emplace_back(engine, std::move(listener)).accept();
@@ -315,6 +316,7 @@ void HttpServer::stop(Nanos grace) {
   engine.stream_pool.join();
   engine.late_answers.pool.join();
   engine.late_pictures.pool.join();
+  engine.late_elsewhere.pool.join();
   engine.door.join();
   for (const auto& io : engine.io) io->pool().join();
 }

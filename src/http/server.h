@@ -111,6 +111,9 @@ struct HttpHandlers {
   // Returns false if the handler does not read the body as JSON, so that it takes none of
   // `json_memory`. Not set: every body counts as JSON. Called on the handler's thread.
   std::function<bool(const Request&)> reads_json = {};
+  // Returns true if the handler unpacks the body itself, whatever its Content-Encoding. Not set:
+  // none does. Called on the handler's thread.
+  std::function<bool(const Request&)> unpacks = {};
 };
 
 class HttpServer {

@@ -47,8 +47,9 @@ class Session;
 
 // Late answers that wait for each other.
 struct LateQueue {
+  explicit LateQueue(int threads) : pool(threads, Pool::Priority::kLow) {}
   std::atomic<int> answers{0};  // that wait or are made
-  Pool pool{1, Pool::Priority::kLow};
+  Pool pool;
 };
 
 // State that all sessions share; outlives them.
@@ -112,10 +113,19 @@ struct Engine {
   Pool handler_pool;
   Pool stream_pool;
   Pool upload_pool;
-  LateQueue late_answers;
-  LateQueue late_pictures;
+  LateQueue late_answers{1};
+  LateQueue late_pictures{1};
+  LateQueue late_elsewhere{2};
   LateQueue& late_queue(const Response& response) {
-    return response.late_is_picture ? late_pictures : late_answers;
+    switch (response.late_kind) {
+      case Response::Late::kPicture:
+        return late_pictures;
+      case Response::Late::kElsewhere:
+        return late_elsewhere;
+      case Response::Late::kComputed:
+        break;
+    }
+    return late_answers;
   }
 };
 

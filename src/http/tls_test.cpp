@@ -446,7 +446,12 @@ TEST_F(OverTls, ClientsThatNeverFinishTheirHandshakeAreDropped) {
   TestClient broken(port_);
   broken.send(std::string(1000, '\x16'));
   EXPECT_TRUE(broken.ends());
-  EXPECT_NE(ask().find("tls /a"), std::string::npos);
+  // On a busy machine the time may be too short for a good one, too.
+  std::string answer;
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+       answer.find("tls /a") == std::string::npos && std::chrono::steady_clock::now() < until;)
+    answer = ask();
+  EXPECT_NE(answer.find("tls /a"), std::string::npos);
 }
 
 // Connections that are open go on with the certificate that they began with, and none fails while

@@ -115,7 +115,7 @@ Response find_thumbnail(const Request& request, Context& context, Wanted wanted)
   if (auto kept = context.thumbnails->find(wanted.key()))
     return thumbnail_response(wanted, *std::move(kept));
   Response response;
-  response.late_is_picture = true;
+  response.late_kind = Response::Late::kPicture;
   response.late = [&context, wanted = std::move(wanted)](const auto& left) {
     return thumbnail_response(wanted, make_thumbnail(context, wanted, left));
   };

@@ -88,7 +88,7 @@ def openssl(build: Build) -> None:
 
 
 def curl(build: Build) -> None:
-    left_out = "dict file ftp gopher imap ldap ldaps manual mqtt ntlm pop3 rtsp shared smb smtp telnet tftp tls-srp"
+    left_out = "dict file ftp gopher imap ldap ldaps manual mqtt ntlm pop3 rtsp shared smb telnet tftp tls-srp"
     without = "libpsl libidn2 brotli zstd nghttp2 librtmp libssh2 libgsasl ca-bundle ca-path"
     build.run(
         *("./configure", f"--host={build.toolchain.arch}-linux-gnu", f"--prefix={build.prefix}", "--enable-static"),
@@ -153,6 +153,13 @@ def re2(build: Build) -> None:
     build.cmake("-DRE2_BUILD_TESTING=OFF")
 
 
+def snappy(build: Build) -> None:
+    """Debian makes a static library of the same name beside the shared one, which is static here, too."""
+    with (build.source / "CMakeLists.txt").open("a") as file:
+        file.write("set_target_properties(snappy PROPERTIES OUTPUT_NAME snappy-shared)\n")
+    build.cmake("-DSNAPPY_BUILD_TESTS=OFF", "-DSNAPPY_BUILD_BENCHMARKS=OFF")
+
+
 # In this order: curl and libpq need OpenSSL and zlib.
 RECIPES: dict[str, Callable[[Build], None]] = {
     "zlib": zlib,
@@ -169,6 +176,7 @@ RECIPES: dict[str, Callable[[Build], None]] = {
     "re2": re2,
     "yaml-cpp": lambda build: build.cmake(*(f"-DYAML_CPP_BUILD_{part}=OFF" for part in ("TESTS", "TOOLS", "CONTRIB"))),
     "pugixml": lambda build: build.cmake(),
+    "snappy": snappy,
 }
 
 

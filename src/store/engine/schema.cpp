@@ -537,9 +537,105 @@ CREATE TABLE space_members (
 CREATE INDEX space_members_by_member ON space_members (member);
 )sql";
 
+// Identities of users at a provider at which they sign in, and tokens of browsers from a sign-in;
+// teams (tables/teams.h).
+constexpr const char* kSignIns = R"sql(
+ALTER TABLE users ADD COLUMN issuer TEXT;
+ALTER TABLE users ADD COLUMN subject TEXT;
+CREATE UNIQUE INDEX users_by_identity ON users (issuer, subject);
+ALTER TABLE tokens ADD COLUMN origin INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE teams (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  name           TEXT NOT NULL UNIQUE,
+  issuer         TEXT,
+  provider_group TEXT,
+  created        INTEGER NOT NULL,
+  UNIQUE (issuer, provider_group)
+);
+CREATE TABLE team_members (
+  team   INTEGER NOT NULL REFERENCES teams (id),
+  member INTEGER NOT NULL REFERENCES users (id),
+  given  INTEGER NOT NULL,
+  PRIMARY KEY (team, member)
+) WITHOUT ROWID;
+CREATE INDEX team_members_by_member ON team_members (member);
+CREATE TABLE space_teams (
+  space INTEGER NOT NULL REFERENCES spaces (id),
+  team  INTEGER NOT NULL REFERENCES teams (id),
+  PRIMARY KEY (space, team)
+) WITHOUT ROWID;
+CREATE INDEX space_teams_by_team ON space_teams (team);
+)sql";
+
+// Alerts of people about runs (tables/alerts.h): what was told, and the messages that wait.
+constexpr const char* kAlerts = R"sql(
+CREATE TABLE alerts (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  owner      INTEGER REFERENCES users (id),
+  kinds      INTEGER NOT NULL,
+  experiment TEXT NOT NULL,
+  metric     TEXT NOT NULL,
+  above      REAL,
+  below      REAL,
+  form       INTEGER NOT NULL,
+  target     TEXT NOT NULL,
+  secret     TEXT NOT NULL,
+  created    INTEGER NOT NULL,
+  due        INTEGER NOT NULL DEFAULT 0,
+  claimed    INTEGER NOT NULL DEFAULT 0,
+  claims     INTEGER NOT NULL DEFAULT 0,
+  failures   INTEGER NOT NULL DEFAULT 0,
+  left_out   INTEGER NOT NULL DEFAULT 0,
+  delivered  INTEGER,
+  problem    TEXT
+);
+CREATE INDEX alerts_by_owner ON alerts (owner);
+CREATE TABLE alert_states (
+  alert INTEGER NOT NULL,
+  run   INTEGER NOT NULL,
+  kind  INTEGER NOT NULL,
+  told  INTEGER NOT NULL,
+  PRIMARY KEY (alert, run, kind)
+) WITHOUT ROWID;
+CREATE TABLE alert_outbox (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  alert   INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  tries   INTEGER NOT NULL DEFAULT 0,
+  body    TEXT NOT NULL
+);
+CREATE INDEX alert_outbox_by_alert ON alert_outbox (alert, tries, id);
+CREATE INDEX runs_by_end ON runs (ended) WHERE ended IS NOT NULL;
+CREATE INDEX runs_without_end ON runs (key) WHERE ended IS NULL;
+)sql";
+
+// Supervisors that record one run together (ingest/members.h).
+constexpr const char* kMembers = R"sql(
+CREATE TABLE members (
+  run         INTEGER NOT NULL,
+  no          INTEGER NOT NULL,
+  session     INTEGER NOT NULL REFERENCES sessions (key),
+  attempt     INTEGER NOT NULL,
+  rank        INTEGER,
+  host        TEXT NOT NULL,
+  machine     INTEGER,
+  started     INTEGER NOT NULL,
+  ended       INTEGER,
+  end_reason  INTEGER,
+  exit_code   INTEGER,
+  exit_signal INTEGER,
+  outcome     TEXT NOT NULL,
+  reason      TEXT NOT NULL,
+  PRIMARY KEY (run, no)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX members_by_session ON members (session);
+CREATE INDEX members_by_machine ON members (machine) WHERE machine IS NOT NULL;
+)sql";
+
 constexpr std::array kMigrations = {
-    kFirst, kTracking,   kRemovedArtifacts, kPage,     kPlans, kHosts,  kMarks,
-    kTrash, kSavedKinds, kSmallerBlocks,    kAccounts, kAudit, kPeople, kSpaces};
+    kFirst,  kTracking, kRemovedArtifacts, kPage,          kPlans,    kHosts,
+    kMarks,  kTrash,    kSavedKinds,       kSmallerBlocks, kAccounts, kAudit,
+    kPeople, kSpaces,   kSignIns,          kAlerts,        kMembers};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

@@ -48,6 +48,7 @@ constexpr std::array kViews = {
     View{"events", kOfRun},
     View{"logs", kOfRun},
     View{"log_streams", kOfRun},
+    View{"members", kOfRun},
     View{"notes", kOfRun},
     // Those of hosts belong to nobody.
     View{"series",

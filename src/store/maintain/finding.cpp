@@ -40,8 +40,9 @@ void Findings::add_series(std::string table, const std::string& what, SeriesId s
   add(std::move(table), fmt::format("{}: {}", name, what),
       find_runs(
           "SELECT r.id FROM series s JOIN runs r ON (s.owner_kind = 0 AND r.key = s.owner) OR "
-          "(s.owner_kind = 1 AND r.workload = s.owner) OR (s.owner_kind = 2 AND r.machine = "
-          "s.owner) WHERE s.id = ?1 ORDER BY r.key LIMIT 20",
+          "(s.owner_kind = 1 AND r.workload = s.owner) OR (s.owner_kind = 2 AND (r.machine "
+          "= s.owner OR r.key IN (SELECT m.run FROM members m WHERE m.machine = s.owner))) WHERE "
+          "s.id = ?1 ORDER BY r.key LIMIT 20",
           series.value));
 }
 

@@ -384,10 +384,20 @@ TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
         "INSERT INTO boards VALUES (1, 'b', 1, '{}')",
         "INSERT INTO plans (id, updated, summary, document) SELECT 'p', 1, '{}', id FROM runs "
         "LIMIT 1",
-        "INSERT INTO users VALUES (7, 'ada', 'Ada', 4, 0, 1)",
-        "INSERT INTO tokens SELECT 't', id, 7, 'laptop', 2, 3, 4, NULL, 'p' FROM runs LIMIT 1",
-        "INSERT INTO account_state VALUES (1, 1, 3)", "INSERT INTO spaces VALUES (3, 'vision', 4)",
+        "INSERT INTO users VALUES (7, 'ada', 'Ada', 4, 0, 1, 'https://id', 's1')",
+        "INSERT INTO tokens SELECT 't', id, 7, 'laptop', 2, 3, 4, NULL, 'p', 1 FROM runs LIMIT 1",
+        "INSERT INTO account_state VALUES (1, 1, 3)",
+        "INSERT INTO spaces VALUES (3, 'vision', 4)",
         "INSERT INTO space_members VALUES (3, 7)",
+        "INSERT INTO teams VALUES (4, 'seniors', 'https://id', 'lab-seniors', 1)",
+        "INSERT INTO team_members VALUES (4, 7, 1)",
+        "INSERT INTO space_teams VALUES (3, 4)",
+        "INSERT INTO alerts VALUES (2, 7, 3, 'e', 'loss', 0.1, NULL, 1, 'https://h', 's', 1, "
+        "2, 3, 4, 5, 6, NULL, 'p')",
+        "INSERT INTO members SELECT run, 0, key, 1, 3, 'node7', NULL, 5, 6, 0, 1, NULL, 'failed', "
+        "'why' FROM sessions ORDER BY key LIMIT 1",
+        "INSERT INTO alert_states VALUES (2, 1, 1, 5)",
+        "INSERT INTO alert_outbox VALUES (6, 2, 1, 3, '{}')",
         "INSERT INTO device_codes SELECT id, 'BCDF-GHJK', 'node7', '', 9, NULL, NULL FROM runs "
         "LIMIT 1",
         "INSERT INTO audit VALUES (5, 1, 'ada', '10.0.0.7', 'DELETE /x', '', NULL)",
@@ -448,7 +458,8 @@ TEST_P(Copies, KeysOfWhatIsGoneAreNotGivenAgain) {
     if (!table.identity || table.name == "experiments" || table.name == "events") continue;
     if (table.name == "logs" || table.name == "datasets" || table.name == "removed_artifacts" ||
         table.name == "notes" || table.name == "hosts" || table.name == "spaces" ||
-        table.name == "users" || table.name == "audit")
+        table.name == "users" || table.name == "teams" || table.name == "audit" ||
+        table.name == "alerts" || table.name == "alert_outbox")
       continue;
     const auto rows = to->number(fmt::format("SELECT count(*) FROM {} WHERE {} > {}", table.name,
                                              parse_columns(table).front().name,

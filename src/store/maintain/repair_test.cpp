@@ -155,8 +155,10 @@ class BesideAnother : public Repairs {
  protected:
   // `mine` waits for a row that `other` holds until the first is seen to wait.
   void meanwhile(Connection& other, const std::function<void()>& mine) {
-    std::thread thread(mine);
     const auto outside = connect(*place_);
+    // The commit of `other` may take long.
+    EXPECT_TRUE(db_->script("SET lock_timeout = '60s'"));
+    std::thread thread(mine);
     const BootTime until = sys::boot_now() + std::chrono::seconds(20);
     while (*outside->number("SELECT count(*) FROM pg_locks WHERE NOT granted") == 0 &&
            sys::boot_now() < until)

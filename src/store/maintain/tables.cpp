@@ -24,6 +24,10 @@ constexpr std::array kTables = {
           "key id# run workload removed durable_seq utc_minus_boot clock_error started role$ host$ "
           "pid rank boot_id$ machine",
           1, true, 1000},
+    Table{"members",
+          "run no session attempt rank host$ machine started ended end_reason exit_code "
+          "exit_signal outcome$ reason$",
+          2, false, 1000},
     Table{"series", "id owner_kind owner name$ source$ unit$ kind aggregation blocks", 1, true,
           2000},
     Table{"session_series", "session local series slice", 2, false, 5000},
@@ -70,13 +74,23 @@ constexpr std::array kTables = {
     Table{"views", "id$ created state$", 1, false, 16},
     Table{"boards", "kind name$ updated state$", 2, false, 16},
     Table{"plans", "id$ updated summary$ document#", 1, false, 16},
-    Table{"users", "id name$ display$ role disabled created", 1, true, 500},
-    Table{"tokens", "id$ hash# owner label$ role created expires revoked parent$", 1, false, 500},
+    Table{"users", "id name$ display$ role disabled created issuer$ subject$", 1, true, 500},
+    Table{"tokens", "id$ hash# owner label$ role created expires revoked parent$ origin", 1, false,
+          500},
     Table{"account_state", "id required version", 1, false, 1},
     Table{"audit", "id time person$ address$ request$ detail$ status", 1, true, 200},
     Table{"device_codes", "secret# code$ client$ address$ expires role token$", 1, false, 500},
     Table{"spaces", "id name$ created", 1, true, 500},
     Table{"space_members", "space member", 2, false, 1000},
+    Table{"teams", "id name$ issuer$ provider_group$ created", 1, true, 500},
+    Table{"team_members", "team member given", 2, false, 1000},
+    Table{"space_teams", "space team", 2, false, 1000},
+    Table{"alerts",
+          "id owner kinds experiment$ metric$ above~ below~ form target$ secret$ created due "
+          "claimed claims failures left_out delivered problem$",
+          1, true, 500},
+    Table{"alert_states", "alert run kind told", 3, false, 1000},
+    Table{"alert_outbox", "id alert created tries body$", 1, true, 200},
     Table{"notes", "id run time created text$ finding$ mark ended author$", 1, true, 200},
 };
 
@@ -95,6 +109,9 @@ constexpr std::array kReferences = {
     Reference{"sessions", "run", "runs", "key", kTombstone},
     Reference{"sessions", "workload", "workloads", "key", kTombstone},
     Reference{"sessions", "machine", "hosts", "key", kTombstone},
+    Reference{"members", "run", "runs", "key", kRunGoes},
+    Reference{"members", "session", "sessions", "key"},
+    Reference{"members", "machine", "hosts", "key", kRunGoes},
     Reference{"session_series", "session", "sessions", "key"},
     Reference{"session_series", "series", "series", "id"},
     Reference{"batches", "session", "sessions", "key"},
@@ -129,6 +146,13 @@ constexpr std::array kReferences = {
     Reference{"tokens", "owner", "users", "id"},
     Reference{"space_members", "space", "spaces", "id"},
     Reference{"space_members", "member", "users", "id"},
+    Reference{"team_members", "team", "teams", "id"},
+    Reference{"team_members", "member", "users", "id"},
+    Reference{"space_teams", "space", "spaces", "id"},
+    Reference{"space_teams", "team", "teams", "id"},
+    Reference{"alerts", "owner", "users", "id"},
+    Reference{"alert_states", "alert", "alerts", "id"},
+    Reference{"alert_outbox", "alert", "alerts", "id"},
 };
 
 }  // namespace

@@ -51,6 +51,8 @@ TEST_F(TwoServers, ARunIsNeverActiveInADeletedExperiment) {
   run.start = utc_time(1);
   ASSERT_TRUE(create_run(*creator, run));
 
+  // The creator's commit may take long.
+  must(deleter->script("SET lock_timeout = '60s'"));
   std::atomic<bool> deleted = false;
   std::thread other([&] {
     EXPECT_TRUE(deleter->script("BEGIN"));

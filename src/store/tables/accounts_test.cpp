@@ -5,6 +5,7 @@
 
 #include "store/engine/database.h"
 #include "store/search/test_search.h"
+#include "store/tables/audit.h"
 
 namespace corral::store::accounts {
 namespace {
@@ -208,6 +209,152 @@ TEST(UserNames, AreShortPlainWords) {
     EXPECT_FALSE(valid_user_name(bad)) << bad;
   EXPECT_TRUE(valid_user_name(std::string(64, 'a')));
   EXPECT_FALSE(valid_user_name(std::string(65, 'a')));
+}
+
+TEST_P(Accounts, AnIdentityIsOneUsersAlone) {
+  const Identity ada{.issuer = "https://id.lab", .subject = "s-1"};
+  const auto user_with = [&](const Identity& identity) {
+    return write([&](Writing& writing) { return user_of(writing, identity); });
+  };
+  add("ada", Role::kReader);
+  add("bob", Role::kReader);
+  EXPECT_FALSE(user_with(ada));
+  ASSERT_TRUE(change({.name = "ada", .identity = ada}));
+  ASSERT_TRUE(change({.name = "ada", .identity = ada})) << "once more";
+  EXPECT_EQ(user_with(ada)->name, "ada");
+  EXPECT_EQ(user_with(ada)->identity, ada);
+  EXPECT_FALSE(user_with({.issuer = "https://other.lab", .subject = "s-1"}));
+  EXPECT_FALSE(user_with({})) << "bob has none";
+  const auto taken = change({.name = "bob", .identity = ada});
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, Code::kAlreadyExists);
+  EXPECT_NE(taken.error().message.find("ada"), std::string::npos);
+  EXPECT_FALSE(store_->change([&](Writing& writing) {
+    return add_user(writing, {.name = "eve", .display = "", .identity = ada});
+  }));
+  ASSERT_TRUE(change({.name = "ada", .identity = Identity{}}));
+  ASSERT_TRUE(change({.name = "bob", .identity = ada}));
+  EXPECT_EQ(user_with(ada)->name, "bob");
+}
+
+TEST_P(Accounts, ANewNameIsOneThatNobodyHas) {
+  const std::string longest(64, 'a');
+  const auto free_name = [&](const std::string& wish) {
+    return write([&](Writing& writing) { return free_user_name(writing, wish); });
+  };
+  EXPECT_EQ(free_name("ada"), "ada");
+  add("ada", Role::kReader);
+  add("ada-2", Role::kReader);
+  EXPECT_EQ(free_name("ada"), "ada-3");
+  add(longest, Role::kReader);
+  EXPECT_EQ(free_name(longest), longest.substr(0, 62) + "-2");
+  for (int i = 2; i < 10; ++i) add("eve-" + std::to_string(i), Role::kReader);
+  add("eve", Role::kReader);
+  EXPECT_EQ(free_name("eve").size(), std::string("eve-12345678").size());
+  // A name of before, of which something is left.
+  write([](Writing& writing) {
+    return audit::begin(
+        writing, {.time = utc_time(1), .user = "bob", .address = "", .request = "", .detail = ""});
+  });
+  EXPECT_EQ(free_name("bob"), "bob-2");
+}
+
+TEST_P(Accounts, WhatASessionLetInOutlivesIt) {
+  add("ada", Role::kWriter);
+  const auto begin = [&](const std::string& id, std::int64_t now) {
+    write([&](Writing& writing) {
+      return begin_session(writing, {.id = id,
+                                     .hash = sha256(id),
+                                     .user = "ada",
+                                     .label = "",
+                                     .role = Role::kAdmin,
+                                     .created = utc_time(now),
+                                     .expires = utc_time(now + 10)});
+    });
+  };
+  const auto end = [&](const std::string& id) {
+    return write([&](Writing& writing) { return end_session(writing, id); });
+  };
+  begin("old", 1);
+  begin("new", 20);
+  EXPECT_EQ(all_tokens().size(), 2U) << "streams that it began may be open";
+  begin("new2", 20 + Nanos(std::chrono::hours(1)).count());
+  EXPECT_EQ(all_tokens().size(), 2U) << "the old one has long expired";
+  write([&](Writing& writing) { return end_session(writing, "new2"); });
+  ASSERT_EQ(all_tokens().size(), 1U);
+  EXPECT_EQ(all_tokens()[0].origin, Origin::kSession);
+  EXPECT_EQ(all_tokens()[0].role, Role::kWriter);
+  const auto child = write([&](Writing& writing) {
+    return add_child_token(writing, {.id = "child",
+                                     .hash = sha256("child"),
+                                     .user = "",
+                                     .label = "",
+                                     .role = Role::kAdmin,
+                                     .created = utc_time(21),
+                                     .expires = utc_time(90),
+                                     .parent = "new"});
+  });
+  EXPECT_EQ(child.parent, "new");
+  EXPECT_EQ(child.origin, Origin::kOfSession);
+  EXPECT_EQ(child.expires, utc_time(90));
+  EXPECT_EQ(child.role, Role::kWriter);
+  EXPECT_FALSE(end("child")) << "no session";
+  const auto before = state_now().version;
+  EXPECT_TRUE(end("new"));
+  EXPECT_NE(state_now().version, before);
+  EXPECT_FALSE(end("new"));
+  ASSERT_EQ(all_tokens().size(), 1U);
+  EXPECT_EQ(all_tokens()[0].id, "child");
+  EXPECT_FALSE(all_tokens()[0].revoked);
+  // Revoking is not leaving: what it let in goes, too.
+  begin("other", 30);
+  write([&](Writing& writing) {
+    return add_child_token(writing, {.id = "taken",
+                                     .hash = sha256("taken"),
+                                     .user = "",
+                                     .label = "",
+                                     .role = Role::kAdmin,
+                                     .created = utc_time(31),
+                                     .expires = utc_time(31) + 2 * kMostAfterSession,
+                                     .parent = "other"});
+  });
+  EXPECT_EQ(all_tokens()[0].expires, utc_time(31) + kMostAfterSession);
+  EXPECT_TRUE(revoke("other", 32));
+  EXPECT_TRUE(all_tokens()[0].revoked);
+  // As somebody else they are not signed in.
+  ASSERT_TRUE(give("own", "ada"));
+  ASSERT_TRUE(change({.name = "ada", .identity = Identity{.issuer = "i", .subject = "s"}}));
+  ASSERT_EQ(all_tokens().size(), 1U);
+  EXPECT_EQ(all_tokens()[0].id, "own");
+  begin("last", 40);
+  ASSERT_TRUE(change({.name = "ada", .identity = Identity{.issuer = "i", .subject = "s"}}));
+  EXPECT_EQ(all_tokens().size(), 2U) << "nothing has changed";
+  ASSERT_TRUE(change({.name = "ada", .identity = Identity{}}));
+  EXPECT_EQ(all_tokens().size(), 1U);
+}
+
+TEST_P(Accounts, AUserMakesOnlySoManyTokens) {
+  add("root", Role::kAdmin);
+  add("ada", Role::kWriter);
+  const auto child = [&](const std::string& id, std::int64_t now) {
+    return store_->change([&](Writing& writing) -> Result<> {
+      TRY(add_child_token(writing, {.id = id,
+                                    .hash = sha256(id),
+                                    .user = "",
+                                    .label = "",
+                                    .role = Role::kReader,
+                                    .created = utc_time(now),
+                                    .expires = utc_time(now + 5),
+                                    .parent = "first"}));
+      return {};
+    });
+  };
+  ASSERT_TRUE(give("first", "ada"));  // until 20
+  for (int i = 1; i < kMostTokens; ++i) ASSERT_TRUE(child("t" + std::to_string(i), 11));
+  const auto full = child("more", 12);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, Code::kUnprocessable);
+  EXPECT_TRUE(child("later", 17)) << "the others have expired";
 }
 
 }  // namespace

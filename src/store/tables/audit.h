@@ -44,6 +44,10 @@ struct Filter {
 Result<std::int64_t> begin(Writing& writing, const Entry& entry);
 // Harmless if there is no such entry any more.
 Result<> end(Writing& writing, std::int64_t id, std::int64_t status);
+// The oldest first, with greater ids than that; at most `limit`.
+Result<std::vector<Entry>> entries_after(Reading& reading, std::int64_t id, std::size_t limit);
+// The greatest id; 0: there is no entry.
+Result<std::int64_t> newest(Reading& reading);
 // The newest first.
 Result<std::vector<Entry>> entries(Reading& reading, const Filter& filter);
 

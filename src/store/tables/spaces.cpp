@@ -18,19 +18,29 @@ Result<std::int64_t> find_space(Writing& writing, std::string_view name) {
   return *id;
 }
 
-Result<std::int64_t> find_user(Writing& writing, std::string_view name) {
-  const auto id = TRY(writing->number("SELECT id FROM users WHERE name = ?1", name));
-  if (!id) return fail(Code::kNotFound, fmt::format("there is no user '{}'", name));
-  return *id;
+// A member of spaces: a user, or a team.
+struct Member {
+  bool is_team = false;
+  std::int64_t id = 0;
+};
+Result<Member> find_member(Writing& writing, std::string_view name) {
+  const bool is_team = name.starts_with('@');
+  const auto id =
+      TRY(is_team ? writing->number("SELECT id FROM teams WHERE name = ?1", name.substr(1))
+                  : writing->number("SELECT id FROM users WHERE name = ?1", name));
+  if (id) return Member{is_team, *id};
+  return fail(Code::kNotFound,
+              fmt::format("there is no {} '{}'", is_team ? "team" : "user", name.substr(is_team)));
 }
 
 Result<> add_members(Writing& writing, std::int64_t space, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    const std::int64_t user = TRY(find_user(writing, name));
-    TRY(
-        writing->exec("INSERT INTO space_members (space, member) VALUES (?1, ?2) ON CONFLICT "
-                      "(space, member) DO NOTHING",
-                      space, user));
+    const Member member = TRY(find_member(writing, name));
+    TRY(writing->exec(member.is_team ? "INSERT INTO space_teams (space, team) VALUES (?1, ?2) ON "
+                                       "CONFLICT (space, team) DO NOTHING"
+                                     : "INSERT INTO space_members (space, member) VALUES (?1, ?2) "
+                                       "ON CONFLICT (space, member) DO NOTHING",
+                      space, member.id));
   }
   return {};
 }
@@ -66,8 +76,10 @@ bool valid_space_name(std::string_view name) {
 Result<std::vector<Space>> spaces(Reading& reading) {
   std::vector<Space> all;
   Statement row = TRY(reading->query(
-      "SELECT s.name, s.created, u.name FROM spaces s LEFT JOIN space_members m ON "
-      "m.space = s.id LEFT JOIN users u ON u.id = m.member ORDER BY s.name, u.name"));
+      "SELECT s.name, s.created, m.name FROM spaces s LEFT JOIN (SELECT a.space, u.name FROM "
+      "space_members a JOIN users u ON u.id = a.member UNION ALL SELECT b.space, '@' || t.name "
+      "FROM space_teams b JOIN teams t ON t.id = b.team) m ON m.space = s.id ORDER BY s.name, "
+      "m.name"));
   while (TRY(row.step())) {
     if (all.empty() || all.back().name != row.text(0))
       all.push_back({.name = row.text(0), .members = {}, .created = row.utc(1)});
@@ -92,8 +104,10 @@ Result<> change_members(Writing& writing, const MemberChange& change) {
   const std::int64_t space = TRY(find_space(writing, change.space));
   TRY(add_members(writing, space, change.add));
   for (const std::string& name : change.remove) {
-    const std::int64_t user = TRY(find_user(writing, name));
-    TRY(writing->exec("DELETE FROM space_members WHERE space = ?1 AND member = ?2", space, user));
+    const Member member = TRY(find_member(writing, name));
+    TRY(writing->exec(member.is_team ? "DELETE FROM space_teams WHERE space = ?1 AND team = ?2"
+                                     : "DELETE FROM space_members WHERE space = ?1 AND member = ?2",
+                      space, member.id));
   }
   return {};
 }
@@ -107,6 +121,7 @@ Result<> delete_space(Writing& writing, std::string_view name, IfUsed used) {
                 fmt::format("in the space '{}' lie {}, which everybody would see", name, words));
   }
   TRY(writing->exec("DELETE FROM space_members WHERE space = ?1", space));
+  TRY(writing->exec("DELETE FROM space_teams WHERE space = ?1", space));
   return writing->exec("DELETE FROM spaces WHERE id = ?1", space);
 }
 

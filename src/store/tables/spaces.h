@@ -1,4 +1,4 @@
-// Spaces: names that only their members see. Rows of `spaces` and `space_members`.
+// Spaces: names that only their members see. Rows of `spaces`, `space_members` and `space_teams`.
 //
 // An experiment lies in the space "vision" if its name begins with "vision/"; so do boards, lists
 // and reports, and registered models whose names begin with "vision.". Everything that belongs to
@@ -20,7 +20,7 @@ namespace corral::store::accounts {
 
 struct Space {
   std::string name;                  // unique; see valid_space_name()
-  std::vector<std::string> members;  // names of users, sorted
+  std::vector<std::string> members;  // names of users; "@" and that of a team (teams.h); sorted
   UtcTime created{};
 
   bool operator==(const Space&) const = default;
@@ -31,15 +31,15 @@ bool valid_space_name(std::string_view name);
 
 // By name.
 Result<std::vector<Space>> spaces(Reading& reading);
-// kAlreadyExists. kNotFound: a member is no user. Experiments of such names already lie in it at
-// once.
+// kAlreadyExists. kNotFound: a member is no user or team. Experiments of such names already lie in
+// it at once.
 Result<> add_space(Writing& writing, const Space& space);
 
 struct MemberChange {
   std::string space;
-  std::vector<std::string> add, remove;  // names of users
+  std::vector<std::string> add, remove;  // as Space::members
 };
-// kNotFound: there is no such space, or one of them is no user.
+// kNotFound: there is no such space, or one of them is no user or team.
 Result<> change_members(Writing& writing, const MemberChange& change);
 
 enum class IfUsed : std::uint8_t { kRefuse, kOpen };

@@ -11,6 +11,7 @@
 #include "server/api/log_lines.h"
 #include "server/api/write.h"
 #include "store/tables/logs.h"
+#include "store/tables/members.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {
@@ -109,6 +110,22 @@ Parsed<LogsRequest> read_begin(const Request& request, std::string_view name, Lo
   return wanted;
 }
 
+constexpr std::int64_t kMostMembers = 1'000'000;
+
+// The supervisor whose output is asked for; without one, the first of the newest attempt.
+Parsed<std::optional<std::int64_t>> query_member(const Request& request) {
+  if (!request.query_value("member")) return std::optional<std::int64_t>();
+  return std::optional(TRY_PARSED(query_int(request, "member", {0, kMostMembers, 0})));
+}
+
+Result<std::int64_t> find_member(const store::Reader& store, RunId run,
+                                 std::optional<std::int64_t> asked) {
+  if (asked) return *asked;
+  const auto members = TRY(
+      in_snapshot(store, [&](store::Reading& reading) { return page::run_members(reading, run); }));
+  return members.empty() ? 0 : members.front().no;
+}
+
 Parsed<LogsRequest> read_logs_request(const Request& request) {
   LogsRequest wanted;
   wanted.query.stream = TRY_PARSED(query_stream(request));
@@ -126,9 +143,11 @@ Parsed<LogsRequest> read_logs_request(const Request& request) {
 Result<Chunks> read_chunks(const store::Reader& store, const LogsRequest& wanted) {
   return in_snapshot(store, [&](store::Reading& reading) -> Result<Chunks> {
     Chunks chunks{.page = TRY(page::log_page(reading, wanted.query)), .ends = {}};
-    chunks.ends = wanted.ends
-                      ? *wanted.ends
-                      : TRY(page::log_place(reading, wanted.query.run, chunks.page.row)).ends;
+    chunks.ends =
+        wanted.ends
+            ? *wanted.ends
+            : TRY(page::log_place(reading, wanted.query.run, wanted.query.member, chunks.page.row))
+                  .ends;
     return chunks;
   });
 }
@@ -191,7 +210,9 @@ std::string logs_json(const Chunks& answer, std::optional<LogStream> stream) {
 
 Answer logs(const Request& request, Context& context) {
   LogsRequest wanted = TRY_PARSED(read_logs_request(request));
+  const auto member = TRY_PARSED(query_member(request));
   wanted.query.run = TRY(requested_run(request, context));
+  wanted.query.member = TRY(find_member(context.reader, wanted.query.run, member));
   const Chunks chunks = TRY(read_chunks(context.reader, wanted));
   return json_response(logs_json(chunks, wanted.query.stream));
 }
@@ -207,6 +228,7 @@ constexpr std::int64_t kMostMatches = 1000;
 
 struct LogSearchRequest {
   RunId run;
+  std::int64_t member = 0;
   std::optional<codec::LogStream> stream;
   LogCursor from;
   LogPattern pattern;
@@ -227,6 +249,7 @@ Result<bool> search_begun(store::Reading& reading, const LogSearchRequest& quest
   for (const auto stream : page::kLogStreams) {
     if (question.stream && question.stream != stream) continue;
     const page::LogBytesQuery begun{.run = question.run,
+                                    .member = question.member,
                                     .stream = stream,
                                     .offset = searched[stream],
                                     .row = question.from.row};
@@ -240,11 +263,13 @@ Result<FoundLines> find_lines(store::Reading& reading, const LogSearchRequest& q
                               const RE2& pattern) {
   const BootTime until = sys::boot_now() + kMostTime;
   const page::PerStream searched =
-      question.from.ends ? *question.from.ends
-                         : TRY(page::log_place(reading, question.run, question.from.row)).ends;
+      question.from.ends
+          ? *question.from.ends
+          : TRY(page::log_place(reading, question.run, question.member, question.from.row)).ends;
   LogSearch search(pattern, searched, question.limit);
   const bool begun = TRY(search_begun(reading, question, search));
   page::LogPageQuery query{.run = question.run,
+                           .member = question.member,
                            .stream = question.stream,
                            .row = question.from.row,
                            .time = {},
@@ -304,7 +329,9 @@ Parsed<LogSearchRequest> read_search(const Request& request) {
 Answer search_logs(const Request& request, Context& context) {
   LogSearchRequest search = TRY_PARSED(read_search(request));
   const auto pattern = TRY_PARSED(about("text", compile(search.pattern)));
+  const auto member = TRY_PARSED(query_member(request));
   search.run = TRY(requested_run(request, context));
+  search.member = TRY(find_member(context.reader, search.run, member));
   const FoundLines found = TRY(in_snapshot(context.reader, [&](store::Reading& reading) {
     return find_lines(reading, search, *pattern);
   }));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,10 @@ struct HostPlace {
   std::string machine = "m7";
   std::string workload{};  // empty: the run's own
   std::int64_t started = 0;
+  // If several supervisors record the run.
+  std::optional<RunId> run{};
+  std::optional<std::uint32_t> attempt{};
+  std::optional<std::int64_t> rank{};
 };
 
 inline codec::SeriesDef host_def() {
@@ -31,8 +36,10 @@ inline codec::SeriesDef host_def() {
 class StoreHosts : public StoreRemoval {
  protected:
   RunId start(testing::SessionWriter& writer, const HostPlace& place) {
-    const RunId id = RunId::random();
+    const RunId id = place.run.value_or(RunId::random());
     auto body = testing::session_body(id, "supervisor");
+    body.attempt = place.attempt;
+    body.rank = place.rank;
     body.host = place.host;
     body.machine = place.machine;
     body.started = boot_time(place.started);

@@ -10,6 +10,7 @@
 #include "core/limits.h"
 #include "core/sha256.h"
 #include "store/engine/stored.h"
+#include "store/ingest/members.h"
 #include "sys/clock.h"
 
 namespace corral::store::sql {
@@ -255,6 +256,7 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
     if (!row.is_null(7)) state->run_id = row.id128<RunId>(7);
     if (!row.is_null(8)) state->machine = row.integer(8);
   }
+  state->member = TRY(find_member(db_, state->key));
   Statement row =
       TRY(db_.query("SELECT m.local, m.series, x.owner_kind FROM session_series m JOIN series x ON "
                     "x.id = m.series WHERE m.session = ?1",
@@ -297,7 +299,10 @@ Result<> Ingest::finish(Call& call, LockRuns lock) {
     while (TRY(row.step())) call.data_runs.insert(row.id128<RunId>(0));
   }
   for (const std::int64_t host : call.data_hosts) {
-    Statement row = TRY(db_.query("SELECT id FROM runs WHERE status = 0 AND +machine = ?1", host));
+    Statement row = TRY(db_.query(
+        "SELECT id FROM runs WHERE status = 0 AND (+machine = ?1 OR key IN (SELECT run FROM "
+        "members WHERE machine = ?1))",
+        host));
     while (TRY(row.step())) call.data_runs.insert(row.id128<RunId>(0));
   }
   TRY(db_.flush());
@@ -319,7 +324,10 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
   state->removed = run.removed;
   state->anchor = body.anchor;
   if (!run.removed) state->machine = TRY(find_or_make_host(body));
-  if (body.role == "supervisor" && !run.removed) TRY(supervise(call, body, started, *state));
+  const bool supervises = body.role == "supervisor" && !run.removed;
+  // A first attempt may come after the second, which has made the run one of members.
+  const bool joins = supervises && (body.attempt || TRY(has_members(db_, run.key)));
+  if (supervises) TRY(supervise(call, body, started, *state, joins));
   const auto key = TRY(db_.number(
       "INSERT INTO sessions (id, run, workload, durable_seq, utc_minus_boot, clock_error, started, "
       "role, host, pid, rank, boot_id, removed, machine) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, "
@@ -329,6 +337,10 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
       run.removed ? 1 : 0, state->machine));
   if (!key) return lost_race();
   state->key = *key;
+  if (joins)
+    state->member = TRY(add_member(
+        db_, {.run = run.key, .session = *key, .machine = state->machine, .started = started},
+        body));
   return state;
 }
 
@@ -405,17 +417,18 @@ Result<Ingest::RunRow> Ingest::find_or_make_run(Call& call, const codec::Session
 // The first supervisor sets the start of the run. A later one has adopted the run, which counts as
 // running again if its end is unknown.
 Result<> Ingest::supervise(Call& call, const codec::SessionBody& body, UtcTime started,
-                           const SessionState& session) {
+                           const SessionState& session, bool joins) {
   const std::int64_t run = session.run;
   TRY(
       db_.exec("UPDATE runs SET supervised = 1, started = ?2, host = ?3, machine = ?4, newest = "
                "greatest(newest, ?2) WHERE key = ?1 AND supervised = 0",
                run, started, body.host, session.machine));
   TRY(db_.exec("UPDATE runs SET name = ?2 WHERE key = ?1 AND name = ''", run, body.run_name));
-  TRY(
-      db_.exec("UPDATE runs SET status = ?2, ended = NULL, end_reason = NULL, exit_code = NULL, "
-               "exit_signal = NULL WHERE key = ?1 AND end_reason = ?3",
-               run, RunStatus::kRunning, codec::EndReason::kUnknown));
+  if (!joins)
+    TRY(
+        db_.exec("UPDATE runs SET status = ?2, ended = NULL, end_reason = NULL, exit_code = NULL, "
+                 "exit_signal = NULL WHERE key = ?1 AND end_reason = ?3",
+                 run, RunStatus::kRunning, codec::EndReason::kUnknown));
   call.changed_runs.insert(body.run);
   return {};
 }
@@ -423,6 +436,7 @@ Result<> Ingest::supervise(Call& call, const codec::SessionBody& body, UtcTime s
 // Until then the start is that of the run's first session.
 Result<> Ingest::begin_run(Call& call, const SessionState& session, UtcTime at) {
   call.changed_runs.insert(session.run_id);
+  if (session.member) return begin_member(db_, {session.run, *session.member}, at);
   return db_.defer("UPDATE runs SET started = ?2, newest = greatest(newest, ?2) WHERE key = ?1",
                    session.run, at);
 }
@@ -623,9 +637,11 @@ Result<> Ingest::store_phases(const SessionState& session,
 
 // True when there were any. Counts of drops (decimal) only grow: a supervisor that took over starts
 // its own at 0.
-Result<bool> Ingest::store_facts(const Call& call, const SessionState& session,
+Result<bool> Ingest::store_facts(const Call& call, SessionState& session,
                                  const std::vector<codec::Fact>& facts) {
   for (const codec::Fact& fact : facts) {
+    if (codec::is_outcome(fact) && !session.member) session.member = TRY(member_now(session));
+    if (session.member && TRY(keep_outcome(db_, {session.run, *session.member}, fact))) continue;
     if (TRY(apply_client_fact(call, session, fact))) continue;
     const bool drop = fact.kind == codec::FactKind::kDrop;
     TRY(db_.defer(
@@ -634,7 +650,11 @@ Result<bool> Ingest::store_facts(const Call& call, const SessionState& session,
                "(length(excluded.value), excluded.value) > (length(facts.value), facts.value)"
              : "INSERT INTO facts (run, kind, key, value) VALUES (?1, ?2, ?3, ?4) ON CONFLICT "
                "(run, kind, key) DO UPDATE SET value = excluded.value",
-        session.run, fact.kind, fact.key, fact.value));
+        session.run, fact.kind,
+        // Each member counts its own; the first one may have been alone before.
+        drop && session.member.value_or(0) > 0 ? fmt::format("{} {}", fact.key, *session.member)
+                                               : fact.key,
+        fact.value));
   }
   return !facts.empty();
 }
@@ -648,7 +668,7 @@ Result<> Ingest::store_event(const SessionState& session, UtcTime time, const co
 
 // The stream's row; where others write too, it is locked until the end of the
 // transaction.
-Result<std::int64_t> Ingest::log_length(std::int64_t run, codec::LogStream stream) {
+Result<std::int64_t> Ingest::log_length(std::int64_t run, std::int64_t stream) {
   const std::string sql = "SELECT length FROM log_streams WHERE run = ?1 AND stream = ?2" +
                           std::string(db_.dialect().lock_row);
   if (const auto known = TRY(db_.number(sql, run, stream))) return *known;
@@ -663,7 +683,8 @@ Result<std::int64_t> Ingest::log_length(std::int64_t run, codec::LogStream strea
 // Only bytes beyond the end of the stream are new: a supervisor that took over reads its output
 // file from the start.
 Result<> Ingest::store_log(const SessionState& session, const codec::LogBody& log) {
-  const std::int64_t known = TRY(log_length(session.run, log.stream));
+  const std::int64_t stream = stored_stream(log.stream, session.member.value_or(0));
+  const std::int64_t known = TRY(log_length(session.run, stream));
   const auto length = static_cast<std::int64_t>(log.bytes.size());
   const std::int64_t end = log.offset + length;
   if (end <= known) return {};
@@ -672,27 +693,36 @@ Result<> Ingest::store_log(const SessionState& session, const codec::LogBody& lo
       std::string_view(log.bytes).substr(static_cast<std::size_t>(start - log.offset));
   TRY(db_.defer(
       "INSERT INTO logs (run, stream, start, length, time, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-      session.run, log.stream, start, end - start, session.anchor.to_utc(log.time),
-      to_blob(fresh)));
+      session.run, stream, start, end - start, session.anchor.to_utc(log.time), to_blob(fresh)));
   TRY(
       db_.defer("INSERT INTO log_streams (run, stream, length) VALUES (?1, ?2, ?3) ON CONFLICT "
                 "(run, stream) DO UPDATE SET length = excluded.length",
-                session.run, log.stream, end));
+                session.run, stream, end));
   return db_.defer(
       "DELETE FROM logs WHERE run = ?1 AND stream = ?2 AND start >= ?3 AND start < ?4 AND start + "
       "length <= ?4",
-      session.run, log.stream, limits::kLogHeadBytes, end - limits::kLogTailBytes);
+      session.run, stream, limits::kLogHeadBytes, end - limits::kLogTailBytes);
+}
+
+// A first attempt may have become a member since this session was read. The run's row is locked:
+// another server may be making it one.
+Result<std::optional<std::int64_t>> Ingest::member_now(const SessionState& session) {
+  if (db_.dialect().shared) TRY(db_.exec(lock_run(db_), session.run));
+  return find_member(db_, session.key);
 }
 
 // A known outcome wins over an unknown one, whichever comes last.
-Result<> Ingest::store_end(Call& call, const SessionState& session, const codec::RunEndBody& end) {
+Result<> Ingest::store_end(Call& call, SessionState& session, const codec::RunEndBody& end) {
   call.changed_runs.insert(session.run_id);
+  const UtcTime at = session.anchor.to_utc(end.time);
+  if (!session.member) session.member = TRY(member_now(session));
+  if (session.member) return end_member(db_, {session.run, *session.member}, end, at);
   return db_.defer(
       "UPDATE runs SET status = ?2, ended = ?3, end_reason = ?4, exit_code = ?5, exit_signal = ?6, "
       "client_status = CASE WHEN client_status <= 2 THEN NULL ELSE client_status END WHERE key = "
       "?1 AND (end_reason IS NULL OR end_reason = ?7 OR ?4 <> ?7)",
-      session.run, final_status(end), session.anchor.to_utc(end.time), end.reason, end.exit_code,
-      end.exit_signal, codec::EndReason::kUnknown);
+      session.run, final_status(end), at, end.reason, end.exit_code, end.exit_signal,
+      codec::EndReason::kUnknown);
 }
 
 // A gap has no time of its own: its event gets the newest known time of the run.

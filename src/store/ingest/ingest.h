@@ -41,6 +41,8 @@ struct SessionState {
   std::optional<std::int64_t> machine;  // key of the host, if the writer named one
   bool feeds_host = false;
   bool removed = false;  // its run is gone: only points of its host are stored
+  // Number among the supervisors that record the run together; nullopt: it has none beside it.
+  std::optional<std::int64_t> member;
   std::uint64_t durable_seq = 0;
   ClockAnchor anchor;
   SeriesMap series;
@@ -117,14 +119,15 @@ class Ingest {
   Result<> store_batch(Call& call, SessionState& session, const codec::Frame& frame,
                        const Content& content);
   Result<> store_phases(const SessionState& session, const std::vector<codec::PhaseRecord>& phases);
-  Result<bool> store_facts(const Call& call, const SessionState& session,
+  Result<bool> store_facts(const Call& call, SessionState& session,
                            const std::vector<codec::Fact>& facts);
   // The run's start is known.
   Result<> begin_run(Call& call, const SessionState& session, UtcTime at);
   Result<> store_event(const SessionState& session, UtcTime time, const codec::Event& event);
-  Result<std::int64_t> log_length(std::int64_t run, codec::LogStream stream);
+  Result<std::int64_t> log_length(std::int64_t run, std::int64_t stream);
   Result<> store_log(const SessionState& session, const codec::LogBody& log);
-  Result<> store_end(Call& call, const SessionState& session, const codec::RunEndBody& end);
+  Result<std::optional<std::int64_t>> member_now(const SessionState& session);
+  Result<> store_end(Call& call, SessionState& session, const codec::RunEndBody& end);
   Result<> store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
                      const codec::GapBody& gap);
   // A fact of an MLflow client that changes the run's row. True: the fact is no row of its own.
@@ -155,7 +158,7 @@ class Ingest {
   Result<std::optional<RunRow>> find_run(RunId id);
   Result<RunRow> find_or_make_run(Call& call, const codec::SessionBody& body, UtcTime started);
   Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started,
-                     const SessionState& session);
+                     const SessionState& session, bool joins);
 
   Connection& db_;
   Newest newest_, call_newest_;     // from kept calls; from the current call

@@ -6,6 +6,7 @@
 #include "store/engine/schema.h"
 #include "store/machinery.h"
 #include "store/maintain/repair.h"
+#include "sys/clock.h"
 
 namespace corral::store {
 namespace {
@@ -34,17 +35,39 @@ Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& option
   return std::make_unique<Store>(std::move(parts));
 }
 
+namespace {
+
+// A connection is listed for a moment after its client has closed it.
+constexpr Nanos kLeaving{std::chrono::seconds(2)};
+constexpr Nanos kLook{std::chrono::milliseconds(50)};
+
+// The place of another program that has the database open.
+Result<std::optional<std::string>> program_in(sql::Connection& database) {
+  return sql::read_first(
+      database.query(
+          "SELECT pid, coalesce(host(client_addr), 'this host') FROM pg_stat_activity WHERE "
+          "application_name = 'corral' AND datname = current_database() AND usename = current_user "
+          "AND pid <> pg_backend_pid() ORDER BY pid LIMIT 1"),
+      [](const sql::Statement& row) {
+        return fmt::format("{} (pid {} in pg_stat_activity)", row.text(1), row.integer(0));
+      });
+}
+
+}  // namespace
+
 Result<> refuse_when_in_use(const RawStore& store) {
   sql::Connection& database = store;
-  auto other = TRY(database.query(
-      "SELECT pid, coalesce(host(client_addr), 'this host') FROM pg_stat_activity WHERE "
-      "application_name = 'corral' AND datname = current_database() AND usename = current_user AND "
-      "pid <> pg_backend_pid() ORDER BY pid LIMIT 1"));
-  if (!TRY(other.step())) return {};
-  return fail(Code::kAlreadyExists,
-              fmt::format("{} is in use by a program of Corral's at {} (pid {} in "
-                          "pg_stat_activity): end its corral serve first",
-                          database.name(), other.text(1), other.integer(0)));
+  const BootTime until = sys::boot_now() + kLeaving;
+  for (;;) {
+    const auto other = TRY(program_in(database));
+    if (!other) return {};
+    if (sys::boot_now() >= until) {
+      return fail(Code::kAlreadyExists, fmt::format("{} is in use by a program of Corral's at {}: "
+                                                    "end its corral serve first",
+                                                    database.name(), *other));
+    }
+    sys::system_clock().sleep_until(sys::boot_now() + kLook);
+  }
 }
 
 }  // namespace corral::store

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "store/conformance/conformance_hosts.h"
+#include "store/conformance/conformance_members.h"
 #include "store/conformance/conformance_remove.h"
 #include "store/engine/postgres/database.h"
 #include "store/engine/postgres/sqlstate.h"
@@ -39,6 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance, all_sealings(&postgres_plac
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreLevels, all_sealings(&postgres_place));
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreRemoval, all_sealings(&postgres_place));
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreHosts, all_sealings(&postgres_place));
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreMembers, all_sealings(&postgres_place));
 
 Error open_error(const std::string& url) {
   PostgresOptions options;

@@ -15,6 +15,7 @@
 #include <random>
 
 #include "store/conformance/conformance_hosts.h"
+#include "store/conformance/conformance_members.h"
 #include "store/conformance/conformance_remove.h"
 #include "store/engine/readers.h"
 #include "store/engine/sqlite/database.h"
@@ -82,6 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, all_sealings(&sqlite_place));
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreLevels, all_sealings(&sqlite_place));
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreRemoval, all_sealings(&sqlite_place));
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreHosts, all_sealings(&sqlite_place));
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreMembers, all_sealings(&sqlite_place));
 
 Error open_error(const fs::path& directory) {
   const auto store = open_sqlite_store({.directory = directory});

@@ -79,7 +79,7 @@ class PostgresNodes : public ::testing::Test {
   }
   // As a client does it: again until it is acknowledged.
   static void until_taken(Store& store, const codec::Frame& frame) {
-    const BootTime until = sys::boot_now() + std::chrono::seconds(30);
+    const BootTime until = sys::boot_now() + std::chrono::seconds(120);
     for (;;) {
       const auto result = store.append(std::vector{frame});
       if (result) {

@@ -151,10 +151,14 @@ std::optional<HostPart> parse_host_part(SeriesId id) {
 Result<Window> read_window(Connection& db, std::int64_t workload, std::int64_t host) {
   constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max() - kSlack;
   Window window;
-  Statement row =
-      TRY(db.query("SELECT started, ended, newest, status FROM runs WHERE workload = ?1 AND "
-                   "machine = ?2 ORDER BY started, key",
-                   workload, host));
+  // A member that nobody saw end ended with its run, or before the next attempt.
+  Statement row = TRY(db.query(
+      "SELECT started, ended, newest, status FROM runs r WHERE workload = ?1 AND machine = ?2 AND "
+      "NOT EXISTS (SELECT 1 FROM members m WHERE m.run = r.key) UNION ALL SELECT m.started, "
+      "coalesce(m.ended, (SELECT min(n.started) FROM members n WHERE n.run = m.run AND n.attempt > "
+      "m.attempt), r.ended), r.newest, r.status FROM members m JOIN runs r ON r.key = m.run WHERE "
+      "r.workload = ?1 AND m.machine = ?2 ORDER BY 1",
+      workload, host));
   while (TRY(row.step())) {
     const bool runs = static_cast<RunStatus>(row.integer(3)) == RunStatus::kRunning;
     const std::int64_t end = !row.is_null(1) ? row.integer(1) : runs ? kOpen : row.integer(2);
@@ -166,6 +170,13 @@ Result<Window> read_window(Connection& db, std::int64_t workload, std::int64_t h
     }
   }
   return window;
+}
+
+Result<std::vector<std::int64_t>> hosts_of_run(Connection& db, std::int64_t run) {
+  return db.numbers(
+      "SELECT machine FROM runs WHERE key = ?1 AND machine IS NOT NULL UNION SELECT machine FROM "
+      "members WHERE run = ?1 AND machine IS NOT NULL ORDER BY 1",
+      run);
 }
 
 Result<std::vector<Series>> read_host_series(Connection& db, Caches& caches,

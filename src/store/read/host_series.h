@@ -43,6 +43,8 @@ using Window = std::vector<TimeRange>;
 // When runs of the workload were on the host; a second more at both ends, because a counter's rate
 // needs the samples before and after.
 Result<Window> read_window(Connection& db, std::int64_t workload, std::int64_t host);
+// Keys of the hosts that the run was on; ascending.
+Result<std::vector<std::int64_t>> hosts_of_run(Connection& db, std::int64_t run);
 // Sessions that may have points of a series in [?2, ?3]: conditions on `sessions s LEFT JOIN runs
 // r`.
 inline constexpr std::string_view kFeedsWithin =

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 
 #include "metric/foreign.h"
@@ -116,14 +117,16 @@ Result<std::vector<Series>> read_run_series(Connection& db, Caches& caches, RunI
   std::vector<Series> series;
   std::string workload;
   HostQuestion host;
+  std::int64_t key = 0;
   {
     Statement row = TRY(db.query(
-        "SELECT w.id, w.key, r.machine FROM workloads w JOIN runs r ON r.workload = w.key WHERE "
-        "r.id = ?1",
+        "SELECT w.id, w.key, r.key FROM workloads w JOIN runs r ON r.workload = w.key WHERE r.id = "
+        "?1",
         run));
     if (TRY(row.step())) {
       workload = row.id128<WorkloadId>(0).hex();
-      host = {.workload = row.integer(1), .host = row.maybe_integer(2).value_or(0)};
+      host.workload = row.integer(1);
+      key = row.integer(2);
     }
   }
   for (const auto& [owner, id] :
@@ -136,8 +139,11 @@ Result<std::vector<Series>> read_run_series(Connection& db, Caches& caches, RunI
     while (TRY(row.step())) series.push_back(series_from_row(row, id));
   }
   TRY(fill(db, caches, series));
-  if (host.host == 0) return series;
-  for (Series& one : TRY(read_host_series(db, caches, host))) series.push_back(std::move(one));
+  for (const std::int64_t one : TRY(hosts_of_run(db, key))) {
+    host.host = one;
+    auto of_host = TRY(read_host_series(db, caches, host));
+    std::ranges::move(of_host, std::back_inserter(series));
+  }
   return series;
 }
 

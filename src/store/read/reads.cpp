@@ -44,7 +44,7 @@ Result<std::vector<LogChunk>> read_chunks(Result<Statement> query) {
   return read_all(std::move(query), [](const Statement& row) {
     const Blob bytes = row.blob(4);
     return LogChunk{.row = row.integer(0),
-                    .stream = static_cast<codec::LogStream>(row.integer(1)),
+                    .stream = stream_of(row.integer(1)),
                     .offset = row.integer(2),
                     .time = row.utc(3),
                     .bytes = {bytes.begin(), bytes.end()}};

@@ -140,7 +140,7 @@ constexpr std::array<Step, 4> kSeriesSteps = {
      {"pyramid", "series, channel, tier, no", "t.series IN ({series})", 64},
      {"session_series", "session, local", "t.series IN ({series})", 256},
      {"series", "id", "t.id IN ({series})", 16}}};
-constexpr std::array<Step, 8> kRunSteps = {
+constexpr std::array<Step, 9> kRunSteps = {
     {{"notes", "id", "t.run = ?1", 64},
      {"run_inputs", "run, dataset", "t.run = ?1", 256},
      {"run_models", "run, direction, model", "t.run = ?1", 256},
@@ -148,6 +148,7 @@ constexpr std::array<Step, 8> kRunSteps = {
      {"events", "id", "t.run = ?1", 256},
      {"logs", "id", "t.run = ?1", 16},
      {"log_streams", "run, stream", "t.run = ?1", 16},
+     {"members", "run, no", "t.run = ?1", 256},
      {"facts", "run, kind, key", "t.run = ?1", 256}}};
 
 // Deletes ?2 rows of the owner ?1. RETURNING counts them.
@@ -220,16 +221,19 @@ class Cleaning {
   bool clean_ = false;
 };
 
+// No run refers to the host, nor a member of one.
+constexpr std::string_view kUnused =
+    "NOT EXISTS (SELECT 1 FROM runs r WHERE r.machine = hosts.key) AND NOT EXISTS (SELECT 1 FROM "
+    "members m WHERE m.machine = hosts.key)";
+
 // Marks hosts that no run has referred to for long; of the others, notes since when.
 Result<> mark_idle_hosts(Connection& db) {
   const UtcTime now = sys::utc_now();
-  TRY(
-      db.exec("UPDATE hosts SET idle_since = ?1 WHERE idle_since IS NULL AND NOT EXISTS (SELECT 1 "
-              "FROM runs r WHERE r.machine = hosts.key)",
-              now));
+  TRY(db.exec(
+      fmt::format("UPDATE hosts SET idle_since = ?1 WHERE idle_since IS NULL AND {}", kUnused),
+      now));
   const auto gone = TRY(db.numbers(
-      "DELETE FROM hosts WHERE idle_since < ?1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE "
-      "r.machine = hosts.key) RETURNING key",
+      fmt::format("DELETE FROM hosts WHERE idle_since < ?1 AND {} RETURNING key", kUnused),
       now - kHostsKept));
   for (const std::int64_t key : gone) TRY(mark(db, {.kind = kHostOwner, .key = key}, 0));
   return {};

@@ -76,7 +76,7 @@ Result<Owned> read_owned(sql::Reading& reading, metric::Owner owner,
 // Series of hosts that runs of a workload were on, by keys of workload and host, and by metric.
 using WorkloadHost = std::pair<std::int64_t, std::int64_t>;
 struct OfHosts {
-  std::map<std::int64_t, WorkloadHost> places;  // by run's key
+  std::map<std::int64_t, std::vector<WorkloadHost>> places;  // by run's key
   std::map<std::pair<WorkloadHost, std::string>, std::vector<Series>> series;
 };
 
@@ -95,11 +95,11 @@ Result<OfHosts> read_of_hosts(sql::Reading& reading, const RunTable& table,
   OfHosts all;
   if (!TRY(any_of_hosts(reading.db, question.metrics))) return all;
   for (const RunTable::Row& run : table.rows()) {
-    const auto host = TRY(reading.db.number("SELECT machine FROM runs WHERE key = ?1", run.key));
-    if (host.value_or(0) != 0) all.places[run.key] = {run.workload, *host};
+    for (const std::int64_t host : TRY(sql::hosts_of_run(reading.db, run.key)))
+      all.places[run.key].emplace_back(run.workload, host);
   }
   std::set<WorkloadHost> places;
-  for (const auto& [run, place] : all.places) places.insert(place);
+  for (const auto& [run, its] : all.places) places.insert(its.begin(), its.end());
   for (const WorkloadHost& place : places) {
     auto found = TRY(sql::read_host_series(
         reading.db, reading.latest.caches(),
@@ -112,15 +112,18 @@ Result<OfHosts> read_of_hosts(sql::Reading& reading, const RunTable& table,
   return all;
 }
 
+// Combines the series of all `owners`.
 template <class Owner>
 std::optional<MetricSummary> summary_in(
-    const std::map<std::pair<Owner, std::string>, std::vector<Series>>& owned, const Owner& owner,
-    const std::string& metric) {
-  const auto found = owned.find({owner, metric});
-  if (found == owned.end()) return std::nullopt;
+    const std::map<std::pair<Owner, std::string>, std::vector<Series>>& owned,
+    std::span<const Owner> owners, const std::string& metric) {
   std::vector<const Series*> sources;
-  for (const Series& series : found->second) sources.push_back(&series);
-  return combined(sources);
+  for (const Owner& owner : owners) {
+    const auto found = owned.find({owner, metric});
+    if (found == owned.end()) continue;
+    for (const Series& series : found->second) sources.push_back(&series);
+  }
+  return sources.empty() ? std::nullopt : std::optional(combined(sources));
 }
 
 }  // namespace
@@ -180,11 +183,11 @@ Result<RunSummaries> summarize(Reading& reading, const RunTable& table,
   for (const RunTable::Row& run : table.rows()) {
     auto& of_run = all.emplace_back();
     for (const std::string& metric : question.metrics) {
-      auto one = summary_in(own, run.key, metric);
-      if (!one) one = summary_in(shared, run.workload, metric);
-      const auto place = hosts.places.find(run.key);
-      if (!one && place != hosts.places.end())
-        one = summary_in(hosts.series, place->second, metric);
+      auto one = summary_in(own, std::span(&run.key, 1), metric);
+      if (!one) one = summary_in(shared, std::span(&run.workload, 1), metric);
+      const auto places = hosts.places.find(run.key);
+      if (!one && places != hosts.places.end())
+        one = summary_in(hosts.series, std::span<const WorkloadHost>(places->second), metric);
       of_run.push_back(std::move(one));
     }
   }

@@ -25,10 +25,11 @@ class ProcessNames {
  public:
   const std::string& of(const Statement& row) {
     const auto [name, fresh] = names_.try_emplace(row.integer(kSession));
-    if (fresh && row.text(kRole) != "supervisor") name->second = make(row);
+    if (fresh && (row.text(kRole) != "supervisor" || !row.is_null(kMember)))
+      name->second = make(row);
     return name->second;
   }
-  static constexpr int kSession = 2, kRole = 3, kPid = 4, kRank = 5, kHost = 6;
+  static constexpr int kSession = 2, kRole = 3, kPid = 4, kRank = 5, kHost = 6, kMember = 7;
 
  private:
   std::string make(const Statement& row) {
@@ -68,8 +69,9 @@ Result<std::vector<LaneCoverage>> read_coverage(Connection& db, const Run& run) 
 // The first changes and the last ones, so that they include a part that was reported once, at the
 // start, and the present state of a part that changed often.
 constexpr std::string_view kChanges =
-    "SELECT e.time, e.attributes, e.session, s.role, s.pid, s.rank, s.host FROM events e JOIN "
-    "sessions s ON s.key = e.session WHERE e.id IN (SELECT id FROM (SELECT id FROM events WHERE "
+    "SELECT e.time, e.attributes, e.session, s.role, s.pid, s.rank, s.host, m.no FROM events e "
+    "JOIN sessions s ON s.key = e.session LEFT JOIN members m ON m.session = s.key WHERE e.id IN "
+    "(SELECT id FROM (SELECT id FROM events WHERE "
     "run = ?1 AND name = 'health' AND origin = 'corral' ORDER BY id LIMIT ?2) AS oldest UNION "
     "SELECT id FROM (SELECT id FROM events WHERE run = ?1 AND name = 'health' AND origin = "
     "'corral' ORDER BY id DESC LIMIT ?2) AS newest) ORDER BY e.time, e.id";

@@ -23,7 +23,7 @@ struct HealthChange {
 struct HealthPart {
   std::string part;
   // "rank 3", "pid 4711", and where that is another's name already "rank 3, pid 4711 on node7";
-  // empty: the supervisor.
+  // empty: the only supervisor.
   std::string process;
   std::vector<HealthChange> changes;  // by time, never empty
   [[nodiscard]] const HealthChange& latest() const { return changes.back(); }

@@ -15,20 +15,27 @@ using sql::Statement;
 
 constexpr std::int64_t kAfterAll = std::numeric_limits<std::int64_t>::max();
 
+std::int64_t first_stream(const LogPageQuery& query) {
+  return stored_stream(query.stream.value_or(kLogStreams.front()), query.member);
+}
+std::int64_t last_stream(const LogPageQuery& query) {
+  return stored_stream(query.stream.value_or(kLogStreams.back()), query.member);
+}
+
 Result<std::vector<LogChunk>> chunks_after(Connection& db, std::int64_t run,
                                            const LogPageQuery& query) {
   return sql::read_chunks(
       db.query(std::string(sql::kLogColumns) +
-                   "?1 AND id > ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id LIMIT ?4",
-               run, query.row, query.stream, query.limit));
+                   "?1 AND id > ?2 AND stream BETWEEN ?3 AND ?4 ORDER BY id LIMIT ?5",
+               run, query.row, first_stream(query), last_stream(query), query.limit));
 }
 
 Result<std::vector<LogChunk>> chunks_before(Connection& db, std::int64_t run,
                                             const LogPageQuery& query) {
   auto chunks = TRY(sql::read_chunks(
       db.query(std::string(sql::kLogColumns) +
-                   "?1 AND id <= ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id DESC LIMIT ?4",
-               run, query.row, query.stream, query.limit)));
+                   "?1 AND id <= ?2 AND stream BETWEEN ?3 AND ?4 ORDER BY id DESC LIMIT ?5",
+               run, query.row, first_stream(query), last_stream(query), query.limit)));
   std::ranges::reverse(chunks);
   return chunks;
 }
@@ -36,16 +43,16 @@ Result<std::vector<LogChunk>> chunks_before(Connection& db, std::int64_t run,
 // The row before the first chunk that is not older; the last row when there is none.
 Result<std::int64_t> row_before(Connection& db, std::int64_t run, const LogPageQuery& query) {
   const auto first =
-      TRY(db.number("SELECT id FROM logs WHERE run = ?1 AND time >= ?2 AND (?3 IS NULL OR stream = "
-                    "?3) ORDER BY id LIMIT 1",
-                    run, query.time, query.stream));
+      TRY(db.number("SELECT id FROM logs WHERE run = ?1 AND time >= ?2 AND stream BETWEEN ?3 AND "
+                    "?4 ORDER BY id LIMIT 1",
+                    run, query.time, first_stream(query), last_stream(query)));
   if (first) return *first - 1;
   return TRY(db.number("SELECT max(id) FROM logs WHERE run = ?1", run)).value_or(0);
 }
 
 // The end of the stream when it has the chunks up to `row`. Within a stream rows ascend with their
 // starts: halving the starts finds the last such chunk.
-Result<std::int64_t> end_at(Connection& db, std::int64_t run, codec::LogStream stream,
+Result<std::int64_t> end_at(Connection& db, std::int64_t run, std::int64_t stream,
                             std::int64_t row) {
   const auto length =
       TRY(db.number("SELECT length FROM log_streams WHERE run = ?1 AND stream = ?2", run, stream));
@@ -90,10 +97,11 @@ Result<LogPage> log_page(Reading& reading, const LogPageQuery& asked) {
   return page;
 }
 
-Result<LogPlace> log_place(Reading& reading, RunId run, std::int64_t row) {
+Result<LogPlace> log_place(Reading& reading, RunId run, std::int64_t member, std::int64_t row) {
   const std::int64_t key = TRY(sql::run_key(reading, run));
   LogPlace place{.row = row, .ends = {}};
-  for (const auto stream : kLogStreams) place.ends[stream] = TRY(end_at(reading, key, stream, row));
+  for (const auto stream : kLogStreams)
+    place.ends[stream] = TRY(end_at(reading, key, stored_stream(stream, member), row));
   return place;
 }
 
@@ -103,7 +111,8 @@ Result<std::vector<LogChunk>> log_bytes(Reading& reading, const LogBytesQuery& q
   return sql::read_chunks(reading->query(
       std::string(sql::kLogColumns) +
           "?1 AND stream = ?2 AND start > ?3 AND start + length > ?4 AND id <= ?5 ORDER BY start",
-      run, query.stream, query.offset - kLongest, query.offset, query.row));
+      run, stored_stream(query.stream, query.member), query.offset - kLongest, query.offset,
+      query.row));
 }
 
 }  // namespace corral::store::page

@@ -43,6 +43,7 @@ struct LogPlace {
 struct LogPageQuery {
   enum class Which : std::uint8_t { kAfter, kBefore, kLast, kFromTime };
   RunId run;
+  std::int64_t member = 0;  // number of the supervisor that recorded it (members.h)
   std::optional<codec::LogStream> stream;
   Which which = Which::kAfter;
   std::int64_t row = 0;  // kAfter: that is left out; kBefore: the last one that counts
@@ -55,12 +56,13 @@ struct LogPage {
 };
 Result<LogPage> log_page(Reading& reading, const LogPageQuery& query);
 
-// The place after the row.
-Result<LogPlace> log_place(Reading& reading, RunId run, std::int64_t row);
+// The place after the row, in the output of a member.
+Result<LogPlace> log_place(Reading& reading, RunId run, std::int64_t member, std::int64_t row);
 
 // Chunks of a stream, up to `row`, that hold bytes from the offset on; ascending.
 struct LogBytesQuery {
   RunId run;
+  std::int64_t member = 0;
   codec::LogStream stream = codec::LogStream::kStdout;
   std::int64_t offset = 0;
   std::int64_t row = 0;

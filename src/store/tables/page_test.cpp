@@ -54,7 +54,7 @@ class Page : public tracking::SearchTest {
     return read([&](Reading& reading) { return log_page(reading, query); });
   }
   LogPlace place(std::int64_t row) {
-    return read([&](Reading& reading) { return log_place(reading, run_, row); });
+    return read([&](Reading& reading) { return log_place(reading, run_, 0, row); });
   }
   std::string chosen(const PhaseChoice& choice) {
     const auto found = read([&](Reading& r) { return choose_phases(r, run_, choice); });
@@ -429,8 +429,9 @@ TEST_P(Page, BytesOfAStreamAreFoundByTheirOffset) {
   const auto rows = page({}).chunks;
   const auto bytes = [&](std::int64_t offset, std::int64_t row) {
     const auto chunks = read([&](Reading& r) {
-      return log_bytes(r,
-                       {.run = run_, .stream = LogStream::kStdout, .offset = offset, .row = row});
+      return log_bytes(
+          r,
+          {.run = run_, .member = 0, .stream = LogStream::kStdout, .offset = offset, .row = row});
     });
     std::string text;
     for (const LogChunk& chunk : chunks) text += chunk.bytes;

@@ -30,9 +30,14 @@ namespace corral::http {
 class Tls;
 }
 
+namespace corral::oidc {
+class Provider;
+}
+
 namespace corral::server {
 
 class Accounts;
+class Alerts;
 class ArtifactRemoval;
 class Figures;
 class OnceCodes;
@@ -51,6 +56,13 @@ class State;
 struct CountedUnits {
   std::string state;
   std::shared_ptr<const analyze::TrainingUnits> units;
+};
+
+// The provider at which users sign in, and which of those that it lets in become users.
+struct SignIns {
+  std::unique_ptr<oidc::Provider> provider;
+  Role newcomers = Role::kAnyone;      // their role; kAnyone: nobody does
+  std::vector<std::string> domains{};  // only with a verified e-mail address of one; empty: of any
 };
 
 // The last answers of the store to GET /ready.
@@ -80,13 +92,21 @@ struct Context {
   ProfileRequests* profiles = nullptr;  // null: none can be asked for
   Accounts* accounts = nullptr;         // there, once requests are answered
   OnceCodes* once = nullptr;            // as accounts
+  const SignIns* sign_ins = nullptr;    // null: by a token alone
   const http::Tls* tls = nullptr;       // null: plain HTTP
+  const Alerts* alerts = nullptr;       // as accounts
   // Behind the request that is handled. A store without users lets everybody be everybody.
   Principal who{.user = "", .role = Role::kAdmin};
   // Refused sign-ins of all addresses together that the audit lists.
   std::shared_ptr<Rate> listed_refusals = std::make_shared<Rate>(1000, std::chrono::seconds(30));
   // Codes of device_codes.h that a user types, by user: both to look at one and to answer it.
   std::shared_ptr<Rate> typed_codes = std::make_shared<Rate>(20, std::chrono::seconds(30));
+  // Entries of the audit that any user can make, by user.
+  std::shared_ptr<Rate> reader_entries = std::make_shared<Rate>(200, std::chrono::seconds(10));
+  // Tokens that users who are no admins make, by user.
+  std::shared_ptr<Rate> made_tokens = std::make_shared<Rate>(20, std::chrono::minutes(10));
+  // Messages of alerts that a user sends as a test, by user.
+  std::shared_ptr<Rate> test_messages = std::make_shared<Rate>(10, std::chrono::seconds(30));
   std::shared_ptr<Readiness> readiness = std::make_shared<Readiness>();
   std::shared_ptr<AnswerCache> answers = std::make_shared<AnswerCache>(AnswerCache::kLongest);
   std::shared_ptr<AnswerCache> thumbnails = std::make_shared<AnswerCache>(std::chrono::minutes(10));

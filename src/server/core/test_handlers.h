@@ -12,6 +12,7 @@
 
 #include "core/json.h"
 #include "server/core/accounts.h"
+#include "server/core/alerts.h"
 #include "server/core/door.h"
 #include "server/core/profile_requests.h"
 #include "server/core/router.h"
@@ -88,12 +89,14 @@ class HandlerTest : public ::testing::Test {
       door::open(*store_, {*store_, store::Access::everything()});
   ProfileRequests profiles_;
   Accounts accounts_{{*store_, store::Access::everything()}};
+  const Alerts alerts_sent_{*store_, {*store_, store::Access::everything()}, accounts_, {}};
   const std::unique_ptr<Context> context_ = [this] {
     auto context = std::make_unique<Context>(Context{
         *store_, {*store_, store::Access::everything()}, events_, {"1.2.3", utc_time(5)}, [] {}});
     context->door = door_.get();
     context->profiles = &profiles_;
     context->accounts = &accounts_;
+    context->alerts = &alerts_sent_;
     return context;
   }();
 };

@@ -323,7 +323,8 @@ void RunningServer::follow_accounts(const std::stop_token& stop) {
   UtcTime looked = sys::utc_now();
   while (!wake.wait_for(lock, stop, kFollowUsers, [&] { return stop.stop_requested(); })) {
     // After an error what is known stays: a store that cannot be read gives nothing away.
-    const bool changed = accounts_.refresh().value_or(false);
+    const bool changed =
+        accounts_.refresh().value_or(Accounts::Change::kNone) == Accounts::Change::kOther;
     const UtcTime now = sys::utc_now();
     if (changed || accounts_.any_expired(looked, now)) events_.close_streams();
     looked = now;

@@ -40,9 +40,7 @@ constexpr Nanos kDeviceWaits = std::chrono::minutes(10);
 template <class Change>
 Result<> commit_accounts(Context& context, Change change) {
   TRY(context.store.change(change));
-  // If another thread has refreshed meanwhile, that one ends the streams.
-  if (TRY(context.accounts->refresh())) context.events.close_streams();
-  return {};
+  return context.accounts->follow(context.events);
 }
 
 // Without users a server lets everybody in who reaches it: nobody may then make themselves an admin

@@ -43,13 +43,8 @@ std::string access_line(const http::Exchange& exchange, UtcTime time) {
   return line;
 }
 
-Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::filesystem::path& file) {
-  if (file == "-") {
-    sys::Fd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
-    if (!out.valid()) return fail(Code::kIo, "standard output is closed");
-    return std::make_unique<AccessLog>(std::move(out));
-  }
-  // A pipe or a terminal is as good as a file, but a file of another user's choice is not.
+// A pipe or a terminal is as good as a file, but a file of another user's choice is not.
+Result<sys::Fd> open_log(const std::filesystem::path& file) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT;
   const bool device = file.native().starts_with("/dev/");
   sys::Fd log = TRY(sys::open_file(file, device ? kFlags : kFlags | O_NOFOLLOW, 0600));
@@ -57,8 +52,17 @@ Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::filesystem::path& 
   if (::fstat(log.get(), &facts) != 0) return fail_errno(file.string(), errno);
   if (S_ISREG(facts.st_mode) && (facts.st_uid != ::geteuid() || facts.st_nlink > 1))
     return fail(Code::kPermission,
-                file.string() + ": the access log must be a file of this user's with one name");
-  return std::make_unique<AccessLog>(std::move(log));
+                file.string() + ": a log must be a file of this user's with one name");
+  return log;
+}
+
+Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::filesystem::path& file) {
+  if (file == "-") {
+    sys::Fd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+    if (!out.valid()) return fail(Code::kIo, "standard output is closed");
+    return std::make_unique<AccessLog>(std::move(out));
+  }
+  return std::make_unique<AccessLog>(TRY(open_log(file)));
 }
 
 AccessLog::AccessLog(sys::Fd fd)

@@ -27,6 +27,10 @@ namespace corral::server {
 // Returns the line, including the newline.
 std::string access_line(const http::Exchange& exchange, UtcTime time);
 
+// Opens a log for appending, made with mode 0600. kPermission: it is a file of somebody else, or
+// has several names.
+Result<sys::Fd> open_log(const std::filesystem::path& file);
+
 class AccessLog {
  public:
   static constexpr std::size_t kMostWaiting = 4u << 20;  // bytes

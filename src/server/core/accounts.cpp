@@ -1,13 +1,18 @@
 #include "server/core/accounts.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/access_token.h"
+#include "server/core/events.h"
 #include "store/tables/accounts.h"
 #include "store/tables/spaces.h"
+#include "store/tables/teams.h"
+#include "sys/clock.h"
 
 namespace corral::server {
 
@@ -15,16 +20,44 @@ namespace accounts = store::accounts;
 
 namespace {
 
-store::Access all_but_own(const std::vector<accounts::Space>& spaces, std::string_view user) {
+constexpr Nanos kLookedFor = std::chrono::minutes(1);
+
+// The people of each space, by its name.
+using People = std::map<std::string, std::set<std::string, std::less<>>>;
+
+store::Access all_but_own(const People& spaces, std::string_view user) {
   std::vector<std::string> hidden;
-  for (const accounts::Space& space : spaces)
-    if (std::ranges::find(space.members, user) == space.members.end()) hidden.push_back(space.name);
+  for (const auto& [name, people] : spaces)
+    if (!people.contains(user)) hidden.push_back(name);
   return store::Access::all_but(std::move(hidden));
 }
 
 }  // namespace
 
-Result<bool> Accounts::refresh() {
+bool Accounts::has_all(const Snapshot& fresh, const Snapshot& known) {
+  const auto hidden = [](const store::Access& access) {
+    return access.sees_all() ? std::vector<std::string>() : access.hidden();
+  };
+  const UtcTime now = sys::utc_now();
+  const auto same_token = [&](const auto& one) {
+    // Streams of one that has expired just now may still be open.
+    if (one.second.expires + kLookedFor <= now) return true;
+    const auto found = fresh.tokens.find(one.first);
+    return found != fresh.tokens.end() &&
+           found->second.principal.role == one.second.principal.role &&
+           found->second.principal.user == one.second.principal.user &&
+           found->second.expires == one.second.expires;
+  };
+  const auto same_access = [&](const auto& one) {
+    const auto found = fresh.access.find(one.first);
+    return found != fresh.access.end() && hidden(found->second) == hidden(one.second);
+  };
+  return fresh.required == known.required && hidden(fresh.of_others) == hidden(known.of_others) &&
+         std::ranges::all_of(known.tokens, same_token) &&
+         std::ranges::all_of(known.access, same_access);
+}
+
+Result<Accounts::Change> Accounts::refresh() {
   const Lock lock(refreshing_);
   const auto known = snapshot();
   auto fresh = std::make_shared<Snapshot>();
@@ -46,15 +79,24 @@ Result<bool> Accounts::refresh() {
                 .principal = {.user = std::move(token.user), .role = role, .token = token.id},
                 .expires = token.expires};
     }
-    const auto spaces = TRY(accounts::spaces(reading));
+    const auto teams = TRY(accounts::teams(reading));
+    People spaces;
+    for (const auto& space : TRY(accounts::spaces(reading)))
+      spaces.emplace(space.name, accounts::people_of(space, teams));
     fresh->of_others = all_but_own(spaces, "");
     for (const auto& [user, role] : roles) fresh->access.emplace(user, all_but_own(spaces, user));
     return {};
   };
   TRY(reader_.inspect(read));
-  if (fresh->version == known->version) return false;
+  if (fresh->version == known->version) return Change::kNone;
+  const Change change = has_all(*fresh, *known) ? Change::kAdded : Change::kOther;
   snapshot_.with([&](auto& current) { current = std::move(fresh); });
-  return true;
+  return change;
+}
+
+Result<> Accounts::follow(EventHub& events) {
+  if (TRY(refresh()) == Change::kOther) events.close_streams();
+  return {};
 }
 
 bool Accounts::required() const { return snapshot()->required; }

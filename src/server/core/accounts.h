@@ -7,6 +7,7 @@
 // called from any thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,13 +25,20 @@
 
 namespace corral::server {
 
+class EventHub;
+
 class Accounts {
  public:
   // Knows nobody before the first refresh().
   explicit Accounts(store::Reader reader) : reader_(std::move(reader)) {}
 
-  // True if they had changed. After an error, what was known stays.
-  Result<bool> refresh();
+  // kAdded: there are more users and tokens, and what was known is as before. kOther: streams of
+  // events that are open may tell what their users do not see any more, or see too little.
+  enum class Change : std::uint8_t { kNone, kAdded, kOther };
+  // Reads them again, if they have changed. After an error, what was known stays.
+  Result<Change> refresh();
+  // The same; ends all streams of these events after Change::kOther.
+  Result<> follow(EventHub& events);
   // The store is served to its users only.
   [[nodiscard]] bool required() const;
   [[nodiscard]] bool has_users() const;
@@ -56,6 +64,8 @@ class Accounts {
     store::Access of_others = store::Access::all_but({});
   };
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+  // Everything of the one is in the other.
+  static bool has_all(const Snapshot& fresh, const Snapshot& known);
   // nullptr: it is none of the snapshot's.
   static const Known* find(const std::shared_ptr<const Snapshot>& in, std::string_view token);
 

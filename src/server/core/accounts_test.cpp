@@ -13,6 +13,8 @@
 #include "server/core/gate.h"
 #include "server/core/test_handlers.h"
 #include "store/tables/accounts.h"
+#include "store/tables/spaces.h"
+#include "store/tables/teams.h"
 #include "sys/clock.h"
 
 namespace corral::server {
@@ -50,11 +52,12 @@ class AccountsTest : public HandlerTest {
     commit([](store::Writing& writing) { return accounts::require_users(writing, true); });
     refresh();
   }
-  bool refresh() {
+  Accounts::Change change_seen() {
     const auto changed = accounts_.refresh();
     EXPECT_TRUE(changed) << changed.error().message;
-    return changed.value_or(false);
+    return changed.value_or(Accounts::Change::kNone);
   }
+  bool refresh() { return change_seen() != Accounts::Change::kNone; }
   static UtcTime in(int days) { return sys::utc_now() + std::chrono::hours(24) * days; }
 
   // The status of the gate's refusal; 200: it lets the request through.
@@ -108,6 +111,57 @@ TEST_F(AccountsTest, WhoCountsOnlyWhileTheTokenDoes) {
   EXPECT_FALSE(accounts_.who(token, sys::utc_now()));
 }
 
+// Streams of events that are open end, unless there is only more than before.
+TEST_F(AccountsTest, ARefreshTellsWhetherSomebodySeesOrMayLess) {
+  using Change = Accounts::Change;
+  add("ada", Role::kAdmin);
+  add("bob", Role::kWriter);
+  const std::string token = give("bob", Role::kWriter);
+  const std::string old = give("bob", Role::kWriter, in(-1));
+  const std::string just = give("bob", Role::kWriter, sys::utc_now());
+  refresh();
+  EXPECT_EQ(change_seen(), Change::kNone);
+  give("bob", Role::kReader);
+  EXPECT_EQ(change_seen(), Change::kAdded);
+  add("eve", Role::kReader);
+  EXPECT_EQ(change_seen(), Change::kAdded);
+  const auto change = [&](accounts::UserChange to) {
+    commit([&](store::Writing& writing) { return accounts::change_user(writing, to); });
+    return change_seen();
+  };
+  EXPECT_EQ(change({.name = "bob", .display = "Bob"}), Change::kAdded);
+  EXPECT_EQ(change({.name = "bob", .role = Role::kReader}), Change::kOther);
+  EXPECT_EQ(change({.name = "bob", .disabled = true}), Change::kOther);
+  EXPECT_EQ(change({.name = "bob", .disabled = false}), Change::kAdded);
+  commit([](store::Writing& writing) {
+    return accounts::add_space(writing, {.name = "vision", .members = {"bob"}});
+  });
+  EXPECT_EQ(change_seen(), Change::kOther);
+  commit([](store::Writing& writing) {
+    return accounts::add_team(writing, {.name = "team", .members = {"eve"}, .group = {}});
+  });
+  EXPECT_EQ(change_seen(), Change::kAdded);
+  commit([](store::Writing& writing) {
+    return accounts::change_members(writing, {.space = "vision", .add = {"@team"}, .remove = {}});
+  });
+  EXPECT_EQ(change_seen(), Change::kOther);
+  EXPECT_TRUE(accounts_.access_of("eve").sees_all());
+  EXPECT_FALSE(accounts_.access_of("ada").sees_all()) << "an admin is no member";
+  commit([](store::Writing& writing) { return accounts::delete_team(writing, "team"); });
+  EXPECT_EQ(change_seen(), Change::kOther);
+  EXPECT_FALSE(accounts_.access_of("eve").sees_all());
+  commit([&](store::Writing& writing) -> Result<> {
+    TRY(accounts::revoke_token(writing, *access_token_id(old), sys::utc_now(), std::nullopt));
+    return {};
+  });
+  EXPECT_EQ(change_seen(), Change::kAdded) << "it had expired";
+  commit([&](store::Writing& writing) -> Result<> {
+    TRY(accounts::revoke_token(writing, *access_token_id(just), sys::utc_now(), std::nullopt));
+    return {};
+  });
+  EXPECT_EQ(change_seen(), Change::kOther) << "a moment ago only, its streams may be open";
+}
+
 // A token of the same id with another secret, as somebody would make who has read a list.
 TEST_F(AccountsTest, TheIdOfATokenIsNoToken) {
   add("ada", Role::kAdmin);
@@ -141,27 +195,32 @@ const std::map<std::string, Role>& roles_of_routes() {
         "/assets/{path...} "
         "/{path...}");
     api(Role::kAnyone, "POST", "sign-in sign-out device-codes device-tokens");
+    api(Role::kAnyone, "GET", "sign-in");
+    list(Role::kAnyone, "GET", "/auth/login /auth/callback");
     list(Role::kReader, "GET",
          "/metrics /version /get-artifact /model-versions/get-artifact /fe_experiments /fe_runs "
          "/fe_metrics_available /fe_metrics");
     api(Role::kReader, "GET",
-        "version sessions/{session} experiments workloads workloads/{workload}/sharing "
+        "version clock sessions/{session} experiments workloads workloads/{workload}/sharing "
         "workloads/{workload}/workflow plans/{plan}/workflow experiments/{experiment}/workflow "
         "workloads/{workload}/collocation plans/{plan}/collocation "
         "experiments/{experiment}/collocation runs experiments/{experiment}/overview runs/{run} "
         "runs/{run}/metrics runs/{run}/phases runs/{run}/check-trace runs/{run}/events "
-        "runs/{run}/health runs/{run}/explain runs/{run}/interest runs/{run}/footprint "
+        "runs/{run}/clocks runs/{run}/health runs/{run}/explain runs/{run}/interest "
+        "runs/{run}/footprint "
         "runs/{run}/attribution runs/{run}/logs runs/{run}/logs/search runs/{run}/notes "
         "runs/{run}/profile views/{view} boards lists reports plans plans/{plan} "
         "runs/{run}/export runs/{run}/artifacts runs/{run}/artifacts/{path...} runs/{run}/media "
-        "runs/{run}/latest stream openapi.json me tokens spaces device-codes/{code}");
+        "runs/{run}/latest stream openapi.json me tokens spaces teams alerts device-codes/{code}");
     api(Role::kReader, "POST",
         "runs/search sparklines summaries phases/statistics points charts lines windows xy epochs "
-        "changes compare history differences views codes");
+        "changes compare history differences views codes tokens");
     api(Role::kReader, "PUT", "device-codes/{code}");
-    api(Role::kReader, "DELETE", "tokens/{token}");
+    api(Role::kReader, "DELETE", "tokens/{token} alerts/{alert}");
+    list(Role::kReader, "POST", "/prom/api/v1/read");
     list(Role::kWriter, "POST", "/v1/traces");
-    api(Role::kWriter, "POST", "frames runs/changes runs/{run}/notes runs/{run}/profile");
+    api(Role::kWriter, "POST",
+        "frames runs/changes runs/{run}/notes runs/{run}/profile alerts alerts/{alert}/test");
     api(Role::kWriter, "PUT",
         "runs/{run}/notes/{note} runs/{run}/profile/{id} boards/{board} lists/{list} "
         "reports/{report} plans/{plan} runs/{run}/artifacts/{path...}");
@@ -169,9 +228,9 @@ const std::map<std::string, Role>& roles_of_routes() {
         "runs/{run}/notes/{note} boards/{board} lists/{list} reports/{report} plans/{plan}");
     api(Role::kOwner, "DELETE", "runs/{run} experiments/{experiment}");
     api(Role::kAdmin, "GET", "users audit");
-    api(Role::kAdmin, "POST", "users tokens spaces stop");
-    api(Role::kAdmin, "PUT", "users/{user} spaces/{space}");
-    api(Role::kAdmin, "DELETE", "users/{user} spaces/{space}");
+    api(Role::kAdmin, "POST", "users spaces teams stop");
+    api(Role::kAdmin, "PUT", "users/{user} spaces/{space} teams/{team}");
+    api(Role::kAdmin, "DELETE", "users/{user} spaces/{space} teams/{team}");
     return all;
   }();
   return roles;
@@ -296,6 +355,29 @@ TEST_F(AccountsTest, BodiesOfNobodyAreSmall) {
   EXPECT_EQ(gate(request(Method::kPost, "/api/corral/v1/sign-out")), 200);
 }
 
+// They ask the provider, and end in a token.
+TEST_F(AccountsTest, SignInsAtAProviderAreLimitedAndComeByHttpsWhereTokensDo) {
+  add("ada", Role::kAdmin);
+  require_users();
+  Rate rate(2, std::chrono::minutes(10));
+  GateRules rules{.hosts = {}, .token = "", .accounts = &accounts_, .sign_ins = &rate};
+  Request asked = request(Method::kGet, "/auth/callback");
+  asked.peer = "10.0.0.7";
+  EXPECT_TRUE(decide(asked, rules).allowed());
+  EXPECT_TRUE(decide(asked, rules).allowed());
+  const Decision limited = decide(asked, rules);
+  ASSERT_FALSE(limited.allowed());
+  EXPECT_EQ(limited.answer->status, 429);
+  EXPECT_TRUE(decide(request(Method::kGet, "/device"), rules).allowed());
+  rules.sign_ins = nullptr;
+  rules.tokens_by_https = true;
+  const Decision plain = decide(asked, rules);
+  ASSERT_FALSE(plain.allowed());
+  EXPECT_EQ(plain.answer->status, 403);
+  asked.over_tls = true;
+  EXPECT_TRUE(decide(asked, rules).allowed());
+}
+
 // Another server writes into the database that it asks for nobody.
 TEST_F(AccountsTest, AServerThatAsksForUsersDoesSoToItsEnd) {
   add("ada", Role::kAdmin);
@@ -324,6 +406,33 @@ TEST_F(AccountsTest, WithoutUsersNobodyMakesOneButByTheSocket) {
   EXPECT_EQ(send(Method::kPost, "/api/corral/v1/tokens", R"({"user":"eve"})").status, 403);
   EXPECT_EQ(send(Method::kGet, "/api/corral/v1/users").status, 403);
   EXPECT_EQ(ok(Method::kGet, "/api/corral/v1/me").get_string("role"), "admin");
+}
+
+// Without an admin; none of it may more, or lasts longer, than that by which it was made.
+TEST_F(AccountsTest, UsersMakeTokensOfTheirOwn) {
+  add("ada", Role::kAdmin);
+  add("bob", Role::kOwner);
+  const std::string weak = give("bob", Role::kWriter, in(10));
+  require_users();
+  context_->who = accounts_.who(weak, sys::utc_now()).value();
+  const Json made = ok(Method::kPost, "/api/corral/v1/tokens", R"({"days":90,"label":"mlflow"})");
+  EXPECT_EQ(made.get_string("user"), "bob");
+  EXPECT_LE(made.get_int("expires_ns"), in(10).time_since_epoch().count());
+  const std::string token = made.get_string("token");
+  EXPECT_EQ(accounts_.who(token, sys::utc_now())->role, Role::kWriter);
+  const auto ask = [&](std::string body) {
+    return send(Method::kPost, "/api/corral/v1/tokens", std::move(body)).status;
+  };
+  EXPECT_EQ(ask(R"({"user":"bob","role":"admin"})"), 200) << "it may what bob's may";
+  EXPECT_EQ(ask(R"({"user":"ada"})"), 403);
+  EXPECT_EQ(ask(R"({"user":"nobody"})"), 403);
+  const Json listed = ok(Method::kGet, "/api/corral/v1/tokens");
+  ASSERT_EQ(listed.find("tokens")->as_array()->size(), 3U);
+  for (const Json& one : *listed.find("tokens")->as_array())
+    EXPECT_EQ(one.get_string("role"), "writer");
+  // It goes with the one by which it was made.
+  ok(Method::kDelete, "/api/corral/v1/tokens/" + std::string(access_token_id(weak).value_or("")));
+  EXPECT_FALSE(accounts_.who(token, sys::utc_now()));
 }
 
 // A program's token for reading, which leaked.

@@ -22,6 +22,7 @@ namespace audit = store::audit;
 constexpr std::string_view kSignIn = "/api/corral/v1/sign-in";
 constexpr std::string_view kCodes = "/api/corral/v1/codes";
 constexpr std::string_view kDeviceCodes = "/api/corral/v1/device-codes/";
+constexpr std::string_view kTokens = "/api/corral/v1/tokens";
 constexpr std::string_view kStop = "/api/corral/v1/stop";
 constexpr std::size_t kMostRequest = 2000;  // bytes
 constexpr std::size_t kMostDetail = 64u << 10;
@@ -45,6 +46,11 @@ std::string short_text(std::string_view bytes, std::size_t most) {
   return text;
 }
 
+// Any reader may send it.
+bool is_of_readers(const Request& request) {
+  return request.path != kSignIn && role_for(request) == Role::kReader;
+}
+
 bool is_for_tokens(const Request& request) {
   return request.path == kSignIn || request.path == kCodes;
 }
@@ -65,8 +71,7 @@ std::string request_line(const Request& request) {
 std::string detail_of(const Request& request) {
   if (is_for_tokens(request)) return {};
   const auto json = Json::parse(request.body);
-  // Any reader may send an answer to a program.
-  const std::size_t most = request.path.starts_with(kDeviceCodes) ? kMostAnswer : kMostDetail;
+  const std::size_t most = is_of_readers(request) ? kMostAnswer : kMostDetail;
   return short_text(json ? json->dump() : request.body, most);
 }
 
@@ -103,6 +108,8 @@ bool is_audited(const Request& request) {
   if (request.method == Method::kGet || request.method == Method::kHead) return false;
   // A server whose store is lost can still be stopped.
   if (request.path == kStop) return false;
+  // Its handler makes the entry, with the new token's id.
+  if (request.path == kTokens) return false;
   // Trainings log all the time: their paths are not looked up.
   if (door::owns(request.path) && door::is_quick(request)) return false;
   const std::optional<Role> needed = role_for(request);
@@ -115,6 +122,10 @@ bool is_audited(const Request& request) {
 
 Response audited(Request request, Context& context) {
   const std::optional<Principal> who = principal(request, context);
+  if (const auto wait = is_of_readers(request)
+                            ? context.reader_entries->take(context.who.user, sys::boot_now())
+                            : std::nullopt)
+    return too_many(request, "requests that are listed", *wait);
   const bool listed = who || !context.listed_refusals->take("", sys::boot_now());
   if (!listed) return route(std::move(request), context);
   const audit::Entry entry{.time = sys::utc_now(),

@@ -50,6 +50,22 @@ class AuditTest : public HandlerTest {
   const AccessToken token_ = make_access_token();
 };
 
+// The audit is kept for more than a year: nobody who may only read fills it.
+TEST_F(AuditTest, WhatReadersSendIsListedBrieflyAndNotTooOften) {
+  const std::string path = "/api/corral/v1/tokens/nothing";
+  const auto ask = [&] {
+    return carry_out(request(Method::kDelete, path, std::string(60'000, 'x')));
+  };
+  EXPECT_EQ(ask(), 404);
+  EXPECT_LT(entries().at(0).detail.size(), 300U);
+  int status = 404;
+  for (int i = 1; i < 250 && status == 404; ++i) status = ask();
+  EXPECT_EQ(status, 429);
+  EXPECT_EQ(entries().size(), 100U) << "a page of them";
+  EXPECT_EQ(carry_out(request(Method::kPost, "/api/corral/v1/users", R"({"name":"bob"})")), 200)
+      << "an admin's doings are another matter";
+}
+
 TEST_F(AuditTest, AnEntrySaysWhoFromWhereAndWhatCameOfIt) {
   EXPECT_EQ(carry_out(request(Method::kPost, "/api/corral/v1/users", R"({"name":"bob"})")), 200);
   EXPECT_EQ(carry_out(request(Method::kDelete, "/api/corral/v1/runs/nothing?force=true")), 404);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base64.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "server/core/door.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMinTokenBytes = 16;
 constexpr std::int64_t kMostOfAnyone = 4096;  // bytes of a body
+constexpr std::string_view kSignInPaths = "/auth/";
 
 bool host_allowed(std::string_view host, const GateRules& rules) {
   const std::string name = http::host_without_port(host);
@@ -58,28 +60,9 @@ std::string_view credentials(const Request& request, std::string_view scheme) {
   return trim(value.substr(space));
 }
 
-int base64_digit(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
-}
-
 // The password of "user:password" in base64; empty for anything else.
 std::string basic_password(std::string_view encoded) {
-  std::string text;
-  std::uint32_t bits = 0;
-  int held = 0;
-  for (const char c : encoded.substr(0, encoded.find('='))) {
-    const int digit = base64_digit(c);
-    if (digit < 0) return {};
-    bits = (bits << 6 | static_cast<std::uint32_t>(digit)) & 0xFFFFFF;
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    text.push_back(static_cast<char>(bits >> held & 0xFF));
-  }
+  const std::string text = from_base64(encoded).value_or("");
   const std::size_t colon = text.find(':');
   return colon == std::string::npos ? std::string() : text.substr(colon + 1);
 }
@@ -203,7 +186,8 @@ std::optional<Response> check_size(const Request& request) {
 
 // A token that came past the proxy was readable on the way.
 std::optional<Response> check_way(const Request& request, const GateRules& rules, Role needed) {
-  const bool brings_none = needed == Role::kAnyone && !changes_something(request);
+  const bool brings_none = needed == Role::kAnyone && !changes_something(request) &&
+                           !request.path.starts_with(kSignInPaths);
   if (!rules.tokens_by_https || request.over_tls || brings_none) return std::nullopt;
   return refusal(request, {Code::kPermission,
                            "tokens count by HTTPS alone here: ask the proxy in front, which must "
@@ -221,9 +205,11 @@ std::string client_key(const std::string& address) {
 // The limit of a request that anyone may send, by address. Without an address, sign-ins are not
 // limited (a lab behind one proxy), and the others have one bucket together.
 Rate* rate_of(const Request& request, const GateRules& rules) {
-  if (request.method != Method::kPost) return nullptr;
-  if (request.path == "/api/corral/v1/sign-in")
+  const bool posted = request.method == Method::kPost;
+  if (request.path.starts_with(kSignInPaths) ||
+      (posted && request.path == "/api/corral/v1/sign-in"))
     return request.peer.empty() ? nullptr : rules.sign_ins;
+  if (!posted) return nullptr;
   if (request.path == "/api/corral/v1/device-codes") return rules.device_codes;
   return request.path == "/api/corral/v1/device-tokens" ? rules.device_polls : nullptr;
 }
@@ -234,13 +220,7 @@ std::optional<Response> check_rate(const Request& request, const GateRules& rule
   if (rate == nullptr) return std::nullopt;
   const auto wait = rate->take(client_key(request.peer), sys::boot_now());
   if (!wait) return std::nullopt;
-  Response response = refusal(
-      request, {Code::kUnavailable, fmt::format("too many sign-ins from your address: try again "
-                                                "in {} s",
-                                                wait->count())});
-  response.status = 429;
-  response.set_header("Retry-After", std::to_string(wait->count()));
-  return response;
+  return too_many(request, "sign-ins from your address", *wait);
 }
 
 std::optional<Response> check_user(const Request& request, const GateRules& rules, Role needed) {

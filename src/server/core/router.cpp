@@ -14,6 +14,7 @@ namespace corral::server {
 namespace {
 
 constexpr std::string_view kFramesPath = "/api/corral/v1/frames";
+constexpr std::string_view kRemoteReadPath = "/prom/api/v1/read";
 constexpr std::string_view kFilePattern = "/api/corral/v1/runs/{run}/artifacts/{path...}";
 constexpr std::string_view kSpansPath = "/v1/traces";
 
@@ -92,6 +93,15 @@ tl::expected<RouteMatch, Response> find_route(const Request& request,
 
 }  // namespace
 
+Response too_many(const Request& request, std::string_view what, std::chrono::seconds wait) {
+  Response response = refusal(
+      request,
+      {Code::kUnavailable, fmt::format("too many {}: try again in {} s", what, wait.count())});
+  response.status = 429;
+  response.set_header("Retry-After", std::to_string(wait.count()));
+  return response;
+}
+
 Result<bool> match(std::string_view pattern, std::string_view path, Pairs& params) {
   params.clear();
   // Nearly all patterns differ from the path before their first parameter.
@@ -151,7 +161,11 @@ bool reads_json(const Request& request) {
       request.method == Method::kPut && match(kFilePattern, request.path, params).value_or(false);
   const bool is_protobuf = request.path == kSpansPath &&
                            trim(type.substr(0, type.find(';'))) == "application/x-protobuf";
-  return !is_file && !is_protobuf && request.path != kFramesPath;
+  return !is_file && !is_protobuf && request.path != kFramesPath && request.path != kRemoteReadPath;
+}
+
+bool unpacks(const Request& request) {
+  return request.path == kRemoteReadPath && request.header("content-encoding") == "snappy";
 }
 
 Response refusal(const Request& request, const Error& error, std::string_view field) {

@@ -6,6 +6,7 @@
 // function in api/.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -55,10 +56,16 @@ Response route(Request request, Context& context, std::span<const Route> table =
 // Its body is JSON, if it has one: not frames, a file or protobuf.
 bool reads_json(const Request& request);
 
+// Its handler unpacks the body.
+bool unpacks(const Request& request);
+
 // The answer to a request that is refused before a handler is called, in the form of the interface
 // that the path belongs to: MLflow's clients look for "error_code", ours for "error". `field`: the
 // invalid header or parameter, included if the form has a place for it.
 Response refusal(const Request& request, const Error& error, std::string_view field = {});
+
+// 429: `what` was asked for too often.
+Response too_many(const Request& request, std::string_view what, std::chrono::seconds wait);
 
 // True if the pattern matches the path; sets `params`.
 Result<bool> match(std::string_view pattern, std::string_view path, Pairs& params);

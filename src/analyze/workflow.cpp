@@ -236,7 +236,8 @@ std::string_view run_end_name(RunEnd end) {
 RunEnd run_end_of(std::string_view outcome) {
   constexpr std::array<std::string_view, 3> kAsPlanned = {"finished", "limit", "stopped"};
   if (outcome == "running") return RunEnd::kRunning;
-  if (outcome == "interrupted") return RunEnd::kInterrupted;
+  if (outcome == "interrupted" || outcome == "preempted" || outcome == "cancelled")
+    return RunEnd::kInterrupted;
   return std::ranges::find(kAsPlanned, outcome) != kAsPlanned.end() ? RunEnd::kFinished
                                                                     : RunEnd::kFailed;
 }

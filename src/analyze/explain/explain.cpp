@@ -38,6 +38,7 @@ Result<Recorded> read_recorded(const store::Reader& store, const store::Run& run
     return {};
   };
   TRY(store.inspect(read));
+  recorded.timeline.set_clocks(TRY(HostClocks::read(store, run, left)));
   return recorded;
 }
 
@@ -231,6 +232,13 @@ Result<SeenUse> read_seen(const store::Reader& store, const store::Run& run,
   return seen;
 }
 
+std::string unknown_clocks(const std::vector<std::string>& hosts) {
+  std::string names = hosts.front();
+  if (hosts.size() > 1) names += fmt::format(" and {} more", hosts.size() - 1);
+  return fmt::format("that of {} was not measured, so only the ranks of each host are compared",
+                     names);
+}
+
 Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
                            const Recorded& recorded, const Left& left, Explanation& found) {
   if (found.steady.steps == 0) return {};
@@ -253,6 +261,8 @@ Result<> judge_steady_part(const store::Reader& store, const store::Run& run,
                                       .metrics = part_metrics(part, data, given)}));
   found.bottleneck = find_bottleneck(lanes, data, given, seen);
   found.slow_rank = find_slow_rank(timeline, lanes, found.steady.window);
+  if (const auto hosts = hosts_without_clock(timeline, lanes); !hosts.empty())
+    found.unseen.push_back({.part = "clocks of hosts", .reason = unknown_clocks(hosts)});
   found.what_if = find_what_if(timeline, lanes, found.steady.window,
                                find_cpu_demand(lanes, data, given, found.bottleneck));
   return {};

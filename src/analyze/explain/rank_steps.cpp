@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace corral::analyze {
+namespace {
+
+void shift(std::vector<RankStep>& steps, const std::string& host, const HostClocks& clocks) {
+  for (RankStep& step : steps) {
+    for (UtcTime* time : {&step.begin, &step.end, &step.backward, &step.call, &step.next})
+      if (*time != RankStep::kNever) *time = clocks.shift(host, *time);
+  }
+}
+
+}  // namespace
 
 std::vector<RankStep> find_rank_steps(const Timeline& timeline, std::size_t lane) {
   std::vector<RankStep> steps;
@@ -32,6 +42,8 @@ std::vector<RankStep> find_rank_steps(const Timeline& timeline, std::size_t lane
     step.wait += end - begin;
     if (end <= step.entry()) step.wait_before += end - begin;
   });
+  const std::string& name = timeline.lane(lane);
+  shift(steps, name.substr(0, name.find('/')), timeline.clocks());
   return steps;
 }
 

@@ -1,8 +1,10 @@
 // The steps of one lane, to compare ranks with each other: when each begins, when it enters its
 // backward pass, and its waits and calls between ranks.
 //
-// Steps are in order, and those inside another step are not counted. A step's period ends where the
-// next one begins, the last one's with the step. In a run without steps its epochs count. Pure.
+// Times are by the clock of the run's first host, as far as those of its hosts are known
+// (host_clocks.h). Steps are in order, and those inside another step are not counted. A step's
+// period ends where the next one begins, the last one's with the step. In a run without steps its
+// epochs count. Pure.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -15,13 +16,27 @@ namespace corral::analyze {
 namespace {
 
 constexpr double kLate = 0.05;  // part of a step
+constexpr double kErrors = 3;   // times the error of the clocks
 constexpr std::size_t kLeastSteps = 10;
 
 struct Rank {
   std::int64_t number = 0;
   const LaneLeaves* lane = nullptr;
   std::vector<RankStep> steps;
+  Nanos clock_error{0};
 };
+
+std::string host_of(const LaneLeaves& lane) { return lane.lane.substr(0, lane.lane.find('/')); }
+
+std::map<std::string, std::vector<Rank>> ranks_of_hosts(std::span<const LaneLeaves> lanes) {
+  std::map<std::string, std::vector<Rank>> hosts;
+  for (const LaneLeaves& lane : lanes) {
+    const auto number = lane_rank(lane.lane);
+    if (lane.trains && number)
+      hosts[host_of(lane)].push_back({.number = *number, .lane = &lane, .steps = {}});
+  }
+  return hosts;
+}
 
 struct Entries {
   std::vector<UtcTime> times;  // by rank; empty: they cannot be compared
@@ -59,7 +74,7 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-std::optional<SlowRank> find_on_host(const std::vector<Rank>& ranks, Window window) {
+std::optional<SlowRank> find_among(const std::vector<Rank>& ranks, Window window) {
   SlowRank slowest;
   std::vector<std::vector<double>> late(ranks.size()), lengths(ranks.size());
   const std::size_t steps =
@@ -78,16 +93,32 @@ std::optional<SlowRank> find_on_host(const std::vector<Rank>& ranks, Window wind
   }
   if (late.front().size() < kLeastSteps) return std::nullopt;
   slowest.steps = std::ssize(late.front());
+  // Any of the ranks may be the earliest one.
+  const Nanos error_of_first = std::ranges::max(ranks, {}, &Rank::clock_error).clock_error;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const double median = median_of(late[i]);
     const double length = median_of(std::move(lengths[i]));
+    const Nanos error = ranks[i].clock_error + error_of_first;
     if (length <= 0 || median / length <= std::max(kLate, slowest.share)) continue;
+    if (median <= kErrors * seconds(error)) continue;
     slowest.lane = ranks[i].lane->lane;
     slowest.rank = ranks[i].number;
     slowest.late_s = median;
     slowest.share = median / length;
+    slowest.clock_error = error;
   }
   return slowest.share > 0 ? std::optional(std::move(slowest)) : std::nullopt;
+}
+
+std::string words_of(const SlowRank& found) {
+  std::string late = precise_duration(found.late_s);
+  if (found.clock_error > Nanos(0))
+    late +=
+        fmt::format(" (± {} by the hosts' clocks)", precise_duration(seconds(found.clock_error)));
+  return fmt::format(
+      "Rank {} is late: it {} {} after the first rank, {:.0f} % of a step.", found.rank,
+      found.by_call ? "comes to its first call between ranks" : "enters its backward pass", late,
+      found.share * 100);
 }
 
 }  // namespace
@@ -95,27 +126,37 @@ std::optional<SlowRank> find_on_host(const std::vector<Rank>& ranks, Window wind
 std::optional<SlowRank> find_slow_rank(const Timeline& timeline, std::span<const LaneLeaves> lanes,
                                        Window window) {
   if (timeline.unit() != Unit::kStep) return std::nullopt;
-  std::map<std::string, std::vector<Rank>> hosts;
-  for (const LaneLeaves& lane : lanes) {
-    const auto number = lane_rank(lane.lane);
-    if (!lane.trains || !number) continue;
-    hosts[lane.lane.substr(0, lane.lane.find('/'))].push_back(
-        {.number = *number, .lane = &lane, .steps = {}});
-  }
   std::optional<SlowRank> slowest;
-  for (auto& [host, ranks] : hosts) {
-    if (ranks.size() < 2) continue;
-    for (Rank& rank : ranks) rank.steps = find_rank_steps(timeline, rank.lane->number);
-    auto found = find_on_host(ranks, window);
-    ranks.clear();
+  const auto compare = [&](const std::vector<Rank>& ranks) {
+    if (ranks.size() < 2) return;
+    auto found = find_among(ranks, window);
     if (found && (!slowest || found->share > slowest->share)) slowest = std::move(found);
+  };
+  auto hosts = ranks_of_hosts(lanes);
+  const bool together = hosts.size() > 1 && hosts_without_clock(timeline, lanes).empty();
+  std::vector<Rank> all;
+  for (auto& [host, ranks] : hosts) {
+    if (ranks.size() < 2 && !together) continue;
+    for (Rank& rank : ranks) rank.steps = find_rank_steps(timeline, rank.lane->number);
+    compare(ranks);
+    for (Rank& rank : ranks)
+      rank.clock_error = timeline.clocks().error(host, window.from, window.to).value_or(Nanos(0));
+    if (together) std::ranges::move(ranks, std::back_inserter(all));
+    ranks.clear();
   }
-  if (!slowest) return std::nullopt;
-  slowest->text = fmt::format(
-      "Rank {} is late: it {} {} after the first rank, {:.0f} % of a step.", slowest->rank,
-      slowest->by_call ? "comes to its first call between ranks" : "enters its backward pass",
-      precise_duration(slowest->late_s), slowest->share * 100);
+  compare(all);
+  if (slowest) slowest->text = words_of(*slowest);
   return slowest;
+}
+
+std::vector<std::string> hosts_without_clock(const Timeline& timeline,
+                                             std::span<const LaneLeaves> lanes) {
+  const auto hosts = ranks_of_hosts(lanes);
+  std::vector<std::string> without;
+  if (hosts.size() < 2) return without;
+  for (const auto& [host, ranks] : hosts)
+    if (!timeline.clocks().by_host().contains(host)) without.push_back(host);
+  return without;
 }
 
 }  // namespace corral::analyze

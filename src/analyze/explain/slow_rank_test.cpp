@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 namespace corral::analyze {
 namespace {
@@ -13,7 +15,7 @@ UtcTime at(double second) { return utc_time(static_cast<std::int64_t>(second * 1
 // `late(rank, step)`: seconds after the begin of a step of 100 ms at which a rank enters.
 using Late = std::function<double(int rank, int step)>;
 
-struct Run {
+struct Training {
   Late late;
   int ranks = 2;
   int steps = 40;
@@ -23,9 +25,20 @@ struct Run {
   std::string other = "node";     // and the other ranks here
   std::optional<int> lacks = {};  // a step that rank 1 did not record
   double jitter = 0;              // by which rank 1 begins later and earlier in turn
+  double ahead = 0;               // by which the clock of `other` is
+  HostClocks::ByHost clocks = {};
 };
 
-std::optional<SlowRank> find(const Run& run) {
+// Measured every second.
+HostClock clock_of(double offset, double error) {
+  std::vector<ClockPoint> points;
+  for (int second = 0; second <= 10; ++second)
+    points.push_back(
+        {.at = at(second), .offset = nanos_of_seconds(offset), .error = nanos_of_seconds(error)});
+  return HostClock(std::move(points));
+}
+
+std::optional<SlowRank> find(const Training& run) {
   Timeline timeline;
   const auto add = [&](int rank, std::string_view name, codec::PhaseKind kind, double from,
                        double to) {
@@ -38,13 +51,14 @@ std::optional<SlowRank> find(const Run& run) {
     for (int step = 0; step < run.steps; ++step) {
       if (rank == 1 && run.lacks == step) continue;
       const double jitter = rank == 1 ? run.jitter * (step % 2 == 0 ? 1 : -1) : 0;
-      const double begin = 1 + step * 0.1 + jitter;
+      const double begin = 1 + step * 0.1 + jitter + (rank == 0 ? 0 : run.ahead);
       add(rank, "step", codec::PhaseKind::kCompute, begin, begin + 0.1);
       add(rank, run.inner, run.kind, begin + run.late(rank, step), begin + 0.095);
     }
   }
   timeline.arrange(at(1000));
-  const Window window{.from = at(0), .to = at(1000)};
+  timeline.set_clocks(HostClocks(run.host, run.clocks));
+  const Window window{.from = at(0), .to = at(10)};
   return find_slow_rank(timeline, find_leaves(timeline, window), window);
 }
 
@@ -86,6 +100,55 @@ TEST(SlowRank, IsNotKnownOfOtherClocksFewStepsAndOtherPhases) {
   EXPECT_FALSE(find({.late = of_one, .steps = 9}));
   EXPECT_FALSE(find({.late = of_one, .inner = "forward"}));
   EXPECT_FALSE(find({.late = of_one, .ranks = 1}));
+}
+
+TEST(SlowRank, IsFoundOnAnotherHostByMeasuredClocks) {
+  // By the clocks rank 1 is early.
+  Training run{.late = of_one, .other = "elsewhere", .ahead = -0.045};
+  run.clocks.emplace("node", clock_of(1, 0.002));
+  EXPECT_FALSE(find(run)) << "one of the clocks is not known";
+  run.clocks.emplace("elsewhere", clock_of(1.045, 0.003));
+  const auto found = find(run);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rank, 1);
+  EXPECT_NEAR(found->late_s, 0.03, 1e-6);
+  EXPECT_EQ(found->clock_error, std::chrono::microseconds(6100)) << "twice the worse one's";
+  EXPECT_EQ(
+      found->text,
+      "Rank 1 is late: it enters its backward pass 30 ms (± 6.1 ms by the hosts' clocks) after "
+      "the first rank, 30 % of a step.");
+}
+
+TEST(SlowRank, IsNoneIfTheClocksMayHaveMadeIt) {
+  Training run{.late = of_one, .other = "elsewhere"};
+  run.clocks.emplace("node", clock_of(0, 0.004));
+  run.clocks.emplace("elsewhere", clock_of(0, 0.0049));
+  EXPECT_TRUE(find(run)) << "30 ms are more than three times 9.9 ms";
+  run.clocks.insert_or_assign("elsewhere", clock_of(0, 0.0051));
+  EXPECT_FALSE(find(run));
+  EXPECT_EQ(find({.late = of_one, .ranks = 3, .host = "elsewhere", .clocks = run.clocks})
+                .value()
+                .clock_error,
+            Nanos(0))
+      << "ranks 1 and 2 share a clock";
+}
+
+TEST(SlowRank, HostsWithoutAClockAreNamedWhereThereAreOthers) {
+  const auto without = [](const Training& run) {
+    std::vector<LaneLeaves> lanes(2);
+    lanes[0].lane = run.host + "/rank0/1/MainThread";
+    lanes[1].lane = run.other + "/rank1/1/MainThread";
+    for (LaneLeaves& lane : lanes) lane.trains = true;
+    Timeline timeline;
+    timeline.set_clocks(HostClocks(run.host, run.clocks));
+    return hosts_without_clock(timeline, lanes);
+  };
+  Training run{.late = of_one};
+  EXPECT_TRUE(without(run).empty());
+  run.other = "elsewhere";
+  EXPECT_EQ(without(run), (std::vector<std::string>{"elsewhere", "node"}));
+  run.clocks.emplace("node", clock_of(0, 0.001));
+  EXPECT_EQ(without(run), std::vector<std::string>{"elsewhere"});
 }
 
 TEST(SlowRank, StepsThatDoNotMeetAreNotCompared) {

@@ -12,8 +12,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "analyze/explain/host_clocks.h"
 #include "codec/frame.h"
 #include "core/time.h"
 #include "store/tables/phases.h"
@@ -59,6 +61,9 @@ class Timeline {
   void add(const store::page::PhaseFields& phase);
   // Ends what is open at `until`, and sorts: by lane, begin, the longer first, then the outer type.
   void arrange(UtcTime until);
+  // Those of the lanes' hosts. The times of the phases stay as they were recorded.
+  void set_clocks(HostClocks clocks) { clocks_ = std::move(clocks); }
+  [[nodiscard]] const HostClocks& clocks() const { return clocks_; }
 
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] const std::string& lane(std::size_t lane) const { return text(lanes_[lane].name); }
@@ -106,6 +111,7 @@ class Timeline {
   std::unordered_map<std::string, TextNumber, Hash, std::equal_to<>> numbers_;
   std::vector<Text> texts_;
   Unit unit_ = Unit::kEpoch;
+  HostClocks clocks_;
 };
 
 }  // namespace corral::analyze

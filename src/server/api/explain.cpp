@@ -87,7 +87,8 @@ void write_slow_rank(JsonWriter& json, const std::optional<analyze::SlowRank>& f
   }
   json.begin_object().member("rank", found->rank).member("lane", found->lane);
   json.member("late_s", found->late_s).member("share", found->share);
-  json.member("steps", found->steps).member("text", found->text).end_object();
+  json.member("steps", found->steps).member("clock_error_s", seconds(found->clock_error));
+  json.member("text", found->text).end_object();
 }
 
 void write_epoch(JsonWriter& json, const analyze::EpochTimes& epoch) {

@@ -16,6 +16,7 @@ using Answer = Parsed<Response>;
 using Handler = Answer(const Request& request, Context& context);
 
 Handler alive, ready, version, prometheus, openapi_page, stream, stop;  // server.cpp
+Handler clock, clocks;                                                  // clocks.cpp
 Handler post_frames, session;                                           // frames.cpp
 Handler experiments, overview;                                          // experiments.cpp
 Handler workloads, sharing;
@@ -37,12 +38,15 @@ Handler plans, plan, save_plan, delete_plan;         // plans.cpp
 Handler profile, request_profile, report_profile;    // profiles.cpp
 Handler list_artifacts, get_artifact, put_artifact;  // artifacts.cpp
 Handler media;
-Handler me, sign_in, sign_out, make_code;                        // accounts.cpp
-Handler users, add_user, change_user, delete_user;               // accounts.cpp
-Handler tokens, add_token, revoke_token, audit;                  // accounts.cpp
-Handler spaces, add_space, change_space, delete_space;           // accounts.cpp
-Handler ask_device, asking_device, answer_device, device_token;  // accounts.cpp
-Handler points, export_points;                                   // points.cpp
+Handler sign_in, sign_out, ways_to_sign_in, go_to_provider, back_from_provider;  // sign_in.cpp
+Handler me, make_code;                                                           // accounts.cpp
+Handler users, add_user, change_user, delete_user;                               // accounts.cpp
+Handler tokens, add_token, revoke_token, audit;                                  // accounts.cpp
+Handler spaces, add_space, change_space, delete_space;                           // accounts.cpp
+Handler teams, add_team, change_team, delete_team;                               // accounts.cpp
+Handler list_alerts, add_alert, delete_alert, test_alert;                        // alerts.cpp
+Handler ask_device, asking_device, answer_device, device_token;                  // accounts.cpp
+Handler points, export_points, remote_read;                                      // points.cpp
 Handler charts, lines, xy, windows, changes;
 Handler compare, history, differences;  // compare.cpp
 

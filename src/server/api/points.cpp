@@ -1,12 +1,15 @@
-// Points of runs: POST /points and the export of a run.
+// Points of runs: POST /points, the export of a run, and Prometheus' remote read.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "core/limits.h"
 #include "query/export/export.h"
 #include "query/export/perfetto.h"
+#include "query/export/remote_read.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/requests.h"
@@ -86,6 +89,25 @@ Answer export_points(const Request& request, Context& context) {
   if (!file && file.error().code == Code::kNotFound)
     return tl::unexpected(RequestError(file.error(), "metric"));
   return download(format->type, fmt::format("{}.{}", run.hex(), name), TRY(std::move(file)));
+}
+
+Answer remote_read(const Request& request, Context& context) {
+  const query::RemoteRead asked = TRY(query::RemoteRead::parse(request.body));
+  Response response;
+  response.late = [&context, asked](const auto& left) -> Response {
+    auto answer = asked.answer(context.reader, left);
+    if (!answer) return error_response(answer.error());
+    // In one part, of which the rest waits in a file: a slow reader holds no memory.
+    Response made = stream_response(
+        "application/x-protobuf",
+        [text = std::make_shared<std::string>(*std::move(answer))](std::string& part) {
+          part = std::exchange(*text, {});
+          return Result<bool>(false);
+        });
+    made.set_header("Content-Encoding", "snappy");
+    return made;
+  };
+  return response;
 }
 
 }  // namespace corral::server::api

@@ -12,6 +12,7 @@
 #include "server/api/requests.h"
 #include "server/api/write.h"
 #include "store/tables/health.h"
+#include "store/tables/members.h"
 #include "store/tables/phases.h"
 
 namespace corral::server::api {
@@ -300,8 +301,12 @@ void write_facts(JsonWriter& json, const store::Run& run) {
   });
   json.key("drops").begin_object();
   for (const std::string_view key : {"points", "frames", "ticks"}) {
-    const std::string* total = find_fact(run.drops, key);
-    json.member(key, total != nullptr ? parse_int(*total).value_or(0) : std::int64_t{0});
+    // "points", or "points 3" of the run's member 3.
+    std::int64_t total = 0;
+    for (const auto& [name, value] : run.drops)
+      if (std::string_view(name).substr(0, name.find(' ')) == key)
+        total += parse_int(value).value_or(0);
+    json.member(key, total);
   }
   json.end_object();
 }
@@ -394,17 +399,42 @@ Answer runs(const Request& request, Context& context) {
   return json_response(std::move(body));
 }
 
+namespace {
+
+void write_member(JsonWriter& json, const store::page::RunMember& member) {
+  json.begin_object();
+  json.member("member", member.no).member("attempt", member.attempt);
+  write_optional(json, "rank", member.rank);
+  json.member("host", member.host);
+  json.member("status", store::status_name(member.status));
+  write_text(json, "outcome", member.outcome);
+  write_text(json, "reason", member.reason);
+  write_time(json, "start_ns", member.start);
+  write_time(json, "end_ns", member.end);
+  write_optional(json, "exit_code", member.exit_code);
+  write_optional(json, "exit_signal", member.exit_signal);
+  json.end_object();
+}
+
+}  // namespace
+
 Answer run(const Request& request, Context& context) {
   const store::Run run = TRY(read_run(context.reader, request.param("run")));
   const store::page::PhaseWindow life{.from = run.start, .to = run.end.value_or(UtcTime::max())};
-  const bool has_phases = TRY(in_snapshot(context.reader, [&](store::Reading& reading) {
-    return store::page::has_phases(reading, run.id, life);
-  }));
+  bool has_phases = false;
+  auto read = in_snapshot(context.reader, [&](store::Reading& reading) {
+    return store::page::has_phases(reading, run.id, life).and_then([&](bool has) {
+      has_phases = has;
+      return store::page::run_members(reading, run.id);
+    });
+  });
+  const auto members = TRY(std::move(read));
   std::string body;
   JsonWriter json(body);
   TRY(write_runs(json, context.reader, {run}, [&](std::size_t) {
     write_facts(json, run);
     json.member("has_phases", has_phases);
+    write_array(json, "members", members, write_member);
     write_time(json, "removal_ns",
                run.trashed ? std::optional(*run.trashed + store::kTrashKept) : std::nullopt);
     return write_neighbours(json, run, context.reader);

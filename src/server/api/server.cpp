@@ -117,6 +117,11 @@ std::optional<EventHub::Sees> seen_by(const store::Reader& reader) {
                         const std::string& name) { return check_name(access, name).has_value(); }};
 }
 
+bool same(const store::Access& a, const store::Access& b) {
+  if (a.sees_all() || b.sees_all()) return a.sees_all() == b.sees_all();
+  return a.hidden() == b.hidden();
+}
+
 }  // namespace
 
 Answer stream(const Request& request, Context& context) {
@@ -127,6 +132,12 @@ Answer stream(const Request& request, Context& context) {
   if (context.accounts->required() && !principal_of(request, *context.accounts)) {
     response.events->close();
     return fail(Code::kUnauthenticated, "this token does not count any more");
+  }
+  // So are those of a person who has left a space meanwhile, or come into one.
+  if (context.accounts->required() && !context.who.user.empty() &&
+      !same(context.accounts->access_of(context.who.user), context.reader.access())) {
+    response.events->close();
+    return fail(Code::kUnavailable, "what you see has changed just now: ask again");
   }
   response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
   return response;

@@ -1,5 +1,5 @@
 // Users of the store, their tokens, programs that ask for one, whose request it is, and who did
-// what.
+// what. (Sign-ins: sign_in.cpp)
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "core/access_token.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "oidc/provider.h"
 #include "server/api/handlers.h"
 #include "server/api/request_fields.h"
 #include "server/api/write.h"
@@ -15,10 +16,12 @@
 #include "server/core/events.h"
 #include "server/core/gate.h"
 #include "server/core/once_codes.h"
+#include "server/core/router.h"
 #include "store/tables/accounts.h"
 #include "store/tables/audit.h"
 #include "store/tables/device_codes.h"
 #include "store/tables/spaces.h"
+#include "store/tables/teams.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {
@@ -28,10 +31,12 @@ namespace accounts = store::accounts;
 
 constexpr std::size_t kMostDisplay = 200;  // characters
 constexpr std::size_t kMostLabel = 200;
+constexpr std::size_t kMostSubject = 255;
 constexpr std::size_t kMostToken = 1024;  // bytes
 constexpr std::int64_t kMostEntries = 1000;
 constexpr std::size_t kMostMembers = 1000;  // in one request
-constexpr std::size_t kMostUserName = 64;
+constexpr std::size_t kMostUserName = 65;   // with the "@" of a team
+constexpr std::size_t kMostGroup = 255;
 constexpr std::int64_t kDays = 90;
 constexpr std::int64_t kMostDays = 366;
 constexpr Nanos kDeviceWaits = std::chrono::minutes(10);
@@ -40,6 +45,7 @@ constexpr Nanos kDeviceWaits = std::chrono::minutes(10);
 template <class Change>
 Result<> commit_accounts(Context& context, Change change) {
   TRY(context.store.change(change));
+  // If another thread has refreshed meanwhile, that one ends the streams.
   return context.accounts->follow(context.events);
 }
 
@@ -59,6 +65,29 @@ std::string short_text(RequestFields& fields, std::string_view name, std::size_t
   return text;
 }
 
+// The program that asked for a token on a page; empty: none did.
+struct Asked {
+  std::string_view code = {}, address = {};
+};
+
+// The audit's entry of a new token, by the user whose request made it.
+Result<> note_token(store::Writing& writing, const accounts::Token& token, const Request& request,
+                    const std::string& by, const Asked& asked = {}) {
+  std::string detail;
+  JsonWriter json(detail);
+  json.begin_object().member("token", token.id).member("user", token.user);
+  json.member("label", token.label).member("role", role_name(token.role));
+  json.member("parent", token.parent);
+  if (!asked.code.empty()) json.member("code", asked.code).member("asked_from", asked.address);
+  json.end_object();
+  const std::int64_t entry = TRY(store::audit::begin(writing, {.time = token.created,
+                                                               .user = by,
+                                                               .address = request.peer,
+                                                               .request = "POST " + request.path,
+                                                               .detail = detail}));
+  return store::audit::end(writing, entry, 200);
+}
+
 std::optional<Role> read_role(RequestFields& fields) {
   return fields.choice<Role>("role", {{kRoleNames[0], Role::kReader},
                                       {kRoleNames[1], Role::kWriter},
@@ -66,11 +95,33 @@ std::optional<Role> read_role(RequestFields& fields) {
                                       {kRoleNames[3], Role::kAdmin}});
 }
 
+Result<std::string> issuer_of(const Context& context) {
+  if (context.sign_ins != nullptr) return context.sign_ins->provider->issuer();
+  return fail(Code::kUnprocessable,
+              "this server has no provider at which users sign in (corral serve --oidc-issuer)");
+}
+
+// A user's identity where this server's users sign in; an empty "subject": none.
+Result<accounts::Identity> read_identity(RequestFields& fields, const Context& context) {
+  std::string subject = short_text(fields, "subject", kMostSubject);
+  if (subject.empty()) return accounts::Identity();
+  return accounts::Identity{TRY(issuer_of(context)), std::move(subject)};
+}
+
+// The same of a team, with an empty "group".
+Result<accounts::Group> read_group(RequestFields& fields, const Context& context) {
+  std::string name = short_text(fields, "group", kMostGroup);
+  if (name.empty()) return accounts::Group();
+  return accounts::Group{TRY(issuer_of(context)), std::move(name)};
+}
+
 void write_user(JsonWriter& json, const accounts::User& user) {
   json.begin_object().member("name", user.name);
   write_text(json, "display", user.display);
   json.member("role", role_name(user.role)).member("disabled", user.disabled);
   write_time(json, "created_ns", user.created);
+  write_text(json, "issuer", user.identity.issuer);
+  write_text(json, "subject", user.identity.subject);
   json.end_object();
 }
 
@@ -90,6 +141,15 @@ void write_space(JsonWriter& json, const accounts::Space& space) {
   for (const std::string& member : space.members) json.value(member);
   json.end_array();
   write_time(json, "created_ns", space.created);
+  json.end_object();
+}
+
+void write_team(JsonWriter& json, const accounts::Team& team) {
+  json.begin_object().member("name", team.name).key("members").begin_array();
+  for (const std::string& member : team.members) json.value(member);
+  json.end_array();
+  write_text(json, "group", team.group.name);
+  write_time(json, "created_ns", team.created);
   json.end_object();
 }
 
@@ -119,24 +179,6 @@ Answer me(const Request&, Context& context) {
   });
 }
 
-Answer sign_in(const Request& request, Context& context) {
-  const Json json = TRY_PARSED(parse_body(request.body));
-  RequestFields fields(request.body, json);
-  fields.only({"token"});
-  const std::string token = TRY_PARSED(fields.finish(fields.text("token").value_or("")));
-  const auto who = context.accounts->who(token, sys::utc_now());
-  if (!who) {
-    return fail_about("token", Code::kUnauthenticated,
-                      "this token is mistyped, expired or revoked, or no token of this server");
-  }
-  Response response = object_response(
-      [&](JsonWriter& out) { out.member("user", who->user).member("role", role_name(who->role)); });
-  const bool secure = request.over_tls || request.header("origin").starts_with("https://");
-  response.set_header("Set-Cookie", token_cookie(token, secure));
-  response.set_header("Cache-Control", "no-store");
-  return response;
-}
-
 Answer make_code(const Request& request, Context& context) {
   std::string token = header_token(request);
   if (token.empty() || token.size() > kMostToken)
@@ -145,13 +187,6 @@ Answer make_code(const Request& request, Context& context) {
   const std::string code = context.once->add(std::move(token), sys::boot_now());
   Response response = object_response([&](JsonWriter& json) { json.member("code", code); });
   response.set_header("Cache-Control", "no-store");
-  return response;
-}
-
-Answer sign_out(const Request&, Context&) {
-  Response response = json_response("{}");
-  for (const bool secure : {false, true})
-    response.headers.emplace_back("Set-Cookie", token_cookie("", secure));
   return response;
 }
 
@@ -165,7 +200,7 @@ Answer add_user(const Request& request, Context& context) {
   TRY(check_place(request, context));
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
-  fields.only({"name", "display", "role"});
+  fields.only({"name", "display", "role", "subject"});
   accounts::User user{.name = fields.text("name").value_or(""),
                       .display = short_text(fields, "display", kMostDisplay),
                       .created = sys::utc_now()};
@@ -173,6 +208,7 @@ Answer add_user(const Request& request, Context& context) {
     fields.wrong("name", "1 to 64 of a-z, 0-9, '.', '-' and '_', a letter or digit first");
   }
   user.role = read_role(fields).value_or(Role::kReader);
+  user.identity = TRY(read_identity(fields, context));
   user = TRY_PARSED(fields.finish(std::move(user)));
   TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::add_user(w, user); }));
   return named_response(user.name);
@@ -182,10 +218,11 @@ Answer change_user(const Request& request, Context& context) {
   TRY(check_place(request, context));
   const Json json = TRY_PARSED(parse_body(request.body));
   RequestFields fields(request.body, json);
-  fields.only({"display", "role", "disabled"});
+  fields.only({"display", "role", "disabled", "subject"});
   accounts::UserChange change{.name = std::string(request.param("user"))};
   if (fields.has("display")) change.display = short_text(fields, "display", kMostDisplay);
   change.role = read_role(fields);
+  if (fields.has("subject")) change.identity = TRY(read_identity(fields, context));
   change.disabled = fields.boolean("disabled");
   change = TRY_PARSED(fields.finish(std::move(change)));
   TRY(commit_accounts(context,
@@ -220,13 +257,31 @@ Answer add_token(const Request& request, Context& context) {
                         .user = fields.text("user").value_or(""),
                         .label = short_text(fields, "label", kMostLabel),
                         .created = sys::utc_now()};
+  const Principal& who = context.who;
+  const bool own = who.role < Role::kAdmin;
+  if (own && !fields.has("user")) token.user = who.user;
   if (!accounts::valid_user_name(token.user)) fields.wrong("user", "the name of a user");
   // At most what the user may now, and at each use.
   token.role = read_role(fields).value_or(Role::kAdmin);
   const std::int64_t days = fields.has("days") ? fields.count("days", 1, kMostDays) : kDays;
   token.expires = token.created + std::chrono::hours(24) * days;
   token = TRY_PARSED(fields.finish(std::move(token)));
-  TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::add_token(w, token); }));
+  if (own && token.user != who.user)
+    return fail(Code::kPermission, "only admins make tokens of other users");
+  if (const auto wait = own ? context.made_tokens->take(who.user, sys::boot_now()) : std::nullopt)
+    return too_many(request, "new tokens", *wait);
+  const auto add = [&](store::Writing& writing) -> Result<> {
+    const bool of_session =
+        token.user == who.user && TRY(accounts::is_of_session(writing, who.token));
+    if (own || of_session) {
+      token.parent = who.token;
+      token = TRY(accounts::add_child_token(writing, token));
+    } else {
+      TRY(accounts::add_token(writing, token));
+    }
+    return note_token(writing, token, request, who.user);
+  };
+  TRY(commit_accounts(context, add));
   Response response = object_response([&](JsonWriter& out) {
     out.member("id", token.id).member("token", made.text).member("user", token.user);
     write_time(out, "expires_ns", token.expires);
@@ -255,12 +310,16 @@ Answer revoke_token(const Request& request, Context& context) {
 Answer spaces(const Request& request, Context& context) {
   TRY(check_place(request, context));
   const Principal& who = context.who;
-  auto all = TRY(in_snapshot(context.reader, accounts::spaces));
-  if (who.role < Role::kAdmin)
+  const auto read = [&](store::Reading& reading) -> Result<std::vector<accounts::Space>> {
+    auto all = TRY(accounts::spaces(reading));
+    if (who.role == Role::kAdmin) return all;
+    const auto teams = TRY(accounts::teams(reading));
     std::erase_if(all, [&](const accounts::Space& space) {
-      return std::ranges::find(space.members, who.user) == space.members.end();
+      return !accounts::people_of(space, teams).contains(who.user);
     });
-  return array_response("spaces", all, write_space);
+    return all;
+  };
+  return array_response("spaces", TRY(in_snapshot(context.reader, read)), write_space);
 }
 
 Answer add_space(const Request& request, Context& context) {
@@ -304,6 +363,57 @@ Answer delete_space(const Request& request, Context& context) {
   return named_response(name);
 }
 
+// ---- teams
+Answer teams(const Request& request, Context& context) {
+  TRY(check_place(request, context));
+  const Principal& who = context.who;
+  auto all = TRY(in_snapshot(context.reader, accounts::teams));
+  if (who.role < Role::kAdmin)
+    std::erase_if(all, [&](const accounts::Team& team) {
+      return std::ranges::find(team.members, who.user) == team.members.end();
+    });
+  return array_response("teams", all, write_team);
+}
+
+Answer add_team(const Request& request, Context& context) {
+  TRY(check_place(request, context));
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"name", "members", "group"});
+  accounts::Team team{.name = fields.text("name").value_or(""),
+                      .members = fields.optional_texts("members", kMostMembers, kMostUserName),
+                      .group = TRY(read_group(fields, context)),
+                      .created = sys::utc_now()};
+  if (!accounts::valid_space_name(team.name))
+    fields.wrong("name", "1 to 64 of a-z, 0-9, '-' and '_', a letter or digit first");
+  team = TRY_PARSED(fields.finish(std::move(team)));
+  TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::add_team(w, team); }));
+  return named_response(team.name);
+}
+
+Answer change_team(const Request& request, Context& context) {
+  TRY(check_place(request, context));
+  const Json json = TRY_PARSED(parse_body(request.body));
+  RequestFields fields(request.body, json);
+  fields.only({"add", "remove", "group"});
+  accounts::TeamChange change{
+      .team = std::string(request.param("team")),
+      .add = fields.optional_texts("add", kMostMembers, kMostUserName),
+      .remove = fields.optional_texts("remove", kMostMembers, kMostUserName)};
+  if (fields.has("group")) change.group = TRY(read_group(fields, context));
+  change = TRY_PARSED(fields.finish(std::move(change)));
+  TRY(commit_accounts(context,
+                      [&](store::Writing& w) { return accounts::change_team(w, change); }));
+  return named_response(change.team);
+}
+
+Answer delete_team(const Request& request, Context& context) {
+  TRY(check_place(request, context));
+  const std::string name(request.param("team"));
+  TRY(commit_accounts(context, [&](store::Writing& w) { return accounts::delete_team(w, name); }));
+  return named_response(name);
+}
+
 // ---- programs that ask for a token
 Answer ask_device(const Request& request, Context& context) {
   if (!context.accounts->required()) return fail(Code::kUnprocessable, "this server has no users");
@@ -332,12 +442,14 @@ Answer ask_device(const Request& request, Context& context) {
 
 namespace {
 
-// The code that a user typed. Guesses at those of others are slow.
-Parsed<std::string> typed_code(const Request& request, const Context& context) {
-  if (const auto wait = context.typed_codes->take(context.who.user, sys::boot_now())) {
-    return fail(Code::kUnavailable,
-                fmt::format("too many codes: try again in {} s", wait->count()));
-  }
+// Guesses at the codes of others are slow.
+std::optional<Response> check_typing(const Request& request, const Context& context) {
+  const auto wait = context.typed_codes->take(context.who.user, sys::boot_now());
+  return wait ? std::optional(too_many(request, "codes", *wait)) : std::nullopt;
+}
+
+// The code that a user typed.
+Parsed<std::string> typed_code(const Request& request) {
   std::string code = accounts::read_device_code(request.param("code"));
   if (!code.empty()) return code;
   return fail_about("code", Code::kInvalidArgument,
@@ -351,7 +463,8 @@ tl::unexpected<Error> nobody_asks(const std::string& code) {
 }  // namespace
 
 Answer asking_device(const Request& request, Context& context) {
-  const std::string code = TRY_PARSED(typed_code(request, context));
+  if (auto no = check_typing(request, context)) return *std::move(no);
+  const std::string code = TRY_PARSED(typed_code(request));
   const auto found = TRY(in_snapshot(context.reader, [&](store::Reading& reading) {
     return accounts::device(reading, code, sys::utc_now());
   }));
@@ -371,7 +484,8 @@ Answer answer_device(const Request& request, Context& context) {
   if (!allow) fields.wrong("allow", "true or false");
   const Role role = read_role(fields).value_or(Role::kWriter);
   const bool allowed = TRY_PARSED(fields.finish(allow.value_or(false)));
-  const std::string code = TRY_PARSED(typed_code(request, context));
+  if (auto no = check_typing(request, context)) return *std::move(no);
+  const std::string code = TRY_PARSED(typed_code(request));
   const Principal& who = context.who;
   if (who.token.empty())
     return fail(Code::kPermission, "only a user can let a program act for them: sign in");
@@ -400,22 +514,8 @@ Result<> hand_out(store::Writing& writing, const accounts::DeviceAnswer& answer,
                         .expires = now + std::chrono::hours(24) * kDays,
                         .parent = answer.token};
   token = TRY(accounts::add_child_token(writing, token));
-  std::string detail;
-  JsonWriter(detail)
-      .begin_object()
-      .member("token", token.id)
-      .member("label", token.label)
-      .member("role", role_name(token.role))
-      .member("parent", token.parent)
-      .member("code", answer.asked.code)
-      .member("asked_from", answer.asked.address)
-      .end_object();
-  const std::int64_t entry = TRY(store::audit::begin(writing, {.time = now,
-                                                               .user = token.user,
-                                                               .address = request.peer,
-                                                               .request = "POST " + request.path,
-                                                               .detail = detail}));
-  return store::audit::end(writing, entry, 200);
+  const Asked asked{.code = answer.asked.code, .address = answer.asked.address};
+  return note_token(writing, token, request, token.user, asked);
 }
 
 }  // namespace
@@ -441,7 +541,7 @@ Answer device_token(const Request& request, Context& context) {
   if (answer) TRY(context.store.change(take));
   // If that fails, the server's next round does it: the token is made.
   if (allowed) {
-    [[maybe_unused]] const auto refreshed = context.accounts->refresh();
+    [[maybe_unused]] const auto followed = context.accounts->follow(context.events);
   }
   Response response = object_response([&](JsonWriter& out) {
     out.member("state", !answer ? "waiting" : allowed ? "allowed" : "refused");

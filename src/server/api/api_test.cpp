@@ -4,12 +4,15 @@
 #include <limits>
 #include <semaphore>
 #include <set>
+#include <string>
 #include <tuple>
 
 #include "core/json.h"
 #include "server/api/requests.h"
 #include "server/core/test_handlers.h"
 #include "store/test_frames.h"
+#include "sys/clock.h"
+#include "sys/process.h"
 
 namespace corral::server {
 namespace {
@@ -21,7 +24,8 @@ class Api : public HandlerTest {
   Response get(std::string_view target) {
     Request request;
     EXPECT_TRUE(parse_target(target, request));
-    return route(std::move(request), *context_);
+    Response response = route(std::move(request), *context_);
+    return response.late ? response.late([] { return false; }) : response;
   }
   Json get_json(std::string_view target, int status = 200) {
     const Response response = get(target);
@@ -148,6 +152,33 @@ TEST_F(Api, AFrameOutOfOrderIsAConflict) {
       post("/api/corral/v1/frames", bytes_of(writer_.frame(frames::session_body(run_))));
   EXPECT_EQ(response.status, 409) << response.body;
   EXPECT_EQ(first(*Json::parse(response.body), "refused").get_string("code"), "conflict");
+}
+
+TEST_F(Api, ClocksAreThoseOfTheStoreAndOfTheHostsOfARun) {
+  const Json now = get_json("/api/corral/v1/clock");
+  EXPECT_EQ(now.get_string("boot"), sys::boot_id());
+  EXPECT_NEAR(std::stod(now.get_string("now_ns")), static_cast<double>(ns_of(sys::utc_now())),
+              60e9);
+  fill();
+  const Json none = get_json(run_path() + "/clocks");
+  EXPECT_TRUE(none.find("first")->is_null());
+  codec::SchemaBody schema;
+  schema.series = {frames::series_def(11, "corral.clock.offset"),
+                   frames::series_def(12, "corral.clock.error")};
+  std::string body = bytes_of(writer_.frame(schema));
+  body += bytes_of(writer_.frame(frames::samples(11, {{2000, 0.25}, {3000, 0.5}})));
+  body += bytes_of(writer_.frame(frames::samples(12, {{2000, 0.001}, {3000, 0.002}})));
+  ASSERT_EQ(post("/api/corral/v1/frames", std::move(body)).status, 200);
+  const Json found = get_json(run_path() + "/clocks");
+  EXPECT_EQ(found.get_string("first"), "node7");
+  const Json::Array& clocks = *found.find("clocks")->as_array();
+  ASSERT_EQ(clocks.size(), 1U);
+  EXPECT_EQ(clocks[0].get_string("host"), "node7");
+  const Json::Array& points = *clocks[0].find("points")->as_array();
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[1].get_string("time_ns"), std::to_string(ns_of(frames::utc(3000))));
+  EXPECT_EQ(points[1].find("offset_s")->as_double(0), 0.5);
+  EXPECT_EQ(points[1].find("error_s")->as_double(0), 0.002);
 }
 
 TEST_F(Api, RunsAreListedWithLossAndCommand) {

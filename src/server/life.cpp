@@ -8,6 +8,7 @@
 
 #include "core/limits.h"
 #include "core/text.h"
+#include "oidc/provider.h"
 #include "server/core/artifact_place.h"
 #include "server/core/artifacts.h"
 #include "server/core/audit.h"
@@ -30,6 +31,9 @@ constexpr std::size_t kShownError = 500;  // bytes of an error's body in a messa
 constexpr Nanos kLook = std::chrono::seconds(1);
 // A token that is revoked on one server counts no longer on another one after this time.
 constexpr Nanos kFollowUsers = std::chrono::milliseconds(500);
+// Together less than ten seconds, within which a NaN is told.
+constexpr Nanos kLookAtRuns = std::chrono::seconds(4);
+constexpr Nanos kLookAtMessages = std::chrono::seconds(2);
 constexpr Nanos kFollowCertificate = std::chrono::seconds(10);
 constexpr std::string_view kUsersOnly =
     "this database is served to its users only: name a server of it and a token of yours, --server "
@@ -135,6 +139,27 @@ bool takes_body(const Request& request) {
   return !reads || door::owns(request.path);
 }
 
+Result<> check_secret_file(const fs::path& file) {
+  std::error_code error;
+  const fs::perms mode = fs::status(file, error).permissions();
+  constexpr fs::perms kOfOthers = fs::perms::others_read | fs::perms::others_write;
+  if (error || (mode & kOfOthers) == fs::perms::none) return {};
+  return fail(Code::kPermission,
+              fmt::format("{}: every user of this machine may read or change this secret: chmod "
+                          "o-rwx it",
+                          file.string()));
+}
+
+// The text of the file, without blanks around it.
+Result<std::string> read_secret(const fs::path& file) {
+  constexpr std::size_t kMostSecret = 4096;
+  TRY(check_secret_file(file));
+  const std::string content = TRY(sys::read_file(file, kMostSecret));
+  std::string secret(trim(content));
+  if (secret.empty()) return fail(Code::kInvalidArgument, file.string() + " holds no secret");
+  return secret;
+}
+
 Result<bool> has_spaces(const store::Reader& reader) {
   return in_snapshot(reader, [](store::Reading& reading) -> Result<bool> {
     return !TRY(store::accounts::spaces(reading)).empty();
@@ -221,7 +246,13 @@ Result<> RunningServer::listen() {
       std::make_unique<ArtifactRemoval>(*store_, reader_, *artifacts_, options_.complain);
   context_.artifact_removal = artifact_removal_.get();
   if (options_.access_log) access_log_ = TRY(AccessLog::open(*options_.access_log));
+  if (options_.audit_log) {
+    audit_log_ =
+        TRY(AuditLog::open(*options_.audit_log, options_.store_dir / "audit-log.position"));
+    options_.jobs.emplace_back([this](const std::stop_token& stop) { follow_audit(stop); });
+  }
   TRY(open_tls());
+  TRY(open_sign_ins());
   Bound bound = TRY(bind_tcp(options_));
   record_.pid = ::getpid();
   record_.started = context_.facts.started;
@@ -232,6 +263,7 @@ Result<> RunningServer::listen() {
                         fmt::format("{}\n", bound.address.port)));
   // The record is written before the socket exists: a client that gets an answer finds the URL.
   TRY(sys::write_server_record(options_.store_dir, record_));
+  TRY(open_alerts());
   return open_http(std::move(bound.socket), bound.address);
 }
 
@@ -273,6 +305,46 @@ Result<> RunningServer::open_tls() {
   return {};
 }
 
+Result<> RunningServer::open_sign_ins() {
+  if (!options_.sign_ins) return {};
+  const SignInOptions& given = *options_.sign_ins;
+  if (!options_.users.value_or(users_before_))
+    return fail(Code::kInvalidArgument, "--oidc-issuer is for users: it goes with --auth users");
+  std::string secret;
+  if (given.secret_file) secret = TRY(read_secret(*given.secret_file));
+  sign_in_rules_.provider = TRY(oidc::Provider::make({.issuer = given.issuer,
+                                                      .client = given.client,
+                                                      .secret = std::move(secret),
+                                                      .ca_file = given.ca_file,
+                                                      .groups = given.groups}));
+  sign_in_rules_.newcomers = given.newcomers;
+  for (const std::string& domain : given.domains) {
+    if (domain.empty() || domain.find('@') != std::string::npos)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--oidc-domain '{}': expected a domain, as lab.org", domain));
+    sign_in_rules_.domains.push_back(lower_ascii(domain));
+  }
+  context_.sign_ins = &sign_in_rules_;
+  return {};
+}
+
+// The server knows its URL.
+Result<> RunningServer::open_alerts() {
+  constexpr int kSenders = 3;
+  const AlertOptions& given = options_.alerts;
+  Alerts::Options options{.url = given.url.empty() ? record_.url : given.url,
+                          .networks = given.networks,
+                          .mail = given.mail,
+                          .mail_domains = given.mail_domains};
+  if (given.mail_password_file) options.mail.password = TRY(read_secret(*given.mail_password_file));
+  alerts_ = std::make_unique<Alerts>(*store_, reader_, accounts_, std::move(options));
+  context_.alerts = alerts_.get();
+  options_.jobs.emplace_back([this](const std::stop_token& stop) { watch_runs(stop); });
+  for (int i = 0; i < kSenders; ++i)
+    options_.jobs.emplace_back([this](const std::stop_token& stop) { send_messages(stop); });
+  return {};
+}
+
 void RunningServer::renew_certificate() {
   const Lock lock(mutex_);
   asked_to_renew_ = true;
@@ -298,6 +370,46 @@ void RunningServer::follow_certificate(const std::stop_token& stop) {
     if (options_.complain && (asked || news != told)) options_.complain(news);
     told = std::move(news);
   }
+}
+
+// Calls `work` until the stop, with pauses. Says once why it cannot be done, and when it can again.
+void RunningServer::repeat(const std::stop_token& stop, Nanos pause, const Chore& chore) const {
+  Mutex mutex;
+  std::condition_variable_any wake;
+  Lock lock(mutex);
+  std::string told;
+  while (!wake.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
+    const Result<> done = chore.work();
+    std::string news = done ? "" : fmt::format("{}: {}", chore.fails, done.error().message);
+    if (options_.complain && news != told) options_.complain(done ? chore.works : news);
+    told = std::move(news);
+  }
+}
+
+void RunningServer::follow_audit(const std::stop_token& stop) {
+  repeat(stop, kLook,
+         {.work = [this] { return audit_log_->copy(reader_, sys::utc_now()); },
+          .fails = "the audit is not copied",
+          .works = "the audit is copied again"});
+}
+
+void RunningServer::watch_runs(const std::stop_token& stop) {
+  repeat(stop, kLookAtRuns,
+         {.work = [this] { return alerts_->look(sys::utc_now(), sys::boot_now()); },
+          .fails = "alerts tell nothing",
+          .works = "alerts tell what is new again"});
+}
+
+void RunningServer::send_messages(const std::stop_token& stop) {
+  const auto send_due = [&]() -> Result<> {
+    while (!stop.stop_requested() && TRY(alerts_->send_next(sys::utc_now()))) {
+    }
+    return {};
+  };
+  repeat(stop, kLookAtMessages,
+         {.work = send_due,
+          .fails = "messages of alerts wait",
+          .works = "messages of alerts are sent again"});
 }
 
 // Called when nothing else can keep the server from starting.
@@ -383,6 +495,7 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   };
   handlers.takes_body = takes_body;
   handlers.reads_json = reads_json;
+  handlers.unpacks = unpacks;
   handlers.is_quick = is_quick;
   handlers.handle = [this](Request request) { return handle(std::move(request)); };
   handlers.streams_body = streams_body;
@@ -467,8 +580,9 @@ void RunningServer::note(const http::Exchange& exchange) {
   if (access_log_) access_log_->note(exchange);
   if (exchange.status < 500 || !options_.complain) return;
   options_.complain(fmt::format("request {}: {} {} answered {}: {}", exchange.id,
-                                method_name(exchange.method), exchange.path, exchange.status,
-                                to_utf8(exchange.error.substr(0, kShownError))));
+                                method_name(exchange.method),
+                                to_utf8(std::string_view(exchange.path).substr(0, kShownError)),
+                                exchange.status, to_utf8(exchange.error.substr(0, kShownError))));
 }
 
 void RunningServer::ask_to_stop() {
@@ -509,10 +623,13 @@ LeaveReason RunningServer::wait(const std::stop_token& stop) {
     if (lost_since_ns_ && Nanos(steady_ns() - *lost_since_ns_) >= options_.farewell)
       return LeaveReason::kLost;
     const Nanos idle = idle_for();
-    if (options_.idle_exit && idle >= options_.idle_after) return LeaveReason::kIdle;
+    const bool idle_enough = options_.idle_exit && idle >= options_.idle_after;
+    if (idle_enough && !alerts_->any_waits(sys::utc_now()).value_or(false))
+      return LeaveReason::kIdle;
     Lock lock(mutex_);
-    const Nanos pause =
-        options_.idle_exit ? std::min(kLook, options_.idle_after - idle) : Nanos(kLook);
+    const Nanos pause = options_.idle_exit && !idle_enough
+                            ? std::min(kLook, options_.idle_after - idle)
+                            : Nanos(kLook);
     if (wake_.wait_for(lock, stop, pause, asked) || stop.stop_requested())
       return LeaveReason::kAsked;
   }
@@ -521,6 +638,7 @@ LeaveReason RunningServer::wait(const std::stop_token& stop) {
 void RunningServer::stop() {
   if (std::exchange(stopped_, true)) return;
   for (std::jthread& job : jobs_) job.request_stop();
+  if (alerts_) alerts_->leave();
   jobs_.clear();
   // At the names of lost files another server's may be.
   const bool named = store_->intact() && lock_name_.check();

@@ -6,9 +6,9 @@
 //   auto server = start_server(options, std::move(*lock), std::move(*store));
 //   (*server)->wait(stop_token);  // then destroy it, or call stop()
 //
-// Threads: 2 for I/O, 4 for handlers, 8 for parts of streams, 8 for uploads, 2 for late answers, 1
-// for events, 1 that removes artifacts, 1 that follows the
-// accounts, 1 per background job. wait() uses the caller's thread.
+// Threads: 2 for I/O, 4 for handlers, 8 for parts of streams, 8 for uploads, 4 for late answers, 1
+// for events, 1 that removes artifacts, 1 that follows the accounts, 4 for alerts (1 looks at the
+// runs, 3 send), 1 per background job. wait() uses the caller's thread.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,9 @@
 #include "core/mutex.h"
 #include "server/core/access_log.h"
 #include "server/core/accounts.h"
+#include "server/core/alerts.h"
 #include "server/core/artifact_removal.h"
+#include "server/core/audit_log.h"
 #include "server/core/context.h"
 #include "server/core/door.h"
 #include "server/core/figures.h"
@@ -46,6 +48,26 @@ namespace fs = std::filesystem;
 // throws is called again (sys/thread_guard.h).
 using BackgroundJob = std::function<void(const std::stop_token&)>;
 
+// The provider of OpenID Connect at which users sign in; the others as SignIns has them.
+struct SignInOptions {
+  std::string issuer;
+  std::string client;
+  std::optional<fs::path> secret_file{};  // nullopt: a public client
+  std::string ca_file{};                  // as HttpTarget has it
+  std::string groups{};                   // the claim with a person's groups
+  Role newcomers = Role::kAnyone;
+  std::vector<std::string> domains{};
+};
+
+// As Alerts::Options has them, without the password.
+struct AlertOptions {
+  std::string url{};  // empty: the server's own
+  std::vector<http::Network> networks{};
+  sys::MailServer mail{};
+  std::vector<std::string> mail_domains{};
+  std::optional<fs::path> mail_password_file{};
+};
+
 struct ServeOptions {
   fs::path store_dir{};
   // Default: the store's remembered port on 127.0.0.1, else the first free one of
@@ -63,13 +85,16 @@ struct ServeOptions {
   std::optional<fs::path> token_file{};
   // True: the store asks for users from now on; false: no longer; nullopt: as it did before.
   std::optional<bool> users{};
+  std::optional<SignInOptions> sign_ins{};
   bool refuse_users = false;  // does not serve a store that asks for users
   // The place of artifacts: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.
   std::string artifacts{};
   MakeThumbnail make_thumbnail{};
-  bool insecure = false;                             // allows other hosts without a token
-  std::vector<std::string> allow_hosts{};            // further host names of the server
-  std::optional<fs::path> access_log{};              // "-": standard output
+  bool insecure = false;                   // allows other hosts without a token
+  std::vector<std::string> allow_hosts{};  // further host names of the server
+  std::optional<fs::path> access_log{};    // "-": standard output
+  std::optional<fs::path> audit_log{};     // a copy of the audit
+  AlertOptions alerts{};
   std::function<void(std::string_view)> complain{};  // gets every 5xx; any thread, never blocks
   std::vector<BackgroundJob> jobs{};
   HttpOptions http{};
@@ -123,9 +148,19 @@ class RunningServer {
   Result<> listen();
   Result<> check_users();
   Result<> open_tls();
+  Result<> open_sign_ins();
+  Result<> open_alerts();
   Result<> open_accounts();
   void follow_accounts(const std::stop_token& stop);
   void follow_certificate(const std::stop_token& stop);
+  struct Chore {
+    std::function<Result<>()> work;
+    std::string_view fails, works;  // said after a failure, and when it works again
+  };
+  void repeat(const std::stop_token& stop, Nanos pause, const Chore& chore) const;
+  void follow_audit(const std::stop_token& stop);
+  void watch_runs(const std::stop_token& stop);
+  void send_messages(const std::stop_token& stop);
   Result<std::vector<Listener>> open_listeners(sys::Fd tcp, const sys::ListenAddress& address);
   Result<> open_http(sys::Fd tcp, const sys::ListenAddress& address);
   std::shared_ptr<Context> context_of(const Request& request);
@@ -144,16 +179,19 @@ class RunningServer {
   EventHub events_;
   Figures figures_;
   std::unique_ptr<AccessLog> access_log_;  // null without --access-log
+  std::unique_ptr<AuditLog> audit_log_;    // null without --audit-log
   std::unique_ptr<door::State> door_;
   ProfileRequests profiles_;
   Accounts accounts_;
   OnceCodes once_;
+  SignIns sign_in_rules_;
   Rate sign_ins_{20, std::chrono::seconds(3)};
   Rate device_codes_{10, std::chrono::seconds(30)};
   Rate device_polls_{600, std::chrono::milliseconds(100)};
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   std::shared_ptr<http::Tls> tls_;                     // null: plain HTTP
+  std::unique_ptr<Alerts> alerts_;                     // from start to stop
   Context context_;
   sys::ServerRecord record_;
   bool open_to_others_ = false;

@@ -134,10 +134,11 @@ codec::SessionBody session_body(const Manifest& manifest) {
           .machine = manifest.machine,
           .role = "supervisor",
           .pid = manifest.supervisor.pid,
-          .rank = std::nullopt,
+          .rank = manifest.member ? manifest.member->rank : std::nullopt,
           .boot_id = manifest.supervisor.boot_id,
           .anchor = manifest.anchor,
-          .started = manifest.started};
+          .started = manifest.started,
+          .attempt = manifest.member ? std::optional(manifest.member->attempt) : std::nullopt};
 }
 
 }  // namespace corral::spool

@@ -71,6 +71,21 @@ std::optional<ContainerAddress> container_from(const Json& json) {
   return container.program.empty() ? std::nullopt : std::optional(std::move(container));
 }
 
+Json to_json(const Member& member) {
+  return Json::Object{{"attempt", std::int64_t{member.attempt}},
+                      {"rank", member.rank ? Json(*member.rank) : Json()},
+                      {"label", member.label}};
+}
+
+Member member_from(const Json& json) {
+  Member member{.attempt = static_cast<std::uint32_t>(json.get_int("attempt")),
+                .rank = {},
+                .label = json.get_string("label")};
+  const Json* rank = json.find("rank");
+  if (rank != nullptr && !rank->is_null()) member.rank = json.get_int("rank");
+  return member;
+}
+
 // The directory of a run in a root that is this user's alone.
 Result<sys::PrivateDirectory> open_run(const fs::path& path) {
   const sys::PrivateDirectory root = TRY(sys::PrivateDirectory::open(path.parent_path()));
@@ -110,6 +125,7 @@ std::string to_json(const Manifest& m) {
   if (m.tracking) json.set("tracking", to_json(*m.tracking));
   if (m.container) json.set("container", to_json(*m.container));
   if (m.adoptions > 0) json.set("adoptions", std::int64_t{m.adoptions});
+  if (m.member) json.set("member", to_json(*m.member));
   return json.dump() + "\n";
 }
 
@@ -141,7 +157,15 @@ Result<Manifest> parse_manifest(std::string_view text) {
   if (begun != nullptr && !begun->is_null()) m.begun = boot_time(json.get_int("begun_ns"));
   if (const Json* c = json.find("container")) m.container = container_from(*c);
   m.adoptions = static_cast<std::uint32_t>(json.get_int("adoptions"));
+  if (const Json* p = json.find("member")) m.member = member_from(*p);
   return m;
+}
+
+std::string directory_name(RunId run, const std::optional<Member>& member) {
+  std::string name = run.hex();
+  if (member && !member->label.empty()) name += "." + member->label;
+  if (member && member->attempt > 0) name += fmt::format(".attempt{}", member->attempt);
+  return name;
 }
 
 std::string output_name(codec::LogStream stream) {
@@ -159,7 +183,8 @@ std::string output_name(codec::LogStream stream) {
 Result<RunDirectory> RunDirectory::create(const fs::path& root, Manifest manifest) {
   const sys::PrivateDirectory spool = TRY(sys::PrivateDirectory::make(root));
   if (manifest.machine.empty()) manifest.machine = sys::machine_id(spool);
-  sys::PrivateDirectory files = TRY(spool.make_directory(manifest.run.hex()));
+  sys::PrivateDirectory files =
+      TRY(spool.make_directory(directory_name(manifest.run, manifest.member)));
   const sys::PrivateDirectory segments = TRY(files.make_directory(kSegments));
   sys::Fd lock = TRY(files.try_lock_file(kLock));
   TRY(make_drops(segments));
@@ -343,7 +368,8 @@ std::vector<fs::path> find_runs(const std::vector<fs::path>& roots,
       problems->push_back(spool.error().message);
     if (!spool) continue;
     for (const std::string& name : spool->list()) {
-      if (RunId::parse(name)) found.push_back(root / name);
+      if (RunId::parse(std::string_view(name).substr(0, name.find('.'))))
+        found.push_back(root / name);
     }
   }
   return found;

@@ -10,6 +10,8 @@
 //                   seg/            segments of the training processes, and `drops`
 //                   refused/        frames that the server rejected for good, kept for inspection
 //
+// If several supervisors record one run, each has a directory of its own (directory_name).
+//
 // The supervisor makes it; when that is gone, the next server or supervisor with the same
 // destination locks and finishes it. It is deleted when everything in it is acknowledged.
 //
@@ -70,6 +72,17 @@ struct ContainerAddress {
   bool operator==(const ContainerAddress&) const = default;
 };
 
+// The place of a supervisor among those that record one run together, each a rank or a host of a
+// job (run/job.h).
+struct Member {
+  std::uint32_t attempt = 0;  // starts of the job before this one
+  std::optional<std::int64_t> rank;
+  // Source of the run's series that it records: "rank3", else the host's name. No other member of
+  // the attempt has it; empty: there is no other.
+  std::string label;
+  bool operator==(const Member&) const = default;
+};
+
 struct Manifest {
   RunId run;
   SessionId session;  // session of the supervisor
@@ -88,6 +101,7 @@ struct Manifest {
   std::optional<TrackingAddress> tracking;
   std::optional<ContainerAddress> container;  // once it is made
   std::uint32_t adoptions = 0;                // supervisors that have taken it over from others
+  std::optional<Member> member;               // nothing: no other supervisor records the run
 };
 std::string to_json(const Manifest& manifest);
 Result<Manifest> parse_manifest(std::string_view json);
@@ -100,9 +114,12 @@ inline constexpr std::string_view kSupervisorPart = "recording.supervisor";
 // "out.log", "err.log" or "tty.log".
 std::string output_name(codec::LogStream stream);
 
+// "RUN" or, of a member, "RUN.LABEL.attemptN", where parts that are empty or 0 are left out.
+std::string directory_name(RunId run, const std::optional<Member>& member);
+
 class RunDirectory {
  public:
-  // Makes <root>/<run>, with `seg` and `drops`, and locks it.
+  // Makes <root>/<directory_name>, with `seg` and `drops`, and locks it.
   static Result<RunDirectory> create(const fs::path& root, Manifest manifest);
   // Locks an existing one: kUnavailable while its supervisor (or another finisher) lives;
   // kPermission when it is not this user's alone.

@@ -67,7 +67,13 @@ struct Options {
   std::int64_t watched = 0;
   std::string environment;  // environment of the command (environment::parse); empty: this one
   std::string adopt;        // id of a run whose supervisor is gone; empty: the command is started
-  // Set by a scheduler (run/schedule).
+  // Key of a job whose processes record one run; "none": this process is alone. Empty: as the
+  // launcher says.
+  std::string job;
+  // The place among the processes of a job, once it is known (run/job.h).
+  std::optional<spool::Member> member;
+  bool leads = true;  // records what is the same for all of them
+  // Set by a scheduler (run/schedule), or by a job.
   std::optional<RunId> run_id;  // nullopt: one is made
   GateOptions gate;
   Placement placement;

@@ -19,15 +19,17 @@ enum class OutcomeKind {
   kKilled,       // by a signal that was not Corral's
   kOutOfMemory,  // memory of the host, its group or a device
   kNeighbour,    // by another client of the same MPS daemon
-  kLimit,        // --max-time, --max-epochs, --max-steps
+  kLimit,        // --max-time, --max-epochs, --max-steps, or its job's time limit
   kStopped,      // by the end rule of its workload
   kInterrupted,  // Ctrl-C, SIGTERM
+  kPreempted,    // its job was, or starts again
+  kCancelled,    // its job was
   kNotStarted,
   kUnknown,  // no supervisor saw the end
 };
-inline constexpr std::array<std::string_view, 10> kOutcomeNames = {
-    "finished", "failed",  "killed",      "out-of-memory", "neighbour",
-    "limit",    "stopped", "interrupted", "not-started",   "unknown"};
+inline constexpr std::array<std::string_view, 12> kOutcomeNames = {
+    "finished", "failed",      "killed",    "out-of-memory", "neighbour",   "limit",
+    "stopped",  "interrupted", "preempted", "cancelled",     "not-started", "unknown"};
 
 constexpr std::string_view outcome_name(OutcomeKind kind) {
   return kOutcomeNames[static_cast<std::size_t>(kind)];

@@ -433,6 +433,18 @@ TEST(PointFeed, CorralsOwnNamesStayItsOwn) {
   EXPECT_TRUE(points.contains("run.cpu.temp/"));
 }
 
+TEST(PointFeed, CorralsOwnSeriesKeepTheSourceOfTheirProcess) {
+  collect::foreign::PointQueue queue;
+  Fed fed;
+  fed.ids.label = "rank3";
+  PointFeed feed(queue, fed.ids);
+  const auto series =
+      queue.declare({.name = "corral.clock.offset", .source = "", .unit = "s", .own = true}, "us");
+  queue.push({.series = series.number, .time = at(1), .step = {}, .value = 1});
+  feed.flush(fed.journal);
+  EXPECT_TRUE(Points::of(fed.frames()).contains("corral.clock.offset/rank3"));
+}
+
 TEST(PointFeed, TheWorkloadsSeriesAreRecordedByTheRunThatHasItsLock) {
   collect::foreign::PointQueue queue;
   Fed fed;

@@ -8,15 +8,37 @@
 #include <map>
 #include <utility>
 
+#include "core/limits.h"
+#include "core/sha256.h"
+#include "core/text.h"
 #include "metric/catalogue.h"
 #include "run/set_up/fact.h"
 
 namespace corral::run {
 namespace {
 
+// A source that is too long keeps its beginning and gets a hash, so that no two become one.
+std::string below(const std::string& label, const std::string& source) {
+  if (source.empty()) return label;
+  std::string text = label + "/" + source;
+  if (text.size() <= limits::kNameBytes) return text;
+  const std::string hash = "…" + hex(sha256(text), 8);
+  text.resize(utf8_prefix(std::string_view(text).substr(0, limits::kNameBytes - hash.size())));
+  return text + hash;
+}
+
+void set_label(const SeriesIds& ids, codec::SchemaBody& schema) {
+  if (ids.label.empty()) return;
+  for (codec::SeriesDef& series : schema.series) {
+    if (series.owner == metric::Owner::kRun) series.source = below(ids.label, series.source);
+    if (series.owner == metric::Owner::kWorkload) series.source = below(ids.host, series.source);
+  }
+}
+
 // `watch`: nullptr, or shown what is written.
-void write(const codec::SchemaBody& schema, const codec::SamplesBody& samples, ProgressWatch* watch,
-           spool::Journal& journal) {
+void write(codec::SchemaBody schema, const codec::SamplesBody& samples, const SeriesIds& ids,
+           ProgressWatch* watch, spool::Journal& journal) {
+  set_label(ids, schema);
   if (watch != nullptr) watch->samples(schema, samples);
   codec::Bundle bundle;
   bundle.add(schema);
@@ -132,7 +154,7 @@ void MetricsFeed::flush(spool::Journal& journal) {
     for (std::size_t g = 0; g < part.groups.size(); ++g) move_rows(part, g, schema, samples);
     move_timed_points(part, schema, samples);
   }
-  write(schema, samples, watch_, journal);
+  write(std::move(schema), samples, ids_, watch_, journal);
 }
 
 namespace {
@@ -166,7 +188,8 @@ void add_rows(std::span<const std::size_t> rows, std::span<const ForeignPoint> p
 
 // Corral's own metrics have names without a source; a foreign series of that name gets one.
 std::string foreign_source(const ForeignSeries& series) {
-  const bool taken = series.source.empty() && metric::find_metric(series.name) != nullptr;
+  const bool taken =
+      !series.own && series.source.empty() && metric::find_metric(series.name) != nullptr;
   return taken ? "reported" : series.source;
 }
 
@@ -236,7 +259,7 @@ void PointFeed::flush(spool::Journal& journal, bool workload) {
     const auto begin = drained.points.begin() +
                        static_cast<std::ptrdiff_t>(std::min(first, drained.points.size()));
     const auto count = std::min<std::ptrdiff_t>(drained.points.end() - begin, kPointsPerFrame);
-    write(std::exchange(schema, {}), samples({begin, begin + count}), watch_, journal);
+    write(std::exchange(schema, {}), samples({begin, begin + count}), ids_, watch_, journal);
   }
 }
 

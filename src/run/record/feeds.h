@@ -55,6 +55,11 @@ class Strays {
 // The free series ids of the session; every declaration of a series takes its id from here.
 struct SeriesIds {
   std::uint32_t next = 1;
+  // Source of the run's series that this supervisor declares ("rank3"), or the first part of it
+  // ("rank3/GPU 0"). Empty: no other supervisor records the run.
+  std::string label = {};
+  // Likewise of the workload's series: every host of the run has a supervisor that records them.
+  std::string host = {};
 };
 
 // MetricsFeed: rows of the samplers, and points with times of their own. Values that are impossible

@@ -67,6 +67,7 @@ spool::Manifest make_manifest(const Options& options) {
   m.host = sys::host_name();
   if (m.host.empty()) m.host = "unknown";
   m.destination = options.destination;
+  m.member = options.member;
   m.anchor = sys::read_anchor();
   m.started = sys::boot_now();
   m.supervisor =
@@ -109,7 +110,11 @@ Recording::Recording(const Options& options, Notices& notices, spool::RunDirecto
                      workload_lock_name(directory_.manifest().workload)),
       host_(directory_.path().parent_path(),
             host_lock_name(directory_.manifest(), options.listeners)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  const spool::Manifest& run = directory_.manifest();
+  if (run.member) series_ids_.label = run.member->label;
+  series_ids_.host = run.host;
+}
 
 // Threads that never got begin() end without doing anything.
 Recording::~Recording() {
@@ -146,7 +151,7 @@ Result<std::unique_ptr<Recording>> Recording::open(const Options& options, Notic
     directory.remove();
     return opened;
   }
-  if (const auto started = (*opened)->start_threads(true); !started) {
+  if (const auto started = (*opened)->start_threads(options.leads); !started) {
     (*opened)->discard();
     return tl::unexpected(started.error());
   }
@@ -213,7 +218,7 @@ void Recording::start(const Command& command) {
   command_ = command;
   const Nanos running = sys::boot_now() - directory_.manifest().begun.value_or(sys::boot_now());
   started_ns_ = (sys::utc_now().time_since_epoch() - running).count();
-  journal_.facts(quick_facts(options_, command));
+  if (options_.leads) journal_.facts(quick_facts(options_, command));
   start_collecting();
   begin();
 }
@@ -463,7 +468,7 @@ std::optional<Json> Recording::ask(std::string_view below) const {
   const sys::HttpRequest request{
       .path = fmt::format("/api/corral/v1/runs/{}{}", directory_.manifest().run.hex(), below),
       .body = {},
-      .timeout = std::chrono::seconds(1)};
+      .timeout = std::chrono::seconds(5)};
   sys::HttpClient server(upload::target_of(options_.destination, options_.token));
   std::string body;
   const auto status = server.stream(request, [&](std::string_view piece) {
@@ -481,6 +486,8 @@ std::string Recording::ending() const {
   if (seconds == nullptr) return {};
   std::string outcome = run->get_string("outcome");
   if (outcome.empty()) outcome = run->get_string("status");
+  // Its other processes have not ended.
+  if (directory_.manifest().member && outcome == "running") outcome = "running elsewhere";
   std::string text =
       fmt::format("run {} · {}", printable(run->get_string("name")), printable(outcome));
   if (seconds->as_double(-1) >= 0)
@@ -722,7 +729,6 @@ void Recording::report_problem(const foreign::Problem& problem) {
 }
 
 void Recording::source_duties() {
-  if (sources_ == nullptr && otlp_ == nullptr && event_tail_ == nullptr) return;
   if (sources_ != nullptr) {
     for (const foreign::Problem& problem : sources_->problems()) report_problem(problem);
     note_health(sources_->health());
@@ -732,7 +738,9 @@ void Recording::source_duties() {
     note_health(otlp_->health());
   }
   if (event_tail_ != nullptr) take_events();
-  point_feed_.flush(journal_, workload_lock_.hold());
+  // Without sources it leaves the workload's series to runs that have some.
+  const bool has_sources = sources_ != nullptr || otlp_ != nullptr || event_tail_ != nullptr;
+  point_feed_.flush(journal_, has_sources && workload_lock_.hold());
   if (const std::uint64_t lost = points_.dropped(); lost != std::exchange(reported_points_, lost)) {
     notices_.warn("points of sources are being dropped: they come faster than they can be stored");
     journal_.facts(

@@ -109,7 +109,7 @@ class Recording {
   // a short run.
   [[nodiscard]] const std::string& summary() const { return summary_; }
   // After wait_uploaded(): lines of the server's about the run. Each is empty if it takes the
-  // server more than a second. Name, outcome, duration, last loss and address.
+  // server more than five seconds. Name, outcome, duration, last loss and address.
   [[nodiscard]] std::string ending() const;
   // The summary of the run's time; empty if no step was recorded.
   [[nodiscard]] std::string explanation() const;
@@ -207,7 +207,8 @@ class Recording {
                         .directory = directory_,
                         .journal = journal_,
                         .progress = progress_,
-                        .delivery = delivery_}};
+                        .delivery = delivery_,
+                        .points = points_}};
   std::optional<Tracking> tracking_;
 
   // Written by the main thread before begun_ is counted down, read by the others after it.

@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
+#include "metric/catalogue.h"
 #include "run/command.h"
 #include "run/record/profile_requests.h"
 #include "run/tracking.h"
 #include "sys/clock.h"
+#include "sys/process.h"
 #include "sys/thread_guard.h"
 #include "upload/artifacts.h"
 #include "upload/server_link.h"
@@ -32,6 +34,12 @@ upload::LinkOptions link_options(const Options& options, const spool::RunDirecto
                            .server_log = directory.path().parent_path() / "server.log"};
   upload::start_when_needed(link, options.program.string(), options.spool.string());
   return link;
+}
+
+// Among several hosts, that of the server is measured like the others.
+upload::ServerClock clock_of(const spool::Manifest& run) {
+  const bool one_of_several = run.member && !run.member->label.empty();
+  return {run.anchor, one_of_several ? "" : sys::boot_id(), sys::system_clock()};
 }
 
 }  // namespace
@@ -67,6 +75,28 @@ std::unique_ptr<upload::Finisher> Uploading::remote_finisher() const {
       container_end);
 }
 
+// The points are recorded by the spooler, like those of other sources.
+void Uploading::measure_clock(upload::ServerClock& clock, upload::ServerLink& link) {
+  if (!journal_open_) return;
+  const auto server = link.connect(kServerPatience);
+  sys::HttpClient* const http = server ? (*server)->http() : nullptr;
+  if (http == nullptr) return;
+  const auto reading =
+      clock.step([&](Nanos patience) { return upload::ask_server_time(*http, patience); });
+  if (!reading) return;
+  // If the host's clock was set since, processes that began before and after differ by that.
+  const Nanos set =
+      sys::read_anchor().utc_minus_boot - run_.directory.manifest().anchor.utc_minus_boot;
+  const auto push = [&](std::string_view metric, Nanos value) {
+    const auto declared =
+        run_.points.declare({.name = std::string(metric), .source = {}, .unit = "s", .own = true},
+                            "the server's clock");
+    run_.points.push({.series = declared.number, .time = reading->at, .value = seconds(value)});
+  };
+  push(metric::kClockOffset, reading->offset);
+  push(metric::kClockError, reading->error + std::chrono::abs(set));
+}
+
 void Uploading::send_points(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-uploader");
   upload::ServerLink link(link_options(run_.options, run_.directory));
@@ -78,6 +108,7 @@ void Uploading::send_points(const std::stop_token& stop) {
     });
   }
   ProfileRequests profiles(run_.directory);
+  upload::ServerClock clock = clock_of(run_.directory.manifest());
   const std::unique_ptr<upload::Finisher> finisher = remote_finisher();
   // Closed before the finisher is destroyed: waits for its rounds must not hold it up.
   struct Closing {
@@ -121,6 +152,7 @@ void Uploading::send_points(const std::stop_token& stop) {
       continue;
     }
     backoff = kFirstBackoff;
+    sys::guard_call("the uploader", [&] { measure_clock(clock, link); });
     if (!*round) continue;
     if (!may_grow() && profiles.none_pending(ended) && uploader.finished()) {
       uploader.close();

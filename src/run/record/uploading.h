@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <string>
 
+#include "collect/foreign/points.h"
 #include "core/guarded.h"
 #include "run/delivery.h"
 #include "run/notices.h"
@@ -18,6 +19,8 @@
 #include "spool/journal.h"
 #include "spool/run_directory.h"
 #include "upload/finisher.h"
+#include "upload/server_clock.h"
+#include "upload/server_link.h"
 #include "upload/uploader.h"
 
 namespace corral::run {
@@ -30,6 +33,7 @@ struct UploadedRun {
   spool::Journal& journal;
   ProgressWatch& progress;
   Delivery& delivery;
+  collect::foreign::PointQueue& points;  // takes what is measured of the session's clock
 };
 
 class Uploading {
@@ -60,6 +64,7 @@ class Uploading {
   void announce(const std::string& server);
   [[nodiscard]] std::unique_ptr<upload::Finisher> remote_finisher() const;
   void report_problems(upload::Uploader& uploader);
+  void measure_clock(upload::ServerClock& clock, upload::ServerLink& link);
 
   // Constant after construction.
   const UploadedRun run_;

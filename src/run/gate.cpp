@@ -16,9 +16,10 @@
 namespace corral::run {
 namespace {
 
-// The descriptors of a process that ends are closed one after the other; this time is enough for
-// that.
-constexpr Nanos kConfirm{std::chrono::milliseconds(20)};
+// The descriptors of a process that ends are closed one after the other, and others may have the
+// CPU in between. One that opens the gate writes a byte for each that waits, so that this is
+// waited for after its end alone.
+constexpr Nanos kConfirm{std::chrono::seconds(1)};
 
 // The longest line, in bytes.
 constexpr std::size_t kMostUnread = 1u << 20;

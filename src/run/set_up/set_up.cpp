@@ -29,12 +29,15 @@ using codec::FactKind;
 // JSON escapes take some more.
 constexpr std::size_t kTextBytes = limits::kFactBytes * 3 / 4;
 
+// At idle priority on a busy machine.
+constexpr Nanos kPatience{std::chrono::minutes(1)};
+
 // Returns the output of a program that succeeded; otherwise the error describes its end.
 Result<std::string> run_program(std::vector<std::string> argv, const fs::path& directory) {
   const std::string name = argv[0];
   int code = 0;
-  std::string text =
-      TRY(sys::capture_output({.argv = std::move(argv), .directory = directory}, &code));
+  std::string text = TRY(sys::capture_output(
+      {.argv = std::move(argv), .directory = directory, .limit = kPatience}, &code));
   if (code != 0) return fail(Code::kUnavailable, fmt::format("{} failed", name));
   return text;
 }
@@ -132,8 +135,8 @@ bool packages_known(const Subject& subject) {
 
 void add_interpreter(const Subject& subject, Mask& mask, std::vector<Fact>& facts) {
   if (subject.interpreter.empty()) return;
-  const auto known =
-      ask_interpreter(subject.interpreter, {.argv = {}, .directory = subject.directory});
+  const auto known = ask_interpreter(
+      subject.interpreter, {.argv = {}, .directory = subject.directory, .limit = kPatience});
   if (!known) {
     const auto version = run_program({subject.interpreter, "--version"}, subject.directory);
     if (version) facts.push_back(info("interpreter_version", std::string(trim(*version))));

@@ -317,7 +317,8 @@ TEST(SetUp, TheHashIsThatOfSettingsNotOfHowThingsStood) {
 void git(const fs::path& directory, std::vector<std::string> words) {
   words.insert(words.begin(), {"git", "-c", "user.name=t", "-c", "user.email=t@t"});
   int code = 1;
-  const auto done = sys::capture_output({.argv = words, .directory = directory}, &code);
+  const auto done =
+      sys::capture_output({.argv = words, .directory = directory, .idle = false}, &code);
   ASSERT_TRUE(done && code == 0) << join(words, " ");
 }
 

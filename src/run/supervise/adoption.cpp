@@ -16,7 +16,9 @@ constexpr Nanos kPause{std::chrono::milliseconds(20)};
 Result<spool::fs::path> find_spooled(const Options& options) {
   std::vector<spool::fs::path> found;
   for (const auto& path : spool::find_runs(spool::spool_roots(options.spool))) {
-    if (path.filename().string().starts_with(options.adopt)) found.push_back(path);
+    const std::string name = path.filename().string();
+    if (name == options.adopt) return path;
+    if (name.starts_with(options.adopt)) found.push_back(path);
   }
   if (found.size() == 1) return found.front();
   if (found.empty())

@@ -19,6 +19,7 @@
 #include "core/cpu_list.h"
 #include "core/text.h"
 #include "run/command.h"
+#include "run/job.h"
 #include "run/supervise/adoption.h"
 #include "spool/outbox.h"
 #include "sys/clock.h"
@@ -65,6 +66,8 @@ bool has_ended(pid_t orphan) {
 // Time that a holder gets which leftover processes keep alive.
 constexpr Nanos kHolderPatience{std::chrono::seconds(5)};
 constexpr Nanos kHolderPause{std::chrono::milliseconds(10)};
+// A busy controller answers late, and Slurm's time before it kills this process is short.
+constexpr Nanos kSlurmPatience{std::chrono::seconds(5)};
 constexpr Nanos kUploadPatience{std::chrono::seconds(15)};
 // The end of the output, in which a reason for a failure is looked for.
 constexpr std::size_t kTailBytes = 8u << 10;
@@ -81,6 +84,11 @@ constexpr Nanos kStatusPatience{std::chrono::seconds(5)};
 constexpr int kStatusLookMs = 50;
 constexpr int kFailed = 1;
 
+std::string own_variable(const char* name) { return sys::own_variable(name); }
+
+// A thread of its own asks, or the one that wants the answer.
+constexpr std::launch kLaunch = std::launch::async | std::launch::deferred;
+
 }  // namespace
 
 // ---- Until the command runs
@@ -90,6 +98,8 @@ Supervision::Supervision(const Options& options, const InPlace& in_place, std::s
       in_place_(in_place),
       lacking_(std::move(lacking)),
       made_(sys::boot_now()),
+      by_launcher_(is_task(own_variable)),
+      slurm_(slurm_job(own_variable)),
       notices_(options.quiet),
       stopper_(options.grace),
       gate_(options.gate) {}
@@ -136,7 +146,7 @@ Result<Command> Supervision::prepare() {
 void Supervision::begin_accounting() {
   groups_ = options_.placement.groups;
   if (groups_.empty() && options_.watched == 0 && !environment_.is_apart())
-    accounting_.begin(options_.run_id->hex());
+    accounting_.begin(spool::directory_name(*options_.run_id, options_.member));
 }
 
 void Supervision::record(Command& command) {
@@ -352,12 +362,8 @@ void Supervision::started(const Command& command) {
 }
 
 void Supervision::warn_of_ranks() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value != nullptr ? value : "";
-  };
   const std::string warning =
-      ranks_elsewhere(options_.command, recording_->directory().manifest().host, variable);
+      ranks_elsewhere(options_.command, recording_->directory().manifest().host, own_variable);
   if (warning.empty()) return;
   notices_.warn(warning);
   recording_->note_unavailable("ranks on other hosts", warning);
@@ -491,6 +497,8 @@ void Supervision::handle(int signal) {
     notices_.say(stopper_.asked() ? "stopping it faster"
                                   : "stopping the run; Ctrl-C again to hurry");
     stopper_.ask(SIGINT, codec::EndReason::kInterrupt, now);
+  } else if (signal == SIGTERM && by_launcher_ && !environment_.is_apart()) {
+    pass_on(signal);
   } else if (signal == SIGTERM) {
     stopper_.ask(SIGTERM, codec::EndReason::kInterrupt, now);
   }
@@ -501,6 +509,44 @@ void Supervision::handle(int signal) {
     stopper_.ask(SIGINT, codec::EndReason::kMaxTime, now);
   }
   if (const auto due = stopper_.due(now)) send(*due);
+}
+
+// A launcher signals all processes of a job that it ends, often more than once, and kills them when
+// its time is up. This process never does: until then they may write a checkpoint.
+void Supervision::pass_on(int signal) {
+  passed_on_ = true;
+  send(signal);
+  unasked_ = slurm_.has_value();
+  ask_job_end();
+}
+
+// A job that is only sent a signal goes on, and may be ended by a later one: each is asked about.
+void Supervision::ask_job_end() {
+  if (!unasked_ || asking_.valid() || job_end_) return;
+  unasked_ = false;
+  const sys::SignalsBlocked blocked;
+  asking_ = std::async(kLaunch, [job = *slurm_] { return ask_slurm_end(job, kSlurmPatience); });
+}
+
+// Notes the launcher's reason as soon as it is known: it may kill this process, too.
+void Supervision::take_job_end() {
+  if (!asking_.valid() || asking_.wait_for(Nanos(0)) != std::future_status::ready) return;
+  job_end_ = asking_.get();
+  if (job_end_ && recording_ != nullptr) recording_->note_outcome(*job_end_);
+  ask_job_end();
+}
+
+// The launcher's signal may have ended the command before this process has seen one.
+void Supervision::settle_job_end() {
+  const BootTime deadline = sys::boot_now() + kSlurmPatience;
+  if (asking_.valid()) job_end_ = asking_.get();
+  const int status = reported_status_.value_or(status_);
+  const bool by_signal = (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) ||
+                         (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
+  if (by_launcher_ && slurm_ && !passed_on_ && !stopper_.asked() && by_signal) unasked_ = true;
+  if (unasked_ && !job_end_)
+    job_end_ = ask_slurm_end(*slurm_,
+                             std::max(deadline - sys::boot_now(), Nanos(std::chrono::seconds(1))));
 }
 
 bool Supervision::reap() {
@@ -546,6 +592,7 @@ void Supervision::watch() {
   while (!reap()) {
     const auto look = begun_ ? std::nullopt : std::optional(sys::boot_now() + kLookPause);
     handle(next_signal(earliest(look, earliest(limit_, stopper_.wake_at()))));
+    take_job_end();
     watch_container();
   }
   if (!finished_) finished_ = sys::boot_now();
@@ -624,7 +671,7 @@ void Supervision::read_gate() {
   for (const SchedulerRequest& request : gate_.read_requests()) {
     if (recording_ != nullptr) recording_->note_tags(request.tags);
     if (request.status) reported_status_ = request.status;
-    if (!request.stop || stopper_.asked()) continue;
+    if (!request.stop || ended_ || stopper_.asked()) continue;
     end_rule_ = *request.stop;
     notices_.say("stopping the run: " + *request.stop);
     stopper_.ask(SIGINT, codec::EndReason::kInterrupt, sys::boot_now());
@@ -648,23 +695,31 @@ std::vector<pid_t> Supervision::left_over() const {
   return pids;
 }
 
+void Supervision::leave(std::size_t processes) {
+  notices_.say(fmt::format(
+      "{} process{} outlived the command and {} left running; --leftovers wait waits for them",
+      processes, processes == 1 ? "" : "es", processes == 1 ? "is" : "are"));
+  if (recording_ != nullptr) recording_->note_leftovers(processes);
+}
+
 void Supervision::leftovers() {
-  std::vector<pid_t> pids = left_over();
-  if (pids.empty()) return;
-  if (!stopper_.asked() && options_.leftovers == Leftovers::kLeave) {
-    notices_.say(fmt::format(
-        "{} process{} outlived the command and {} left running; --leftovers wait waits for them",
-        pids.size(), pids.size() == 1 ? "" : "es", pids.size() == 1 ? "is" : "are"));
-    if (recording_ != nullptr) recording_->note_leftovers(pids.size());
-    return;
-  }
+  const std::size_t found = left_over().size();
+  if (found == 0) return;
+  const auto leaves = [&] {
+    return !stopper_.asked() && !job_end_ && options_.leftovers == Leftovers::kLeave;
+  };
+  // After a launcher's signal they may be writing a checkpoint, and it may not be its last word.
+  const BootTime until = sys::boot_now() + (passed_on_ ? options_.grace : Nanos(0));
+  if (leaves() && !passed_on_) return leave(found);
   if (!stopper_.asked())
-    notices_.say(fmt::format("waiting for {} process{} that outlived the command", pids.size(),
-                             pids.size() == 1 ? "" : "es"));
+    notices_.say(fmt::format("waiting for {} process{} that outlived the command", found,
+                             found == 1 ? "" : "es"));
   if (stopper_.asked()) stopper_.restart(SIGTERM, sys::boot_now());
-  while (!left_over().empty()) {
+  for (std::size_t left = found; left > 0; left = left_over().size()) {
+    if (leaves() && sys::boot_now() >= until) return leave(left);
     handle(next_signal(earliest(sys::boot_now() + Nanos(std::chrono::milliseconds(50)),
                                 earliest(limit_, stopper_.wake_at()))));
+    take_job_end();
   }
   finished_ = sys::boot_now();
 }
@@ -685,6 +740,8 @@ codec::RunEndBody Supervision::end_body() const {
     end.reason = codec::EndReason::kSignal;
     end.exit_signal = WTERMSIG(status);
   }
+  const bool by_signal = end.exit_signal == SIGTERM || end.exit_code == 128 + SIGTERM;
+  if (job_end_ || (passed_on_ && by_signal)) end.reason = codec::EndReason::kInterrupt;
   if (stopper_.reason()) end.reason = *stopper_.reason();
   return end;
 }
@@ -701,6 +758,8 @@ void Supervision::await_holder() const {
 
 int Supervision::end() {
   environment_.end();
+  if (gate_.reports_descriptor() >= 0) read_gate();  // tags may have come with the command's end
+  settle_job_end();
   const codec::RunEndBody end = end_body();
   const int code = end.exit_code     ? *end.exit_code
                    : end.exit_signal ? 128 + *end.exit_signal
@@ -762,7 +821,12 @@ Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) con
   ending.tail = std::move(tail);
   if (recording_ != nullptr)
     ending.limit = recording_->directory().files().read_file(kLimitFile, kLimitBytes).value_or("");
-  return classify_end(ending);
+  Outcome how = classify_end(ending);
+  if (job_end_) {
+    how.kind = job_end_->kind;
+    how.reason = job_end_->reason;
+  }
+  return how;
 }
 
 void Supervision::profile(BootTime ended) {

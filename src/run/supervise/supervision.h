@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "run/outcome.h"
 #include "run/record/profiling.h"
 #include "run/record/recording.h"
+#include "run/slurm_end.h"
 #include "run/supervise/accounting.h"
 #include "run/supervise/lifeline.h"
 #include "run/supervise/run_environment.h"
@@ -80,7 +82,12 @@ class Supervision {
   void report_progress();
   void handle(int signal);
   void send(int signal);
+  void pass_on(int signal);
+  void ask_job_end();
+  void take_job_end();
+  void settle_job_end();
   [[nodiscard]] std::vector<pid_t> left_over() const;
+  void leave(std::size_t processes);
   void leftovers();
 
   // Once the command has ended.
@@ -97,6 +104,8 @@ class Supervision {
   const InPlace& in_place_;
   const std::string lacking_;  // why the run cannot be recorded; empty: it can
   const BootTime made_;        // preparation begins
+  const bool by_launcher_;     // in a job, perhaps behind a scheduler of ours
+  const std::optional<SlurmJob> slurm_;
 
   // Everything below belongs to the main thread. Parts of the supervisor, in the order in which
   // they are made.
@@ -133,6 +142,10 @@ class Supervision {
   int status_ = 0;                       // as wait(2) returns it
   std::optional<int> reported_status_;   // the same of an adopted command, as its parent reported
   std::optional<std::string> end_rule_;  // reason why the scheduler stopped the run
+  bool passed_on_ = false;  // a launcher's SIGTERM: it kills what is left of the run itself
+  bool unasked_ = false;    // a signal of Slurm's came after it was last asked
+  std::future<std::optional<Outcome>> asking_;  // Slurm why it ends the job
+  std::optional<Outcome> job_end_;              // its answer
 
   std::vector<int> typed_;      // signals that keys at the terminal stand for
   Progress reported_progress_;  // the last progress that the scheduler got

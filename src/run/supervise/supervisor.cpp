@@ -17,10 +17,13 @@
 
 #include "core/result.h"
 #include "core/text.h"
+#include "run/job.h"
+#include "run/notices.h"
 #include "run/supervise/adoption.h"
 #include "run/supervise/lifeline.h"
 #include "run/supervise/supervision.h"
 #include "sys/fd.h"
+#include "sys/store_paths.h"
 #include "sys/thread_guard.h"
 
 namespace corral::run {
@@ -129,9 +132,36 @@ Options options_to_adopt(const Options& options) {
   return manifest ? adopted_options(*manifest, options) : options;
 }
 
+// Takes the run that the other processes of this one's job record, too. Without it the run is one
+// of its own.
+void join_job(Options& options) {
+  const auto variable = [](const char* name) { return sys::own_variable(name); };
+  auto job = find_job(options.job, options.command, variable);
+  if (!job) return;
+  const bool alone = job->member.label.empty();
+  // Its runs are counted in the spool.
+  if (alone) job->key += "\n" + options.spool.string();
+  const auto run = [&]() -> Result<RunId> {
+    const sys::fs::path config = sys::base_directory("XDG_CONFIG_HOME", ".config");
+    if (config.is_relative()) return fail(Code::kNotFound, "there is no home directory");
+    return run_of(*job, config / "corral",
+                  TRY(spool::usable_root(spool::spool_roots(options.spool))));
+  }();
+  if (!run && alone) return;
+  if (!run)
+    return Notices(options.quiet)
+        .warn("this process has a run of its own, apart from the others of its job: " +
+              run.error().message);
+  options.run_id = *run;
+  if (!alone || job->member.attempt > 0) options.member = job->member;
+  options.leads = job->leads;
+  options.quiet = options.quiet || !job->leads;
+}
+
 int supervise(const Options& options, const InPlace& in_place, std::string lacking) {
   const bool adopt = !options.adopt.empty();
   Options own = adopt ? options_to_adopt(options) : options;
+  if (!own.run_id && !adopt && lacking.empty()) join_job(own);
   if (!own.run_id) own.run_id = RunId::random();
   Supervision supervision(own, in_place, std::move(lacking));
   const int status = adopt ? supervision.adopt() : supervision.run();

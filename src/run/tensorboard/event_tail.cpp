@@ -168,11 +168,10 @@ void EventTail::serve() {
     ::poll(&waiting, 1, static_cast<int>(pause / std::chrono::milliseconds(1)));
   }
   look(sys::boot_now(), true);
-  bool more = true;
+  bool more = read(kBytesPerTick);
   while (more && sys::boot_now() < deadline_.load()) {
+    ::poll(nullptr, 0, 1);  // the queue may be full; it is drained twice a second
     more = read(kBytesPerTick);
-    // The queue may be full; it is drained twice a second.
-    if (more) ::poll(nullptr, 0, 1);
   }
   if (more)
     emitter_.trouble(Trouble::kUnread,

@@ -9,6 +9,8 @@ namespace corral::run::schedule {
 namespace {
 
 constexpr std::array<std::string_view, 3> kAsPlanned = {"finished", "limit", "stopped"};
+// Somebody or a cluster wanted the place: the run is to be made again.
+constexpr std::array<std::string_view, 3> kAgain = {"interrupted", "preempted", "cancelled"};
 
 Standing parse_status(std::string_view status) {
   if (status.find("FINISHED") != std::string_view::npos) return Standing::kFinished;
@@ -36,7 +38,7 @@ std::string failed_text(const Attempt& attempt, const plan::Row& row) {
 }  // namespace
 
 Standing standing_after(std::string_view outcome) {
-  if (outcome.empty() || outcome == "interrupted") return Standing::kOpen;
+  if (outcome.empty() || std::ranges::find(kAgain, outcome) != kAgain.end()) return Standing::kOpen;
   return std::ranges::find(kAsPlanned, outcome) != kAsPlanned.end() ? Standing::kFinished
                                                                     : Standing::kFailed;
 }

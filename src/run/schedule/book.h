@@ -29,7 +29,7 @@ struct End {
 End parse_end(const Json& report);
 
 // The meaning of an end for the plan. A run that was stopped by the workload's rule or ended by a
-// limit is finished, as planned; an interrupted run counts as not run.
+// limit is finished, as planned; an interrupted, preempted or cancelled run counts as not run.
 enum class Standing { kOpen, kFinished, kFailed };
 Standing standing_after(std::string_view outcome);
 

@@ -1,7 +1,9 @@
 #include "run/schedule/plan_report.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/json.h"
@@ -127,6 +129,17 @@ constexpr auto kRetry = std::chrono::seconds(5);
 constexpr auto kLast = std::chrono::seconds(15);  // for the last document, at the end
 
 }  // namespace
+
+std::string end_words(const PlanDocument& document) {
+  const auto& runs = document.runs();
+  const auto counts = document.counts();
+  const int interrupted =
+      static_cast<int>(std::ranges::count(runs, std::string_view("interrupted"), &RunEntry::state));
+  std::string words = fmt::format("{} of {} runs finished", counts.finished, runs.size());
+  if (counts.failed > 0) words += fmt::format(", {} failed", counts.failed);
+  if (interrupted > 0) words += fmt::format(", {} interrupted", interrupted);
+  return words;
+}
 
 PlanReporter::PlanReporter(upload::LinkOptions link, std::string plan_id)
     : link_(std::move(link)), path_("/api/corral/v1/plans/" + std::move(plan_id)) {

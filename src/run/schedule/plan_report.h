@@ -69,6 +69,9 @@ class PlanDocument {
   std::map<std::pair<std::string, int>, std::size_t> places_;
 };
 
+// "7 of 8 runs finished, 1 failed".
+std::string end_words(const PlanDocument& document);
+
 // PlanReporter: sends the plan's document to the server. It has a thread of its own, so that a slow
 // or unreachable server never holds the plan up. Only the newest document is sent.
 class PlanReporter {

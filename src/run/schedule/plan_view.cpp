@@ -23,9 +23,11 @@ PlanView::PlanView(const ScheduleOptions& options, Launcher& launcher, PlanJourn
     : launcher_(launcher),
       console_(options.quiet),
       document_(options.plan.file, sys::host_name()),
-      projection_(options.file, journal, [this](const std::string& line) { warn(line); }),
+      projection_(options.part ? fs::path() : options.file, journal,
+                  [this](const std::string& line) { warn(line); }),
       plan_id_(options.plan.id) {
-  if (options.server) reporter_ = std::make_unique<PlanReporter>(*options.server, options.plan.id);
+  if (options.server && !options.part)
+    reporter_ = std::make_unique<PlanReporter>(*options.server, options.plan.id);
 }
 
 void PlanView::fill(const std::vector<plan::Workload>& workloads,
@@ -185,6 +187,7 @@ void Projection::touch_all() {
 }
 
 void Projection::flush() {
+  if (file_.empty()) return touched_.clear();
   std::vector<plan::Mark> marks;
   std::vector<std::pair<std::string, std::string>> lines;
   for (const std::string& key : touched_) {

@@ -21,7 +21,8 @@
 namespace corral::run::schedule {
 
 // Projection: keeps Status and Run of a plan's file equal to the journal. A file that cannot be
-// written is reported once and tried again with the next change; the journal has everything.
+// written is reported once and tried again with the next change; the journal has everything. An
+// empty path: there is none to write.
 class Projection {
  public:
   Projection(std::filesystem::path file, PlanJournal& journal,

@@ -46,11 +46,6 @@ class Affinity {
   bool changed_ = false;
 };
 
-constexpr int kDone = 0;
-constexpr int kFailed = 1;
-constexpr int kMisuse = 2;
-constexpr int kRowsLeft = 3;
-constexpr int kInterrupted = 130;
 // Pause between two looks while something disturbs.
 constexpr Nanos kLookAgain{std::chrono::seconds(10)};
 // The longest time until the data of a block's runs have arrived, and the pause between questions.
@@ -78,8 +73,8 @@ class Scheduler {
 
  private:
   void use(const plan::Plan& plan);
+  void keep_part();
   void reload();
-  void yield_to_person();
   void recover();
   void forget_word(const std::string& run);
   void recover_workload(const plan::Workload& workload);
@@ -126,11 +121,37 @@ void Scheduler::use(const plan::Plan& plan) {
   std::vector<plan::Row> rows = plan.rows;
   for (plan::Row& row : rows) row.repeat = std::max(row.repeat, blocks_);
   workloads_ = plan::workloads_of(rows);
+  if (options_.part) keep_part();
   view_.projection().set_rows(workloads_);
+}
+
+// Keys of its rows; empty: there is no such workload.
+std::vector<std::string> keys_of(const std::vector<plan::Workload>& workloads,
+                                 const std::string& label) {
+  std::vector<std::string> keys;
+  for (const plan::Workload& workload : workloads) {
+    if (workload_label(workload) != label) continue;
+    for (const plan::Row& row : workload.rows) keys.push_back(row.key);
+  }
+  return keys;
+}
+
+// In a job: who submitted it has decided that the workload runs, whatever the file says.
+void Scheduler::keep_part() {
+  std::erase_if(workloads_, [&](const plan::Workload& workload) {
+    return workload_label(workload) != options_.part->workload;
+  });
+  for (plan::Workload& workload : workloads_) {
+    for (plan::Row& row : workload.rows) {
+      row.status.clear();
+      row.run.clear();
+    }
+  }
 }
 
 // Reads the file before each workload: the user may have edited rows that have not started.
 void Scheduler::reload() {
+  if (options_.part) return;  // an edited row is another one, of another job
   auto plan = plan::read_plan(options_.file, options_.known);
   if (!plan) {
     view_.warn(plan.error().message + "; the plan goes on as it was");
@@ -141,7 +162,8 @@ void Scheduler::reload() {
         view_.warn(plan::to_line(problem, options_.plan.file));
   } else {
     use(*plan);
-    yield_to_person();
+    if (const auto noted = yield_to_person(workloads_, journal_, begun_); !noted)
+      view_.warn(noted.error().message);
   }
 }
 
@@ -152,18 +174,6 @@ WorkloadRunner::Parts Scheduler::runner_parts() {
           options_.plan,
           [this](const std::string& run) { return find_command(run, options_.places); },
           parts_.recorded_end};
-}
-
-// A Status of the user overrides the known attempts.
-void Scheduler::yield_to_person() {
-  for (const plan::Workload& workload : workloads_) {
-    for (const plan::Row& row : workload.rows) {
-      if (workload.repetition != 1 || !journal_.book().overruled(row)) continue;
-      if (const auto noted = journal_.forget(row.key); !noted) view_.warn(noted.error().message);
-      for (int repetition = 1; repetition <= workload.repetitions; ++repetition)
-        begun_.erase({row.key, repetition});
-    }
-  }
 }
 
 std::optional<std::size_t> Scheduler::next() {
@@ -437,17 +447,6 @@ void Scheduler::run_workload(const plan::Workload& workload) {
   conclude(workload, runner.members(), parts_.launcher.now() - began);
 }
 
-std::string end_words(const PlanDocument& document) {
-  const auto& runs = document.runs();
-  const auto counts = document.counts();
-  const int interrupted =
-      static_cast<int>(std::ranges::count(runs, std::string_view("interrupted"), &RunEntry::state));
-  std::string words = fmt::format("{} of {} runs finished", counts.finished, runs.size());
-  if (counts.failed > 0) words += fmt::format(", {} failed", counts.failed);
-  if (interrupted > 0) words += fmt::format(", {} interrupted", interrupted);
-  return words;
-}
-
 // Returns the message for a plan in which nothing was left to do.
 std::string idle_words(const PlanDocument& document) {
   const auto runs = static_cast<std::int64_t>(document.runs().size());
@@ -542,9 +541,9 @@ int Scheduler::finish() {
   view_.set_end(interrupted_ ? "interrupted" : failed ? "failed" : "finished", words);
   view_.flush();
   notifier_.send(end_notice({options_.plan, view_.url(), view_.document()}));
-  if (interrupted_ && ended_by_.empty()) return kInterrupted;
-  if (failed) return kFailed;
-  return unfinished > 0 && !ended_by_.empty() ? kRowsLeft : kDone;
+  if (interrupted_ && ended_by_.empty()) return exit_status::kInterrupted;
+  if (failed) return exit_status::kFailed;
+  return unfinished > 0 && !ended_by_.empty() ? exit_status::kRowsLeft : exit_status::kDone;
 }
 
 int Scheduler::run(const plan::Plan& plan) {
@@ -697,42 +696,89 @@ Result<> check_blocks(const plan::Plan& plan, const ScheduleOptions& options) {
 
 int refuse(const Error& error) {
   fmt::print(stderr, "corral: {}\n", printable_lines(error.message));
-  return kFailed;
+  return exit_status::kFailed;
+}
+
+}  // namespace
+
+Result<> yield_to_person(const std::vector<plan::Workload>& workloads, PlanJournal& journal,
+                         Begun& begun) {
+  Result<> done;
+  for (const plan::Workload& workload : workloads) {
+    for (const plan::Row& row : workload.rows) {
+      if (workload.repetition != 1 || !journal.book().overruled(row)) continue;
+      if (const auto noted = journal.forget(row.key); !noted) done = noted;
+      for (int repetition = 1; repetition <= workload.repetitions; ++repetition)
+        begun.erase({row.key, repetition});
+    }
+  }
+  return done;
+}
+
+tl::expected<OpenPlan, int> open_plan(const ScheduleOptions& options) {
+  const auto refused = [](const Error& error) { return tl::unexpected(refuse(error)); };
+  auto plan = plan::read_plan(options.file, options.known);
+  if (!plan) return refused(plan.error());
+  if (options.part) {
+    // Other rows may have errors, as they would have on another host or in the middle of an edit.
+    if (keys_of(plan::workloads_of(plan->rows), options.part->workload) != options.part->keys) {
+      fmt::print(stderr, "corral: {}: rows of {} were edited after the job was submitted\n",
+                 printable(options.plan.file), printable(options.part->workload));
+      return tl::unexpected(exit_status::kRowsLeft);
+    }
+  } else {
+    print_problems(*plan, options.plan.file);
+  }
+  if (!plan->usable() && !options.part) {
+    fmt::print(stderr, "corral: {} has errors; nothing was run\n", printable(options.plan.file));
+    return tl::unexpected(exit_status::kMisuse);
+  }
+  if (const auto checked = options.blocks ? check_blocks(*plan, options) : Result<>(); !checked) {
+    fmt::print(stderr, "corral: {}\n", checked.error().message);
+    return tl::unexpected(exit_status::kMisuse);
+  }
+  OpenPlan open{.plan = *std::move(plan), .locks = {}};
+  if (options.dry_run) return open;
+  for (const fs::path& place : {options.state, options.claim}) {
+    if (place.empty()) continue;
+    auto lock = PlanLock::acquire(place, sys::utc_now());
+    if (!lock) return refused(lock.error());
+    open.locks.push_back(*std::move(lock));
+  }
+  auto journal = PlanJournal::open(options.state);
+  if (!journal) return refused(journal.error());
+  open.journal = std::make_unique<PlanJournal>(*std::move(journal));
+  const bool shares = options.take_over || options.part;
+  const auto free =
+      shares ? Result<>() : check_elsewhere(open.plan, open.journal->book(), options.plan.file);
+  if (!free) return refused(free.error());
+  return open;
+}
+
+namespace {
+
+// Another process that runs the part has its own last word, and an interrupted one none: its job
+// may begin again.
+int end_part(const ScheduleOptions& options, int status) {
+  if (!options.part || status == exit_status::kInterrupted) return status;
+  const auto folder = PartFolder::open(options.state);
+  const auto noted = folder ? folder->note_status(status) : tl::unexpected(folder.error());
+  return noted ? status : refuse(noted.error());
 }
 
 }  // namespace
 
 int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
-  auto plan = plan::read_plan(options.file, options.known);
-  if (!plan) return refuse(plan.error());
-  print_problems(*plan, options.plan.file);
-  if (!plan->usable()) {
-    fmt::print(stderr, "corral: {} has errors; nothing was run\n", printable(options.plan.file));
-    return kMisuse;
-  }
-  if (const auto checked = options.blocks ? check_blocks(*plan, options) : Result<>(); !checked) {
-    fmt::print(stderr, "corral: {}\n", checked.error().message);
-    return kMisuse;
-  }
+  auto open = open_plan(options);
+  if (!open && open.error() == exit_status::kRowsLeft) return end_part(options, open.error());
+  if (!open) return open.error();
   if (options.dry_run) {
     const auto book = PlanJournal::read(options.state);
-    return book ? dry_run(options, parts, *book, *plan) : refuse(book.error());
+    return book ? dry_run(options, parts, *book, open->plan) : refuse(book.error());
   }
-  const auto lock = PlanLock::acquire(options.state, sys::utc_now());
-  if (!lock) return refuse(lock.error());
-  std::optional<PlanLock> claim;
-  if (!options.claim.empty()) {
-    auto taken = PlanLock::acquire(options.claim, sys::utc_now());
-    if (!taken) return refuse(taken.error());
-    claim.emplace(std::move(*taken));
-  }
-  warn_of_others(options, *plan);
-  auto journal = PlanJournal::open(options.state);
-  if (!journal) return refuse(journal.error());
-  const auto free =
-      options.take_over ? Result<>() : check_elsewhere(*plan, journal->book(), options.plan.file);
-  if (!free) return refuse(free.error());
-  return Scheduler(options, parts, *journal).run(*plan);
+  // Parts on one host have locks of their own; their devices are locked by the machine.
+  if (!options.part) warn_of_others(options, open->plan);
+  return end_part(options, Scheduler(options, parts, *open->journal).run(open->plan));
 }
 
 std::string shell_words(const std::vector<std::string>& words) {

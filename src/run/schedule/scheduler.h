@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "run/schedule/launcher.h"
 #include "run/schedule/machine.h"
 #include "run/schedule/plan_journal.h"
+#include "run/schedule/plan_part.h"
 #include "run/schedule/precision.h"
 #include "run/schedule/quiet.h"
 #include "run/schedule/recovery.h"
@@ -50,6 +52,9 @@ struct ScheduleOptions {
   std::string nvml;                             // replaces the system's library; for tests
   std::string notify;                           // command or web address; empty: none
   std::optional<upload::LinkOptions> server{};  // nullopt: the plan is not sent to a server
+  // The one workload that this scheduler runs in a job, for one that keeps the plan, its file and
+  // its document (plan_jobs.h); `state` is the part's directory. nullopt: it runs the plan.
+  std::optional<Part> part{};
 };
 
 struct ScheduleParts {
@@ -68,8 +73,28 @@ struct ScheduleParts {
   std::function<void(const std::function<void(const std::string&)>& warn)> undo;
 };
 
-// Returns the exit status: 0: every selected run has finished, 1: one has failed, 2: the plan has
-// errors, 3: none has failed, but --until left some for later, 130: interrupted.
+namespace exit_status {
+inline constexpr int kDone = 0;      // every selected run has finished
+inline constexpr int kFailed = 1;    // a run has failed
+inline constexpr int kMisuse = 2;    // the plan has errors
+inline constexpr int kRowsLeft = 3;  // none has failed, but --until left some for later
+inline constexpr int kInterrupted = 130;
+}  // namespace exit_status
+
+// A plan that this process alone schedules, on all hosts that see its file.
+struct OpenPlan {
+  plan::Plan plan;
+  std::vector<PlanLock> locks;             // none with --dry-run
+  std::unique_ptr<PlanJournal> journal{};  // null with --dry-run
+};
+// Otherwise the exit status; what is wrong was said.
+tl::expected<OpenPlan, int> open_plan(const ScheduleOptions& options);
+
+// A Status of the user overrides the known attempts: they are forgotten, and count as not begun.
+Result<> yield_to_person(const std::vector<plan::Workload>& workloads, PlanJournal& journal,
+                         Begun& begun);
+
+// Returns the exit status.
 int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts);
 
 // Parses a point in time of the user: "18:30" (the next one, local time), "2026-11-23 08:00" or

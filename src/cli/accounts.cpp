@@ -1,5 +1,5 @@
-// corral user, space, token, whoami and audit: who may use a store that is served to users, what
-// they see of it, and what they did.
+// corral user, team, space, token, whoami and audit: who may use a store that is served to users,
+// what they see of it, and what they did.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/resources.h"
 #include "cli/table.h"
 #include "core/role.h"
 #include "core/text.h"
@@ -21,50 +22,9 @@ namespace {
 
 constexpr std::string_view kUsers = "/api/corral/v1/users";
 constexpr std::string_view kSpaces = "/api/corral/v1/spaces";
+constexpr std::string_view kTeams = "/api/corral/v1/teams";
 constexpr std::string_view kTokens = "/api/corral/v1/tokens";
 
-std::string below(std::string_view path, const std::string& name) {
-  return fmt::format("{}/{}", path, sys::url_encode(name));
-}
-
-// The members that are not null and no empty text.
-std::string body_of(Json::Object members) {
-  std::erase_if(members, [](const auto& member) {
-    const std::string* text = member.second.as_string();
-    return member.second.is_null() || (text != nullptr && text->empty());
-  });
-  return Json(std::move(members)).dump();
-}
-
-Result<Json> ask(const DestinationFlags& destination, const sys::HttpRequest& request) {
-  const sys::HttpTarget server = TRY(connect(destination));
-  return send_json(server, request);
-}
-
-// Prints the objects of a list, or the sentence if there are none.
-struct Listing {
-  std::string_view path, member;
-  std::vector<Field> fields;
-  std::string_view none;
-};
-Result<int> print_list(const DestinationFlags& destination, const Listing& listing,
-                       const std::string& format) {
-  const Json answer = TRY(ask(destination, {.path = std::string(listing.path), .body = {}}));
-  const Table table = list_of(items(answer, std::string(listing.member).c_str()), listing.fields);
-  if (table.empty() && format == "table") {
-    fmt::print("{}\n", listing.none);
-  } else {
-    fmt::print("{}", table.print(format, takes_colours(STDOUT_FILENO)));
-  }
-  return kDone;
-}
-
-// An option of a verb that neither the environment nor a file may give.
-void own_text(Arguments& arguments, const std::string& name, std::string& value,
-              const std::string& help) {
-  arguments.text(name, value, help);
-  arguments.as_flag_only(name);
-}
 void own_role(Arguments& arguments, std::string& role, const std::string& help) {
   arguments.choice("role", role, {kRoleNames.begin(), kRoleNames.end()}, help);
   arguments.as_flag_only("role");
@@ -82,20 +42,23 @@ constexpr const char* kAddUserExamples =
 
 int user_add(std::span<char* const> args) {
   DestinationFlags destination;
-  std::string name, role, display;
+  std::string name, role, display, subject;
   Arguments arguments("user add", "Adds a user. `corral token add` then makes a token for them.",
                       kAddUserExamples);
   arguments.positional("name", name, "name: a-z, 0-9, '.', '-' and '_'", true);
   own_role(arguments, role, "what the user may do (default: reader)");
   own_text(arguments, "display", display, "the name as people write it");
+  own_text(arguments, "subject", subject, "who they are at the provider of sign-in");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto add = [&]() -> Result<int> {
     TRY(ask(destination,
             {.method = "POST",
              .path = std::string(kUsers),
-             .body = body_of({{"name", name}, {"role", role}, {"display", display}})}));
-    fmt::print("added {}\nnext: corral token add {}\n", name, name);
+             .body = body_of(
+                 {{"name", name}, {"role", role}, {"display", display}, {"subject", subject}})}));
+    fmt::print("added {}\n", name);
+    if (subject.empty()) fmt::print("next: corral token add {}\n", name);
     return kDone;
   };
   return finish("user add", add());
@@ -114,6 +77,7 @@ int user_ls(std::span<char* const> args) {
                                    {"display", "display"},
                                    {"role", "role"},
                                    {"disabled", "disabled"},
+                                   {"subject", "signs in as"},
                                    {"created_ns", "created", false, time_cell}},
                         .none = "no users yet; the first: corral user add NAME --role admin"};
   return finish("user ls", print_list(destination, listing, format));
@@ -121,32 +85,38 @@ int user_ls(std::span<char* const> args) {
 
 int user_set(std::span<char* const> args) {
   DestinationFlags destination;
-  std::string name, role, display;
-  bool disable = false, enable = false;
+  std::string name, role, display, subject;
+  bool disable = false, enable = false, unlink = false;
   Arguments arguments("user set", "Changes a user. Counts at once, also for their open pages.",
                       "  corral user set bob --role owner\n"
                       "  corral user set bob --disable          none of their tokens counts\n"
-                      "  corral user set bob --enable           as before\n");
+                      "  corral user set bob --enable           as before\n"
+                      "  corral user set bob --subject 8f2c91   who bob is where users sign in\n");
   arguments.positional("name", name, "name of the user", true);
   own_role(arguments, role, "what the user may do");
   own_text(arguments, "display", display, "the name as people write it");
+  own_text(arguments, "subject", subject, "who they are at the provider of sign-in");
+  arguments.flag("unlink", unlink, "nobody at that provider signs in as them any more");
   arguments.flag("disable", disable, "refuse all of their tokens");
   arguments.flag("enable", enable, "accept their tokens again");
-  for (const char* flag : {"disable", "enable"}) arguments.as_flag_only(flag);
+  for (const char* flag : {"disable", "enable", "unlink"}) arguments.as_flag_only(flag);
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
-  if ((disable && enable) || (!disable && !enable && role.empty() && display.empty())) {
+  const bool link = !subject.empty() || unlink;
+  if ((disable && enable) || (!subject.empty() && unlink) ||
+      (!disable && !enable && !link && role.empty() && display.empty())) {
     fmt::print(stderr,
-               "corral user set: give one or more of --role, --display and either "
-               "--disable or --enable\n");
+               "corral user set: give one or more of --role, --display, either --subject or "
+               "--unlink, and either --disable or --enable\n");
     return kMisuse;
   }
   const auto change = [&]() -> Result<int> {
-    const Json disabled = disable || enable ? Json(disable) : Json();
-    TRY(ask(destination,
-            {.method = "PUT",
-             .path = below(kUsers, name),
-             .body = body_of({{"role", role}, {"display", display}, {"disabled", disabled}})}));
+    Json body(Json::Object{{"disabled", disable || enable ? Json(disable) : Json()}});
+    if (!role.empty()) body.set("role", role);
+    if (!display.empty()) body.set("display", display);
+    if (link) body.set("subject", subject);
+    const std::string text = body.dump();
+    TRY(ask(destination, {.method = "PUT", .path = below(kUsers, name), .body = text}));
     fmt::print("changed {}\n", name);
     return kDone;
   };
@@ -212,12 +182,6 @@ Json users_of(const std::vector<std::string>& given) {
   return Json(std::move(names));
 }
 
-void own_texts(Arguments& arguments, const std::string& name, std::vector<std::string>& values,
-               const std::string& help) {
-  arguments.texts(name, values, help);
-  arguments.as_flag_only(name);
-}
-
 int space_add(std::span<char* const> args) {
   DestinationFlags destination;
   std::string name;
@@ -228,7 +192,7 @@ int space_add(std::span<char* const> args) {
                       "  corral space add vision --member ada --member bob\n"
                       "  corral run --experiment vision/resnet python train.py\n");
   arguments.positional("name", name, "name: a-z, 0-9, '-' and '_'", true);
-  own_texts(arguments, "member", members, "a user who sees it; may be repeated");
+  own_texts(arguments, "member", members, "a user or @team who sees it; may be repeated");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto add = [&]() -> Result<int> {
@@ -242,13 +206,6 @@ int space_add(std::span<char* const> args) {
   return finish("space add", add());
 }
 
-Cell members_cell(const Json& space, const char* name) {
-  std::string text;
-  for (const Json& member : items(space, name))
-    text += (text.empty() ? "" : ", ") + printable(member.as_string() ? *member.as_string() : "");
-  return {text, text};
-}
-
 int space_ls(std::span<char* const> args) {
   DestinationFlags destination;
   std::string format = "table";
@@ -260,7 +217,7 @@ int space_ls(std::span<char* const> args) {
   const Listing listing{.path = kSpaces,
                         .member = "spaces",
                         .fields = {{"name", "name"},
-                                   {"members", "members", false, members_cell},
+                                   {"members", "members", false, words_cell},
                                    {"created_ns", "created", false, time_cell}},
                         .none = "no spaces yet; one is made by: corral space add NAME"};
   return finish("space ls", print_list(destination, listing, format));
@@ -275,8 +232,8 @@ int space_set(std::span<char* const> args) {
                       "pages.",
                       "  corral space set vision --add eve --remove bob\n");
   arguments.positional("name", name, "name of the space", true);
-  own_texts(arguments, "add", add, "a user who sees it from now on; may be repeated");
-  own_texts(arguments, "remove", remove, "a user who no longer does; may be repeated");
+  own_texts(arguments, "add", add, "a user or @team who sees it from now on; may be repeated");
+  own_texts(arguments, "remove", remove, "a user or @team who no longer does; may be repeated");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
   const Json added = users_of(add);
@@ -334,6 +291,117 @@ constexpr std::string_view kSpaceFoot =
     "  corral space set vision --add eve\n"
     "\ncorral space VERB --help shows the options.\n";
 
+// ---- corral team
+
+int team_add(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name, group;
+  std::vector<std::string> members;
+  Arguments arguments("team add", "Adds a team: users who are let into spaces together, as @NAME.",
+                      "  corral team add seniors --member ada --member bob\n"
+                      "  corral team add interns --group lab-interns    as the provider says\n"
+                      "  corral space set vision --add @seniors\n");
+  arguments.positional("name", name, "name: a-z, 0-9, '-' and '_'", true);
+  own_texts(arguments, "member", members, "a user who is in it; may be repeated");
+  own_text(arguments, "group", group,
+           "group at the provider of sign-in: who is in it joins at each sign-in");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto add = [&]() -> Result<int> {
+    TRY(ask(destination,
+            {.method = "POST",
+             .path = std::string(kTeams),
+             .body = body_of({{"name", name}, {"members", users_of(members)}, {"group", group}})}));
+    fmt::print("added {0}\nnext: corral space set SPACE --add @{0}\n", name);
+    return kDone;
+  };
+  return finish("team add", add());
+}
+
+int team_ls(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string format = "table";
+  Arguments arguments("team ls", "Lists your teams; for admins all of them.", "  corral team ls\n");
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const Listing listing{.path = kTeams,
+                        .member = "teams",
+                        .fields = {{"name", "name"},
+                                   {"members", "members", false, words_cell},
+                                   {"group", "group"},
+                                   {"created_ns", "created", false, time_cell}},
+                        .none = "no teams yet; one is made by: corral team add NAME"};
+  return finish("team ls", print_list(destination, listing, format));
+}
+
+int team_set(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name, group;
+  std::vector<std::string> add, remove;
+  bool no_group = false;
+  Arguments arguments("team set",
+                      "Lets users into a team, and out of it. Counts at once, also for their open "
+                      "pages.",
+                      "  corral team set seniors --add eve --remove bob\n");
+  arguments.positional("name", name, "name of the team", true);
+  own_texts(arguments, "add", add, "a user who is in it from now on; may be repeated");
+  own_texts(arguments, "remove", remove, "a user who no longer is; may be repeated");
+  own_text(arguments, "group", group, "group at the provider of sign-in; its members so far leave");
+  arguments.flag("no-group", no_group, "no group at the provider; its members leave");
+  arguments.as_flag_only("no-group");
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  Json body(Json::Object{{"add", users_of(add)}, {"remove", users_of(remove)}});
+  const bool members = !add.empty() || !remove.empty();
+  if ((!members && group.empty() && !no_group) || (!group.empty() && no_group)) {
+    fmt::print(stderr,
+               "corral team set: give one or more of --add USER, --remove USER, and either "
+               "--group GROUP or --no-group\n");
+    return kMisuse;
+  }
+  if (!group.empty() || no_group) body.set("group", group);
+  const auto change = [&]() -> Result<int> {
+    const std::string text = body.dump();
+    TRY(ask(destination, {.method = "PUT", .path = below(kTeams, name), .body = text}));
+    fmt::print("changed {}\n", name);
+    return kDone;
+  };
+  return finish("team set", change());
+}
+
+int team_rm(std::span<char* const> args) {
+  DestinationFlags destination;
+  std::string name;
+  Arguments arguments("team rm",
+                      "Deletes a team. Its members leave the spaces that it was let into.",
+                      "  corral team rm seniors\n");
+  arguments.positional("name", name, "name of the team", true);
+  add_destination(arguments, destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto remove = [&]() -> Result<int> {
+    TRY(ask(destination, {.method = "DELETE", .path = below(kTeams, name), .body = {}}));
+    fmt::print("deleted {}\n", name);
+    return kDone;
+  };
+  return finish("team rm", remove());
+}
+
+constexpr std::array kTeamVerbs = {
+    Verb{"add", "add a team", team_add},
+    Verb{"ls", "list teams with their members", team_ls},
+    Verb{"set", "let users in and out", team_set},
+    Verb{"rm", "delete a team", team_rm},
+};
+constexpr std::string_view kTeamHead =
+    "Manages teams: users who are let into spaces together (docs/lab.md).\n\n"
+    "Usage: corral team VERB [OPTIONS]\n\n";
+constexpr std::string_view kTeamFoot =
+    "\nExamples:\n"
+    "  corral team add seniors --member ada --member bob\n"
+    "  corral space set vision --add @seniors\n"
+    "\ncorral team VERB --help shows the options.\n";
+
 // ---- corral token
 
 int token_add(std::span<char* const> args) {
@@ -341,10 +409,11 @@ int token_add(std::span<char* const> args) {
   std::string user, label, role, days;
   Arguments arguments("token add",
                       "Makes an access token of a user and prints it: the server keeps only its "
-                      "hash, so nobody can show it again.",
+                      "hash, so nobody can show it again. Without a name it is your own, and lasts "
+                      "no longer than the token in use.",
                       "  corral token add ada > ada.token\n"
                       "  corral token add ci --role writer --days 366 --label 'nightly runs'\n");
-  arguments.positional("user", user, "name of the user", true);
+  arguments.positional("user", user, "name of the user (default: you)", false);
   own_text(arguments, "label", label, "what the token is for");
   own_role(arguments, role, "the most that it may do (default: what its user may)");
   own_text(arguments, "days", days, "days until it expires, at most 366 (default: 90)");
@@ -364,9 +433,9 @@ int token_add(std::span<char* const> args) {
         destination, {.method = "POST", .path = std::string(kTokens), .body = std::move(body)}));
     fmt::print("{}\n", made.get_string("token"));
     std::fflush(stdout);
-    fmt::print(stderr,
-               "token {} of {}, until {}; keep it in a file of mode 0600: --token-file FILE\n",
-               made.get_string("id"), user, time_text(member(made, "expires_ns")));
+    fmt::print(
+        stderr, "token {} of {}, until {}; keep it in a file of mode 0600: --token-file FILE\n",
+        made.get_string("id"), made.get_string("user"), time_text(member(made, "expires_ns")));
     return kDone;
   };
   return finish("token add", add());
@@ -436,6 +505,11 @@ int user_command(std::span<char* const> args) {
 int space_command(std::span<char* const> args) {
   return call_verb(
       {.name = "corral space", .head = kSpaceHead, .foot = kSpaceFoot, .verbs = kSpaceVerbs}, args);
+}
+
+int team_command(std::span<char* const> args) {
+  return call_verb(
+      {.name = "corral team", .head = kTeamHead, .foot = kTeamFoot, .verbs = kTeamVerbs}, args);
 }
 
 int token_command(std::span<char* const> args) {

@@ -1,6 +1,7 @@
 #include "cli/answers.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
 #include <termios.h>
 #include <unistd.h>
@@ -171,7 +172,11 @@ void note_signal(int signal) { signalled = signal; }
 Result<std::string> ask_secret(const std::string& question) {
   termios before{};
   if (::tcgetattr(STDIN_FILENO, &before) != 0) return fail_errno("terminal", errno);
-  // A signal must not end the process while the terminal shows nothing.
+  // A signal must not end the process while the terminal shows nothing. It comes while this waits.
+  sigset_t ends{}, usual{};
+  ::sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaddset(&ends, signal);
+  ::pthread_sigmask(SIG_BLOCK, &ends, &usual);
   struct sigaction noted {};
   noted.sa_handler = note_signal;
   std::array<struct sigaction, 2> former{};
@@ -185,12 +190,19 @@ Result<std::string> ask_secret(const std::string& question) {
   std::string line;
   char c = 0;
   ssize_t n = 0;
-  while (signalled == 0 && (n = ::read(STDIN_FILENO, &c, 1)) == 1 && c != '\n') line += c;
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  while (signalled == 0) {
+    if (::ppoll(&input, 1, nullptr, &usual) != 1) continue;
+    n = ::read(STDIN_FILENO, &c, 1);
+    if (n != 1 || c == '\n') break;
+    line += c;
+  }
   ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
   fmt::print(stderr, "\n");
   ::sigaction(SIGINT, &former[0], nullptr);
   ::sigaction(SIGTERM, &former[1], nullptr);
   if (signalled != 0) ::raise(signalled);
+  ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
   if (n != 1 || signalled != 0) return fail(Code::kUnavailable, "interrupted");
   return line;
 }

@@ -17,9 +17,12 @@ constexpr auto kTrustedOptions = std::to_array<std::string_view>(
      // The end of a training.
      "max-time", "max-epochs", "max-steps", "grace", "leftovers",
      // Files and addresses of a server, and the runs that it removes.
-     "listen", "tls-cert", "tls-key", "redirect-http", "behind-proxy", "insecure", "allow-host",
-     "access-log", "artifacts", "artifacts-from", "copy-artifacts", "read-store", "durability",
-     "idle-exit", "idle-after", "keep-days", "keep-bytes", "max-memory", "older-than", "stop",
+     "listen", "oidc-issuer", "oidc-client", "oidc-secret-file", "oidc-role", "oidc-groups",
+     "oidc-domain", "tls-cert", "tls-key", "redirect-http", "behind-proxy", "insecure",
+     "allow-host", "access-log", "audit-log", "alert-url", "alert-network", "mail-domain",
+     "mail-server", "mail-from", "mail-user", "mail-password-file", "artifacts", "artifacts-from",
+     "copy-artifacts", "read-store", "durability", "idle-exit", "idle-after", "keep-days",
+     "keep-bytes", "max-memory", "older-than", "stop",
      // Questions answered beforehand, and files that are written.
      "yes", "force", "dry-run", "anew",
      // Secrets that are recorded.
@@ -40,11 +43,12 @@ constexpr auto kHarmlessSources =
     std::to_array<std::string_view>({"regex", "pressure", "footprint"});
 
 constexpr auto kCommands = std::to_array<std::string_view>(
-    {"run",     "serve",       "demo",    "ls",      "show",    "logs",   "open",   "watch",
-     "explain", "collocation", "compare", "history", "report",  "plot",   "export", "import",
-     "plan",    "diff",        "rerun",   "undo",    "profile", "rename", "tag",    "archive",
-     "rm",      "restore",     "store",   "user",    "space",   "token",  "login",  "logout",
-     "whoami",  "audit",       "doctor",  "trust",   "bench",   "help"});
+    {"run",    "serve",   "demo",        "ls",      "show",    "logs",   "open",
+     "watch",  "explain", "collocation", "compare", "history", "report", "plot",
+     "export", "import",  "plan",        "diff",    "rerun",   "undo",   "profile",
+     "rename", "tag",     "archive",     "rm",      "restore", "store",  "alert",
+     "user",   "space",   "team",        "token",   "login",   "logout", "whoami",
+     "audit",  "doctor",  "spool",       "trust",   "bench",   "help"});
 
 bool contains(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();

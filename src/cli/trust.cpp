@@ -12,10 +12,9 @@
 #include "cli/config_keys.h"
 #include "cli/config_text.h"
 #include "cli/destination.h"
+#include "cli/spool.h"
 #include "core/text.h"
 #include "sys/store_paths.h"
-#include "upload/finisher.h"
-#include "upload/server_link.h"
 
 namespace corral::cli {
 namespace {
@@ -27,7 +26,8 @@ constexpr const char* kTrustExamples =
     "  corral trust --revoke       stop trusting it\n"
     "  corral trust --list\n";
 
-constexpr int kRounds = 10;
+// A run's end is only known when nothing more comes; one that still runs is not waited for.
+constexpr Nanos kPatience{std::chrono::seconds(1)};
 
 struct TrustFlags {
   std::string file = "corral.toml";
@@ -56,34 +56,6 @@ Result<> revoke(const std::string& path) {
   return {};
 }
 
-// Starts the destination's delivery; a store's server takes waiting data out of the spool by
-// itself.
-Result<> deliver(const DestinationFlags& flags) {
-  const spool::Destination destination = TRY(usable_destination(flags));
-  const auto roots = spool::spool_roots(flags.spool);
-  const std::size_t waiting = waiting_runs(destination, roots).size();
-  if (waiting == 0) return {};
-  upload::LinkOptions options{.destination = destination,
-                              .token = TRY(read_token(flags)),
-                              .serve_command = {},
-                              .environment = {},
-                              .server_log = TRY(spool::usable_root(roots)) / "server.log"};
-  upload::start_when_needed(options, program_path().string(), flags.spool);
-  upload::ServerLink link(options);
-  upload::Transport* server = TRY(link.connect(std::chrono::seconds(15)));
-  if (!destination.server.empty()) {
-    upload::Finisher finisher(roots, destination);
-    // A run's end is only known when nothing more comes; one that still runs is not waited for.
-    int rounds = 0;
-    do TRY(finisher.step(*server));
-    while (finisher.unfinished() > 0 && ++rounds < kRounds);
-  }
-  fmt::print("the data of {} goes to {}\n", counted(waiting, "waiting run"),
-             destination.server.empty() ? store_name(destination)
-                                        : sys::without_passwords(destination.server));
-  return {};
-}
-
 // The file's own words say where that is.
 Result<> deliver_waiting(const fs::path& trusted) {
   std::error_code error;
@@ -91,7 +63,12 @@ Result<> deliver_waiting(const fs::path& trusted) {
   DestinationFlags flags;
   Arguments arguments("trust", "", "");
   add_destination(arguments, flags);
-  return arguments.parse({}) ? Result<>() : deliver(flags);
+  if (arguments.parse({})) return {};
+  const Sent sent = TRY(send_waiting(flags, kPatience));
+  if (sent.runs > 0)
+    fmt::print("the data of {} goes to {}\n", counted(sent.runs, "waiting run"),
+               printable(sent.to));
+  return {};
 }
 
 // Returns the options and sections that count from this file only when it is trusted.

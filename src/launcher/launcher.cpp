@@ -30,14 +30,16 @@ constexpr rlim_t kLeastStack = rlim_t{512} << 10;
 
 // Options of `corral run`, as its --help lists them (tests/e2e/test_any_limit.py compares).
 constexpr const char* kWithValue[] = {
-    "adopt",        "affinity",    "ca-file",     "cgroup",      "config",    "cool-down",
-    "dcgm-address", "directory",   "environment", "experiment",  "gate",      "grace",
-    "interval",     "interval-of", "keep-code",   "last-word",   "leftovers", "listeners",
-    "max-epochs",   "max-steps",   "max-time",    "most-blocks", "name",      "notify",
-    "only",         "order-fd",    "param",       "pass",        "profile",   "quiet-check",
-    "run-id",       "server",      "shuffle",     "skip",        "spool",     "spool-limit",
-    "store",        "tag",         "tensorboard", "token-file",  "until",     "until-interval",
-    "watch",        "workload"};
+    "adopt",       "affinity",     "ca-file",     "cgroup",      "config",
+    "cool-down",   "dcgm-address", "directory",   "environment", "experiment",
+    "gate",        "grace",        "interval",    "interval-of", "job",
+    "keep-code",   "last-word",    "leftovers",   "listeners",   "max-epochs",
+    "max-steps",   "max-time",     "most-blocks", "name",        "notify",
+    "only",        "order-fd",     "param",       "pass",        "profile",
+    "quiet-check", "run-id",       "server",      "shuffle",     "skip",
+    "slurm",       "slurm-part",   "spool",       "spool-limit", "store",
+    "tag",         "tensorboard",  "token-file",  "until",       "until-interval",
+    "watch",       "workload"};
 constexpr const char* kWithoutValue[] = {
     "capture-mlflow", "dry-run",   "fail-fast", "hash-data", "no-capture", "no-listeners",
     "no-mask",        "no-mlflow", "no-pty",    "quiet",     "rerun",      "take-over"};

@@ -34,6 +34,7 @@ struct LogsFlags {
   std::string run;
   std::string stream;
   std::string tail;
+  std::string member;
 };
 
 struct Chunk {
@@ -143,6 +144,7 @@ class Logs {
   Result<Json> read(std::string_view from, const std::string& value) {
     std::string query = fmt::format("/logs?{}={}", from, sys::url_encode(value));
     if (!flags_.stream.empty()) query += "&stream=" + flags_.stream;
+    if (!flags_.member.empty()) query += "&member=" + sys::url_encode(flags_.member);
     Json page = TRY(get_json(server_, run_path(flags_.run) + query));
     for (const Json& gap : items(page, "gaps"))
       complain("logs", fmt::format("bytes {} to {} of {} were not kept", gap.get_string("from"),
@@ -155,8 +157,20 @@ class Logs {
   LogWriter writer_;
 };
 
-Result<int> print_logs(const LogsFlags& flags, std::optional<std::size_t> tail) {
+Result<int> print_logs(LogsFlags flags, std::optional<std::size_t> tail) {
   const sys::HttpTarget server = TRY(connect(flags.destination));
+  // Named in each request: a lower rank or another attempt may come meanwhile.
+  const Json run = TRY(get_json(server, run_path(flags.run)));
+  flags.run = run.get_string("id");
+  const Json::Array& members = items(run, "members");
+  if (flags.member.empty() && !members.empty())
+    flags.member = std::to_string(members.front().get_int("member"));
+  const auto is_asked = [&](const Json& one) {
+    return std::to_string(one.get_int("member")) == flags.member;
+  };
+  if (!flags.member.empty() && std::ranges::none_of(members, is_asked))
+    return fail(Code::kNotFound, "the run has no member " + printable(flags.member) +
+                                     "; `corral show` lists those that it has");
   Logs logs(server, flags);
   TRY(tail ? logs.print_tail(*tail) : logs.print_all());
   if (std::fflush(stdout) != 0) return fail_errno("writing the output", errno);
@@ -175,7 +189,9 @@ int logs_command(std::span<char* const> args) {
   arguments.choice("stream", flags.stream, {"stdout", "stderr", "tty"},
                    "only this stream (default: all)");
   arguments.text("tail", flags.tail, "only the last N lines (default: all)");
-  for (const char* name : {"stream", "tail"}) arguments.as_flag_only(name);
+  arguments.text("member", flags.member,
+                 "of this process, as `corral show` numbers it (default: rank 0's)");
+  for (const char* name : {"stream", "tail", "member"}) arguments.as_flag_only(name);
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   std::optional<std::size_t> tail;

@@ -236,7 +236,9 @@ void declare_run(Arguments& a, RunFlags& f) {
   a.text("workload", f.options.workload,
          "workload of the run; its runs belong together (default: one of its own)");
   a.text("name", f.options.name, "name of the run (default: two random words)");
-  for (const char* name : {"experiment", "workload", "name"}) a.never_empty(name);
+  a.text("job", f.options.job,
+         "job whose processes record one run, or none (default: srun's, mpirun's)");
+  for (const char* name : {"experiment", "workload", "name", "job"}) a.never_empty(name);
   a.texts("param", f.params, "parameter of the run, KEY=VALUE; may be repeated");
   a.texts("tag", f.tags, "tag of the run, KEY=VALUE; may be repeated");
   a.group("Measuring");
@@ -278,6 +280,7 @@ void declare_run(Arguments& a, RunFlags& f) {
           "disk space for data of the run that waits (default: 2GiB)");
   a.text("adopt", f.options.adopt, "supervise this run, whose supervisor was killed; no command");
   a.as_flag_only("adopt");
+  a.as_flag_only("job");
   declare_scheduled(a, f);
   declare_plan(a, f.plan);
   // An experiment file has no arguments of its own.
@@ -518,6 +521,8 @@ void warn_of_passed_options(const Arguments& arguments, const std::vector<std::s
 }  // namespace
 
 int run_command(std::span<char* const> args) {
+  // Passwords in them are written over soon.
+  std::vector<std::string> words(args.begin(), args.end());
   RunFlags flags;
   Arguments arguments("run",
                       "Runs a training script, a command or an experiment file and records it with "
@@ -540,7 +545,8 @@ int run_command(std::span<char* const> args) {
   return run_plan({.flags = flags.plan,
                    .options = flags.options,
                    .settings = plan_settings(flags),
-                   .variables = std::move(variables)});
+                   .variables = std::move(variables),
+                   .words = std::move(words)});
 }
 
 }  // namespace corral::cli

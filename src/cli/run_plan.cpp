@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -18,9 +20,11 @@
 #include "core/text.h"
 #include "environment/environment.h"
 #include "environment/tool.h"
+#include "plan/params.h"
 #include "plan/plan_file.h"
 #include "run/profiler.h"
 #include "run/schedule/launcher.h"
+#include "run/schedule/plan_jobs.h"
 #include "run/schedule/recovery.h"
 #include "run/schedule/scheduler.h"
 #include "sys/clock.h"
@@ -28,6 +32,7 @@
 #include "sys/private_directory.h"
 #include "sys/process.h"
 #include "sys/socket.h"
+#include "sys/store_paths.h"
 
 namespace corral::cli {
 namespace {
@@ -214,6 +219,124 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   return options;
 }
 
+// The scheduler of the plan has chosen the workload, and keeps the file. The workload itself is
+// judged by what it needs of this host.
+Result<> become_part(schedule::ScheduleOptions& options, const fs::path& directory) {
+  const auto folder = TRY(schedule::PartFolder::open(directory));
+  options.part = TRY(folder.part());
+  options.plan.id = options.part->plan;
+  options.state = directory;
+  options.claim.clear();
+  options.plan.ready = directory / "ready";
+  options.places.last_words = directory / "ends";
+  options.notify.clear();
+  options.until = options.part->until;  // a duration counts from the plan's start
+  options.known.cpus = std::numeric_limits<int>::max();
+  options.known.devices.reset();
+  const std::string job = sys::own_variable("SLURM_JOB_ID");
+  return job.empty() || !folder.id().empty() ? Result<>() : folder.note_id(job);
+}
+
+// The directory of a plan whose workloads run in jobs: the same on every login node.
+fs::path state_of_jobs(const fs::path& file) {
+  return collocate::default_state() / "plans" / plan::plan_id("", file);
+}
+
+Result<> check_no_jobs(const schedule::ScheduleOptions& options) {
+  if (options.take_over || options.dry_run ||
+      !schedule::has_open_parts(state_of_jobs(options.file)))
+    return {};
+  return fail(
+      Code::kUnavailable,
+      fmt::format("{} is under way in jobs of Slurm: --slurm follows them; --take-over runs "
+                  "it here all the same",
+                  options.plan.file));
+}
+
+// Rows are judged by the nodes of the jobs.
+Result<> keep_for_jobs(schedule::ScheduleOptions& options, const PlanCommand& command) {
+  const PlanFlags& flags = command.flags;
+  for (const auto& [name, given] : {std::pair("--until-interval", !flags.until_interval.empty()),
+                                    std::pair("--quiet-check", flags.quiet_check != "off"),
+                                    std::pair("--cool-down", flags.cool_down > Nanos(0)),
+                                    std::pair("--fail-fast", flags.fail_fast)})
+    if (given) return fail(Code::kInvalidArgument, fmt::format("--slurm goes without {}", name));
+  const spool::Destination& destination = command.options.destination;
+  if (destination.server.empty() && destination.database.empty())
+    return fail(Code::kInvalidArgument,
+                "--slurm needs a server that the nodes reach: --server URL, or CORRAL_SERVER");
+  options.plan.id = plan::plan_id("", options.file);
+  options.state = state_of_jobs(options.file);
+  options.plan.ready = options.state / "ready";
+  options.places.last_words = options.state / "ends";
+  options.known.cpus = std::numeric_limits<int>::max();
+  options.known.devices.reset();
+  return {};
+}
+
+// Options that Corral sets itself, and those that make one submission several jobs or none.
+Result<> check_sbatch_options(const std::vector<std::string>& words) {
+  constexpr std::array<std::string_view, 16> kOwn = {
+      "-J", "--job-name", "-o", "--output", "-D", "--chdir",    "-M", "--clusters",
+      "-a", "--array",    "-W", "--wait",   ":",  "--parsable", "-Q", "--wrap"};
+  for (const std::string& word : words) {
+    const bool is_long = word.starts_with("--");
+    const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+    if (std::ranges::find(kOwn, name) != kOwn.end())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--slurm: leave out {}: each workload is one job, which Corral names "
+                              "and reads",
+                              printable(name)));
+  }
+  return {};
+}
+
+// Slurm keeps the script where others may read it.
+Result<> check_no_password(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const std::size_t value = word.starts_with("-") ? word.find('=') + 1 : 0;
+    if (sys::is_database_url(word.substr(value)) && !sys::passwords_in(word).empty())
+      return fail(Code::kInvalidArgument,
+                  "--slurm: a password on the command line would stand in the script of each job: "
+                  "give the database as CORRAL_STORE");
+  }
+  return {};
+}
+
+Result<schedule::JobOptions> job_options(const PlanCommand& command, const fs::path& state) {
+  const auto options = plan::shell_words(command.flags.slurm);
+  if (!options)
+    return fail(Code::kInvalidArgument,
+                "--slurm: a quote is not closed: " + printable(command.flags.slurm));
+  TRY(check_sbatch_options(*options));
+  TRY(check_no_password(command.words));
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < command.words.size(); ++i) {
+    const std::string& word = command.words[i];
+    if (word == "--slurm") ++i;
+    if (word != "--slurm" && !word.starts_with("--slurm=")) rest.push_back(word);
+  }
+  // The job may not get this environment (--export=NONE).
+  std::string exports;
+  for (const auto& [name, value] : command.variables)
+    if (!sys::is_database_url(value) || sys::passwords_in(value).empty())
+      exports +=
+          fmt::format("export {}\n", schedule::shell_words({fmt::format("{}={}", name, value)}));
+  const auto kind = sys::filesystem_of(state);
+  // Hosts of a network filesystem look again after up to a minute.
+  const bool shared = !kind || kind->network;
+  return schedule::JobOptions{
+      .script =
+          [program = command.options.program, rest, exports](const fs::path& part) {
+            std::vector<std::string> all = {program.string(), "run", "--slurm-part", part.string()};
+            all.insert(all.end(), rest.begin(), rest.end());
+            return fmt::format("#!/bin/sh\n{}exec {}\n", exports, schedule::shell_words(all));
+          },
+      .directory = fs::current_path(),
+      .options = *options,
+      .lag = shared ? Nanos(std::chrono::seconds(90)) : Nanos(std::chrono::seconds(4))};
+}
+
 void set_server(schedule::ScheduleOptions& options, const run::Options& o) {
   upload::LinkOptions link{.destination = o.destination,
                            .token = o.token,
@@ -277,6 +400,11 @@ Result<int> run_plan_checked(const PlanCommand& command) {
   if (o.watched > 0)
     return fail(Code::kInvalidArgument, "--watch samples one process; an experiment file has many");
   schedule::ScheduleOptions options = TRY(schedule_options(command));
+  const fs::path part = command.flags.slurm_part;
+  const bool in_jobs = !command.flags.slurm.empty();
+  if (!part.empty()) TRY(become_part(options, part));
+  if (in_jobs) TRY(keep_for_jobs(options, command));
+  if (!in_jobs && part.empty()) TRY(check_no_jobs(options));
   if (!options.dry_run) {
     set_server(options, o);
     TRY(sys::PrivateDirectory::make(options.places.last_words));
@@ -318,6 +446,10 @@ Result<int> run_plan_checked(const PlanCommand& command) {
             return precision ? precision->ask(workloads) : schedule::Precision();
           },
       .undo = [&](const auto& warn) { undo_leftovers(o, warn); }};
+  if (in_jobs) {
+    const schedule::JobOptions jobs = TRY(job_options(command, options.state));
+    return schedule::run_in_jobs(options, parts, *schedule::slurm_queue(), jobs);
+  }
   return schedule::run_schedule(options, parts);
 }
 
@@ -340,10 +472,15 @@ void declare_plan(Arguments& a, PlanFlags& f) {
          "repeat the plan until its comparisons are so precise, e.g. 2%");
   a.text("interval-of", f.interval_of, "of this value: step_time, duration or a metric");
   a.text("most-blocks", f.most_blocks, "repeat at most so often (default: 50; at least 10)");
+  a.text("slurm", f.slurm, "run each workload in a job of Slurm, with these options of sbatch");
+  a.never_empty("slurm");
+  a.text("slurm-part", f.slurm_part, "in such a job: the directory that tells what it runs");
+  a.hidden("slurm-part");
   a.flag("fail-fast", f.fail_fast, "start no workload after a run has failed");
   a.flag("take-over", f.take_over, "also run rows whose Status names another host");
-  for (const char* name : {"rerun", "dry-run", "only", "skip", "shuffle", "until", "until-interval",
-                           "interval-of", "most-blocks", "fail-fast", "take-over"})
+  for (const char* name :
+       {"rerun", "dry-run", "only", "skip", "shuffle", "until", "until-interval", "interval-of",
+        "most-blocks", "slurm", "slurm-part", "fail-fast", "take-over"})
     a.as_flag_only(name);
   a.duration("cool-down", f.cool_down, "pause between two workloads");
   a.choice("quiet-check", f.quiet_check, {"off", "wait", "warn", "refuse"},

@@ -25,6 +25,8 @@ struct PlanFlags {
   std::string until_interval, interval_of, most_blocks;
   std::string quiet_check = "off";
   std::string notify;
+  std::string slurm;       // options of sbatch: each workload runs in a job
+  std::string slurm_part;  // directory of the part that this job runs
   Nanos cool_down{0};
 };
 void declare_plan(Arguments& arguments, PlanFlags& flags);
@@ -36,6 +38,7 @@ struct PlanCommand {
   run::RunSettings settings;
   // CORRAL_… variables with the destination and the configuration file.
   std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::string> words;  // as they were given behind `corral run`
 };
 // The exit status.
 int run_plan(const PlanCommand& command);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -66,6 +67,7 @@ struct MemoryStore {
 // Enough for a test suite or an afternoon; less would be full too soon to be useful.
 constexpr std::uintmax_t kRoomBytes = 1u << 30;
 constexpr std::string_view kPrefix = "corral-memory-";
+constexpr std::chrono::minutes kStarting{1};
 
 fs::path memory_directory() {
   std::error_code error;
@@ -75,14 +77,18 @@ fs::path memory_directory() {
   return fs::temp_directory_path(error);
 }
 
-// Removes directories of this user's dead servers: nobody holds their lock.
+// Removes directories of this user's dead servers: nobody holds their lock. One that was made just
+// now may not be locked yet.
 void remove_left_over(const fs::path& where) {
   const std::string mine = fmt::format("{}{}-", kPrefix, ::getuid());
   std::error_code error;
   std::vector<fs::path> found;
   for (fs::directory_iterator entry(where, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(mine)) found.push_back(entry->path());
+    std::error_code gone;
+    const auto age = fs::file_time_type::clock::now() - entry->last_write_time(gone);
+    if (!gone && age > kStarting && entry->path().filename().string().starts_with(mine))
+      found.push_back(entry->path());
   }
   for (const fs::path& directory : found) {
     // Others can make directories of that name, too.
@@ -179,12 +185,26 @@ struct ServeFlags {
   bool insecure = false;
   bool in_memory = false;
   std::string auth;
+  std::string oidc_issuer;
+  std::string oidc_client;
+  std::string oidc_secret_file;
+  std::string oidc_role = "none";
+  std::string oidc_groups = "groups";
+  std::vector<std::string> oidc_domains;
+  std::string alert_url;
+  std::vector<std::string> alert_networks;
+  std::vector<std::string> mail_domains;
+  std::string mail_server;
+  std::string mail_from;
+  std::string mail_user;
+  std::string mail_password_file;
   std::string tls_certificate;
   std::string tls_key;
   std::string redirect_http;
   std::vector<std::string> proxies;
   std::vector<std::string> allow_hosts;
   std::string access_log;
+  std::string audit_log;
   std::int64_t max_memory = static_cast<std::int64_t>(limits::kBodyMemory);
   Nanos idle_after = std::chrono::minutes(15);
 };
@@ -280,6 +300,70 @@ Result<> parse_front(const ServeFlags& flags, server::ServeOptions& options) {
   return {};
 }
 
+Result<std::optional<server::SignInOptions>> parse_sign_ins(const ServeFlags& flags) {
+  const bool given = !flags.oidc_client.empty() || !flags.oidc_secret_file.empty() ||
+                     flags.oidc_role != "none" || !flags.oidc_domains.empty() ||
+                     flags.oidc_groups != "groups";
+  if (flags.oidc_issuer.empty() != flags.oidc_client.empty() ||
+      (flags.oidc_issuer.empty() && given)) {
+    return fail(Code::kInvalidArgument,
+                "a provider of sign-in needs both --oidc-issuer and --oidc-client");
+  }
+  if (flags.oidc_issuer.empty()) return std::nullopt;
+  if (!flags.oidc_domains.empty() && flags.oidc_role == "none")
+    return fail(Code::kInvalidArgument,
+                "--oidc-domain is for new people: it goes with --oidc-role reader or writer");
+  server::SignInOptions options{.issuer = flags.oidc_issuer,
+                                .client = flags.oidc_client,
+                                .ca_file = flags.destination.ca_file,
+                                .groups = flags.oidc_groups,
+                                .domains = flags.oidc_domains};
+  if (!flags.oidc_secret_file.empty()) options.secret_file = flags.oidc_secret_file;
+  if (flags.oidc_role == "reader") options.newcomers = Role::kReader;
+  if (flags.oidc_role == "writer") options.newcomers = Role::kWriter;
+  return options;
+}
+
+Result<server::AlertOptions> parse_mail(const ServeFlags& flags, server::AlertOptions options) {
+  const bool any = !flags.mail_from.empty() || !flags.mail_user.empty() ||
+                   !flags.mail_password_file.empty() || !flags.mail_domains.empty();
+  if (flags.mail_server.empty() != flags.mail_from.empty() || (flags.mail_server.empty() && any) ||
+      flags.mail_user.empty() != flags.mail_password_file.empty())
+    return fail(Code::kInvalidArgument,
+                "mail needs both --mail-server and --mail-from; --mail-user goes with "
+                "--mail-password-file");
+  if (flags.mail_server.empty()) return options;
+  const std::size_t scheme = flags.mail_server.find("://");
+  const std::string name = flags.mail_server.substr(0, scheme);
+  if ((name != "smtp" && name != "smtps") ||
+      flags.mail_server.find_first_of("/@?#", scheme + 3) != std::string::npos)
+    return fail(Code::kInvalidArgument,
+                "--mail-server: expected smtp://HOST:PORT or smtps://HOST:PORT (--mail-user and "
+                "--mail-password-file sign in)");
+  if (!sys::is_mail_address(flags.mail_from))
+    return fail(Code::kInvalidArgument, "--mail-from: expected an address, as corral@lab.org");
+  options.mail = {.url = flags.mail_server, .user = flags.mail_user, .from = flags.mail_from};
+  if (!flags.mail_password_file.empty()) options.mail_password_file = flags.mail_password_file;
+  options.mail_domains = flags.mail_domains;
+  if (options.mail_domains.empty())
+    options.mail_domains = {flags.mail_from.substr(flags.mail_from.find('@') + 1)};
+  for (std::string& domain : options.mail_domains) domain = lower_ascii(domain);
+  return options;
+}
+
+Result<server::AlertOptions> parse_alerts(const ServeFlags& flags) {
+  server::AlertOptions options{.url = flags.alert_url};
+  while (options.url.ends_with('/')) options.url.pop_back();
+  if (!options.url.empty() && !options.url.starts_with("http"))
+    return fail(Code::kInvalidArgument, "--alert-url: expected an address, as https://server.lab");
+  for (const std::string& text : flags.alert_networks) {
+    Result<http::Network> network = http::Network::parse(text);
+    if (!network) return tl::unexpected(network.error().with_context("--alert-network"));
+    options.networks.push_back(*network);
+  }
+  return parse_mail(flags, std::move(options));
+}
+
 Result<std::unique_ptr<server::RunningServer>> start_serving(
     const ServeFlags& flags, const spool::Destination& destination) {
   server::ServeOptions options;
@@ -292,11 +376,14 @@ Result<std::unique_ptr<server::RunningServer>> start_serving(
   TRY(parse_front(flags, options));
   if (!flags.destination.token_file.empty()) options.token_file = flags.destination.token_file;
   if (!flags.auth.empty()) options.users = flags.auth == "users";
+  options.sign_ins = TRY(parse_sign_ins(flags));
+  options.alerts = TRY(parse_alerts(flags));
   options.artifacts = flags.artifacts;
   options.make_thumbnail = thumbnail_of;
   options.insecure = flags.insecure;
   options.allow_hosts = flags.allow_hosts;
   if (!flags.access_log.empty()) options.access_log = flags.access_log;
+  if (!flags.audit_log.empty()) options.audit_log = flags.audit_log;
   if (flags.max_memory < static_cast<std::int64_t>(limits::kBodyBytes)) {
     return fail(Code::kInvalidArgument,
                 fmt::format("--max-memory must be at least {} MiB: one whole request body must fit",
@@ -360,6 +447,11 @@ Result<int> serve_store(const ServeFlags& flags, const spool::Destination& desti
                            ? "Only its users get in; `corral user ls` lists them.\n"
                            : "There are no users yet: make the first one by `corral user add NAME "
                              "--role admin`.\n");
+    if (!flags.oidc_issuer.empty())
+      fmt::print(
+          "They sign in at {}, which must know the address {}/auth/callback, with the name\n"
+          "that browsers use for this server.\n",
+          flags.oidc_issuer, (*running)->url());
     std::fflush(stdout);
   }
   const bool hangup_renews = !has_terminal();
@@ -398,6 +490,15 @@ void declare_serve(Arguments& arguments, ServeFlags& flags) {
   arguments.choice("auth", flags.auth, {"users", "none"},
                    "users: each person needs a token of their own (default: as before)");
   arguments.as_flag_only("auth");
+  arguments.text("oidc-issuer", flags.oidc_issuer,
+                 "https://... of a provider at which users sign in (OpenID Connect)");
+  arguments.text("oidc-client", flags.oidc_client, "the server's client id at the provider");
+  arguments.text("oidc-secret-file", flags.oidc_secret_file, "file with the client's secret");
+  arguments.choice("oidc-role", flags.oidc_role, {"none", "reader", "writer"},
+                   "role of people who sign in for the first time (default: none)");
+  arguments.text("oidc-groups", flags.oidc_groups, "claim with people's groups (default: groups)");
+  arguments.texts("oidc-domain", flags.oidc_domains,
+                  "only new people with an address there, e.g. lab.org; may be repeated");
   arguments.text("tls-cert", flags.tls_certificate,
                  "PEM file: the server's certificate, then its authorities'; HTTPS");
   arguments.text("tls-key", flags.tls_key, "PEM file of the certificate's key");
@@ -411,6 +512,19 @@ void declare_serve(Arguments& arguments, ServeFlags& flags) {
                   "additional host name of the server (proxy, DNS); may be repeated");
   arguments.text("access-log", flags.access_log,
                  "log one line per request to FILE, or - for the terminal");
+  arguments.text("audit-log", flags.audit_log,
+                 "copy the audit to FILE as well, a line of JSON per entry");
+  arguments.text("alert-url", flags.alert_url,
+                 "address of this server in messages of alerts (default: as it prints)");
+  arguments.texts("alert-network", flags.alert_networks,
+                  "address or range, not public, to which alerts may send; may be repeated");
+  arguments.text("mail-server", flags.mail_server,
+                 "smtp://HOST:PORT or smtps://HOST:PORT by which alerts send mail");
+  arguments.text("mail-from", flags.mail_from, "the sender of that mail, as corral@lab.org");
+  arguments.texts("mail-domain", flags.mail_domains,
+                  "domain to which mail may go (default: the sender's); may be repeated");
+  arguments.text("mail-user", flags.mail_user, "user name at the mail server");
+  arguments.text("mail-password-file", flags.mail_password_file, "file with its password");
   arguments.bytes("max-memory", flags.max_memory,
                   "memory for bodies; each for TCP, socket and JSON (default: 256MiB)");
   arguments.group("Storage");

@@ -1,12 +1,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "core/text.h"
+#include "core/time.h"
+#include "metric/catalogue.h"
 
 namespace corral::cli {
 namespace {
@@ -103,6 +108,55 @@ void print_head(const Json& run) {
   fmt::print("  {:<20} {}\n", "command", printable(command));
 }
 
+// The newest value of a process's metric; NaN: it has none.
+double last_of(const Json& metrics, std::string_view name, const std::string& source) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  for (const Json& metric : items(metrics, "metrics")) {
+    if (metric.get_string("name") == name && metric.get_string("source") == source)
+      return member(metric, "last").as_double(kNone);
+  }
+  return kNone;
+}
+
+std::string source_of(const Json& process) {
+  const auto rank = process.get_int("rank", -1);
+  return rank >= 0 ? fmt::format("rank{}", rank) : process.get_string("host");
+}
+
+// The clock of a source against the server's: "100 ms ahead (± 300 µs)".
+std::string clock_of(const std::string& source, const Json& metrics) {
+  const double offset = last_of(metrics, metric::kClockOffset, source);
+  const double error = last_of(metrics, metric::kClockError, source);
+  if (!std::isfinite(offset) || !std::isfinite(error)) return "";
+  if (std::abs(offset) <= error) return "same within " + precise_duration(error);
+  return fmt::format("{} {} (± {})", precise_duration(std::abs(offset)),
+                     offset > 0 ? "behind" : "ahead", precise_duration(error));
+}
+
+void print_members(const Json& run, const Json& metrics) {
+  Json::Array members = items(run, "members");
+  if (members.size() < 2) return;
+  // The newest attempt comes first, and has measured last.
+  std::set<std::string> seen;
+  for (Json& process : members) {
+    const std::string source = source_of(process);
+    if (!seen.insert(source).second) continue;
+    std::string clock = clock_of(source, metrics);
+    // A batch script that started again was alone at first.
+    if (clock.empty() && seen.size() == 1) clock = clock_of("", metrics);
+    process.set("clock", clock);
+  }
+  const Table table = list_of(members, {{"member", "MEMBER", true},
+                                        {"attempt", "ATTEMPT", true},
+                                        {"rank", "RANK", true},
+                                        {"host", "HOST"},
+                                        {"clock", "CLOCK"},
+                                        {"status", "STATUS"},
+                                        {"outcome", "OUTCOME"},
+                                        {"reason", "REASON"}});
+  fmt::print("\n{}", table.print("table"));
+}
+
 // Only with steps or epochs is there something to say.
 void print_explanation(const Result<Json>& found) {
   if (found && items(*found, "parts").empty()) return;
@@ -177,6 +231,7 @@ Result<int> show(const ShowFlags& flags) {
     return kDone;
   }
   print_head(run);
+  print_members(run, metrics);
   print_explanation(get_json(server, path + "/explain"));
   print_pairs("Params", member(run, "params"));
   print_pairs("Tags", flags.all ? member(run, "tags") : without_own(member(run, "tags")));

@@ -259,7 +259,7 @@ WatchSeries find_series(const Json::Array& metrics, const WatchRun& run) {
       found.last_ns = metric.get_int("last_ns");
       found.nan = is_loss ? metric.get_int("nan") : 0;
     }
-    if (name == "run.cpu.used" && source.empty()) found.cpu = id;
+    if (name == "run.cpu.used") found.cpus.push_back(id);
     if (name == "run.gpu.busy") own_gpus.push_back(id);
     const auto has = [&](const std::string& device) { return source == "gpu" + device; };
     if (name == "host.gpu.busy" && std::ranges::any_of(run.devices, has)) found.gpus.push_back(id);
@@ -297,7 +297,8 @@ void take_windows(WatchRun& run, WatchSeries& series, const Json::Array& windows
     if (id == series.steps) take_step_window(run, series, window);
     const auto mean = number_of(member(window, "mean"));
     if (!mean) continue;
-    if (id == series.cpu) run.cores = mean;
+    if (std::ranges::find(series.cpus, id) != series.cpus.end())
+      run.cores = run.cores.value_or(0) + *mean;
     if (std::ranges::find(series.gpus, id) != series.gpus.end()) {
       busy += *mean;
       ++gpus;
@@ -401,7 +402,8 @@ WatchUse cpu_use(const WatchRun& run, const Json& answer) {
                                                    : member(info, "cpus").as_double(0);
   if (!run.cores) return {.name = "CPU", .figures = {{.text = why_absent(answer, "run.cpu")}}};
   WatchUse::Figure cores{.text = fmt::format("{:.2f} CPUs", *run.cores)};
-  if (cpus > 0)
+  // Those of one host are known.
+  if (cpus > 0 && items(answer, "members").size() < 2)
     cores = {.share = *run.cores / cpus,
              .text = fmt::format("{:.2f} of {:g} CPUs", *run.cores, cpus)};
   return {.name = "CPU", .figures = {cores}};

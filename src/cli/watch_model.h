@@ -25,7 +25,7 @@ struct WatchTotal {
 // Series of a run that its figures come from, by their ids.
 struct WatchSeries {
   std::optional<std::int64_t> steps{};  // one whose points have steps: the loss, else another
-  std::optional<std::int64_t> cpu{};
+  std::vector<std::int64_t> cpus{};     // one, or that of each rank
   std::vector<std::int64_t> gpus{};
   std::optional<double> step_s{};  // mean over all its steps
   std::int64_t last_ns = 0;        // time of the newest step

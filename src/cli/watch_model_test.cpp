@@ -53,7 +53,7 @@ TEST(WatchLeft, OfStepsIsTheirNumberTimesTheTimeOfOne) {
   WatchRun run = running(R"("params": {"steps": "1000"}, "loss": {"metric": "loss", "value": 1})");
   take_steps_left(run);
   EXPECT_FALSE(run.left_s) << "no step is known";
-  WatchSeries series{.steps = 17, .cpu = 18, .gpus = {19, 20}};
+  WatchSeries series{.steps = 17, .cpus = {18}, .gpus = {19, 20}};
   take_windows(run, series, array_of(R"([
       {"series": 17, "mean": 1, "first": {"time_ns": "1095000000000", "step": "10"},
        "last": {"time_ns": "1099000000000", "step": "200"}},
@@ -64,6 +64,10 @@ TEST(WatchLeft, OfStepsIsTheirNumberTimesTheTimeOfOne) {
   EXPECT_DOUBLE_EQ(run.left_s.value(), 800 * 4.0 / 190);
   EXPECT_DOUBLE_EQ(run.cores.value(), 1.5);
   EXPECT_DOUBLE_EQ(run.gpu.value(), 0.75);
+  series.cpus = {18, 21};
+  take_windows(run, series,
+               array_of(R"([{"series": 18, "mean": 1.5}, {"series": 21, "mean": 0.25}])"));
+  EXPECT_DOUBLE_EQ(run.cores.value(), 1.75) << "of all ranks";
   take_windows(run, series, {});
   EXPECT_FALSE(run.cores || run.gpu || run.left_s) << "what is not answered is not known";
 }
@@ -100,7 +104,7 @@ TEST(WatchLeft, WithoutStepsInTheWindowTheMeanOfAllStepsCounts) {
       {"series": 4, "name": "host.gpu.busy", "source": "gpu0", "owner": "host", "last_step": null}])"),
                                    run);
   EXPECT_EQ(series.steps, 2) << "the loss counts before others";
-  EXPECT_EQ(series.cpu, 3);
+  EXPECT_EQ(series.cpus, (std::vector<std::int64_t>{3}));
   EXPECT_TRUE(series.gpus.empty()) << "no GPU is known to be this run's";
   take_windows(run, series,
                array_of(R"([{"series": 2, "mean": null, "first": null, "last": null}])"));

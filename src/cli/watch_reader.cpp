@@ -208,9 +208,9 @@ Result<> WatchReader::read_windows(std::span<WatchRun* const> runs) {
   for (const WatchRun* run : runs) {
     const WatchSeries& own = known_[run->id].series;
     newest = std::max(newest, run->newest_ns);
-    if (ids.size() + own.gpus.size() + 2 > kMostSeries) break;
+    if (ids.size() + own.gpus.size() + own.cpus.size() + 1 > kMostSeries) break;
     if (own.steps) ids.insert(*own.steps);
-    if (own.cpu) ids.insert(*own.cpu);
+    ids.insert(own.cpus.begin(), own.cpus.end());
     ids.insert(own.gpus.begin(), own.gpus.end());
   }
   Json found;

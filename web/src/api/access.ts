@@ -2,12 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { create } from "zustand";
 import { getJson, whenSignedOut } from "./client";
+import type { Role } from "./people";
 
 interface Me {
   // False: the server does not ask who somebody is.
   users: boolean;
   user: string | null;
-  role: string;
+  role: Role;
 }
 
 export const useSignedOut = create<{ signedOut: boolean }>(() => ({ signedOut: false }));

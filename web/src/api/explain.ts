@@ -58,6 +58,7 @@ export interface SlowRank {
   late_s: number;
   share: number;
   steps: number;
+  clock_error_s: number; // bound of the error of late_s; 0 among ranks of one host
   text: string;
 }
 

@@ -27,7 +27,14 @@ export interface AccessToken {
 
 export interface Space {
   name: string;
+  members: string[]; // names of users; "@" and that of a team
+  created_ns: string;
+}
+
+export interface Team {
+  name: string;
   members: string[]; // names of users
+  group: string | null; // at the provider of sign-in
   created_ns: string;
 }
 
@@ -67,6 +74,14 @@ export const useSpaces = () =>
       getJson<{ spaces: Space[] }>("/spaces", {}, signal).then(({ spaces }) => spaces),
   });
 
+// One's own; for admins all of them.
+export const useTeams = () =>
+  useQuery({
+    queryKey: ["people", "teams"],
+    queryFn: ({ signal }) =>
+      getJson<{ teams: Team[] }>("/teams", {}, signal).then(({ teams }) => teams),
+  });
+
 export const useAudit = () =>
   useInfiniteQuery({
     queryKey: ["people", "audit"],
@@ -88,6 +103,7 @@ export interface NewToken {
 }
 
 const of = (name: string) => `/users/${encodeURIComponent(name)}`;
+const ofTeam = (name: string) => `/teams/${encodeURIComponent(name)}`;
 const ofSpace = (name: string) => `/spaces/${encodeURIComponent(name)}`;
 
 // `failed`: why the last change failed; the changes return nothing then.
@@ -116,6 +132,10 @@ export function usePeopleChanges() {
     changeSpace: (name: string, to: { add?: string[]; remove?: string[] }) =>
       act(sendJson("PUT", ofSpace(name), to)),
     openSpace: (name: string) => act(sendJson("DELETE", `${ofSpace(name)}?open=true`)),
+    addTeam: (name: string) => act(sendJson("POST", "/teams", { name })),
+    changeTeam: (name: string, to: { add?: string[]; remove?: string[] }) =>
+      act(sendJson("PUT", ofTeam(name), to)),
+    deleteTeam: (name: string) => act(sendJson("DELETE", ofTeam(name))),
     addToken: (token: NewToken) => act(sendJson<{ token: string }>("POST", "/tokens", token)),
     revokeToken: (id: string) => act(sendJson("DELETE", `/tokens/${encodeURIComponent(id)}`)),
   };

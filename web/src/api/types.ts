@@ -56,6 +56,21 @@ export interface RunPage {
 
 export type Plain = string | number | boolean | null;
 
+// One of the processes of a job that recorded a run together.
+export interface RunMember {
+  member: number;
+  attempt: number;
+  rank: number | null;
+  host: string;
+  status: Status;
+  outcome: string | null;
+  reason: string | null;
+  start_ns: string;
+  end_ns: string | null;
+  exit_code: number | null;
+  exit_signal: number | null;
+}
+
 export interface RunDetail extends Run {
   params: Record<string, Plain>;
   tags: Record<string, Plain>;
@@ -71,6 +86,8 @@ export interface RunDetail extends Run {
   has_phases?: boolean;
   // When a run in the trash is removed for good.
   removal_ns?: string | null;
+  // The newest attempt first, then by rank; empty for a run of one process. Absent from servers of earlier versions.
+  members?: RunMember[];
 }
 
 export interface Metric {

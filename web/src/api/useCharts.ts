@@ -4,6 +4,7 @@
 // answer is there the older picture stays.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { nanos, nanosBetween } from "../format/nanos";
 import {
   asksNothing,
   type Charts,
@@ -93,18 +94,22 @@ export async function askCharts(
 }
 
 // Returns true if an older answer may be drawn on the axis of a newer question: x has the same meaning, and both have
-// the same zero for the runs they share. Pure.
+// the same zero for what they share, within a pixel: that of another clock follows its drift. Pure.
 export function sameAxis(asked: ChartsQuestion, now: ChartsQuestion): boolean {
   if (asked.axis !== now.axis) return false;
   if (JSON.stringify(piecesOf(asked.stretches)) !== JSON.stringify(piecesOf(now.stretches)))
     return false;
+  const pixel = Math.max(...[asked, now].map(({ from, to, width }) => (to - from) / width)) * 1e9;
+  const near = (a: bigint, b: bigint) => Math.abs(nanosBetween(a, b)) <= pixel;
   const origins = new Map(asked.series.map(({ id, origin }) => [id, origin]));
-  const zeros = new Map(asked.lines.map(({ key, origins_ns }) => [key, origins_ns?.join()]));
+  const zeros = new Map(asked.lines.map(({ key, origins_ns }) => [key, origins_ns ?? []]));
+  const nearAll = (a: readonly string[], b: readonly string[]) =>
+    a.length === b.length && a.every((ns, i) => near(nanos(ns), nanos(b[i] as string)));
   const xs = new Map(asked.pairs?.map(({ x, y }) => [y, x]));
   return (
-    now.series.every(({ id, origin }) => (origins.get(id) ?? origin) === origin) &&
-    now.lines.every(
-      ({ key, origins_ns }) => !zeros.has(key) || zeros.get(key) === origins_ns?.join(),
+    now.series.every(({ id, origin }) => near(origins.get(id) ?? origin, origin)) &&
+    now.lines.every(({ key, origins_ns = [] }) =>
+      nearAll(zeros.get(key) ?? origins_ns, origins_ns),
     ) &&
     (now.pairs ?? []).every(({ x, y }) => (xs.get(y) ?? x) === x)
   );

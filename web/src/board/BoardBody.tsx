@@ -9,6 +9,7 @@ import type { ChartTheme } from "../charts/theme";
 import { useView } from "../state/view";
 import { kAxisWords, lackingWords, placeWords } from "./axis";
 import { Board } from "./Board";
+import { movedWords, unsureWords } from "./clocks";
 import { Folds } from "./Folds";
 import { Lanes } from "./Lanes";
 import { Pinned } from "./Pinned";
@@ -81,6 +82,7 @@ export function BoardBody({ view, reader }: BodyProps) {
           {lackingWords(view.axis, view.shown.length)}: {view.lacking.join(", ")}
         </p>
       )}
+      <Clocks view={view} />
       {view.legend !== null && <ColourLegend legend={view.legend} />}
       {view.problems.map(({ name, wrong }) => (
         <p key={name} className="quiet" role="alert" data-testid="wrong-expression">
@@ -121,6 +123,26 @@ export function BoardBody({ view, reader }: BodyProps) {
       </Boundary>
       {charts.length > 0 && view.zoomedIn && <Minimap view={view} theme={drawing.theme} />}
     </>
+  );
+}
+
+// Names the hosts whose clocks differ, and says if times are known less exactly than a pixel shows.
+function Clocks({ view: { moved, unsure, search, change } }: { view: BoardView }) {
+  if (moved.length + unsure.length === 0) return null;
+  const raw = search.clocks === "raw";
+  const other = () => change(() => ({ clocks: raw ? undefined : "raw" }), false);
+  return (
+    <p className="quiet" data-testid="clocks">
+      {moved.length > 0 && (
+        <>
+          Times of hosts are {raw ? "as recorded" : "corrected"}: {movedWords(moved)}.{" "}
+          <button type="button" className="link" onClick={other}>
+            {raw ? "Correct them" : "Show them as recorded"}
+          </button>{" "}
+        </>
+      )}
+      {unsure.length > 0 && unsureWords(unsure)}
+    </p>
   );
 }
 

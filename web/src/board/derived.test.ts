@@ -104,6 +104,28 @@ describe("the chart of an expression", () => {
     expect(def.lines[2]?.made?.inputs[0]?.line.origin).toBe(100n);
   });
 
+  it("moves each input by the clock that recorded it", () => {
+    const moved = (series: number, source: string, shift: number) =>
+      line(series, "a", { key: `a/${source}`, source, origin: BigInt(1000 - shift), shift });
+    const charts = [
+      chart("x", [moved(1, "rank0", 0), moved(2, "rank1", 50)]),
+      chart("y", [moved(3, "rank0", 0), moved(4, "rank1", 50)]),
+      chart("z", [gpu(5, "gpu0")]),
+    ];
+    const origins = (text: string) =>
+      made(text, { defs: charts, runs: [{ ...run("a", 0), origin: 1000n }] }).lines.map((one) =>
+        one.made?.inputs.map((input) => input.line.origin),
+      );
+    expect(origins("x / y")).toEqual([
+      [1000n, 1000n],
+      [950n, 950n],
+    ]);
+    expect(origins("x * z")).toEqual([
+      [1000n, 1000n],
+      [950n, 1000n],
+    ]);
+  });
+
   it("keeps the unit and says what it is of", () => {
     expect(made("gpu.power * 2")).toMatchObject({ unit: "W", name: "gpu.power * 2" });
     expect(made("loss + speed").description).toBe("computed from loss, speed");

@@ -1,6 +1,7 @@
 // Charts of expressions: which series of a run an expression is made of, the questions for them, and the values of their
 // lines. Each column's value is that of the means of all points in it. Pure.
 import type { Charts, ChartsQuestion } from "../api/useCharts";
+import { later } from "../format/nanos";
 import {
   emptySampled,
   evaluate,
@@ -55,8 +56,12 @@ function linesOfRun(run: ShownRun, { node, metrics, runs }: Among): LineDef[] {
     if (found.some((one) => one === null)) return [];
     const alike = found.every((one) => one?.shared === line.shared);
     // A series of a host or device begins with the run that it is combined with.
-    const origin = alike ? line.origin : run.origin;
-    const some = found.map((one) => ({ ...(one as LineDef), origin }));
+    const zero = alike ? later(line.origin, line.shift ?? 0) : run.origin;
+    const some = found.map((one) => {
+      const its = one as LineDef;
+      return { ...its, origin: later(zero, -(its.shift ?? 0)) };
+    });
+    const [{ origin }] = some as [LineDef];
     const inputs = some.map((one, i) => ({ metric: (metrics[i] as ChartDef).name, line: one }));
     const place = sources.indexOf(line.source);
     return [

@@ -11,6 +11,8 @@ import {
   spanAt,
 } from "../charts/lanes";
 import type { WindowMark } from "../charts/spec";
+import { later } from "../format/nanos";
+import { shiftOfLane } from "./clocks";
 import type { ShownRun } from "./model";
 
 export interface LaneWords {
@@ -96,7 +98,8 @@ export function laneRows(
   phases: Readonly<Record<string, Phase[]>>,
 ): LaneRow[] {
   return runs.flatMap((run) => {
-    const lanes = layoutLanes(phases[run.id] ?? [], run.origin, run.end);
+    const originOf = (lane: string) => later(run.origin, -shiftOfLane(run.shifts, lane));
+    const lanes = layoutLanes(phases[run.id] ?? [], originOf, run.end);
     return rowsOf(run, lanes.filter(isOfRun(run)));
   });
 }

@@ -194,14 +194,21 @@ describe("an older answer", () => {
   const at = (origin: bigint) => [{ id: 1, origin }];
 
   it("is drawn only where its axis means the same", () => {
-    const asked = of({ series: at(5n) });
-    expect(sameAxis(asked, of({ series: [...at(5n), { id: 2, origin: 9n }], from: 1 }))).toBe(true);
-    expect(sameAxis(asked, of({ series: at(6n) }))).toBe(false);
-    expect(sameAxis(asked, of({ series: at(5n), axis: "step" }))).toBe(false);
-    const line = (zero: string) => [
-      { key: "mean/1", kind: "mean" as const, series: [1], origins_ns: [zero] },
+    const [zero, pixel] = [5_000_000_000n, 1_000_000n];
+    const asked = of({ series: at(zero), from: 0, to: 1, width: 1000 });
+    expect(sameAxis(asked, of({ series: [...at(zero), { id: 2, origin: 9n }], from: 0.5 }))).toBe(
+      true,
+    );
+    const now = (origin: bigint) => of({ series: at(origin), from: 0, to: 1, width: 1000 });
+    expect(sameAxis(asked, now(zero + pixel)), "a clock that drifts").toBe(true);
+    expect(sameAxis(asked, now(zero + 2n * pixel))).toBe(false);
+    expect(sameAxis(asked, of({ series: at(zero), axis: "step" }))).toBe(false);
+    const line = (its: string) => [
+      { key: "mean/1", kind: "mean" as const, series: [1], origins_ns: [its] },
     ];
-    expect(sameAxis(of({ lines: line("5") }), of({ lines: line("6") }))).toBe(false);
+    const lined = (its: string) => of({ lines: line(its), from: 0, to: 1, width: 1000 });
+    expect(sameAxis(lined("5"), lined("1000005"))).toBe(true);
+    expect(sameAxis(lined("5"), lined("2000005"))).toBe(false);
     expect(sameAxis(of({ pairs: [{ x: 1, y: 2 }] }), of({ pairs: [{ x: 3, y: 2 }] }))).toBe(false);
   });
 

@@ -1,10 +1,11 @@
 // From the server's data of the shown runs to the page's: charts with their lines, the metric list in groups, the
 // default choice, the full range. Pure.
 import { finite, type Metric, type Plain, type RunDetail } from "../api/types";
-import { nanos } from "../format/nanos";
+import { later, nanos } from "../format/nanos";
 import { natural } from "../format/order";
 import { secondsSince } from "../format/time";
 import { plural } from "../format/units";
+import { type Shifts, shiftOfSeries } from "./clocks";
 import type { MadeOf } from "./derived";
 
 export interface ShownRun {
@@ -26,6 +27,8 @@ export interface ShownRun {
   experiment: string;
   params: Readonly<Record<string, Plain>>;
   tags: Readonly<Record<string, Plain>>;
+  // By host and process; absent: its times stay as they were recorded.
+  shifts?: Shifts;
   // By "METRIC" or "METRIC of SOURCE": the run's report of values that the catalogue declares impossible.
   outside?: Readonly<Record<string, string>>;
 }
@@ -42,6 +45,8 @@ export interface LineDef {
   // Its name, of a series that is not a run's own.
   host?: string;
   origin: bigint;
+  // ns by which `origin` is earlier because another clock recorded the series; absent: none.
+  shift?: number;
   // Index into the palette; null for what belongs to the host as a whole, drawn in ink.
   colour: number | null;
   dash: number;
@@ -277,7 +282,7 @@ function lineOf(entry: Entry, { sources, hosts, runs }: Shown): LineDef {
     source: metric.source,
     shared: metric.owner !== "run",
     ...(metric.host === undefined ? {} : { host: metric.host }),
-    origin: run.origin,
+    ...movedOrigin(run, shiftOfSeries(run.shifts, metric)),
     steps: stepsOf(metric),
     least: finite(metric.min) ?? Number.NaN,
     greatest: finite(metric.max) ?? Number.NaN,
@@ -294,6 +299,9 @@ function lineOf(entry: Entry, { sources, hosts, runs }: Shown): LineDef {
     dash: (run.dash ?? run.index) + place,
   };
 }
+
+const movedOrigin = ({ origin }: ShownRun, shift: number): Pick<LineDef, "origin" | "shift"> =>
+  shift === 0 ? { origin } : { origin: later(origin, -shift), shift };
 
 // Any run of a workload may have measured its host or device.
 function outsideValues(

@@ -2,6 +2,7 @@
 // back into the address.
 import { useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { kNoQuestion } from "../api/chartBodies";
+import { useClocks } from "../api/clocks";
 import { condense, type Stretch } from "../api/condensed";
 import { type RunEpochs, useEpochs } from "../api/epochs";
 import { useExplanations } from "../api/explain";
@@ -12,6 +13,7 @@ import { useMetrics, usePhases } from "../api/queries";
 import type { RunDetail } from "../api/types";
 import { useCharts } from "../api/useCharts";
 import type { Span } from "../charts/lanes";
+import { nanos, nanosBetween } from "../format/nanos";
 import { clearView, useView } from "../state/view";
 import {
   type ChartChoice,
@@ -21,6 +23,7 @@ import {
   plainChoice,
   together,
 } from "./choice";
+import { clocksOf } from "./clocks";
 import { colouredBy } from "./colouring";
 import { isExpression, problemsOf } from "./derived";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
@@ -217,6 +220,8 @@ function usePlaces({ search, unseen = false }: BoardInput): void {
 }
 
 const kNone: readonly string[] = [];
+const kNoRuns: readonly RunDetail[] = [];
+const kColumns = 1000; // a usual chart has about as many
 const kNoPieces: readonly Stretch[] = [];
 const kNoProblems: ReturnType<typeof problemsOf> = [];
 // A prefix of a run's id, long enough to be unique on a board.
@@ -246,6 +251,19 @@ function useStretches(
   return useStable(pieces ?? (run === undefined || found === null ? [] : null));
 }
 
+// The middle of a run's seen time, seconds since 1970, and the seconds of a pixel column of the chart that shows least.
+function seenTime(
+  { origin, start, end }: ShownRun,
+  seen: { from: number | undefined; to: number | undefined; metric: string[] | undefined },
+): { at: number; pixel: number } {
+  const { from = start, to = end, metric = [] } = seen;
+  const middle = Math.min(Math.max((from + to) / 2, start), end);
+  const own = metric.flatMap((word) => parseChoice(word).range ?? []);
+  const least = Math.min(to - from, ...own.map((range) => range.to - range.from));
+  const at = nanosBetween(origin, nanos(0)) / 1e9 + middle;
+  return { at, pixel: Math.max(least, 1e-6) / kColumns };
+}
+
 // The runs as they stand on the axis.
 function useShownRuns({ runs, slots, search }: BoardInput) {
   const { x: axis = "workload", align } = search;
@@ -254,10 +272,23 @@ function useShownRuns({ runs, slots, search }: BoardInput) {
     runs.map((run) => run.id),
     axis === "epoch" || axis === "condensed" || (onTime && align !== undefined),
   );
+  const clocks = useClocks(onTime ? runs : kNoRuns);
+  const { from, to, metric, clocks: raw } = search;
+  const placed = useMemo(
+    () =>
+      runs.map((run, i) => {
+        const origin = originOf(run, { axis, align, epochs: epochs[run.id] });
+        const one = shownRun(run, slots[i] ?? i, origin);
+        const its = clocks[run.id];
+        const seen = its && seenTime(one, { from, to, metric });
+        return { one, clocks: its && seen ? clocksOf(its, { ...seen, raw: raw === "raw" }) : null };
+      }),
+    [runs, slots, axis, align, epochs, clocks, from, to, metric, raw],
+  );
   const { runs: shown, legend } = useStable(
     colouredBy(
-      runs.map((run, i) =>
-        shownRun(run, slots[i] ?? i, originOf(run, { axis, align, epochs: epochs[run.id] })),
+      placed.map(({ one, clocks: its }) =>
+        its !== null && Object.keys(its.shifts).length > 0 ? { ...one, shifts: its.shifts } : one,
       ),
       search.colour,
     ),
@@ -268,6 +299,8 @@ function useShownRuns({ runs, slots, search }: BoardInput) {
   const lacking = runsWithout(shown, { axis, align, epochs, stretches });
   return {
     ...{ axis, onTime, counted, epochs, shown, legend, lacking },
+    moved: placed.flatMap((run) => run.clocks?.moved ?? []),
+    unsure: placed.flatMap((run) => run.clocks?.unsure ?? []),
     stretches: stretches ?? kNoPieces,
   };
 }

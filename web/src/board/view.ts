@@ -52,6 +52,8 @@ export interface ViewSearch {
   hide?: string[];
   // The region looked into: `from..to` on the axis.
   sel?: string;
+  // Times of all hosts as their clocks had them; absent: corrected.
+  clocks?: "raw";
   // Every chart is zoomed by itself; absent: all share the range.
   sync?: "off";
   // Charts below headings; absent: if there are many. `fold`: keys of the closed ones.
@@ -208,6 +210,7 @@ export function viewSearch(raw: Raw): ViewSearch {
     compare: ["difference", "ratio"].find((as) => as === raw.compare),
     hide: list(raw.hide),
     sel: parseRegion(word(raw.sel)) === null ? undefined : word(raw.sel),
+    clocks: raw.clocks === "raw" ? "raw" : undefined,
     sync: raw.sync === "off" ? "off" : undefined,
     sections: (["on", "off"] as const).find((one) => one === raw.sections),
     fold: list(raw.fold),

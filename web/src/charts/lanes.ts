@@ -43,7 +43,12 @@ function labelOf(phase: Phase): [string, string] {
 }
 
 // `now`: where an open phase ends for the moment, seconds since the origin.
-export function layoutLanes(phases: readonly Phase[], originNs: bigint, now: number): Lane[] {
+// `originOf`: the zero of a lane's time, ns of UTC.
+export function layoutLanes(
+  phases: readonly Phase[],
+  originOf: (lane: string) => bigint,
+  now: number,
+): Lane[] {
   const byId = new Map(phases.map((phase) => [phase.id, phase]));
   const depths = new Map<string, number>();
   const depthOf = (phase: Phase, guard = 0): number => {
@@ -57,6 +62,7 @@ export function layoutLanes(phases: readonly Phase[], originNs: bigint, now: num
   };
   const lanes = new Map<string, Span[]>();
   for (const phase of phases) {
+    const originNs = originOf(phase.lane);
     const start = secondsSince(phase.start_ns, originNs);
     const end = phase.end_ns === null ? Math.max(now, start) : secondsSince(phase.end_ns, originNs);
     const [label, short] = labelOf(phase);

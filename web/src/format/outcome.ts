@@ -17,6 +17,8 @@ const kTones: Record<string, Tone> = {
   limit: "stopped",
   stopped: "stopped",
   interrupted: "stopped",
+  preempted: "stopped",
+  cancelled: "stopped",
   skipped: "stopped",
   unknown: "unknown",
 };
@@ -46,9 +48,11 @@ const kEnds: Record<string, string> = {
   "out-of-memory": "ran out of memory, of the host or a device",
   neighbour: "killed by the MPS server after a fault of another run on the device",
   "not-started": "could not start: its command, environment or device is not available",
-  limit: "stopped at a limit that the user set",
+  limit: "stopped at a limit that the user set, or at its job's time limit",
   stopped: "stopped by its workload's end rule",
   interrupted: "stopped by Ctrl-C or SIGTERM",
+  preempted: "its job gave its nodes to another one, or starts again",
+  cancelled: "its job was cancelled",
   unknown: "ended without a supervisor: exit status unknown",
 };
 // The words of a run's status, which covers several outcomes.
@@ -57,7 +61,7 @@ const kStatuses: Record<string, string> = {
   failed:
     "finished with a nonzero exit status, was killed or could not start, or reported as failed by a client",
   stopped:
-    "stopped by Ctrl-C or SIGTERM (interrupted), at a limit that the user set (limit), by its workload's end rule (stopped), or reported as KILLED by a client",
+    "stopped by Ctrl-C or SIGTERM (interrupted), at a limit that the user set (limit), by its workload's end rule (stopped), with its job (preempted, cancelled), or reported as KILLED by a client",
 };
 
 const titleOf = (state: string, meaning: string | undefined) =>

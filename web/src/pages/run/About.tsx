@@ -7,12 +7,20 @@ import { sendJson } from "../../api/client";
 import type { TimeWindow } from "../../api/explain";
 import { type HealthPart, type RunHealth, useHealth } from "../../api/health";
 import { eventsQuery, type Note, notesQuery, type RunEvent } from "../../api/notes";
-import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
+import {
+  finite,
+  type Metric,
+  type Phase,
+  type Plain,
+  type RunDetail,
+  type RunMember,
+} from "../../api/types";
 import { type Column, Rows } from "../../app/Rows";
 import { laneTitle } from "../../board/laneRows";
 import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
 import { formatCount, formatNumber, formatValue, percent } from "../../format/units";
 import { Footprint } from "./Footprint";
+import { clockText, memberTitle } from "./member";
 import { RenameRun, Tags } from "./RunChanges";
 
 export interface AboutProps {
@@ -28,6 +36,7 @@ export function About({ run, metrics, phases, zoom }: AboutProps) {
     <div className="about" data-testid="about">
       <RenameRun run={run} />
       <Notes run={run} zoom={zoom} />
+      <Members run={run} metrics={metrics} />
       <Pairs title="Params" entries={Object.entries(run.params)} />
       <Tags run={run} show={(text) => <Value text={text} />} />
       <Footprint run={run.id} level="h2" />
@@ -103,6 +112,41 @@ function Pairs({ title, entries }: { title: string; entries: [string, Plain][] }
           </div>
         ))}
       </dl>
+    </Section>
+  );
+}
+
+const memberColumns = (of: Parameters<typeof clockText>[1]): Column<RunMember>[] => [
+  { name: "process", cell: (one) => memberTitle(one, 1), left: true },
+  { name: "clock", cell: (one) => clockText(one, of), left: true },
+  { name: "attempt", cell: ({ attempt }) => formatCount(attempt + 1) },
+  { name: "outcome", cell: (one) => one.outcome ?? one.status, left: true },
+  { name: "reason", cell: ({ reason }) => reason ?? "", left: true },
+  { name: "started", cell: ({ start_ns }) => formatExactMoment(start_ns) },
+  {
+    name: "duration",
+    cell: ({ start_ns, end_ns }) =>
+      end_ns === null ? "" : formatDuration(secondsSince(end_ns, BigInt(start_ns))),
+  },
+];
+
+// The processes of a job that recorded the run together.
+function Members({
+  run: { members = [] },
+  metrics,
+}: {
+  run: RunDetail;
+  metrics: readonly Metric[];
+}) {
+  if (members.length < 2) return null;
+  return (
+    <Section title="Processes" count={members.length}>
+      <Rows
+        label="Processes"
+        columns={memberColumns({ members, metrics })}
+        rows={members}
+        most={32}
+      />
     </Section>
   );
 }

@@ -7,22 +7,27 @@ import { addChunks, emptyLog, type Log } from "./log";
 
 const kMaxPages = 200;
 
-function useLog(run: string, revision: number): { log: Log; error: Error | null; loaded: boolean } {
+function useLog(
+  run: string,
+  member: string | undefined,
+  revision: number,
+): { log: Log; error: Error | null; loaded: boolean } {
   const [log, setLog] = useState(emptyLog);
   const [error, setError] = useState<Error | null>(null);
   const [loaded, setLoaded] = useState(false);
-  const progress = useRef({ run, log: emptyLog(), cursor: undefined as string | undefined });
+  const start = { run, member, log: emptyLog(), cursor: undefined as string | undefined };
+  const progress = useRef(start);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new revision means new output
   useEffect(() => {
-    if (progress.current.run !== run)
-      progress.current = { run, log: emptyLog(), cursor: undefined };
+    if (progress.current.run !== run || progress.current.member !== member)
+      progress.current = start;
     const abort = new AbortController();
     const state = progress.current;
     const read = async () => {
       for (let i = 0; i < kMaxPages; i++) {
         const page = await getJson<LogPage>(
           `/runs/${run}/logs`,
-          { from: state.cursor },
+          { from: state.cursor, member },
           abort.signal,
         );
         if (abort.signal.aborted) return;
@@ -40,20 +45,23 @@ function useLog(run: string, revision: number): { log: Log; error: Error | null;
         setError(reason instanceof Error ? reason : new Error(String(reason)));
     });
     return () => abort.abort();
-  }, [run, revision]);
+  }, [run, member, revision]);
   return { log, error, loaded };
 }
 
 export function LogTail({
   run,
+  member,
   status,
   revision,
 }: {
   run: string;
+  // Number of the process that is shown; undefined: the run has one.
+  member: string | undefined;
   status: Status;
   revision: number;
 }) {
-  const { log, error, loaded } = useLog(run, revision);
+  const { log, error, loaded } = useLog(run, member, revision);
   const [only, setOnly] = useState<string | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const follow = useRef(true);

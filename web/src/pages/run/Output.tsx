@@ -3,12 +3,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { getJson } from "../../api/client";
-import type { LogPage } from "../../api/types";
+import type { LogPage, RunMember } from "../../api/types";
+import { Choice } from "../../app/fields";
 import { formatCount, formatValue } from "../../format/units";
 import { addChunks, emptyLog, type Log, lineFinder } from "./log";
+import { firstMember, memberTitle } from "./member";
 
 export interface OutputProps {
   run: string;
+  // Empty for a run of one process.
+  members: readonly RunMember[];
+  // Number of the process whose output is shown; undefined: the first rank.
+  member: string | undefined;
+  setMember: (member: string) => void;
   running: boolean;
   revision: number;
   find: string | undefined;
@@ -32,8 +39,16 @@ const kTail = 4;
 const kPage = 4;
 const kMaxPages = 8;
 
-const ask = (run: string, query: Record<string, string | number>, signal: AbortSignal) =>
-  getJson<Page>(`/runs/${run}/logs`, query, signal);
+type Query = Record<string, string | number | undefined>;
+
+// The output of one process of a run.
+interface Source {
+  run: string;
+  member: string | undefined;
+}
+
+const ask = ({ run, member }: Source, query: Query, signal: AbortSignal) =>
+  getJson<Page>(`/runs/${run}/logs`, { ...query, member }, signal);
 
 function linesOf(pieces: Pieces): Log {
   return pieces.pages.reduce(
@@ -70,7 +85,8 @@ function withLater(now: Pieces, page: Page): Pieces {
 }
 
 // The place to look at: the end, or where a found line begins.
-function usePieces(run: string, at: string | null, revision: number) {
+function usePieces(source: Source, at: string | null, revision: number) {
+  const { run, member } = source;
   const [pieces, setPieces] = useState<Pieces | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const busy = useRef(false);
@@ -79,12 +95,12 @@ function usePieces(run: string, at: string | null, revision: number) {
   const latest = useRef(pieces);
   latest.current = pieces;
   const read = useCallback(
-    async (query: Record<string, string | number>, merge: (page: Page) => Pieces) => {
+    async (query: Query, merge: (page: Page) => Pieces) => {
       if (busy.current) return;
       busy.current = true;
       const mine = turn.current;
       try {
-        const page = await ask(run, query, new AbortController().signal);
+        const page = await ask({ run, member }, query, new AbortController().signal);
         if (mine !== turn.current) return;
         const next = merge(page);
         latest.current = next;
@@ -97,7 +113,7 @@ function usePieces(run: string, at: string | null, revision: number) {
         if (mine === turn.current) busy.current = false;
       }
     },
-    [run],
+    [run, member],
   );
   useEffect(() => {
     turn.current++;
@@ -158,9 +174,33 @@ function useScroll(at: {
   return { box, follow, onScroll };
 }
 
-export function Output({ run, running, revision, find, setFind }: OutputProps) {
+export function Output(props: OutputProps) {
+  const { members, setMember } = props;
+  // Named in each request: a lower rank or another attempt may come meanwhile.
+  const member = props.member ?? firstMember(members);
+  const attempts = new Set(members.map((one) => one.attempt)).size;
+  return (
+    <>
+      {members.length > 1 && (
+        <div className="output-of">
+          <Choice
+            label="Output of"
+            value={member ?? ""}
+            options={members.map(
+              (one) => [String(one.member), memberTitle(one, attempts)] as const,
+            )}
+            change={setMember}
+          />
+        </div>
+      )}
+      <OutputOfOne key={member} {...props} member={member} />
+    </>
+  );
+}
+
+function OutputOfOne({ run, member, running, revision, find, setFind }: OutputProps) {
   const [at, setAt] = useState<string | null>(null);
-  const { pieces, error, ...read } = usePieces(run, at, revision);
+  const { pieces, error, ...read } = usePieces({ run, member }, at, revision);
   const log = pieces === null ? emptyLog() : linesOf(pieces);
   const isFound = lineFinder(find);
   const arrival = useArrival(find, setAt);
@@ -170,7 +210,7 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
   return (
     <div className="output" data-testid="output">
       <Finder
-        run={run}
+        source={{ run, member }}
         find={find}
         setFind={(text) => {
           arrival.choose(text);
@@ -282,13 +322,14 @@ interface Found {
 const kMaxMatches = 200;
 
 // Asks on until there are enough or everything was searched.
-async function search(run: string, text: string, signal: AbortSignal): Promise<Found> {
+async function search(source: Source, text: string, signal: AbortSignal): Promise<Found> {
+  const { run, member } = source;
   const all: Found = { matches: [], next: null, searched_bytes: "0", done: false };
   let bytes = 0n;
   let from: string | undefined;
   while (!all.done && all.matches.length < kMaxMatches) {
     const regex = /^\/(.+)\/$/.exec(text)?.[1];
-    const query = { text: regex ?? text, regex: regex === undefined ? 0 : 1, from };
+    const query = { text: regex ?? text, regex: regex === undefined ? 0 : 1, from, member };
     const page = await getJson<Found>(`/runs/${run}/logs/search`, query, signal);
     all.matches.push(...page.matches);
     bytes += BigInt(page.searched_bytes);
@@ -299,7 +340,7 @@ async function search(run: string, text: string, signal: AbortSignal): Promise<F
 }
 
 interface FinderProps {
-  run: string;
+  source: Source;
   find: string | undefined;
   setFind: (text: string | undefined) => void;
   go: (cursor: string) => void;
@@ -307,12 +348,12 @@ interface FinderProps {
   ended: (last: LastMatch) => void;
 }
 
-function Finder({ run, find, setFind, go, ended }: FinderProps) {
+function Finder({ source, find, setFind, go, ended }: FinderProps) {
   const [typed, setTyped] = useState(find ?? "");
   useEffect(() => setTyped(find ?? ""), [find]);
   const found = useQuery({
-    queryKey: ["log-search", run, find],
-    queryFn: ({ signal }) => search(run, find ?? "", signal),
+    queryKey: ["log-search", source.run, source.member, find],
+    queryFn: ({ signal }) => search(source, find ?? "", signal),
     enabled: find !== undefined && find !== "",
     retry: false,
   });

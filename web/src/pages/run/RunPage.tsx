@@ -21,6 +21,7 @@ import type { BoardView } from "../../board/useBoard";
 import { formatNumber, kThin } from "../../format/units";
 import { clearView } from "../../state/view";
 import { LogTail } from "./LogTail";
+import { firstMember } from "./member";
 import { Elapsed, RunHeadline } from "./RunHeadline";
 import { Details, Facts, Neighbours } from "./RunPanel";
 import { kRunTabs, type RunTab } from "./search";
@@ -107,7 +108,12 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
             {explained && <Found run={run} board={board} />}
             <BoardBody view={board} reader={reader} />
             <ProfilesOf run={run} board={board} />
-            <LogTail run={run.id} status={run.status} revision={board.revision} />
+            <LogTail
+              run={run.id}
+              member={firstMember(run.members ?? [])}
+              status={run.status}
+              revision={board.revision}
+            />
           </div>
         ) : (
           <Other tab={tab} run={run} runBoard={runBoard} />
@@ -241,6 +247,9 @@ function Other(at: { tab: RunTab; run: RunDetail; runBoard: RunBoard }) {
       return (
         <Output
           run={run.id}
+          members={run.members ?? []}
+          member={search.member}
+          setMember={(member) => change(() => ({ member }), false)}
           running={run.status === "running"}
           revision={board.revision}
           find={search.find}

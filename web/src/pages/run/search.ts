@@ -7,13 +7,14 @@ export type RunTab = "charts" | "about" | "output" | "media" | "files" | "diff";
 export const kRunTabs: readonly RunTab[] = ["charts", "about", "output", "media", "files", "diff"];
 
 // `tab`: absent for charts. `path`: the file that is open; `find`: the search in the output; `against`: the run that
-// this one is compared to.
+// this one is compared to; `member`: number of the process whose output is open.
 export interface RunSearch extends ViewSearch {
   with?: string[];
   tab?: RunTab;
   path?: string;
   find?: string;
   against?: string;
+  member?: string;
 }
 
 export function runSearch(raw: Raw): RunSearch {
@@ -25,5 +26,6 @@ export function runSearch(raw: Raw): RunSearch {
     path: word(raw.path),
     find: word(raw.find),
     against: word(raw.against),
+    member: word(raw.member),
   }) as RunSearch;
 }

@@ -1,10 +1,23 @@
 // Asks for a token where the server wants one. The browser keeps it in a cookie that scripts cannot read.
+import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { ApiError, sendJson } from "../api/client";
+import { ApiError, getJson, sendJson } from "../api/client";
 import { useModal } from "./useModal";
+
+// The host of the provider at which people can sign in; undefined: none, or not known yet.
+const useProvider = () =>
+  useQuery({
+    queryKey: ["sign-in"],
+    queryFn: ({ signal }) => getJson<{ provider: string | null }>("/sign-in", {}, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  }).data?.provider ?? undefined;
+
+const providerAddress = () =>
+  `/auth/login?to=${encodeURIComponent(location.pathname + location.search)}`;
 
 export function SignIn() {
   const dialog = useModal();
+  const provider = useProvider();
   const [token, setToken] = useState("");
   const [failed, setFailed] = useState("");
   const sending = useRef(false);
@@ -39,6 +52,11 @@ export function SignIn() {
         }}
       >
         <h2>Sign in to {location.host}</h2>
+        {provider !== undefined && (
+          <a className="button" href={providerAddress()}>
+            Sign in with {provider}
+          </a>
+        )}
         <label className="form-line">
           <span>Access token</span>
           <input

@@ -59,10 +59,16 @@ export function safeMarkdown({ addressOf, pictureOf }: MarkdownOptions): Marked 
           : escaped(token.text).replace(/&amp;(#\d+|#x[\da-f]+|[a-z]\w*);/gi, "&$1;");
       },
       table(token: Tokens.Table) {
-        const cells = (row: Tokens.TableCell[], tag: string) =>
-          row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("");
-        const rows = token.rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
-        const head = `<thead><tr>${cells(token.header, "th")}</tr></thead>`;
+        // A corner without words heads nothing: readers of screens would announce an empty heading.
+        const line = (row: Tokens.TableCell[], tag: string) => {
+          const cells = row.map((cell) => {
+            const as = cell.text === "" ? "td" : tag;
+            return `<${as}>${this.parser.parseInline(cell.tokens)}</${as}>`;
+          });
+          return `<tr>${cells.join("")}</tr>`;
+        };
+        const rows = token.rows.map((row) => line(row, "td")).join("\n");
+        const head = `<thead>${line(token.header, "th")}</thead>`;
         return `<div class="doc-table" tabindex="0"><table>${head}<tbody>${rows}</tbody></table></div>\n`;
       },
     },

@@ -67,6 +67,11 @@ test("a document becomes HTML with links that work and no HTML of its own", () =
   expect(html).toContain("<th>a</th>");
 });
 
+test("a corner of a table without words is no heading", () => {
+  const table = { name: "t", file: "docs/t.md", text: "| | mean |\n|---|---|\n| CPU | 3 % |" };
+  expect(htmlOf(table, [table])).toContain("<thead><tr><td></td><th>mean</th></tr></thead>");
+});
+
 test("the contents are the README's list, and then what it does not name", () => {
   expect(groupsOf(kAll)).toEqual([
     { name: "Start", entries: [{ name: "install", label: "how to install" }] },

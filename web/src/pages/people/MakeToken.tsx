@@ -8,7 +8,7 @@ const kDays = 90;
 const kMostDays = 366;
 
 interface MakeTokenProps {
-  user: User;
+  user: Pick<User, "name" | "role">;
   changes: PeopleChanges;
 }
 

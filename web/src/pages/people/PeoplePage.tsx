@@ -7,7 +7,9 @@ import { useTitle } from "../../app/useTitle";
 import { PanelWithBasket } from "../basket/BasketPanel";
 import { ExperimentTree } from "../runs/ExperimentTree";
 import { AuditTable } from "./AuditTable";
+import { MakeToken } from "./MakeToken";
 import { SpaceTable } from "./SpaceTable";
+import { TeamTable } from "./TeamTable";
 import { TokenTable } from "./TokenTable";
 import { NewUser, UserTable } from "./UserTable";
 
@@ -29,6 +31,9 @@ export function PeoplePage() {
           <h1>{admin ? "People" : "Your access tokens"}</h1>
           <span className="grow" />
           {me?.users && admin && <NewUser add={changes.addUser} />}
+          {me?.users && !admin && me.user !== null && (
+            <MakeToken user={{ name: me.user, role: me.role }} changes={changes} />
+          )}
         </>
       }
       footer={changes.failed === null ? null : <span role="alert">{changes.failed}</span>}
@@ -48,6 +53,7 @@ export function PeoplePage() {
             {admin && <UserTable changes={changes} />}
             <TokenTable changes={changes} all={admin} />
             <SpaceTable changes={changes} admin={admin} />
+            <TeamTable changes={changes} admin={admin} />
             {admin && <AuditTable />}
           </div>
         </div>

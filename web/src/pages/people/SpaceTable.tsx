@@ -1,9 +1,9 @@
 // The spaces of the store and their members. Admins let people in and out; others see their own.
-import { type FormEvent, useState } from "react";
-import { type PeopleChanges, type Space, useSpaces, useUsers } from "../../api/people";
+import { type PeopleChanges, type Space, useSpaces, useTeams, useUsers } from "../../api/people";
 import { Failing, Loading } from "../../app/Notice";
 import { Rows } from "../../app/Rows";
 import { formatExactMoment, formatMoment } from "../../format/time";
+import { Members, NameForm } from "./Members";
 import { Sure } from "./Sure";
 
 const kShown = 200;
@@ -18,7 +18,7 @@ export function SpaceTable({ changes, admin }: { changes: PeopleChanges; admin: 
     <section aria-label="Spaces">
       <div className="people-actions">
         <h2>Spaces</h2>
-        {admin && <NewSpace add={changes.addSpace} />}
+        {admin && <NameForm what="space" add={changes.addSpace} />}
       </div>
       <p className="quiet">
         Only the members of a space see the experiments whose names begin with its name and “/”.
@@ -35,7 +35,7 @@ export function SpaceTable({ changes, admin }: { changes: PeopleChanges; admin: 
               left: true,
               cell: (space) =>
                 admin ? (
-                  <Members space={space} changes={changes} />
+                  <SpaceMembers space={space} changes={changes} />
                 ) : (
                   space.members.join(", ") || "–"
                 ),
@@ -74,62 +74,14 @@ export function SpaceTable({ changes, admin }: { changes: PeopleChanges; admin: 
   );
 }
 
-function Members({ space, changes }: { space: Space; changes: PeopleChanges }) {
-  const users = useUsers();
-  const others = (users.data ?? []).filter(({ name }) => !space.members.includes(name));
+function SpaceMembers({ space, changes }: { space: Space; changes: PeopleChanges }) {
+  const users = useUsers().data ?? [];
+  const teams = useTeams().data ?? [];
   return (
-    <span className="people-actions">
-      {space.members.map((name) => (
-        <button
-          type="button"
-          className="link"
-          key={name}
-          aria-label={`Remove ${name} from ${space.name}`}
-          title={`Remove ${name}`}
-          onClick={() => void changes.changeSpace(space.name, { remove: [name] })}
-        >
-          {name} ×
-        </button>
-      ))}
-      {others.length > 0 && (
-        <select
-          aria-label={`Let somebody into ${space.name}`}
-          value=""
-          onChange={(event) =>
-            void changes.changeSpace(space.name, { add: [event.currentTarget.value] })
-          }
-        >
-          <option value="">Add…</option>
-          {others.map(({ name }) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      )}
-    </span>
-  );
-}
-
-function NewSpace({ add }: { add: PeopleChanges["addSpace"] }) {
-  const [name, setName] = useState("");
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    if (name.trim() !== "" && (await add(name.trim())) !== undefined) setName("");
-  };
-  return (
-    <form className="finder" onSubmit={(event) => void submit(event)}>
-      <input
-        type="text"
-        aria-label="Name of a new space"
-        placeholder="New space"
-        title="a-z, 0-9, '-' and '_'"
-        autoComplete="off"
-        maxLength={64}
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
-      />
-      <button type="submit" className="button" disabled={name.trim() === ""}>
-        Create
-      </button>
-    </form>
+    <Members
+      of={space}
+      candidates={[...teams.map(({ name }) => `@${name}`), ...users.map(({ name }) => name)]}
+      change={(to) => void changes.changeSpace(space.name, to)}
+    />
   );
 }

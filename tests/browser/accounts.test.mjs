@@ -54,7 +54,9 @@ test("nothing is shown before a token that counts is given", async () => {
   await page.getByText("bob, reader").waitFor();
   assert.deepEqual(await violations(page), []);
   assert.equal(await page.evaluate(() => document.cookie), "", "scripts cannot read the token");
+  const left = page.waitForEvent("load");
   await page.getByRole("button", { name: "Sign out" }).click();
+  await left;
   await page.getByTestId("sign-in").waitFor();
   await page.reload();
   await page.getByTestId("sign-in").waitFor();
@@ -75,6 +77,7 @@ test("a revoked token ends an open page", async () => {
 test("a person lets a program in that asks on the page", async () => {
   const { page, complaints, close } = await open(browser, home, "/device");
   await signIn(page, made(await words("token", "add", "bob")));
+  await page.getByTestId("user").waitFor();
   const ask = async () => {
     const asking = home.start("login", home.url, "--browser");
     await soon(() => assert.match(asking.output(), /[A-Z]{4}-[A-Z]{4}/));
@@ -158,7 +161,7 @@ test("an admin manages people and tokens on the page, and sees what was done", a
 
   await page.getByRole("button", { name: "Delete carl" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-  await people.getByText("carl").waitFor({ state: "detached" });
+  await people.getByRole("rowheader", { name: "carl" }).waitFor({ state: "detached" });
   const done = page.getByRole("table", { name: "What was done" });
   await done.getByText("DELETE /users/carl").waitFor();
   assert.deepEqual(
@@ -177,7 +180,7 @@ test("an admin lets people into a space and out of it, and others see nothing of
   const { page: admin, close: leave } = await open(browser, home, "/people");
   await signIn(admin, made(await words("token", "add", "ada")));
   await admin.getByLabel("Name of a new space").fill("vision");
-  await admin.getByRole("button", { name: "Create" }).click();
+  await admin.getByRole("button", { name: "Create the space" }).click();
   const spaces = admin.getByRole("table", { name: "Spaces" });
   await spaces.getByText("vision/").waitFor();
 
@@ -195,6 +198,23 @@ test("an admin lets people into a space and out of it, and others see nothing of
   await page.getByText("vision/net").first().waitFor();
 
   await admin.getByRole("button", { name: "Remove bob from vision" }).click();
+  await page.getByText("vision/net").first().waitFor({ state: "detached" });
+
+  // In a team bob is let in with the others.
+  await admin.getByLabel("Name of a new team").fill("seniors");
+  await admin.getByRole("button", { name: "Create the team" }).click();
+  await admin.getByLabel("Let somebody into seniors").selectOption("bob");
+  await admin.getByRole("button", { name: "Remove bob from seniors" }).waitFor();
+  await admin.getByLabel("Let somebody into vision").selectOption("@seniors");
+  await page.getByText("vision/net").first().waitFor();
+  await page.goto(`${home.url}/people`);
+  await page.getByRole("table", { name: "Teams" }).getByText("@seniors").waitFor();
+  assert.equal(await page.getByLabel("Name of a new team").count(), 0);
+  assert.deepEqual(await violations(page), []);
+  await page.goto(home.url);
+  await page.getByText("vision/net").first().waitFor();
+  await admin.getByRole("button", { name: "Delete the team seniors" }).click();
+  await admin.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByText("vision/net").first().waitFor({ state: "detached" });
   assert.deepEqual(await violations(admin), []);
   await admin.getByRole("button", { name: "Open vision to everybody" }).click();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import http.client
 import io
@@ -39,11 +40,24 @@ class Stays(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def control_groups(prefix: str) -> list[Path]:
+    """Those of this machine whose names begin so. Passes over what goes meanwhile."""
+    found = [Path(folder) / name for folder, names, _ in os.walk("/sys/fs/cgroup") for name in names]
+    return sorted(path for path in found if path.name.startswith(prefix))
+
+
 def free_port() -> int:
     """A port that nobody listened on just now."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+def free_ports(count: int) -> list[int]:
+    """So many different ones."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [int(one.getsockname()[1]) for one in sockets]
 
 
 def until(condition: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:
@@ -67,8 +81,9 @@ def until_said(process: subprocess.Popen[bytes], text: bytes) -> bytes:
 
     def more() -> bool:
         nonlocal said
+        ended = process.poll() is not None
         said += stream.read() or b""
-        assert text in said or process.poll() is None, said
+        assert text in said or not ended, said
         return b"\n" in said.partition(text)[2]
 
     until(more, f"it says {text!r}")

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from support import Corral, alive, until
+from support import Corral, alive, control_groups, until
 
 PLAN_S = 180  # for a whole plan on a busy machine
 HEADER = "Experiment,Workload,Name,Status,Run,Devices,Collocation,File,Params"
@@ -120,7 +120,4 @@ def own_name() -> str:
 
 def groups(name: str) -> set[str]:
     """Control groups on this machine of workloads whose names begin with `name`."""
-    found = set()
-    for folder, names, _ in os.walk("/sys/fs/cgroup"):
-        found |= {f"{folder}/{group}" for group in names if group.startswith(f"corral-{name}")}
-    return found
+    return {str(group) for group in control_groups(f"corral-{name}")}

@@ -357,7 +357,7 @@ PYTEST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?::.*?|\S+)(?: - .*)?$", re.M
 
 def pytest(paths: list[str], options: Options, cwd: Path, workers: int) -> Outcome:
     command: list[str | Path] = [VENV / "pytest", "-q", "-rsfE", "--no-header", "-p", "no:cacheprovider"]
-    command += ["--timeout=240", f"--durations={SLOWEST}", *paths]
+    command += ["--timeout=480", f"--durations={SLOWEST}", *paths]
     if workers > 1:
         command += ["-n", str(workers)]
     if options.filter:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import socket
 import subprocess
 import sys
 import textwrap
@@ -18,7 +17,8 @@ COMMUNICATION = 3
 JOIN = """
     import os
     import torch.distributed as dist
-    dist.init_process_group("gloo")
+    place = f"file://{__file__}.met"
+    dist.init_process_group("gloo", init_method=place, rank=int(os.environ["RANK"]), world_size=2)
 """
 
 
@@ -31,12 +31,8 @@ LEAVE = """
 def two_ranks(training: Training, code: str) -> None:
     script = training.folder / "ranks.py"
     script.write_text("".join(map(textwrap.dedent, (SCRIPT, JOIN, code, LEAVE))))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
     ranks = [
-        subprocess.Popen([sys.executable, script], env=training.environment(**where, RANK=str(rank)))
+        subprocess.Popen([sys.executable, script], env=training.environment(WORLD_SIZE="2", RANK=str(rank)))
         for rank in range(2)
     ]
     assert [rank.wait(100) for rank in ranks] == [0, 0]

@@ -249,10 +249,13 @@ def test_models_that_are_set_to_evaluation_and_not_back(training: Training) -> N
 @needs_torch
 def test_the_start_of_workers_is_a_data_wait(training: Training) -> None:
     training.torch("""
-        import time
+        import pathlib, time
         started = torch.utils.data.dataloader._MultiProcessingDataLoaderIter.__init__
+        slept = pathlib.Path(__file__).with_name("slept")
         def slow(*args):
-            time.sleep(0.3)
+            began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+            time.sleep(0.01)
+            with slept.open("a") as file: print(began, time.clock_gettime_ns(time.CLOCK_BOOTTIME), file=file)
             started(*args)
         torch.utils.data.dataloader._MultiProcessingDataLoaderIter.__init__ = slow
         loader = DataLoader(data, batch_size=50, num_workers=1)
@@ -264,10 +267,11 @@ def test_the_start_of_workers_is_a_data_wait(training: Training) -> None:
     """)
     session = training.one()
     # The workers of the third pass started before the evaluation: no step holds that.
-    waits = loop(3, 6)["epoch/step/data wait"] + 2
-    assert types(session)["epoch/step/data wait"] == waits
-    waited = [p.end - p.begin for p in session.phases.values() if p.name == "data wait" and p.end is not None]
-    assert sum(time >= 300_000_000 for time in waited) == 2
+    assert types(session)["epoch/step/data wait"] == loop(3, 6)["epoch/step/data wait"] + 2
+    waits = [(p.begin, p.end or 0) for p in session.phases.values() if p.name == "data wait"]
+    slept = [[int(time) for time in line.split()] for line in (training.folder / "slept").read_text().splitlines()]
+    assert len(slept) == 3
+    assert sum(any(begin <= began and ended <= end for begin, end in waits) for began, ended in slept) == 2
     assert types(session)["epoch/step"] == 6
 
 

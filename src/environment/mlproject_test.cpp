@@ -100,7 +100,8 @@ TEST(Mlproject, WithoutAnEnvironmentRunsHere) {
   EXPECT_EQ(recorded(*prepared, "project_kind"), "local");
   const auto command = entry_command(*prepared, {"main", "--x", "$HOME; echo no"});
   ASSERT_TRUE(command);
-  EXPECT_EQ(sys::capture_output({.argv = *command, .directory = {}}).value(), "$HOME; echo no\n");
+  EXPECT_EQ(sys::capture_output({.argv = *command, .directory = {}, .idle = false}).value(),
+            "$HOME; echo no\n");
 }
 
 RC_GTEST_PROP(Mlproject, AnyTextIsReadOrRefused, (const std::string& text)) {
@@ -136,7 +137,8 @@ TEST(Mlproject, AShellReadsQuotedWordsBack) {
     expected += word;
     expected += '\n';
   }
-  EXPECT_EQ(sys::capture_output({.argv = {"/bin/sh", "-c", line}, .directory = {}}).value(),
+  EXPECT_EQ(sys::capture_output({.argv = {"/bin/sh", "-c", line}, .directory = {}, .idle = false})
+                .value(),
             expected);
 }
 

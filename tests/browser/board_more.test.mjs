@@ -305,10 +305,11 @@ test("the menu of a name makes its run the baseline, and so does B", async () =>
   await menu.getByText("Compare to this").click();
   await compared("÷ one");
   await soon(() => assert.equal(search(page).get("base"), id.one));
+  await atRest(page);
   await name(page, "loss", "two").hover();
   await page.keyboard.press("b");
   await compared("÷ two");
-  await chartsDrawn(page);
+  await atRest(page);
   // Its name is at another end by now.
   await page.mouse.move(0, 0);
   await name(page, "loss", "two").hover();
@@ -467,8 +468,8 @@ test("colours stay when a run is taken out or removed, and what is removed is dr
   assert.deepEqual(await swatches(page), { second, third, fourth });
   await page.reload();
   await chartsDrawn(page);
-  assert.deepEqual(await swatches(page), { second, third, fourth });
   await atRest(page);
+  assert.deepEqual(await swatches(page), { second, third, fourth });
 
   const answer = await fetch(`${home.url}/api/corral/v1/runs/${runs[1]}`, { method: "DELETE" });
   assert.equal(answer.status, 200, await answer.clone().text());
@@ -556,5 +557,61 @@ test("values stand at the pointer, inside the plot, and go when it leaves or the
   await page.mouse.move(2, 2);
   await tip.waitFor({ state: "hidden" });
   assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("what a host with another clock recorded is moved, unless one asks for it as recorded", async () => {
+  const opened = await open(browser, home, "/health");
+  const { page, charts, complaints, close } = opened;
+  // Its host becomes the second of the run, with a clock that is 250 ms ahead of the first one's.
+  let host;
+  let times;
+  await page.route(`**/runs/${id.one}`, async (route) => {
+    const response = await route.fetch();
+    const run = await response.json();
+    host = run.host;
+    times = [run.start_ns, run.end_ns];
+    const process = { attempt: 0, start_ns: run.start_ns, end_ns: run.end_ns, status: run.status };
+    const members = ["node1", host].map((name, i) => ({
+      ...process,
+      member: i,
+      rank: i,
+      host: name,
+      outcome: "finished",
+      reason: null,
+    }));
+    await route.fulfill({ response, json: { ...run, host: "node1", members } });
+  });
+  await page.route(`**/runs/${id.one}/clocks`, async (route) => {
+    const clock = (name, rank, offset_s) => ({
+      host: name,
+      ranks: [rank],
+      points: times.map((time_ns) => ({ time_ns, offset_s, error_s: 2e-4 })),
+    });
+    await route.fulfill({
+      json: { first: "node1", clocks: [clock("node1", 0, 1), clock(host, 1, 0.75)] },
+    });
+  });
+  const board = `/board?run=${id.one}&metric=host.cpu.busy&metric=loss`;
+  await page.goto(home.url + board);
+  await chartsDrawn(page);
+  const said = page.getByTestId("clocks");
+  await said.getByText(/^Times of hosts are corrected: \S+ 250\sms ahead \(±/).waitFor();
+  await atRest(page);
+  const corrected = new Set(charts.flatMap(({ origins_ns = [] }) => origins_ns));
+  await said.getByRole("button", { name: "Show them as recorded" }).click();
+  await said.getByText(/^Times of hosts are as recorded/).waitFor();
+  await addressed(page, "clocks=raw");
+  charts.length = 0;
+  await page.reload();
+  await chartsDrawn(page);
+  await atRest(page);
+  const raw = new Set(charts.flatMap(({ origins_ns = [] }) => origins_ns));
+  assert.equal(raw.size, 1, "all stand on one axis");
+  const [zero] = raw;
+  const moved = [...corrected].map((ns) => Number(BigInt(ns) - BigInt(zero)));
+  assert.ok(moved.some((ns) => Math.abs(ns - 250e6) < 1e6), `${moved}`);
+  assert.deepEqual(complaints, []);
+  assert.deepEqual(await violations(page), []);
   await close();
 });

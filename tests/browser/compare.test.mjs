@@ -253,7 +253,7 @@ test("a history has its changes as the server tells them, its outliers and its f
   const words = page.getByTestId("sequence-words");
   assert.match(await words.innerText(), /^nightly \(commit aaaaaaaa\), .*: 301\u2009s, an outlier/);
   await points.nth(8).hover();
-  assert.match(await words.innerText(), /: it ended as failed$/);
+  await words.filter({ hasText: /: it ended as failed$/ }).waitFor();
   const segments = await page.getByRole("table", { name: "Segments of nightly" }).innerText();
   assert.match(segments, /1\.2 × \([\d.]+ to [\d.]+\)/);
   const runs = page.getByRole("table", { name: "Runs of nightly" });

@@ -65,13 +65,17 @@ test("a document that is not there is named", async () => {
 });
 
 test("documents are accessible and fit on a phone", async () => {
-  for (const colorScheme of ["light", "dark"]) {
-    const { page, close } = await open(browser, home, "/docs/cli", {
+  for (const [name, title, colorScheme] of [
+    ["cli", "The command line", "light"],
+    ["cli", "The command line", "dark"],
+    ["benchmarks", "Benchmarks", "light"],
+  ]) {
+    const { page, close } = await open(browser, home, `/docs/${name}`, {
       colorScheme,
       viewport: { width: 390, height: 844 },
     });
-    await heading(page, "The command line");
-    assert.deepEqual(await violations(page), []);
+    await heading(page, title);
+    assert.deepEqual(await violations(page), [], name);
     assert.ok(await page.evaluate(() => document.body.scrollWidth <= innerWidth));
     await close();
   }

@@ -256,11 +256,18 @@ test("alike epochs are condensed to one, and each piece opens", async () => {
 test("the lines of a fold show the spread of its epochs, or why there is none", async () => {
   const asked = [];
   const path = "?x=condensed&metric=loss&metric=run.memory.rss";
-  const { page, complaints, close } = await runPage("logged", path, (page) => {
+  const { page, complaints, close } = await runPage("logged", path, async (page) => {
     page.on("request", (request) => {
       if (request.url().endsWith("/lines")) asked.push(request.postDataJSON());
     });
-    return page.reload();
+    // A busy machine may make more epochs odd, so that too few are alike in a row.
+    await page.route("**/explain", async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      for (const lane of json.epochs) lane.odd = lane.odd.filter(({ epoch }) => epoch === 8);
+      await route.fulfill({ response, json });
+    });
+    await page.reload();
   });
   const badge = (metric) => page.locator(`[data-metric="${metric}"] [data-testid=chart-badge]`);
   await badge("loss").getByText(/p10–p90 of \d+ epochs/).waitFor();

@@ -1,7 +1,7 @@
 // The list of runs in a real Chromium: saved lists as tabs, over runs that a client logged.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { fitsPhone, Home, launch, open, soon, violations } from "./support.mjs";
+import { atRest, fitsPhone, Home, launch, open, soon, violations } from "./support.mjs";
 
 const home = new Home();
 let browser;
@@ -87,11 +87,11 @@ test("a list is saved as a tab, changed, reset, renamed and deleted, and undo br
   await page.getByTestId("column").first().getByRole("button").click();
   await lists(page, ["b-two", "a-two"]);
   await page.getByTestId("list-update").click();
+  await page.getByTestId("board-toast").getByText("List fast ones replaced").waitFor();
   await tabs(page, ["All runs", "fast ones"]);
   await other.page.reload();
   await tabs(other.page, ["All runs", "fast ones changed"]);
   await other.close();
-  await page.getByTestId("board-toast").getByText("List fast ones replaced").waitFor();
   await page.getByTestId("list-menu").click();
   await page.getByTestId("list-name").fill("quick");
   await page.getByTestId("list-name").press("Enter");
@@ -156,6 +156,7 @@ test("only what differs: columns follow the listed runs, and the chosen ones com
   await page.getByTestId("only-differs").getByRole("checkbox").click();
   await shows(["name", "params.lr"]);
   await page.getByTestId("only-differs").getByText("2 hidden").waitFor();
+  await atRest(page);
   assert.deepEqual(await violations(page), []);
   await page.keyboard.press("Escape");
   // Among fewer runs nothing differs.

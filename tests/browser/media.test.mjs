@@ -118,6 +118,7 @@ test("texts, tables, sound and histograms are shown, and nothing of a run is exe
   );
   await soon(async () => assert.match(await cells(page, "empty, text").textContent(), /\(empty\)/));
   const table = row(page, "scores, table").getByRole("table");
+  await table.waitFor();
   assert.deepEqual(await table.getByRole("columnheader").allTextContents(), ["who", "<i>"]);
   assert.deepEqual(await table.getByRole("cell").allTextContents(), ["cat", "8", "dog", ""]);
   assert.equal(await row(page, "tone, audio").locator("audio[controls]").count(), 1);
@@ -214,6 +215,8 @@ test("a filter and a run without media say what is so", async () => {
 test("runs stand side by side on a board, each at its nearest earlier step, with their difference", async () => {
   const { page, complaints, close } = await open(browser, home, `/board?run=${id.one}&run=${id.two}`);
   await page.getByRole("button", { name: "Media" }).click();
+  // The steps of both runs are known.
+  await cells(page, "val/sample, image").nth(1).getByText("step 15").waitFor();
   await page.getByRole("slider", { name: "Step" }).press("ArrowLeft");
   await soon(async () => assert.equal(new URL(page.url()).searchParams.get("mstep"), "15"));
   const samples = cells(page, "val/sample, image");

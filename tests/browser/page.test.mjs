@@ -290,7 +290,7 @@ test("which runs are drawn is kept in the address", async () => {
   const { page, complaints, close } = await open(browser, home, `/runs/${id[kNames[0]]}`);
   await chartsDrawn(page);
   const other = page.getByLabel(`Draw ${kNames[1]} too`);
-  assert.ok(await other.isChecked());
+  await soon(async () => assert.ok(await other.isChecked()));
   await other.uncheck();
   const alone = () =>
     !document.querySelector('[data-metric="loss"] canvas')?.ariaLabel.includes("width-24");

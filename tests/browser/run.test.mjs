@@ -98,7 +98,7 @@ test("notes are written, seen on the charts of the moment, and deleted", async (
   await note.waitFor();
   // One that could not be stored is not lost.
   const field = page.getByLabel("A note about this run");
-  assert.equal(await field.inputValue(), "");
+  await soon(async () => assert.equal(await field.inputValue(), ""));
   await page.route("**/notes", (route) => (route.request().method() === "POST" ? route.abort() : route.continue()));
   await field.fill("kept");
   await page.getByRole("button", { name: "Add", exact: true }).click();
@@ -227,6 +227,33 @@ test("the output: its end first, earlier parts as one scrolls up, found lines by
     complaints.filter((text) => !text.includes("400")),
     [],
   );
+  await close();
+});
+
+test("a run of many processes: each with its outcome and its output", async () => {
+  const { environment } = home;
+  for (const RANK of ["0", "1"]) {
+    home.environment = { ...environment, RANK, WORLD_SIZE: "2" };
+    const script = 'echo "I am rank $RANK"; exit $RANK';
+    const rank = home.start("run", "--job", "pair", "--name", "ranks", "sh", "-c", script);
+    assert.equal(String(await rank.ended), RANK, rank.output());
+  }
+  home.environment = environment;
+  const run = (await home.runs()).find(({ name }) => name === "ranks");
+  assert.equal(run.outcome, "failed");
+  const { page, complaints, close } = await open(browser, home, `/runs/${run.id}?tab=output`);
+  const box = page.getByTestId("output").getByRole("log");
+  await box.getByText("I am rank 0", { exact: true }).waitFor();
+  await page.getByLabel("Output of").selectOption({ index: 1 });
+  await box.getByText("I am rank 1", { exact: true }).waitFor();
+  assert.equal(await box.getByText("I am rank 0").count(), 0);
+  assert.equal(new URL(page.url()).searchParams.get("member"), "1");
+  assert.deepEqual(await violations(page), []);
+  await page.getByRole("button", { name: "About", exact: true }).click();
+  const processes = page.getByRole("table", { name: "Processes" });
+  await processes.getByRole("row").filter({ hasText: "rank 1 on" }).getByText("failed").waitFor();
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(complaints, []);
   await close();
 });
 

@@ -249,11 +249,13 @@ export async function atRest(page) {
   const traffic = traffics.get(page);
   for (;;) {
     const { begun } = traffic;
+    const quiet = traffic.open.size === 0;
     await page.evaluate(() => {
       window.still = { frames: 0, layout: "" };
     });
     await until(page, isStill, kStillFrames);
-    if (traffic.open.size === 0 && traffic.begun === begun) return;
+    // An answer that came in between may not be drawn yet.
+    if (quiet && traffic.open.size === 0 && traffic.begun === begun) return;
   }
 }
 

@@ -286,7 +286,7 @@ def peak_resident(pid: int) -> int:
 
 
 def test_large_bodies_share_the_memory_and_are_all_stored(corral: Corral) -> None:
-    clients, size = 16, 60 * MIB
+    clients, size = 6, 60 * MIB
     server = corral.serve("--max-memory", "64MiB")
     corral(
         "run",

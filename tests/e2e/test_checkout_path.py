@@ -24,6 +24,7 @@ def long_place(below: Path) -> Path:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None or shutil.which("ninja") is None, reason="needs cmake and ninja")
+@pytest.mark.timeout(900)
 def test_it_builds_and_logs(tmp_path: Path) -> None:
     place = long_place(tmp_path)
     assert len(os.fsencode(place)) >= BYTES - 1
@@ -50,3 +51,4 @@ def test_it_builds_and_logs(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.strip() == str(build / "python" / "corral" / "_native.abi3.so")
+    subprocess.run([build / "corral", "serve", "--stop"], env=environment, check=True, capture_output=True)

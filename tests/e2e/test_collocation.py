@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support import Corral, Json, alive, until, until_said
+from support import Corral, Json, alive, control_groups, until, until_said
 
 GROUPS = Path("/sys/fs/cgroup")
 LEGACY = GROUPS / "cpuset"
@@ -68,9 +68,7 @@ class Plan:
         (self.corral.home / "go").touch()
 
     def groups(self) -> list[Path]:
-        # os.walk() passes over what goes meanwhile.
-        found = [Path(folder) / name for folder, names, _ in os.walk(GROUPS) for name in names]
-        return sorted(path for path in found if path.name.startswith(f"corral-{self.workload}-"))
+        return control_groups(f"corral-{self.workload}-")
 
     def journals(self) -> list[Path]:
         return list((self.corral.home / "state/corral/undo").glob("*"))
@@ -195,7 +193,7 @@ def test_a_run_over_its_memory_dies_alone(plan: Plan) -> None:
 
 def test_a_run_without_a_plan_has_a_group_that_counts(corral: Corral) -> None:
     def groups(run: str) -> list[Path]:
-        return sorted(GROUPS.glob(f"**/corral-{run}-*"))
+        return control_groups(f"corral-{run}-")
 
     def undo(status: int | None = 0) -> set[str]:
         lines = json.loads(corral("undo", "--format", "json", status=status).stdout)
@@ -232,7 +230,7 @@ def test_a_run_that_another_supervisor_has_ended_leaves_no_group(corral: Corral)
     run_id = "a" * 24 + uuid.uuid4().hex[:8]
 
     def groups() -> list[Path]:
-        return sorted(GROUPS.glob(f"**/corral-{run_id}-*"))
+        return control_groups(f"corral-{run_id}-")
 
     run = corral.start("run", "--no-listeners", "--run-id", run_id, corral.script("train.py", TRAINING), "a")
     until((corral.home / "a.json").exists, "it has begun")
@@ -258,9 +256,9 @@ def test_the_next_run_takes_away_a_killed_runs_groups(corral: Corral) -> None:
     (corral.home / "go").touch()
     pid = json.loads((corral.home / "a.json").read_text())["pid"]
     until(lambda: not alive(pid), "the training ends")
-    assert list(GROUPS.glob(f"**/corral-{run_id}-*"))
+    assert control_groups(f"corral-{run_id}-")
     corral("run", "--no-listeners", "true")
-    assert list(GROUPS.glob(f"**/corral-{run_id}-*")) == []
+    assert control_groups(f"corral-{run_id}-") == []
     assert list((corral.home / "state/corral/undo").glob("*")) == []
 
 

@@ -39,7 +39,8 @@ def test_the_wait_is_what_differs(groups: Corral) -> None:
     (one,) = found["differences"]
     # 10 ms and 36 ms a step, and what sleeping takes longer; a busy machine adds to both.
     assert one["verdict"] == "greater"
-    assert 1.5 < one["low"] < one["ratio"] < one["high"]
+    assert 1 < one["low"] < one["ratio"] < one["high"]
+    assert one["ratio"] > 1.5
     assert one["parts"][0]["name"] == "data wait"
     whole = sum(part["b_s"] - part["a_s"] for part in one["parts"])
     means = [group["mean"] for group in found["groups"]]

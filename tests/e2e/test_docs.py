@@ -33,7 +33,7 @@ from support import BUILD, ROOT, Corral, free_port
 READS_A_STORE = frozenset({"diff", "export", "ls", "rerun", "rm", "show", "store"})
 MAKES_A_STORE = frozenset({"import", "run"})
 TWO_RUNS = "for each in 1 2; do corral run --quiet train.py >train.out; done"
-DOCUMENT_S = 180  # seconds that the blocks of one document may take
+DOCUMENT_S = 360  # seconds that the blocks of one document may take
 OUTPUT_TAIL = 4000
 
 # The reader's own script, which takes any arguments.
@@ -49,12 +49,14 @@ TRAINING = """
     print("done")
 """
 
-# Ends a foreground server where a reader presses Ctrl-C: at the next `corral serve`, or at the end of the document.
+# Ends a foreground server where a reader presses Ctrl-C: at the next `corral serve`, or at the end of the document. One
+# that a run has started ends there, too.
 PRELUDE = """
 set -e -o pipefail
 corral() {
   if [ "$1" != serve ] || [[ " $* " == *" --stop "* || " $* " == *" --help "* ]]; then command corral "$@"; return; fi
   if [ -n "$SERVER" ] && kill -INT "$SERVER" 2>/dev/null; then wait "$SERVER" || true; fi
+  command corral serve --stop >"$HOME/stop.log" 2>&1 || true
   : >"$HOME/serve.log"
   command corral "$@" >>"$HOME/serve.log" 2>&1 &
   SERVER=$!

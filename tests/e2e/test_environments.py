@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from container_support import HOST_PYTHON, Podman, groups_called, make_podman, remove_podman
-from support import ROOT, Corral, Json, until
+from support import ROOT, Corral, Json, control_groups, until
 
 UV = ROOT / ".venv" / "bin" / "uv"
 
@@ -164,7 +164,7 @@ def test_a_container_outlives_all_of_corral_and_is_taken_over(contained: Corral,
     (spooled,) = until(contained.spooled, "it is spooled")
     until(lambda: (spooled / "out.log").exists() and b"on" in (spooled / "out.log").read_bytes(), "it runs")
     manifest = json.loads((spooled / "manifest.json").read_text())
-    groups = [path for path in Path("/sys/fs/cgroup").glob("**/corral-outlives-*")]
+    groups = control_groups("corral-outlives-")
     for pid in (scheduler.pid, manifest["supervisor"]["pid"]):
         os.kill(pid, signal.SIGKILL)
     scheduler.wait()
@@ -182,7 +182,7 @@ def test_a_container_outlives_all_of_corral_and_is_taken_over(contained: Corral,
     shown = contained.show(spooled.name)
     assert (shown["tags"]["corral.outcome"], shown["exit_code"]) == ("finished", 0)
     assert podman.containers() == []
-    assert list(Path("/sys/fs/cgroup").glob("**/corral-outlives-*")) == []
+    assert control_groups("corral-outlives-") == []
 
 
 def test_a_killed_supervisors_container_ends_with_its_own_status(contained: Corral, podman: Podman) -> None:

@@ -52,7 +52,7 @@ def test_the_energy_of_a_run_is_its_counters_difference(corral: Corral) -> None:
     seconds = (int(found["to_ns"]) - int(found["from_ns"])) / 1e9
     (gpu,) = [part for part in found["parts"] if part["component"] == "gpu"]
     assert (gpu["source"], gpu["method"], gpu["metric"]) == ("gpu0", "counter", "host.gpu.energy")
-    assert gpu["joules"] == pytest.approx(WATTS * seconds * gpu["coverage"], rel=0.02)
+    assert gpu["joules"] == pytest.approx(WATTS * seconds * gpu["coverage"], rel=0.05)
     assert gpu["split"] is None, "no other run was on it"
     units = {one["unit"]: one for one in found["units"]}
     assert (units["epoch"]["count"], units["step"]["count"]) == (2, 20)

@@ -68,7 +68,8 @@ def test_runs_of_two_workloads_share_their_hosts_timeline(corral: Corral) -> Non
     for name in ("first", "second"):
         runs[name] = corral.start("run", *OPTIONS, "--workload", name, "--name", name, script, env={"WHO": name})
         until(lambda name=name: len(points_of(corral, name)) > 10, f"{name} shows the host")  # type: ignore[misc]
-    shared = [t for t in points_of(corral, "first") if t >= points_of(corral, "second")[0]]
+    since = points_of(corral, "second")[0]
+    shared = [t for t in points_of(corral, "first") if t >= since]
     assert set(shared) <= set(points_of(corral, "second")), "one timeline for both"
     os.kill(runs["first"].pid, signal.SIGKILL)
     runs["first"].wait()

@@ -150,7 +150,9 @@ def test_logs_on_a_terminal_control_nothing(corral: Corral) -> None:
     terminal, theirs = pty.openpty()
     corral("logs", "@1", "--tail", "4", "--stream", "stdout", stdout=theirs)
     os.close(theirs)
-    shown = os.read(terminal, 4096).decode()
+    shown = ""
+    while not shown.endswith("the end"):
+        shown += os.read(terminal, 4096).decode()
     os.close(terminal)
     assert shown.startswith("line 2998\r\n40 %\r\n100 %\r\n"), shown
     assert "\x1b" not in shown

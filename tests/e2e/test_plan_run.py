@@ -21,8 +21,8 @@ def test_runs_of_a_workload_start_together(corral: Corral) -> None:
     plan = Plan(
         corral,
         [
-            f"E,{own}7,left,,,0,-,work.sh,left 0.3",
-            f"E,{own}7,right,,,0,-,work.sh,right 0.3",
+            f"E,{own}7,left,,,0,-,work.sh,left 2",
+            f"E,{own}7,right,,,0,-,work.sh,right 2",
             f"E,{own}8,,,,,-,work.sh,alone",
         ],
     )
@@ -100,7 +100,7 @@ def test_a_choice_of_workloads(corral: Corral) -> None:
 
 # Precise to a tenth of a millisecond no plan of short commands is; a factor of 100 it is after the ten blocks.
 def test_a_plan_repeats_until_its_intervals_are_narrow(corral: Corral) -> None:
-    plan = Plan(corral, ["E,a,a,,,,-,work.sh,a 0.05", "E,b,b,,,,-,work.sh,b 0.1"])
+    plan = Plan(corral, ["E,a,a,,,,-,work.sh,a 0.3", "E,b,b,,,,-,work.sh,b 0.6"])
     blocks = ("--interval-of", "duration", "--shuffle", "5")
     said = plan.run("--until-interval", "99%", *blocks)
     assert "stopped by precision after 10 blocks: the widest interval is ±" in said

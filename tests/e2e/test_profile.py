@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Corral, until
+from support import PATIENCE, Corral, until
 from test_digits import find_python
 
 FAKE = Path(__file__).parent / "programs" / "fake_profiler.py"
@@ -146,7 +146,8 @@ def test_planned_and_asked_for(corral: Corral, python: str) -> None:
     path = "/api/corral/v1/runs/running/profile"
     until(lambda: corral.get(path)["profile"]["state"] != "asked", "its supervisor has heard of it")
     os.kill(running.pid, signal.SIGINT)
-    running.wait(60)
+    running.wait(PATIENCE)
+    corral.wait_ended("running")
     assert outcome(corral, "running")["state"] in ("done", "failed", "refused")
     refused = corral("profile", "running", status=1)
     assert b"has ended" in refused.stderr

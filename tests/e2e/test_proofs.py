@@ -25,6 +25,8 @@ def prove(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
+# A minute where nothing else runs.
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", proofs())
 def test_the_smoke_of_each_proof_passes(name: str, tmp_path: Path) -> None:
     done = prove(name, "--smoke", TMPDIR=str(tmp_path))

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from relay_support import QUIET, artifacts, only_run, said
-from support import Corral, until
+from support import PATIENCE, Corral, until
 
 
 def test_artifacts_go_through_the_relay(corral: Corral, python: Path) -> None:
@@ -140,7 +140,7 @@ def test_artifacts_of_before_there_was_a_server_are_found_with_it(corral: Corral
     until((corral.home / "logged").exists, "the script has logged")
     corral.serve("--listen", address)
     (corral.home / "served").touch()
-    out, error = run.communicate(timeout=60)
+    out, error = run.communicate(timeout=PATIENCE)
     assert run.returncode == 0, error.decode()
     assert said(out) == [["early.txt", "late.txt"], ["early", "late"]]
     assert [f["path"] for f in artifacts(corral, corral.show()["id"])] == ["early.txt", "late.txt"]

@@ -87,7 +87,7 @@ def test_waiting_for_a_neighbour_is_not_the_run(slow_tool: Corral) -> None:
     plan = Plan(
         slow_tool,
         [
-            "E,1,inside,,,,-,podman=corral-musl,sh,-c 'sleep 0.3; : > go; sleep 0.3'",
+            "E,1,inside,,,,-,podman=corral-musl,sh,-c 'sleep 1; : > go; sleep 0.3'",
             "E,1,beside,,,,-,,work.sh,beside ./go",
         ],
         HEADER.replace("File", "Environment,File"),

@@ -276,3 +276,25 @@ command = "while :; do echo c_total 7; sleep 0.1; done"
     told = [(c["state"], c["reason"]) for c in health["source.prometheus.twice"]["changes"]]
     assert ("partial", "no value has come yet") in told
     assert any("several times in one answer" in (reason or "") for _, reason in told), told
+
+
+def test_a_run_without_sources_leaves_the_workloads_series_to_others(corral: Corral) -> None:
+    corral.serve()
+    end = corral.home / "end"
+    words = ["--workload", "pair", "--quiet", "sh", "-c", f"until [ -e {end} ]; do sleep 0.02; done"]
+    without = corral.start("run", "--name", "without", *words)
+    until(lambda: len(corral.runs()) == 1, "the first run is there")
+    with endpoint("meter 5\n") as url:
+        corral.configure(
+            f"""
+            [prometheus.meter]
+            url = "{url}"
+            interval = "100ms"
+            owner = "workload"
+            """
+        )
+        having = corral.start("run", "--name", "having", *words)
+        until(lambda: len(corral.runs()) == 2, "the second run is there")
+        until(lambda: "meter" in {m["name"] for m in corral.show("having")["metrics"]}, "its meter is recorded")
+        end.touch()
+        assert (without.wait(), having.wait()) == (0, 0)

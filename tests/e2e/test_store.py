@@ -70,13 +70,19 @@ def test_check_and_stats_beside_a_server(stored: Corral) -> None:
 
 
 def test_damage_is_named_with_the_run_that_it_touches(stored: Corral) -> None:
-    # Uses a run that has just ended: on a slow machine, older points are sealed already.
-    stored("run", "--quiet", "--no-listeners", "true")
-    run = stored.wait_ended()["id"]
-    stored("serve", "--stop")
     path = stored.store / "corral.db"
+
+    def batch() -> tuple[str, int, bytes] | None:
+        """A row of a run that has just ended: on a slow machine its points are sealed already."""
+        stored("run", "--quiet", "--no-listeners", "true")
+        run = stored.wait_ended()["id"]
+        stored("serve", "--stop")
+        with sqlite3.connect(path) as db:
+            found = db.execute("SELECT id, frame FROM batches ORDER BY id DESC LIMIT 1").fetchone()
+        return (run, *found) if found else None
+
+    run, row, frame = until(batch, "a batch is not sealed yet")
     with sqlite3.connect(path) as db:
-        row, frame = db.execute("SELECT id, frame FROM batches ORDER BY id DESC LIMIT 1").fetchone()
         damaged = bytearray(frame)
         damaged[len(frame) // 2] ^= 1
         db.execute("UPDATE batches SET frame = ? WHERE id = ?", (bytes(damaged), row))

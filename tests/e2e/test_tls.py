@@ -13,6 +13,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -279,16 +280,14 @@ def documented(port: int, backend: str, certificate: Path, key: Path) -> str:
     return text
 
 
-@pytest.fixture
-def proxied(lab: Lab) -> Iterator[str]:
-    """The address of nginx in front of a server with users, as the documentation has it."""
+@contextmanager
+def nginx_in_front(lab: Lab, port: int) -> Iterator[str]:
+    """The address of nginx in front of the lab's running server, as the documentation has it."""
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         pytest.skip("nginx is not installed")
-    lab.corral.serve("--behind-proxy", "127.0.0.1", "--auth", "users")
     folder = lab.corral.home / "nginx"
     folder.mkdir()
-    port = free_port()
     server = documented(port, lab.corral.url(), *lab.authority.sign())
     (folder / "nginx.conf").write_text(NGINX.format(server=server))
     told = (folder / "said").open("wb")
@@ -309,6 +308,13 @@ def proxied(lab: Lab) -> Iterator[str]:
         running.terminate()
         running.wait(60)
         told.close()
+
+
+@pytest.fixture
+def proxied(lab: Lab) -> Iterator[str]:
+    lab.corral.serve("--behind-proxy", "127.0.0.1", "--auth", "users")
+    with nginx_in_front(lab, free_port()) as url:
+        yield url
 
 
 def test_nginx_in_front_passes_everything_on(lab: Lab, proxied: str) -> None:

@@ -75,8 +75,10 @@ def test_a_command_of_the_directory_waits_for_trust(corral: Corral, clone: Path)
     toml = clone / "corral.toml"
     toml.write_text(
         'experiment = "theirs"\n[exec.power]\n'
-        f'command = "touch {clone}/executed; while true; do echo watts 1; sleep 0.05; done"\nformat = "plain"\n'
+        f'command = "touch {clone}/executed; while true; do echo watts 1; touch {clone}/said; sleep 0.05; done"\n'
+        'format = "plain"\n'
     )
+    heard = ("run", "--listeners", "proc", "--quiet", "--", "/bin/sh", "-c", "until [ -e said ]; do sleep 0.05; done")
     wait = ("run", "--listeners", "proc", "--quiet", "--", "/bin/sh", "-c", "sleep 0.7")
     done = corral(*wait, cwd=clone)
     assert done.stderr.decode().splitlines() == [
@@ -88,7 +90,7 @@ def test_a_command_of_the_directory_waits_for_trust(corral: Corral, clone: Path)
     shown = corral("trust", cwd=clone).stdout.decode()
     assert "touch" in shown
     assert str(toml) in corral("trust", "--list").stdout.decode()
-    assert corral(*wait, cwd=clone).stderr == b""
+    assert corral(*heard, cwd=clone).stderr == b""
     assert (clone / "executed").exists()
     assert corral.points(metric="watts")
 

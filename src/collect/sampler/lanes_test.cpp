@@ -266,7 +266,8 @@ TEST_F(LanesTest, AListenerThatKeepsBeingSlowIsReadOnceASecondAndSaysSoOnce) {
   EXPECT_FALSE(said[0].missing);
   EXPECT_EQ(said[0].text.find("reading its fast values takes 0."), 0u) << said[0].text;
   EXPECT_NE(said[0].text.find("every 0.05 s only"), std::string::npos) << said[0].text;
-  EXPECT_LE(with_value, slow + 1) << "as often as there are slow rows, however late they come";
+  // The rows at both ends may lack theirs.
+  EXPECT_LE(with_value, slow + 2) << "as often as there are slow rows, however late they come";
   EXPECT_GE(with_value, 1u);
 }
 

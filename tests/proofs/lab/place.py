@@ -151,21 +151,23 @@ class Client:
         self.lab.seen.leaks.append(what)
 
     def follow(self) -> None:
-        """Reads the stream of what changes until the lab stops."""
-        connection = http.client.HTTPConnection(self.lab.host, self.lab.port, timeout=60)
-        connection.request("GET", f"{API}/stream", headers={"Authorization": f"Bearer {self.token}"})
-        response = connection.getresponse()
+        """Reads the stream of what changes until the lab stops. It ends for all when somebody's access changes; a
+        reader opens it anew, as browsers do."""
         while not self.lab.stop.is_set():
+            connection = http.client.HTTPConnection(self.lab.host, self.lab.port, timeout=60)
             try:
-                line = response.readline()
-            except (http.client.HTTPException, OSError):
-                line = b""
-            if not line:
+                connection.request("GET", f"{API}/stream", headers={"Authorization": f"Bearer {self.token}"})
+                response = connection.getresponse()
+                if response.status != 200:
+                    self.lab.seen.failures[f"the stream of changes: {response.status}"] += 1
+                    return
+                while not self.lab.stop.is_set() and (line := response.readline()):
+                    self.look_at("GET /stream", (), line)
+            except (http.client.HTTPException, OSError) as error:
                 if not self.lab.stop.is_set():
-                    self.lab.seen.failures["the stream of changes ended"] += 1
-                return
-            self.look_at("GET /stream", (), line)
-        connection.close()
+                    self.lab.seen.failures[f"the stream of changes: {type(error).__name__}"] += 1
+            finally:
+                connection.close()
 
 
 def fill(lab: Lab, client: Client, space: Space) -> None:

@@ -169,7 +169,16 @@ def check_sources(clone: Path) -> None:
     if (clone / "web/node_modules").exists():
         run_tool = ("npm", "exec", "--")
         run(*run_tool, "tsc", "--noEmit", cwd=clone / "web")
-        run(*run_tool, "vitest", "run", "--update", "src/charts/dial.test.ts", "src/pages/runs", cwd=clone / "web")
+        run(
+            *run_tool,
+            "vitest",
+            "run",
+            "--testTimeout=60000",
+            "--update",
+            "src/charts/dial.test.ts",
+            "src/pages/runs",
+            cwd=clone / "web",
+        )
 
 
 def build_and_use(clone: Path, home: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import http.client
 import io
 import json
@@ -187,6 +188,11 @@ class Corral:
             "CORRAL_SPOOL": str(self.spool),
             "CORRAL_LOCKS": str(self.home / "locks"),
         }
+
+    def use_database(self, url: str) -> None:
+        """The store is the database from now on; its other files lie in the home."""
+        self.store = self.home / "state/corral/databases" / hashlib.sha256(url.encode()).hexdigest()[:16]
+        self.environment["CORRAL_STORE"] = url
 
     # Programs
 

@@ -723,8 +723,7 @@ def nodes(database: Postgres, tmp_path: Path) -> Iterator[list[Corral]]:
         home = tmp_path / f"node{number}"
         home.mkdir()
         corral = Corral(home, Path(tempfile.mkdtemp(prefix="corral-")))
-        corral.store = home / "state/corral/databases" / hashlib.sha256(url.encode()).hexdigest()[:16]
-        corral.environment |= {"CORRAL_STORE": url}
+        corral.use_database(url)
         made.append(corral)
     try:
         yield made

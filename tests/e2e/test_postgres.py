@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import signal
@@ -53,8 +52,8 @@ class Nodes:
         home.mkdir()
         self._runtimes.append(Path(tempfile.mkdtemp(prefix="corral-")))
         corral = Corral(home, self._runtimes[-1])
-        corral.store = home / "state/corral/databases" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
-        corral.environment |= {"CORRAL_STORE": self.url, "PGPASSWORD": PASSWORD}
+        corral.use_database(self.url)
+        corral.environment["PGPASSWORD"] = PASSWORD
         self._nodes.append(corral)
         return corral
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import http.cookiejar
 import json
@@ -311,9 +310,7 @@ def database(corral: Corral) -> Iterator[Postgres]:
     if bin_ is None:
         pytest.skip("PostgreSQL is not installed")
     server = Postgres(bin_)
-    url = server.url("postgres", "postgres")
-    corral.store = corral.home / "state/corral/databases" / hashlib.sha256(url.encode()).hexdigest()[:16]
-    corral.environment["CORRAL_STORE"] = url
+    corral.use_database(server.url("postgres", "postgres"))
     try:
         yield server
     finally:

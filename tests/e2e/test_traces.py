@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,9 +66,7 @@ def client(request: pytest.FixtureRequest, corral: Corral) -> Iterator[Client]:
         if bin_ is None:
             pytest.skip("PostgreSQL is not installed")
         server = Postgres(bin_)
-        url = server.url("postgres", "postgres")
-        corral.store = corral.home / "state/corral/databases" / hashlib.sha256(url.encode()).hexdigest()[:16]
-        corral.environment["CORRAL_STORE"] = url
+        corral.use_database(server.url("postgres", "postgres"))
     try:
         corral.serve("--artifacts", corral.home / "files")
         yield Client(corral)

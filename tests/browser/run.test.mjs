@@ -1,6 +1,8 @@
 // The page of one run beside its charts: everything recorded, the output with its search, files with previews, notes,
 // and the differences to another run.
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { atRest, chartsDrawn, Home, launch, open, soon, until, violations } from "./support.mjs";
 
@@ -227,6 +229,28 @@ test("the output: its end first, earlier parts as one scrolls up, found lines by
     complaints.filter((text) => !text.includes("400")),
     [],
   );
+  await close();
+});
+
+test("lines that come one by one are all there when they fill no page", async () => {
+  const script = 'i=0; while [ $i -lt 9 ]; do i=$((i+1)); echo "slow $i"; until [ -e "$0$i" ]; do sleep 0.01; done; done';
+  const seen = join(home.folder, "seen");
+  const slow = home.start("run", "--name", "slow", "sh", "-c", script, seen);
+  const read = async () => {
+    const run = (await home.runs()).find(({ name }) => name === "slow");
+    return (await fetch(`${home.url}/api/corral/v1/runs/${run?.id}/logs`)).text();
+  };
+  for (let line = 1; line <= 9; line++) {
+    await soon(async () => assert.ok((await read()).includes(`slow ${line}`)));
+    writeFileSync(`${seen}${line}`, "");
+  }
+  assert.equal(await slow.ended, 0, slow.output());
+  const run = (await home.runs()).find(({ name }) => name === "slow");
+  const { page, complaints, close } = await open(browser, home, `/runs/${run.id}?tab=output`);
+  const box = page.getByTestId("output").getByRole("log");
+  await box.getByText("slow 1", { exact: true }).waitFor();
+  await box.getByText("slow 9", { exact: true }).waitFor();
+  assert.deepEqual(complaints, []);
   await close();
 });
 

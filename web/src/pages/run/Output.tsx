@@ -35,9 +35,19 @@ interface Pieces {
   atEnd: boolean;
 }
 
+// A chunk is what the process wrote at once: a line, or up to 64 KiB.
 const kTail = 4;
-const kPage = 4;
+const kPageText = 256 * 1024;
+const kMostChunks = 256; // the server gives no more at once
 const kMaxPages = 8;
+
+// The number of chunks that are about kPageText, as far as those at hand tell.
+function chunksOfPage(pages: readonly Page[]): number {
+  const chunks = pages.flatMap((page) => page.chunks);
+  const text = chunks.reduce((sum, { text }) => sum + text.length, 0);
+  if (text === 0) return kTail;
+  return Math.min(kMostChunks, Math.max(kTail, Math.floor((kPageText * chunks.length) / text)));
+}
 
 type Query = Record<string, string | number | undefined>;
 
@@ -118,7 +128,7 @@ function usePieces(source: Source, at: string | null, revision: number) {
   useEffect(() => {
     turn.current++;
     busy.current = false;
-    const query = at === null ? { tail: kTail } : { from: at, limit: kPage };
+    const query = at === null ? { tail: kTail } : { from: at, limit: kTail };
     void read(query, (page) => ({
       pages: [page],
       prev: page.prev ?? at,
@@ -129,24 +139,33 @@ function usePieces(source: Source, at: string | null, revision: number) {
   const earlier = useCallback(() => {
     const now = latest.current;
     if (now === null || now.prev === null) return;
-    void read({ before: now.prev, limit: kPage }, (page) => withEarlier(now, page));
+    const limit = chunksOfPage(now.pages);
+    void read({ before: now.prev, limit }, (page) => withEarlier(now, page));
   }, [read]);
   const later = useCallback(() => {
     const now = latest.current;
     if (now === null || now.next === null) return;
-    void read({ from: now.next, limit: kPage }, (page) => withLater(now, page));
+    const limit = chunksOfPage(now.pages);
+    void read({ from: now.next, limit }, (page) => withLater(now, page));
   }, [read]);
+  // For a box that has room for more lines, and so cannot be scrolled to them.
+  const fill = useCallback(() => {
+    const now = latest.current;
+    if (now === null || now.pages.length >= kMaxPages) return;
+    if (now.prev !== null) earlier();
+    else if (!now.atEnd) later();
+  }, [earlier, later]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new revision means new output
   useEffect(() => {
     if (latest.current?.atEnd) later();
   }, [revision, later]);
-  return { pieces, error, earlier, later };
+  return { pieces, error, earlier, later, fill };
 }
 
 // The scroll position of the box of lines: it follows the end while the end is visible, else it stays.
 function useScroll(at: {
   cursor: string | null;
-  read: Pick<ReturnType<typeof usePieces>, "earlier" | "later">;
+  read: Pick<ReturnType<typeof usePieces>, "earlier" | "later" | "fill">;
   // Returns true if it has scrolled to a line that was searched for.
   arrive: (box: HTMLElement) => boolean;
 }) {
@@ -162,6 +181,7 @@ function useScroll(at: {
       element.scrollTop += Math.max(0, element.scrollHeight - height.current);
     if (at.arrive(element)) follow.current = false;
     height.current = element.scrollHeight;
+    if (element.scrollHeight <= element.clientHeight) at.read.fill();
   });
   const onScroll = () => {
     const element = box.current;

@@ -510,6 +510,7 @@ def test_a_space_is_for_its_members(lab: Lab) -> None:
     refused = corral("serve", "--auth", "none", status=2).stderr
     assert b"this store has spaces, which --auth none would open to everybody" in refused
     lab.serve()
+    rita, ada = (lab.as_user(lab.files[name]) for name in ("rita", "ada"))  # its port may be another one
     corral("space", "rm", "vision", "--open", *ada)
     assert runs(rita) == {"early", "late", "open", "waits", "next"}
     listed = corral("audit", *ada).stdout.decode()

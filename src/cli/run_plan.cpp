@@ -276,13 +276,18 @@ Result<> keep_for_jobs(schedule::ScheduleOptions& options, const PlanCommand& co
 
 // Options that Corral sets itself, and those that make one submission several jobs or none.
 Result<> check_sbatch_options(const std::vector<std::string>& words) {
-  constexpr std::array<std::string_view, 16> kOwn = {
-      "-J", "--job-name", "-o", "--output", "-D", "--chdir",    "-M", "--clusters",
-      "-a", "--array",    "-W", "--wait",   ":",  "--parsable", "-Q", "--wrap"};
+  constexpr std::array<std::string_view, 17> kOwn = {
+      "-J", "--job-name", "-o", "--output", "-D",         "--chdir",
+      "-M", "--clusters", "-a", "--array",  "-W",         "--wait",
+      ":",  "--parsable", "-Q", "--wrap",   "--test-only"};
   for (const std::string& word : words) {
     const bool is_long = word.starts_with("--");
     const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
-    if (std::ranges::find(kOwn, name) != kOwn.end())
+    // sbatch takes "--arr" for "--array".
+    const auto names = [&](std::string_view own) {
+      return name == own || (is_long && own.starts_with(name));
+    };
+    if (std::ranges::any_of(kOwn, names))
       return fail(Code::kInvalidArgument,
                   fmt::format("--slurm: leave out {}: each workload is one job, which Corral names "
                               "and reads",

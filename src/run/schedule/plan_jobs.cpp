@@ -194,12 +194,17 @@ void PlanJobs::ask_queue() {
     view_.warn("the queue cannot be asked, jobs go on: " + problem);
   told_queue_ = problem;
   if (!queued) return;
-  std::map<std::string_view, const QueuedJob*> by_name;
-  for (const QueuedJob& job : *queued) by_name[job.name] = &job;
+  std::map<std::string_view, const QueuedJob*> by_name, by_id;
+  for (const QueuedJob& job : *queued) {
+    by_name[job.name] = &job;
+    by_id[job.id] = &job;
+  }
   for (Job& job : jobs_) {
-    const auto found = by_name.find(name_of(job.number));
-    job.missed = found != by_name.end() ? 0 : job.missed + 1;
-    if (found != by_name.end()) job.seen = *found->second;
+    // A plan whose state was deleted gives names anew that the queue still knows.
+    const auto& by = job.id.empty() ? by_name : by_id;
+    const auto found = by.find(job.id.empty() ? name_of(job.number) : job.id);
+    job.missed = found != by.end() ? 0 : job.missed + 1;
+    if (found != by.end()) job.seen = *found->second;
   }
 }
 

@@ -46,7 +46,9 @@ class FakeCluster : public JobQueue {
     if (away-- > 0) return fail(Code::kUnavailable, "squeue: no controller");
     std::vector<QueuedJob> told = jobs_;
     std::erase_if(told, [&](const QueuedJob& job) { return forgets && job.ended(); });
-    for (std::size_t i = 0; i < jobs_.size() && !halted; ++i) {
+    told.insert(told.end(), former.begin(), former.end());
+    const bool hold = halted || held-- > 0;
+    for (std::size_t i = 0; i < jobs_.size() && !hold; ++i) {
       if (jobs_[i].ended()) continue;
       jobs_[i].reason.clear();
       jobs_[i].state = end_of(i);
@@ -59,14 +61,16 @@ class FakeCluster : public JobQueue {
   Words runs;   // names of the runs that were started
   Words plans;  // their tags
   enum class Unsure { kNo, kLost, kSubmitted };
-  Unsure unsure = Unsure::kNo;  // the answers of sbatch
-  int refusals = 0;             // so many submissions are refused
-  bool forgets = false;         // the queue does not tell of ended jobs
+  Unsure unsure = Unsure::kNo;    // the answers of sbatch
+  int refusals = 0;               // so many submissions are refused
+  std::vector<QueuedJob> former;  // the queue tells of these, too
+  bool forgets = false;           // the queue does not tell of ended jobs
   std::function<void(const std::string& workload)> before_run;
   std::map<std::string, std::string> ends;  // by job's id: how it ends without running anything
   int away = 0;                             // the queue is not reached so often
   bool late = false;                        // jobs begin after --until
   bool halted = false;                      // jobs wait on
+  int held = 0;                             // jobs wait until the queue was asked so often
   bool crashes_after_submit = false;
 
  private:
@@ -199,6 +203,18 @@ TEST_F(PlanJobsTest, AJobWhoseIdWasLostIsFoundByItsName) {
   EXPECT_EQ(run(), exit_status::kDone);
   expect_all_ran_once();
   EXPECT_EQ(cluster_.names.size(), 3U);
+}
+
+// Of a plan whose state was deleted since.
+TEST_F(PlanJobsTest, AFormerJobOfTheSameNameIsNotTakenForIt) {
+  cluster_.former = {{.id = "99",
+                      .name = "corral-" + options_.plan.id.substr(0, 12) + "-000001",
+                      .state = "FAILED",
+                      .reason = {}}};
+  cluster_.held = 3;
+  EXPECT_EQ(run(), exit_status::kDone);
+  EXPECT_EQ(cluster_.names.front(), cluster_.former.front().name);
+  expect_all_ran_once();
 }
 
 TEST_F(PlanJobsTest, WithoutTheQueuesAnswerNothingIsSubmittedAnew) {

@@ -250,9 +250,11 @@ Result<sys::HttpTarget> connect_or_make(const DestinationFlags& flags) {
     upload::start_when_needed(options, program_path().string(), flags.spool);
     const auto root = spool::usable_root(spool::spool_roots(flags.spool));
     options.server_log = (root ? *root : destination.store) / "server.log";
+  } else {
+    options.answers_in = kServerPatience;  // there is no other to be started
   }
   upload::ServerLink link(options);
-  auto connected = link.connect(std::chrono::seconds(15));
+  auto connected = link.connect(kServerPatience);
   if (!connected && connected.error().message.starts_with("no server at "))
     connected.error().message += "; start `corral serve` or check --server";
   if (!connected && connected.error().code == Code::kUnauthenticated && !token.empty())

@@ -1,16 +1,21 @@
 // The store or server that a subcommand speaks to, and a client for it.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "cli/arguments.h"
 #include "core/ids.h"
 #include "core/json.h"
 #include "core/result.h"
+#include "core/time.h"
 #include "spool/run_directory.h"
 #include "sys/http_client.h"
 
 namespace corral::cli {
+
+// How long a command waits for its server to answer first, or to start.
+inline constexpr Nanos kServerPatience{std::chrono::seconds(15)};
 
 // A store that goes with its server (`corral serve --store :memory:`).
 inline constexpr std::string_view kMemoryStore = ":memory:";

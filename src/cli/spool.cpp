@@ -23,7 +23,6 @@
 namespace corral::cli {
 namespace {
 
-constexpr Nanos kServerPatience{std::chrono::seconds(15)};
 constexpr Nanos kPause{std::chrono::milliseconds(100)};
 
 constexpr const char* kHead =
@@ -134,6 +133,7 @@ Result<Sent> send_waiting(const DestinationFlags& flags, Nanos patience) {
                               .environment = {},
                               .server_log = TRY(spool::usable_root(roots)) / "server.log"};
   upload::start_when_needed(options, program_path().string(), flags.spool);
+  if (!destination.server.empty()) options.answers_in = kServerPatience;
   upload::ServerLink link(options);
   upload::Transport* server = TRY(link.connect(kServerPatience));
   upload::Finisher finisher(roots, destination);

@@ -18,7 +18,6 @@ namespace {
 
 constexpr Nanos kRestartPause{std::chrono::seconds(10)};
 constexpr Nanos kProbePause{std::chrono::milliseconds(20)};
-constexpr Nanos kProbeTimeout{std::chrono::seconds(2)};
 constexpr std::int64_t kLogBytes = 1 << 20;
 
 }  // namespace
@@ -59,7 +58,7 @@ Result<> ServerLink::probe() {
   const sys::HttpTarget target = target_of(options_.destination, options_.token);
   sys::HttpClient client(target);
   const auto answer =
-      client.send({.path = "/api/corral/v1/version", .body = {}, .timeout = kProbeTimeout});
+      client.send({.path = "/api/corral/v1/version", .body = {}, .timeout = options_.answers_in});
   if (!answer)
     return tl::unexpected(client.reached() ? describe_silence(answer.error()) : answer.error());
   const sys::HttpReply& reply = *answer;

@@ -1,14 +1,16 @@
 // ServerLink: finds the server of a destination, and starts the embedded store's one if none runs.
 //
-// Never blocks longer than a few seconds and never fails for good: the next connect() asks again
-// for anything that is missing now. One thread.
+// Never blocks longer than its options allow and never fails for good: the next connect() asks
+// again for anything that is missing now. One thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/time.h"
 #include "spool/run_directory.h"
 #include "sys/http_client.h"
 #include "upload/transport.h"
@@ -22,6 +24,8 @@ struct LinkOptions {
   std::vector<std::string> serve_command;
   std::vector<std::string> environment;
   spool::fs::path server_log;  // receives the output of a started server
+  // A server that is there and says nothing so long is taken for none.
+  Nanos answers_in{std::chrono::seconds(2)};
 };
 
 // Makes `link` start the server of its destination's store, unless that is a server's URL, with the

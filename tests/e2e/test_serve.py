@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import time
 from contextlib import closing
 from http.client import HTTPConnection
@@ -132,6 +133,17 @@ def test_prometheus_finds_routes_latencies_and_the_store(corral: Corral) -> None
     assert time.time() - figures["process_start_time_seconds"] < 300
 
 
+def test_a_command_waits_for_a_busy_server_of_another_machine(corral: Corral) -> None:
+    server = corral.serve()
+    server.send_signal(signal.SIGSTOP)
+    asked = corral.start("ls", "runs", "--server", corral.url())
+    with pytest.raises(subprocess.TimeoutExpired):
+        asked.wait(4)
+    server.send_signal(signal.SIGCONT)
+    _, said = asked.communicate(timeout=60)
+    assert asked.returncode == 0, said
+
+
 def test_a_store_in_memory_goes_with_its_server(corral: Corral) -> None:
     environment = {"CORRAL_STORE": ":memory:"}
     server = corral.start("serve", "--listen", "127.0.0.1:0", env=environment)
@@ -213,6 +225,7 @@ def test_stopping_acknowledges_uploads_that_are_on_their_way(corral: Corral) -> 
     until(lambda: not can_connect(address), "nobody else is let in")
     for upload in uploads:
         upload.sendall(body[100_000:])
+    for upload in uploads:
         answer = b""
         while piece := upload.recv(65536):
             answer += piece

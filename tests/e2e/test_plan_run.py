@@ -184,6 +184,7 @@ def test_a_killed_schedulers_runs_are_waited_for(corral: Corral, also: str) -> N
 def test_the_end_of_a_run_that_nobody_waited_for_is_known(corral: Corral) -> None:
     """One end is known from its supervisor's last report, the other, whose report is lost, from the server."""
     plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go 3", "E,1,b,,,,-,work.sh,b ./go 4", "E,2,c,,,,-,work.sh,c"])
+    corral.serve()
     scheduler = plan.start()
     plan.until_started("a", "b")
     plan.kill(scheduler)

@@ -189,7 +189,7 @@ def test_a_server_that_is_killed_again_and_again_is_not_noticed(corral: Corral, 
                         mlflow.log_metric("child", step)
                     mlflow.get_run(run.info.run_id)
                 time.sleep(0.005)
-        print(json.dumps([len(seconds), sorted(seconds)[-3]]))
+        print(json.dumps([len(seconds), sorted(seconds)[-6]]))
         """,
     )
     run = corral.start("run", python, script, env=QUIET)
@@ -200,15 +200,15 @@ def test_a_server_that_is_killed_again_and_again_is_not_noticed(corral: Corral, 
             if corral.server_pid() is not None and run.poll() is None:
                 corral.kill_server()
                 kills += 1
-                if kills == 3:
+                if kills == 6:
                     (corral.home / "enough").touch()
         time.sleep(0.3)  # and for a while there is none
     out, error = run.communicate()
     assert run.returncode == 0, error.decode()
-    assert kills >= 3
-    logged, third_slowest = said(out)
-    # Each kill would have its slow call; one or two may be the machine's.
-    assert third_slowest < 2.0, "no log call waited for a server"
+    assert kills >= 6
+    logged, sixth_slowest = said(out)
+    # Each kill would have its slow call; some may be the machine's.
+    assert sixth_slowest < 2.0, "no log call waited for a server"
     top = corral.runs()[-1]["id"]  # starts a server
     corral.wait_spool_empty()
     assert steps(corral, "loss", top) == list(range(logged))

@@ -134,10 +134,12 @@ def test_artifacts_of_before_there_was_a_server_are_found_with_it(corral: Corral
         print(json.dumps([names, texts]))
         """,
     )
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    held = socket.socket()  # nobody else may take the port meanwhile
+    held.bind(("127.0.0.1", 0))
+    address = f"127.0.0.1:{held.getsockname()[1]}"
     run = corral.start("run", python, script, env=QUIET | {"CORRAL_STORE": "", "CORRAL_SERVER": f"http://{address}"})
     until((corral.home / "logged").exists, "the script has logged")
+    held.close()
     corral.serve("--listen", address)
     (corral.home / "served").touch()
     out, error = run.communicate(timeout=PATIENCE)

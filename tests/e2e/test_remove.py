@@ -117,6 +117,7 @@ def test_a_run_in_the_trash_keeps_what_it_still_sends(corral: Corral) -> None:
     until(lambda: counter.returned > seen + 1000, "the training goes on")
     process.send_signal(signal.SIGINT)
     process.wait(60)
+    corral.wait_spool_empty()
     assert names(corral) == []
     assert [one["id"] for one in corral.json("ls", "trash")] == [run]
     said(corral, "restore", run[:8])

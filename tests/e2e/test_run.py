@@ -249,6 +249,7 @@ def test_python_of_the_user_is_taken(corral: Corral) -> None:
 
 
 def test_progress_is_said_unless_quiet(corral: Corral) -> None:
+    corral.serve()
     script = corral.script("two.py", "import corral\nfor loss in (2, 0.25): corral.log('loss', loss)")
     first, last = corral("run", "--no-listeners", "--name", "spoken", script).stderr.decode().splitlines()
     page = f"{corral.url()}/runs/{corral.show()['id']}"

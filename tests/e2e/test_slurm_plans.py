@@ -143,7 +143,12 @@ def test_what_slurm_refuses_is_said_and_nothing_is_lost(login: Login) -> None:
 def test_what_cannot_be_is_refused(login: Login) -> None:
     here = {"CORRAL_SERVER": "", "CORRAL_STORE": str(login.corral.store)}
     assert "--server URL" in login.plan.run("--slurm", "-N1", status=2, env=login.environment | here)
-    for options, left_out in (("--array=1-3", "--array"), ("--arr 1-3", "--arr"), ("-a1-3", "-a"), ("--test-only",) * 2):
+    for options, left_out in (
+        ("--array=1-3", "--array"),
+        ("--arr 1-3", "--arr"),
+        ("-a1-3", "-a"),
+        ("--test-only",) * 2,
+    ):
         assert f"leave out {left_out}:" in login.run(jobs=options, status=2)
     assert "--cool-down" in login.run("--cool-down", "3s", status=2)
     assert "a quote is not closed" in login.run(jobs="--comment='a", status=2)

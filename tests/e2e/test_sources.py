@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-from support import PYTHON, Corral, alive, until, until_said
+from support import PATIENCE, PYTHON, Corral, alive, until, until_said
 
 TRAINING = """
     import os, socket, sys, time
@@ -24,6 +24,8 @@ TRAINING = """
         print(f"step {step}: loss={1 / (step + 1):.6f}", flush=True)
         statsd.send(b"train.samples:32|c\\ntrain.lr:%g|g\\ntrain.step:%d|ms|#rank:0" % (0.1 / (step + 1), 10 + step))
         time.sleep(0.1)
+    while not os.path.exists("go"):
+        time.sleep(0.05)
 """
 
 
@@ -89,8 +91,19 @@ unit = "1/s"
 listen = "unix:{socket}"
 """,
         )
-        done = corral("run", "--", PYTHON, "-S", script, env={"STATSD": str(socket)})
-    assert b"source " not in done.stderr, done.stderr
+        run = corral.start("run", "--", PYTHON, "-S", script, env={"STATSD": str(socket)})
+
+        def heard() -> bool:
+            said = corral("export", "@1", "--format", "jsonl", status=None).stdout.decode()
+            counts = Counter((p["metric"], p["source"]) for p in map(json.loads, said.splitlines()))
+            return counts["board.power", ""] >= 3 and counts["dcgm.gpu_power", "gpu=0"] >= 2
+
+        until(heard, "both were heard")
+        (corral.home / "go").touch()
+        _, said = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 0, said
+    assert b"source " not in said, said
+    corral.wait_ended()
 
     points = corral.points()
 
@@ -99,9 +112,7 @@ listen = "unix:{socket}"
 
     assert of("loss") == [(s, float(f"{1 / (s + 1):.6f}")) for s in range(20)]
     assert of("speed") == [(s, s * 1.5) for s in range(20)]
-    assert len(of("board.power")) >= 3
     assert {v for _, v in of("board.power")} == {35.5}
-    assert len(of("dcgm.gpu_power", "gpu=0")) >= 2
     assert {v for _, v in of("dcgm.gpu_power", "gpu=1")} == {40}
     assert of("train.samples")[-1] == (None, 20 * 32)
     assert [v for _, v in of("train.step", "rank=0")] == [(10 + s) / 1000 for s in range(20)]
@@ -155,6 +166,7 @@ url = "http://127.0.0.1:9/metrics"
     assert said.count("source exec.broken") == 1, said
     assert said.count("source exec.flood: gives more than 50 points a second") == 1, said
     assert said.count("source prometheus.down: not available") == 1, said
+    corral.wait_spool_empty()
     names = [e["name"] for e in corral.events()]
     assert any(n.startswith("source exec.broken") for n in names)
     points = corral.points()

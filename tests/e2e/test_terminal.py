@@ -69,6 +69,7 @@ def test_output_passes_byte_for_byte(corral: Corral, person: Person) -> None:
     assert person.wait(person.start(*QUICK, script)) == 0
     expected = bar.replace("\n", "\r\n") + "warned\r\n"
     assert person.seen.decode() == expected
+    corral.wait_spool_empty()
     assert corral.logs().text("tty") == expected
     assert corral.logs().text("stdout") == ""
     assert person.as_before()
@@ -79,6 +80,7 @@ def test_the_last_of_much_output_arrives(corral: Corral, person: Person) -> None
     assert person.wait(person.start(*QUICK, script)) == 0
     lines = person.seen.decode().split("\r\n")
     assert lines == ["x" * 79, *map(str, range(20000)), ""]
+    corral.wait_spool_empty()
     assert corral.logs().text("tty") == person.seen.decode()
 
 
@@ -285,4 +287,5 @@ def test_without_a_pty_when_asked(corral: Corral, person: Person) -> None:
     )
     assert person.wait(run) == 0
     assert person.seen == b"True False False\r\n"
+    corral.wait_spool_empty()
     assert corral.logs().text("stdout") == "True False False\n"

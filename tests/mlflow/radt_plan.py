@@ -34,3 +34,7 @@ trace.shutdown()
 # what it has seen itself.
 while Path(os.environ["RADT_OUTPUT"]).read_text().count("trains with") < 2:
     time.sleep(0.05)
+# Nor is a listener waited for, which sends every 5 s.
+client, run = mlflow.MlflowClient(), mlflow.active_run().info.run_id
+while "system/Free - Mem Used GB" not in client.get_run(run).data.metrics:
+    time.sleep(0.1)

@@ -14,7 +14,7 @@
 
 namespace corral::cli {
 
-// How long a command waits for its server to answer first, or to start.
+// Time that a command waits for its server to answer first, or to start.
 inline constexpr Nanos kServerPatience{std::chrono::seconds(15)};
 
 // A store that goes with its server (`corral serve --store :memory:`).

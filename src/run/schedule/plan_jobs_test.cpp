@@ -205,7 +205,7 @@ TEST_F(PlanJobsTest, AJobWhoseIdWasLostIsFoundByItsName) {
   EXPECT_EQ(cluster_.names.size(), 3U);
 }
 
-// Of a plan whose state was deleted since.
+// The state of its plan was deleted since.
 TEST_F(PlanJobsTest, AFormerJobOfTheSameNameIsNotTakenForIt) {
   cluster_.former = {{.id = "99",
                       .name = "corral-" + options_.plan.id.substr(0, 12) + "-000001",

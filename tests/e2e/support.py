@@ -10,6 +10,7 @@ import io
 import json
 import mmap
 import os
+import random
 import re
 import signal
 import socket
@@ -50,18 +51,25 @@ def control_groups(prefix: str) -> list[Path]:
     return sorted(path for path in found if path.name.startswith(prefix))
 
 
+# Below those that the kernel gives to sockets that ask for any (ip_local_port_range).
+OWN_PORTS = range(20_000, 32_000)
+
+
 def free_port() -> int:
-    """A port that nobody listened on just now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port that nobody listened on just now, and that no socket gets that asks for any."""
+    return free_ports(1)[0]
 
 
 def free_ports(count: int) -> list[int]:
     """So many different ones."""
+    found: list[int] = []
     with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [int(one.getsockname()[1]) for one in sockets]
+        while len(found) < count:
+            port = random.SystemRandom().choice(OWN_PORTS)
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+    return found
 
 
 def until(condition: Callable[[], T | None], what: str, seconds: float = PATIENCE) -> T:
@@ -239,8 +247,9 @@ class Corral:
         """Waits for data that a running server has not taken in yet; then the warning about it means nothing."""
         for left in LEFT.finditer(error):
             rest = Path(os.fsdecode(left[1]))
-            with contextlib.suppress(AssertionError):
-                until(lambda rest=rest: not rest.exists() or self.server_pid() is None, "it is taken in", 40)  # type: ignore[misc]
+            deadline = time.monotonic() + 40
+            while rest.exists() and time.monotonic() < deadline and any(map(runs_corral, self.processes())):
+                time.sleep(0.05)
             if not rest.exists():
                 error = error.replace(left[0], b"")
         return error

@@ -83,7 +83,9 @@ def test_open_signs_the_browser_in_once(lab: Lab) -> None:
     desktop = {"DISPLAY": ":0", "PATH": f"{corral.home}:/usr/bin:/bin"}
     said = corral("open", "@1", *lab.as_user(lab.files["rita"]), env=desktop).stdout.decode()
     assert said == f"{corral.url()}/runs/{run}\n", "the code is not shown"
-    address = (corral.home / "opened").read_text()
+    opened = corral.home / "opened"
+    until(lambda: opened.exists() and opened.read_text(), "the desktop has it")
+    address = opened.read_text()
     assert address.startswith(said.strip() + "?once=")
     browser = urllib.request.build_opener(Stays)
     # A link on another site signs nobody in, and uses nothing up.

@@ -141,7 +141,8 @@ def test_what_does_not_arrive_is_tried_again(corral: Corral, receiver: Receiver)
     corral.kill_server()
     receiver.status = 200
     corral.serve(*LOCAL)
-    until(lambda: alerts(corral)[0]["waiting"] == 0, "it arrives later")
+    # Two minutes if the server was killed while it sent.
+    until(lambda: alerts(corral)[0]["waiting"] == 0, "it arrives later", 240)
     assert alerts(corral)[0]["problem"] is None
     assert len({news["id"] for news in receiver.news() if news["kind"] == "failed"}) == 1
 

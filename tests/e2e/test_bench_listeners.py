@@ -40,8 +40,10 @@ def test_a_planted_burner_is_found_and_nothing_is_not(corral: Corral) -> None:
         settings = {setting["name"]: setting for setting in found["settings"]}
         burner = settings["planted 90 %"]
         assert burner["verdict"] != "within"
-        assert 0.05 < burner["collecting_cores"] < 0.95
-        if burner["verdict"] == "not within" and settings["off"]["verdict"] != "not within":
+        assert burner["collecting_cores"] > 0.05
+        apart = burner["verdict"] == "not within" and settings["off"]["verdict"] != "not within"
+        # The burner's time is that of the whole stage, which a busy machine makes longer than the training.
+        if apart and burner["collecting_cores"] < 0.95:
             break
     else:
         raise AssertionError(found["settings"])

@@ -29,7 +29,7 @@ TRAIN = """
 def groups(corral: Corral) -> Corral:
     script = corral.script("train.py", TRAIN)
     for seed in range(3):
-        for name, wait in (("short", "0.004"), ("long", "0.03")):
+        for name, wait in (("short", "0.004"), ("long", "0.1")):
             corral("run", "--quiet", "--no-listeners", "--name", name, script, wait, str(seed))
     return corral
 
@@ -37,7 +37,7 @@ def groups(corral: Corral) -> Corral:
 def test_the_wait_is_what_differs(groups: Corral) -> None:
     found = groups.json("compare", "short", "long")
     (one,) = found["differences"]
-    # 10 ms and 36 ms a step, and what sleeping takes longer; a busy machine adds to both.
+    # 10 ms and 106 ms a step, and what sleeping takes longer; a busy machine adds to both.
     assert one["verdict"] == "greater"
     assert 1 < one["low"] < one["ratio"] < one["high"]
     assert one["ratio"] > 1.5
@@ -45,7 +45,7 @@ def test_the_wait_is_what_differs(groups: Corral) -> None:
     whole = sum(part["b_s"] - part["a_s"] for part in one["parts"])
     means = [group["mean"] for group in found["groups"]]
     assert whole == pytest.approx(means[1] - means[0], rel=0.05)
-    assert {"part": "param", "key": "wait", "a": "0.004", "b": "0.03"} in one["set_up"]
+    assert {"part": "param", "key": "wait", "a": "0.004", "b": "0.1"} in one["set_up"]
     assert [len(group["units"]) for group in found["groups"]] == [3, 3]
     text = groups("compare", "short", "long").stdout.decode()
     assert "slower than short" in text
@@ -57,8 +57,8 @@ def test_the_wait_is_what_differs(groups: Corral) -> None:
 
 def test_groups_by_a_param_and_by_filters(groups: Corral) -> None:
     by = groups.json("compare", "short", "long", "--by", "params.wait")
-    assert [group["name"] for group in by["groups"]] == ["0.004", "0.03"]
-    filtered = groups.json("compare", "params.wait = '0.004'", "params.wait = '0.03'")
+    assert [group["name"] for group in by["groups"]] == ["0.004", "0.1"]
+    filtered = groups.json("compare", "params.wait = '0.004'", "params.wait = '0.1'")
     assert filtered["differences"][0]["ratio"] == by["differences"][0]["ratio"]
 
 
@@ -163,7 +163,7 @@ try:
     corral.compare(["short", "nobody"], as_="dict")
 except LookupError as error:
     print(error)
-filters = ["params.wait = '0.004'", {"filter": "params.wait = '0.03'"}]
+filters = ["params.wait = '0.004'", {"filter": "params.wait = '0.1'"}]
 lists = [[run["id"] for unit in group["units"] for run in unit["runs"]] for group in found["groups"]]
 for groups in (filters, lists):
     print(corral.compare(groups, as_="dict")["differences"][0]["ratio"])
@@ -185,7 +185,7 @@ print(frame.loc[0, "verdict"], frame.attrs["comparison"] == found)
     assert json.loads(lines[0]) == groups.json("compare", "short", "long")["differences"][0]["ratio"]
     assert "no run, name or workload is called 'nobody'" in lines[1]
     assert lines[2:4] == [lines[0], lines[0]]
-    assert lines[4] == "duration 0.5 ['0.004', '0.03']"
+    assert lines[4] == "duration 0.5 ['0.004', '0.1']"
     assert lines[5:9] == ["TypeError", "TypeError", "ValueError", "ValueError"]
     if len(lines) == 9:
         assert "needs pandas" in done.stderr.decode()

@@ -33,10 +33,11 @@ def test_two_trainings_at_once(corral: Corral) -> None:
         arguments = (TRAIN, "--epochs", str(EPOCHS), "--width", width)
         runs.append(corral.start(*options, *arguments, env={"OMP_NUM_THREADS": "1", "CORRAL_PYTHON": python}))
     for run in runs:
-        out, error = run.communicate(timeout=120)
+        out, error = run.communicate(timeout=300)
         assert run.returncode == 0, error
         assert out
 
+    corral.wait_spool_empty()
     listed = corral.runs()
     assert {(r["name"], r["status"], r["workload"]) for r in listed} == {
         ("width-8", "finished", "both"),

@@ -277,6 +277,7 @@ def test_an_order_counts_as_options_do(corral: Corral) -> None:
     out, _ = done.communicate(timeout=60)
     assert (done.returncode, out.split()[:2]) == (3, [str(folder).encode(), b"9"])
     assert json.loads((corral.home / "word.json").read_text())["reason"] == "exit status 3: 9"
+    corral.wait_spool_empty()
     run = corral.show(run_id)
     assert (run["name"], run["experiment"], run["workload"]) == ("(7 0_A) shell", "E", "7")
     assert run["params"]["lr"] == "a=b"

@@ -306,11 +306,11 @@ def test_event_files_appear_in_the_run_that_writes_them(corral: Corral) -> None:
     until(lambda: len(live(corral)) == 51, "the first half of the points")
     (corral.home / "go").touch()
     assert running.wait(60) == 0
+    corral.wait_spool_empty()
     points = exported(corral, "job", "--metric", "loss")
     assert sorted((source, step, value) for _, source, _, step, value in points) == sorted(
         ("new", step, repr(step / 4)) for step in range(100)
     )
-    corral.wait_spool_empty()
     (row,) = corral.get("/api/corral/v1/runs/job/media")["media"]
     assert (row["name"], row["kind"]) == ("new/img", "image")
     assert [step["step"] for step in row["steps"]] == ["0", "49", "98"]

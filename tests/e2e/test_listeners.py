@@ -22,12 +22,12 @@ def names(corral: Corral) -> set[str]:
 
 def test_all_listeners_by_default_and_radts_names(corral: Corral) -> None:
     # First, because a run shows what others measured of its host at the same time, or shortly before.
-    corral("run", "--quiet", "--listeners", "ps", "sh", "-c", "sleep 0.3")
+    corral("run", "--quiet", "--listeners", "ps", "sh", "-c", "sleep 3")
     assert "run.memory.rss" in names(corral)
     assert not any(n.startswith("host.") for n in names(corral))
-    corral("run", "--quiet", "sh", "-c", "sleep 0.3")
+    corral("run", "--quiet", "sh", "-c", "sleep 3")
     assert {"host.memory.used", "run.memory.rss"} <= names(corral)
-    corral("run", "--quiet", "--listeners", "iostat,ps", "sh", "-c", "sleep 0.3")
+    corral("run", "--quiet", "--listeners", "iostat,ps", "sh", "-c", "sleep 3")
     assert {"host.memory.used", "run.memory.rss"} <= names(corral)
 
 
@@ -210,8 +210,8 @@ def test_a_driver_that_hangs_holds_up_neither_the_run_nor_the_host(corral: Corra
     out, error = run.communicate(timeout=60)
     assert (run.returncode, out) == (3, b"done\n")
     assert error.decode().count("listener nvidia: its driver has not answered") == 1, error
-    assert corral.show()["exit_code"] == 3
     corral.wait_spool_empty()
+    assert corral.show()["exit_code"] == 3
     rows = doctor(corral, environment)
     assert [r["why"] for r in rows if r["listener"] == "nvidia"] == ["its driver does not answer"]
 

@@ -93,7 +93,7 @@ def test_open_prints_the_address_and_gives_it_to_the_desktop(three_runs: Corral)
     xdg_open(folder, f'echo "$@" >{opened}')
     page = f"{three_runs.url()}/runs/{three_runs.show()['id']}\n"
     assert three_runs("open", "@1", env=desktop).stdout.decode() == page
-    assert opened.read_text() == page
+    until(lambda: opened.exists() and opened.read_text() == page, "the desktop has it")
     opened.unlink()
     assert three_runs("open", "--print", env=desktop).stdout.decode() == three_runs.url() + "\n"
     assert not opened.exists()

@@ -483,7 +483,7 @@ def node_failures(output: str) -> list[tuple[str, str]]:
 
 
 def browser(options: Options) -> Outcome:
-    outcome = build("release", "corral", "corral_python")
+    outcome = build("release", "corral", "corral_python", "corral_fake_nvml")
     if outcome.failed:
         return outcome
     command: list[str | Path] = ["node", "--test", "--test-reporter=tap"]
